@@ -1,5 +1,6 @@
-// The Collapse page in the real editor, on a real run whose policy was driven into collapse (fixtures/stored-run.mjs) and on one with every
-// diagnosis: reading, scrubbing, the matrix's keys, an episode, the guide, overrides, the return after a reload. Pictures in three themes.
+// Collapse page in the real editor, on two stored runs (fixtures/stored-run.mjs): a policy that collapsed, and a run
+// with every diagnosis switched on. Covers the text, scrubbing, keys of the matrix, opening an episode, the guide,
+// overrides, and restoring pages after a reload. Takes pictures in three themes.
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, before } from 'node:test';
@@ -23,7 +24,7 @@ const page = () => editor.webview('.plane');
 const where = async () => (await page()).locator('.where').innerText();
 const shows = (what, text) => until(what, async () => (await where()) === text, 20_000);
 
-scenario('the page opens from the palette and says what the run looks like', async () => {
+scenario('the page opens from the command palette and describes the run', async () => {
   await editor.showRuns();
   await editor.command('RAGEN: Open Collapse Page');
   await editor.choose('3-collapse quickstart seed 10000');
@@ -37,7 +38,7 @@ scenario('the page opens from the palette and says what the run looks like', asy
   await editor.keep('collapse-dark');
 });
 
-scenario('keys scrub through the diagnoses, and a sign leads to its step', async () => {
+scenario('keys scrub through the diagnoses, and clicking a sign jumps to its step', async () => {
   const frame = await page();
   await frame.locator('h1').click();
   await editor.page.keyboard.press('ArrowLeft');
@@ -51,7 +52,7 @@ scenario('keys scrub through the diagnoses, and a sign leads to its step', async
   await shows('where validation began to fall', 'step 58 of 90');
 });
 
-scenario('the matrix is moved through by keys and opens an episode', async () => {
+scenario('arrow keys move through the matrix, and Enter opens an episode', async () => {
   const frame = await page();
   await frame.locator('h1').click();
   await editor.page.keyboard.press('End');
@@ -70,7 +71,7 @@ scenario('the matrix is moved through by keys and opens an episode', async () =>
   await editor.page.getByRole('tab', { name: /seed 10000 · Collapse/ }).click();
 });
 
-scenario('what a sentence rests on is opened in the guide', async () => {
+scenario('a sentence opens the section of the guide that explains it', async () => {
   const frame = await page();
   await frame.getByRole('button', { name: 'why: collapse' }).first().click();
   await editor.page.getByRole('tab', { name: /METRICS\.md/ }).waitFor();
@@ -78,7 +79,7 @@ scenario('what a sentence rests on is opened in the guide', async () => {
 });
 
 scenario(
-  'a run with every diagnosis shows what the filter kept, gradients and turns; pages return after a reload',
+  'a run with every diagnosis shows the filter, gradients and turns; pages are restored after a reload',
   async () => {
     await editor.command('View: Close All Editors');
     await editor.showRuns();
@@ -95,7 +96,7 @@ scenario(
   },
 );
 
-scenario('it looks right in the other themes', async () => {
+scenario('the page is readable in the other themes', async () => {
   await editor.command('View: Close All Editors');
   await editor.command('RAGEN: Open Collapse Page');
   await editor.choose('3-collapse quickstart seed 10000');

@@ -1,4 +1,4 @@
-// Settings changed while a run trains, and finished runs compared: as a researcher does both, with a real trainer.
+// Changing settings while a run trains, and comparing finished runs, with a real trainer.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,9 @@ const runs = join(workspace, '.ragen', 'runs');
 let editor;
 const scenario = scenarios(() => editor);
 
-/** The runs of an experiment of test/experiments as folders: what its CSV kept of their metrics. Gives their ids. */
+/**
+ * Writes the runs of experiment 1 (test/experiments) as run folders, from the metrics in its CSV. Returns their ids.
+ */
 function keepExperiment(arms) {
   const metrics = new Map();
   for (const line of readFileSync(join(root, 'test/experiments/results/1-filter.csv'), 'utf8')
@@ -73,7 +75,7 @@ after(async () => {
 
 const item = name => editor.page.locator('.part.sidebar').getByRole('treeitem', { name });
 
-scenario('Compare Runs offers the sweep as a whole, and shows what its configurations come to', async () => {
+scenario('Compare Runs offers the sweep as one group and shows the results of its configurations', async () => {
   await editor.showRuns();
   await editor.command('RAGEN: Compare Runs');
   const row = editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'all 3 runs' });
@@ -94,16 +96,16 @@ scenario('Compare Runs offers the sweep as a whole, and shows what its configura
   await editor.theme('dark');
 });
 
-scenario('the difference of their configurations opens in the editor’s own diff', async () => {
+scenario('the difference between configurations opens in the diff editor', async () => {
   const page = await editor.webview('.compare-table');
   await page.getByRole('button', { name: 'difference' }).click();
   await editor.page.getByRole('tab', { name: /↔.*Configuration/ }).waitFor();
   await editor.page.locator('.monaco-diff-editor .view-line', { hasText: 'rollout_filter_value' }).nth(1).waitFor();
-  await editor.page.locator('.statusbar-item', { hasText: 'Ln 3' }).waitFor(); // it has taken the focus
+  await editor.page.locator('.statusbar-item', { hasText: 'Ln 3' }).waitFor(); // the diff editor has the focus
 });
 
-scenario('settings change while a run trains, from the next step on, and its charts mark it', async () => {
-  await editor.command('View: Close Editor'); // a configuration in front has commands of its own
+scenario('a setting changed while a run trains applies from the next step, and the charts mark it', async () => {
+  await editor.command('View: Close Editor'); // an active configuration file would add its own commands to the palette
   await editor.command('RAGEN: Start Run…');
   await editor.choose('quickstart');
   await editor.answer('trainer.total_training_steps=1000 workbench.threads=1');

@@ -1,5 +1,5 @@
-// The dashboard in the real editor: how long a long run takes from the click to its charts, how smooth it stays while lines
-// come in, what its charts can be asked for, and how a real run looks in three themes.
+// Dashboard in the real editor: time from the click to the charts of a long run, smoothness while lines stream in, the
+// chart controls and exports, and a real run in three themes.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -12,7 +12,10 @@ import { touchLease } from './fixtures/make-run.mjs';
 import { restoreRun } from './fixtures/stored-run.mjs';
 import { streamRuns } from './fixtures/streaming-runs.mjs';
 
-/** With MEASURE=1 as docs/PERFORMANCE.md has it, opened several times and looked at for longer; else to see that it works. */
+/**
+ * With MEASURE=1 (docs/PERFORMANCE.md): longer run, several rounds, longer observation. Otherwise a quick functional
+ * check.
+ */
 const [steps, rounds, watchMs] = env.MEASURE ? [100_000, 4, 10_000] : [20_000, 1, 3000];
 
 const workspace = makeWorkspace();
@@ -36,7 +39,9 @@ after(async () => {
 
 const share = (values, part) => [...values].sort((a, b) => a - b)[Math.floor(values.length * part)];
 
-/** Opens a run's dashboard by its tree item; milliseconds from the click until all charts on screen are drawn. */
+/**
+ * Opens a run's dashboard by its tree item. Returns the milliseconds from the click until all visible charts are drawn.
+ */
 async function open(name) {
   const items = await editor.showRuns();
   const item = items.filter({ hasText: name }).first();
@@ -56,7 +61,7 @@ async function open(name) {
   return { dashboard, took: drawn - (await clicked) };
 }
 
-/** Times between the frames of `watchMs`, in ms. */
+/** Times between consecutive frames during `watchMs`, in ms. */
 const framesOf = dashboard =>
   dashboard.evaluate(
     ms =>
@@ -104,7 +109,7 @@ scenario(
     assert.ok(Math.min(...times.long) < 20_000);
     assert.match(await dashboard.locator('.chart[data-chart="entropy"] .chart-values').innerText(), /\d/);
 
-    if (env.MEASURE) await editor.page.waitForTimeout(5000); // whole columns come behind the overviews
+    if (env.MEASURE) await editor.page.waitForTimeout(5000); // full columns load after the overviews
     told('at rest', await framesOf(dashboard));
     const measuring = framesOf(dashboard);
     const began = Date.now();
@@ -125,7 +130,7 @@ scenario(
   },
 );
 
-scenario('charts zoom together, scale, are pinned and moved, and say so after a reload', async () => {
+scenario('charts zoom together, switch scale, can be pinned and moved, and keep this after a reload', async () => {
   let dashboard = await editor.webview('.chart canvas');
   const plot = dashboard.locator('.chart[data-chart="entropy"] .chart-plot');
   await plot.focus();
@@ -146,7 +151,7 @@ scenario('charts zoom together, scale, are pinned and moved, and say so after a 
   await dashboard.locator('[data-group="policy"] [data-chart="KL"]').waitFor();
 });
 
-scenario('the metrics shown are written as CSV, a chart as SVG and PNG', async () => {
+scenario('visible metrics export as CSV, a chart as SVG and PNG', async () => {
   const dashboard = await editor.webview('.chart canvas');
   const files = () => readdirSync(workspace).filter(name => /\.(csv|svg|png)$/.test(name));
   const accept = async ending => {
@@ -177,7 +182,7 @@ scenario('the metrics shown are written as CSV, a chart as SVG and PNG', async (
   assert.deepEqual([...(await until('the pixels', () => existsSync(png) && readFileSync(png))).subarray(1, 4)], [...Buffer.from('PNG')]); // prettier-ignore
 });
 
-/** How often the extension host's event loop was held up since `since`, as the monitor wrote it down. */
+/** Delays of the extension host's event loop after `since`, as recorded by the loop monitor. */
 const heldUp = since =>
   readFileSync(editor.loopFile, 'utf8')
     .trim()
@@ -185,7 +190,7 @@ const heldUp = since =>
     .map(line => JSON.parse(line))
     .filter(({ at, late }) => at >= since && late > 0);
 
-scenario('while ten runs stream, the extension host is never held up for long', async () => {
+scenario('while ten runs stream, the extension host is never blocked for long', async () => {
   await close();
   const streams = await streamRuns(workspace, { count: 10, steps: env.MEASURE ? 5000 : 600, perSecond: 2 });
   try {
@@ -204,7 +209,7 @@ scenario('while ten runs stream, the extension host is never held up for long', 
     const seconds = (Date.now() - since) / 1000;
     const held = heldUp(since);
     const longest = Math.max(0, ...held.map(({ late }) => late));
-    // A process that had not the time meanwhile was not blocked: another had its core.
+    // A delay with little CPU time is not a block: the process was preempted.
     const blocked = held.filter(({ late, cpu }) => Math.min(late, cpu) > 50);
     console.log(
       `${seconds.toFixed(0)} s with 10 runs (${streams.lines() - before} lines), load ${loadavg()[0].toFixed(1)}: held up ${held.length} times for 10 ms or more, at most ${longest.toFixed(0)} ms; of its own doing for more than 50 ms ${blocked.length} times ${JSON.stringify(blocked)}`,
@@ -227,12 +232,12 @@ scenario('a run without columns shows its newest part first, then all of it', as
   await dashboard.locator('.reading').waitFor({ state: 'hidden' });
 });
 
-scenario('a real run, in three themes', async () => {
+scenario('a real run is readable in three themes', async () => {
   long.finish();
   await close();
   const { dashboard } = await open(/collapse/);
   await dashboard.locator('.chart[data-chart="entropy"] .chart-plot').focus();
-  await editor.page.keyboard.press('l'); // back from the logarithm, which the workspace keeps
+  await editor.page.keyboard.press('l'); // toggle the log scale off again: the workspace stores it
   await dashboard.locator('[data-group="collapse"]').waitFor();
   for (const theme of ['dark', 'light', 'contrast']) {
     await editor.theme(theme);

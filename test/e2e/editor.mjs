@@ -1,5 +1,6 @@
-// A real VS Code for a test: code-server with the packaged extension and a fresh profile on a free port, driven by Chromium.
-// Whatever was started here is stopped here, by process id: the browser, the server, and the trainers of the workspace's runs.
+// A real VS Code for tests: code-server with the packaged extension and a fresh profile on a free port, driven by
+// Chromium. Everything started here is stopped here by process id: the browser, the server, and the trainers of the
+// workspace's runs.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -21,15 +22,15 @@ const themes = {
 };
 
 /**
- * Where `run.mjs` leaves the package, and where it installs it, once for all editors, which only read there. UNPACKED=1 loads the repository
- * itself instead, for quick tries.
+ * The package built by `run.mjs`, and the folder it is installed into once. All editors share both and only read them.
+ * UNPACKED=1 loads the repository itself instead, for quick trials.
  */
 export const packageFile = join(root, '.e2e', 'ragen-workbench.vsix');
 const extensions = join(root, '.e2e', 'extensions');
-/** Tells when the event loop of the extension host is held up. */
+/** Preload script that records delays of the extension host's event loop. */
 const monitor = join(root, 'test', 'e2e', 'fixtures', 'loop-monitor.mjs');
 
-/** Has VS Code install the package as a user does, in place of an earlier one. */
+/** Installs the package through VS Code's CLI, as a user does, and replaces an earlier installation. */
 export function installPackage() {
   rmSync(extensions, { recursive: true, force: true });
   mkdirSync(extensions);
@@ -46,14 +47,17 @@ export function installPackage() {
   }
 }
 
-/** An empty configuration of code-server, so that none of the machine's own is read. */
+/** Passes an empty code-server configuration, so that the machine's own configuration is not read. */
 function configuration(profile) {
   const config = join(profile, 'config.yaml');
   writeFileSync(config, '');
   return ['--config', config];
 }
 
-/** What code-server sees of the environment: folders of its own, no gallery, nothing of an editor that these tests run in. */
+/**
+ * Environment of code-server: separate XDG folders, no extension gallery, and no variables of an editor that runs these
+ * tests.
+ */
 function environmentOf(profile) {
   const environment = { ...env, EXTENSIONS_GALLERY: '{"serviceUrl":""}' };
   for (const name of ['CONFIG', 'DATA', 'CACHE']) environment[`XDG_${name}_HOME`] = join(profile, name.toLowerCase());
@@ -62,7 +66,7 @@ function environmentOf(profile) {
   return environment;
 }
 
-/** A fresh workspace folder with `files` by relative path. */
+/** Creates a temporary workspace folder with `files`, keyed by relative path. */
 export function makeWorkspace(files = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'ragen-workspace-'));
   for (const [name, text] of Object.entries(files)) {
@@ -72,7 +76,7 @@ export function makeWorkspace(files = {}) {
   return folder;
 }
 
-/** Waits until `probe` answers something true, and answers that. A file that is not there may be still to come. */
+/** Polls `probe` until it returns a truthy value, and returns that value. A missing file counts as not yet there. */
 export async function until(what, probe, limit = slow) {
   const end = Date.now() + limit;
   for (;;) {
@@ -87,7 +91,10 @@ export async function until(what, probe, limit = slow) {
   }
 }
 
-/** How a spec writes its tests on `editor()`: where one fails, a picture and the page's console go to `test-results/failed-…`. */
+/**
+ * Returns the `scenario` function of a spec. When a test fails, a screenshot and the page's console go to
+ * `test-results/failed-…`.
+ */
 export const scenarios = editor => (name, body) =>
   test(name, async () => {
     try {
@@ -102,8 +109,8 @@ export const scenarios = editor => (name, body) =>
 
 export class Editor {
   /**
-   * Starts the server and opens `workspace` in the browser. `settings` go into the user's settings. With `restricted` the workspace is not
-   * trusted until somebody trusts it; with `watchLoop`, the file `loopFile` tells when the extension host's event loop was held up
+   * Starts the server and opens `workspace` in the browser. `settings` are user settings. With `restricted`, the
+   * workspace starts untrusted. With `watchLoop`, delays of the extension host's event loop are recorded in `loopFile`
    * (fixtures/loop-monitor.mjs).
    */
   static async start(
@@ -144,10 +151,10 @@ export class Editor {
     const options = ['--auth', 'none', '--bind-addr', `127.0.0.1:${this.port}`, '--disable-telemetry'];
     options.push('--disable-update-check', '--disable-getting-started-override');
     if (!this.restricted) options.push('--disable-workspace-trust');
-    // The driver lets an unpacked extension in, but keeps notifications from popping up.
+    // The smoke-test driver loads an unpacked extension, but it suppresses notification pop-ups.
     if (env.UNPACKED) options.push('--vscode-option', 'enable-smoke-test-driver');
-    // Its own process group, so that the server and its extension hosts end together.
-    const preload = watchLoop ? ['--import', pathToFileURL(monitor).href] : []; // handed on to the extension host, as NODE_OPTIONS is not
+    // A separate process group, so that the server and its extension hosts end together.
+    const preload = watchLoop ? ['--import', pathToFileURL(monitor).href] : []; // inherited, unlike NODE_OPTIONS
     this.server = spawn(tools.node, [...preload, ...common, ...options], {
       env: { ...environmentOf(this.profile), ...(watchLoop && { RAGEN_LOOP_FILE: this.loopFile }) },
       detached: true,
@@ -182,7 +189,7 @@ export class Editor {
     await this.open('folder', this.workspace);
   }
 
-  /** Opens a `folder`, or the `workspace` of a file that names some, in the window. */
+  /** Opens a `folder`, or the `workspace` described by a .code-workspace file, in the window. */
   async open(kind, path) {
     const payload = [['extensionDevelopmentPath', `vscode-remote://127.0.0.1:${this.port}${root}`]];
     const development = env.UNPACKED ? `&payload=${encodeURIComponent(JSON.stringify(payload))}` : '';
@@ -195,7 +202,10 @@ export class Editor {
     await this.page.locator('.activitybar .action-label[aria-label*="RAGEN"]').waitFor();
   }
 
-  /** Reloads the window by its command, which saves the window's state first (the browser's own reload may come too early). */
+  /**
+   * Reloads the window with the editor's command, which saves the window state first. A browser reload may come before
+   * that.
+   */
   async reload() {
     const loaded = this.page.waitForEvent('load');
     await this.command('Developer: Reload Window');
@@ -203,18 +213,21 @@ export class Editor {
     await this.ready();
   }
 
-  /** Process ids of the extension hosts that run. */
+  /** Process ids of the running extension hosts. */
   extensionHosts() {
     return processesBelow(this.server.pid, '--type=extensionHost');
   }
 
-  /** Kills the browser and the extension hosts, as when the system ends an editor; `browse` opens the next window. */
+  /** Kills the browser and the extension hosts, as the operating system might; `browse` opens the next window. */
   killWindow() {
     for (const pid of [...processesBelow(process.pid, '--no-first-run'), ...this.extensionHosts()])
       if (isAlive(pid)) process.kill(pid, 'SIGKILL');
   }
 
-  /** Runs a command by the title that the palette shows. A page that opens meanwhile takes the focus and closes the palette: so ask again. */
+  /**
+   * Runs a command by its title in the palette. Retries, because a page that opens meanwhile takes the focus and closes
+   * the palette.
+   */
   async command(title) {
     const input = this.page.locator('.quick-input-widget input.input');
     for (let tries = 1; ; tries++) {
@@ -229,14 +242,14 @@ export class Editor {
     }
   }
 
-  /** Takes the entry of an open quick pick that holds `text`. */
+  /** Picks the entry that contains `text` in an open quick pick. */
   async choose(text, timeout = 60_000) {
     const row = this.page.locator('.quick-input-widget .quick-input-list .monaco-list-row', { hasText: text }).first();
     await row.waitFor({ timeout });
     await row.click({ timeout });
   }
 
-  /** Takes an action of the context menu of what is at `locator`. A menu hears no click in its first tenth of a second. */
+  /** Picks an action in the context menu of `locator`. A menu ignores clicks in its first 100 ms. */
   async takeFromMenu(locator, action) {
     const entry = this.page.locator('.monaco-menu .action-menu-item', { hasText: action }).first();
     for (let tries = 1; ; tries++) {
@@ -248,12 +261,12 @@ export class Editor {
         return await entry.waitFor({ state: 'detached', timeout: 5000 });
       } catch (error) {
         await this.page.keyboard.press('Escape');
-        if (tries === 5) throw error; // else a page that opened meanwhile took focus and menu
+        if (tries === 5) throw error; // a page that opened meanwhile may have closed the menu
       }
     }
   }
 
-  /** Clicks on what the editor has put into a text, a lens, until `came` answers: one that has just been drawn may hear no click. */
+  /** Clicks a code lens until `came` returns a truthy value: a lens that has just been drawn may ignore a click. */
   async takeLens(lens, came, limit = 15_000) {
     for (let tries = 1; ; tries++) {
       await lens.click();
@@ -273,13 +286,16 @@ export class Editor {
     await input.press('Enter');
   }
 
-  /** Shows the Runs view and answers its tree items. A click on the icon of a view that is just coming back hides it: so look again. */
+  /**
+   * Shows the Runs view and returns its tree items. Retries, because a click on the icon of a view that is just
+   * appearing hides it.
+   */
   async showRuns() {
     const title = this.page.locator('.part.sidebar .title', { hasText: /RAGEN: Runs/ }).first();
     await until('the Runs view', async () => {
       if (!(await title.isVisible()))
         await this.page
-          .locator('.activitybar .action-item:has(.action-label[aria-label*="RAGEN"])') // a badge lies over the label
+          .locator('.activitybar .action-item:has(.action-label[aria-label*="RAGEN"])') // a badge covers the label
           .first()
           .click();
       await sleep(1000);
@@ -288,7 +304,7 @@ export class Editor {
     return this.page.locator('.part.sidebar').getByRole('treeitem');
   }
 
-  /** The inner document of the webview whose root holds `selector`; waits for it. */
+  /** Waits for the webview whose root matches `selector` and returns its inner document. */
   async webview(selector) {
     return until(`a page with ${selector}`, async () => {
       for (const frame of this.page.frames()) {
@@ -304,24 +320,24 @@ export class Editor {
     });
   }
 
-  /** Changes the colour theme, by the palette; with PICTURES=1 alone, since it is for the eye. */
+  /** Changes the colour theme through the palette. Only with PICTURES=1, because themes are checked by eye. */
   async theme(name) {
     if (!env.PICTURES) return;
     await this.command('Preferences: Color Theme');
     await this.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Dark Modern' }).first().waitFor();
-    await this.page.locator('.quick-input-widget input.input').fill(themes[name].label); // the list draws what is in sight
+    await this.page.locator('.quick-input-widget input.input').fill(themes[name].label); // renders visible rows only
     await this.choose(themes[name].label);
     await this.page.locator(`.monaco-workbench.${themes[name].kind}`).first().waitFor();
-    await sleep(500); // pages follow a moment later
+    await sleep(500); // pages update their theme asynchronously
   }
 
-  /** A picture of the window in `test-results/`. */
+  /** Saves a screenshot of the window in `test-results/`. */
   async picture(name) {
     mkdirSync(results, { recursive: true });
     await this.page.screenshot({ path: join(results, `${name}.png`) });
   }
 
-  /** A picture of the window for the documentation, in `test/e2e/screenshots/`, with PICTURES=1. */
+  /** With PICTURES=1, saves a screenshot for the documentation in `test/e2e/screenshots/`. */
   async keep(name) {
     if (!env.PICTURES) return;
     const folder = join(root, 'test', 'e2e', 'screenshots');
@@ -353,7 +369,7 @@ export class Editor {
   }
 }
 
-/** Whether a process lives. */
+/** Whether a process is alive. */
 export function isAlive(pid) {
   try {
     process.kill(pid, 0);
@@ -363,13 +379,13 @@ export function isAlive(pid) {
   }
 }
 
-/** Processes that `pid` has started, and those that they have, whose command line holds `part` (Linux). */
+/** Descendant processes of `pid` whose command line contains `part` (Linux). */
 function processesBelow(pid, part) {
   const text = file => {
     try {
       return readFileSync(file, 'utf8').replaceAll('\0', ' ');
     } catch {
-      return ''; // it ended meanwhile
+      return ''; // the process has ended meanwhile
     }
   };
   const parents = new Map();

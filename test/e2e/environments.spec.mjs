@@ -1,5 +1,5 @@
-// The tools around environments, as a researcher meets them: a new environment is written, played, edited, checked and mended. Pictures in
-// light and dark go to test-results/.
+// Environment tools in the real editor: an environment is created, played, edited, checked and fixed. Pictures in light
+// and dark go to test-results/.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ const press = async (...keys) => {
   }
 };
 
-scenario('New Environment writes code, cases and a configuration, and opens the code without a mistake', async () => {
+scenario('New Environment writes code, cases and a configuration, and opens the code without errors', async () => {
   await editor.command('RAGEN: New Environment');
   await editor.answer('maze');
   await editor.page.getByRole('tab', { name: /maze\.ts/ }).waitFor();
@@ -45,7 +45,7 @@ scenario('New Environment writes code, cases and a configuration, and opens the 
   await editor.picture('environment-new-dark');
 });
 
-scenario('Play Environment plays by keys and buttons, undoes, hints and solves', async () => {
+scenario('Play Environment accepts keys and buttons, undoes, hints and solves', async () => {
   await editor.command('RAGEN: Play Environment');
   await editor.choose('maze.ts');
   const frame = await page();
@@ -66,7 +66,7 @@ scenario('Play Environment plays by keys and buttons, undoes, hints and solves',
   await editor.picture('environment-play-dark');
 });
 
-scenario('an edit offers to reload, and the same episode on the new code says what changed', async () => {
+scenario('an edit offers to reload, and replaying the episode on the new code shows what changed', async () => {
   const frame = await page();
   await editor.page.getByRole('tab', { name: /^maze\.ts/ }).click();
   await editor.page.keyboard.press('Control+End');
@@ -81,7 +81,7 @@ scenario('an edit offers to reload, and the same episode on the new code says wh
   edit('default(-0.05)', 'default(-0.01)');
 });
 
-scenario('a built-in environment that takes text is played by typing, in light', async () => {
+scenario('a built-in environment with text actions is played by typing, in the light theme', async () => {
   await editor.theme('light');
   await editor.command('View: Close All Editors');
   await editor.command('RAGEN: Play Environment');
@@ -104,7 +104,7 @@ scenario('a built-in environment that takes text is played by typing, in light',
   await editor.picture('environment-sokoban-light');
 });
 
-scenario('Check Environment passes a sound one, and marks the line of one that is not', async () => {
+scenario('Check Environment passes a correct environment and marks the line of a faulty one', async () => {
   await editor.command('View: Close All Editors');
   await editor.page.getByRole('treeitem', { name: 'maze.ts', exact: true }).dblclick();
   await editor.page.getByRole('tab', { name: /^maze\.ts/ }).waitFor();

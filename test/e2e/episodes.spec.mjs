@@ -1,6 +1,6 @@
-// The Episodes page in the real editor, on a real run whose trainer wrote no index of its episodes: list, filter, order, a search in the texts,
-// a prompt group side by side, a prompt over training. Pictures in three themes. With LARGE_RUN=<folder of test/bench/episode-runs.mjs> it
-// also opens that run of 100,000 episodes, searches it, and prints how long both took.
+// Episodes page in the real editor, on a real run without an episode index: list, filter, sort, full-text search, a
+// prompt group side by side, and a prompt over training. Takes pictures in three themes. With LARGE_RUN=<folder of
+// test/bench/episode-runs.mjs> it also opens that run of 100,000 episodes, searches it, and prints how long both took.
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, before } from 'node:test';
@@ -52,7 +52,7 @@ scenario('finds words in the texts of all episodes', async () => {
   await frame.locator('.turn', { hasText: 'I guess Down' }).first().waitFor();
 });
 
-scenario('shows a prompt group side by side, with keys through its members', async () => {
+scenario('shows a prompt group side by side and moves through its members by keys', async () => {
   await filter('step:32 group:1');
   const frame = await page();
   await frame.locator('.episode-row').first().click();

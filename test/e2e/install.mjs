@@ -1,5 +1,6 @@
-// Brings what the tests in a real VS Code need into `.e2e/` (ignored by git): Node 24 and code-server from npm, and Chromium with
-// a font from the system's packages where they are missing (Debian or Ubuntu, as root). Does nothing where all is there.
+// Installs what the tests in a real VS Code need into `.e2e/` (ignored by git): Node 24 and code-server from npm, and
+// where missing Chromium and a font from the system's packages (Debian or Ubuntu, as root). Does nothing when
+// everything is installed.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,19 +10,19 @@ import { fileURLToPath } from 'node:url';
 const nodeVersion = '24.21.0';
 const codeServerVersion = '4.139.1';
 
-/** The repository's root and the tools' folder. */
+/** The repository's root. */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = join(root, '.e2e');
 const modules = join(folder, 'node_modules');
 
-/** Paths of the tools. CHROMIUM names another browser. */
+/** Paths of the tools. The variable CHROMIUM overrides the browser. */
 export const tools = {
   node: join(modules, `node-${process.platform}-${process.arch}`, 'bin', 'node'),
   codeServer: join(modules, 'code-server', 'out', 'node', 'entry.js'),
   chromium: env.CHROMIUM ?? '/usr/bin/chromium',
 };
 
-/** Installs what is missing; throws where a step fails. */
+/** Installs what is missing; throws when a step fails. */
 export function install() {
   if (!existsSync(tools.chromium)) installChromium();
   const wanted = `node ${nodeVersion}, code-server ${codeServerVersion}\n`;
@@ -29,7 +30,7 @@ export function install() {
   if (existsSync(mark) && readFileSync(mark, 'utf8') === wanted) return;
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
-  // No install scripts: code-server's would compile native modules, which the tests do without.
+  // Install scripts are off: code-server's would compile native modules, which the tests do not need.
   const npm = (cwd, ...args) =>
     run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...args], { cwd });
   npm(folder, `node-${process.platform}-${process.arch}@${nodeVersion}`);

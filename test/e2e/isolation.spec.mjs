@@ -1,6 +1,7 @@
-// A folder from a stranger: opened without trust it starts nothing, whatever is asked of it, and no text in it becomes markup, a link, a
-// command or an icon, on the pages or on the editor's own surfaces. Trusted, the same commands do start what they name, which shows that
-// the watch over what starts (a Node that tells of each call, a marker in the environment's code, the run's socket) sees it.
+// An untrusted folder starts no process, whatever command is used, and no text in it becomes markup, a link, a command
+// or an icon, on pages or on the editor's own surfaces. Once the folder is trusted, the same commands do start
+// processes, which shows that the detectors work: a Node wrapper that logs each call, a marker in the environment's
+// code, and the run's socket.
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -15,7 +16,7 @@ import { makeHostileRun } from './fixtures/hostile-run.mjs';
 import { makeRun, touchLease } from './fixtures/make-run.mjs';
 import { editorMarkup, markupCorpus, pageMarkup } from './fixtures/markup-corpus.mjs';
 
-/** What the first comment of a configuration says is shown by the lists and hovers that name it. */
+/** The first comment of a configuration is shown in the lists and hovers that name it. */
 const configuration = `# ${editorMarkup[2]} ${pageMarkup[0]} ${editorMarkup[0]} $(bug)
 defaults:
   - quickstart
@@ -35,7 +36,7 @@ const [requests, dialogs] = [[], []];
 let [editor, heart, trainer, joined] = [undefined, undefined, undefined, 0];
 const scenario = scenarios(() => editor);
 
-/** Source text with nothing in it that an editor asks about. */
+/** Source text in ASCII, so that the editor shows no warning about unusual characters. */
 const escaped = text =>
   text.replace(/[^\x20-\x7e]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 const environment = `import { writeFileSync } from 'node:fs';
@@ -57,7 +58,7 @@ export default defineEnvironment({
 });
 `;
 
-/** A Node that writes down what it is called with, and whether it was given the kept key. */
+/** A Node wrapper that logs its arguments and whether it received the stored key. */
 function tellingNode(file, whose) {
   writeFileSync(
     file,
@@ -67,7 +68,7 @@ function tellingNode(file, whose) {
   return file;
 }
 
-/** A trainer's side of the socket, as far as the live view speaks to it. */
+/** The trainer's side of the socket, limited to what the live view uses. */
 function listen() {
   const status = JSON.parse(readFileSync(join(run, 'status.json'), 'utf8'));
   const [line] = readFileSync(join(run, 'episodes', 'step-000012.jsonl'), 'utf8').split('\n');
@@ -115,7 +116,10 @@ after(async () => {
   for (const folder of [workspace, tools]) rmSync(folder, { recursive: true, force: true });
 });
 
-/** Nothing in any document of the window was made of a text, nothing was fetched that a text names, and no script of one ran. */
+/**
+ * Asserts that no document of the window contains an element made from a text, no address named by a text was fetched,
+ * and no script ran.
+ */
 async function harmless(where) {
   for (const frame of editor.page.frames()) {
     const found = await frame
@@ -130,7 +134,7 @@ async function harmless(where) {
           each => each.parentElement.textContent,
         ),
       }))
-      .catch(() => undefined); // a frame that is just going
+      .catch(() => undefined); // a frame that is being removed
     if (found) assert.deepEqual(found, { ran: undefined, made: [], links: [], pictures: [], icons: [] }, where);
   }
   assert.deepEqual(
@@ -142,7 +146,7 @@ async function harmless(where) {
 }
 const toast = text => editor.page.locator('.notification-toast', { hasText: text }).first();
 const plain = text => text.replaceAll('\u2060', '').replaceAll('\u00a0', ' ');
-/** The doctor's report, once it holds `words`. */
+/** Returns the doctor's report once it matches `words`. */
 const report = words =>
   until('the report', async () => {
     const text = editor.page.locator('.editor-instance .view-lines', { hasText: 'RAGEN Doctor:' }).first();
@@ -157,7 +161,7 @@ async function open(file) {
   await editor.page.getByRole('tab', { name: new RegExp(`^${file}`) }).waitFor();
 }
 const rows = () => editor.page.locator('.quick-input-list .monaco-list-row');
-/** Whether the palette has a command. */
+/** Whether the palette offers a command. */
 async function offered(title) {
   await editor.page.keyboard.press('F1');
   await editor.page.locator('.quick-input-widget input.input').fill(`>${title}`);
@@ -169,7 +173,7 @@ async function offered(title) {
 }
 const cleared = () => editor.command('Notifications: Clear All Notifications');
 
-scenario('a folder that is merely opened starts nothing, whatever is asked', async () => {
+scenario('an untrusted folder starts nothing, whatever command is used', async () => {
   await editor.page.locator('.statusbar-item', { hasText: 'Restricted Mode' }).waitFor();
   const items = await editor.showRuns();
   await until('both runs', async () => (await items.count()) >= 4);
@@ -190,7 +194,7 @@ scenario('a folder that is merely opened starts nothing, whatever is asked', asy
   await editor.page.locator('.view-line').first().click();
   await editor.page.keyboard.press('Control+End');
   await editor.page.keyboard.type('\n');
-  await editor.page.keyboard.press('Control+S'); // a save is checked where it may be
+  await editor.page.keyboard.press('Control+S'); // a save triggers a check when checks are allowed
   await open('strange.ts');
   assert.equal(await offered('RAGEN: Check Environment'), false);
   await editor.command('Test: Run All Tests');
@@ -199,7 +203,7 @@ scenario('a folder that is merely opened starts nothing, whatever is asked', asy
   const told = await report(/✗ Trust +the workspace is not trusted, so nothing is started/);
   assert.doesNotMatch(told, /Node +\d|onnxruntime/);
   await editor.command('RAGEN: Open Reasoning Trace');
-  await editor.choose('z-hostile', 5000).catch(() => undefined); // it is not asked which where one is in focus
+  await editor.choose('z-hostile', 5000).catch(() => undefined); // no list appears when a run's document has the focus
   await editor.choose('seed ');
   await editor.page.locator('.codelens-decoration a', { hasText: 'replay' }).first().click();
   await toast('not trusted').waitFor();
@@ -214,46 +218,49 @@ scenario('a folder that is merely opened starts nothing, whatever is asked', asy
   await cleared();
 });
 
-scenario('its texts are texts in tree, status bar, lists, prompts, hovers and notifications', async () => {
-  const item = editor.page.locator('.part.sidebar').getByRole('treeitem', { name: /click me/ });
-  await harmless('the tree');
-  await item.hover();
-  const tooltip = editor.page.locator('.monaco-hover:not(.hidden)', { hasText: 'Configuration' }).last();
-  await tooltip.waitFor();
-  assert.match(plain(await tooltip.innerText()), /\[click me\]\(command:/);
-  await harmless('the tooltip of a run');
-  const status = editor.page.locator('.statusbar-item', { hasText: 'click me' });
-  assert.match(plain(await status.innerText()), /\[click me\]\(command:.*\$\(bug\) <img src=x/);
-  await harmless('the status bar');
-  await editor.command('RAGEN: Compare Configurations');
-  await rows().filter({ hasText: 'click me' }).waitFor();
-  await harmless('a list of runs');
-  await editor.page.keyboard.press('Escape');
-  await editor.takeFromMenu(item, 'Rename');
-  const prompt = editor.page.locator('.quick-input-message', { hasText: 'click me' });
-  await prompt.waitFor();
-  assert.equal(await prompt.locator('a').count(), 0);
-  await harmless('a prompt');
-  await editor.page.keyboard.press('Escape');
-  await editor.page.keyboard.press('Escape');
-  await tokens();
-  await editor.command('RAGEN: Show Configuration');
-  await harmless('the configuration of a run');
-  // A run that fails is told unasked.
-  const file = join(run, 'status.json');
-  const before = JSON.parse(readFileSync(file, 'utf8'));
-  writeFileSync(file, JSON.stringify({ ...before, state: 'failed' }));
-  const failed = toast('failed');
-  await failed.waitFor();
-  assert.match(plain(await failed.innerText()), /Run \[click me\]\(command:/);
-  assert.equal(await failed.locator('.notification-list-item-message a').count(), 0);
-  await harmless('a notification');
-  await editor.picture('isolation-notification');
-  writeFileSync(file, JSON.stringify(before));
-  await cleared();
-});
+scenario(
+  'texts of an untrusted folder stay plain text in tree, status bar, lists, prompts, hovers and notifications',
+  async () => {
+    const item = editor.page.locator('.part.sidebar').getByRole('treeitem', { name: /click me/ });
+    await harmless('the tree');
+    await item.hover();
+    const tooltip = editor.page.locator('.monaco-hover:not(.hidden)', { hasText: 'Configuration' }).last();
+    await tooltip.waitFor();
+    assert.match(plain(await tooltip.innerText()), /\[click me\]\(command:/);
+    await harmless('the tooltip of a run');
+    const status = editor.page.locator('.statusbar-item', { hasText: 'click me' });
+    assert.match(plain(await status.innerText()), /\[click me\]\(command:.*\$\(bug\) <img src=x/);
+    await harmless('the status bar');
+    await editor.command('RAGEN: Compare Configurations');
+    await rows().filter({ hasText: 'click me' }).waitFor();
+    await harmless('a list of runs');
+    await editor.page.keyboard.press('Escape');
+    await editor.takeFromMenu(item, 'Rename');
+    const prompt = editor.page.locator('.quick-input-message', { hasText: 'click me' });
+    await prompt.waitFor();
+    assert.equal(await prompt.locator('a').count(), 0);
+    await harmless('a prompt');
+    await editor.page.keyboard.press('Escape');
+    await editor.page.keyboard.press('Escape');
+    await tokens();
+    await editor.command('RAGEN: Show Configuration');
+    await harmless('the configuration of a run');
+    // A failing run triggers a notification.
+    const file = join(run, 'status.json');
+    const before = JSON.parse(readFileSync(file, 'utf8'));
+    writeFileSync(file, JSON.stringify({ ...before, state: 'failed' }));
+    const failed = toast('failed');
+    await failed.waitFor();
+    assert.match(plain(await failed.innerText()), /Run \[click me\]\(command:/);
+    assert.equal(await failed.locator('.notification-list-item-message a').count(), 0);
+    await harmless('a notification');
+    await editor.picture('isolation-notification');
+    writeFileSync(file, JSON.stringify(before));
+    await cleared();
+  },
+);
 
-/** Looks at the cards of tokens, at states and at refused actions of the trace that is open. */
+/** Opens the token cards, states and refused actions of the open trace. */
 async function tokens() {
   const tab = editor.page.getByRole('tab', { name: /g\d+-m\d+/ });
   await tab.first().click();
@@ -270,7 +277,7 @@ async function tokens() {
   assert.ok(cards > 0, 'no token showed its card');
 }
 
-scenario('its texts are texts on the pages of a run and in a comparison', async () => {
+scenario('texts of an untrusted folder stay plain text on the pages of a run and in a comparison', async () => {
   await editor.command('View: Close All Editors');
   await editor.page
     .locator('.part.sidebar')
@@ -304,7 +311,7 @@ scenario('its texts are texts on the pages of a run and in a comparison', async 
   await harmless('the comparison');
 });
 
-scenario('once it is trusted the same commands start what they name, and texts stay texts', async () => {
+scenario('once the folder is trusted the same commands start processes, and texts stay plain text', async () => {
   await editor.command('Workspaces: Manage Workspace Trust');
   await editor.page
     .locator('.workspace-trust-editor')

@@ -1,6 +1,6 @@
-// Environments edited while they train, as a researcher does it: a save changes the episodes that start from then on, a mistake stands at
-// its line and changes nothing, two versions are compared, the policy's hits stand behind the lines, and a breakpoint halts the environment
-// while the trainer waits. Pictures go to test-results/.
+// Environments edited during training: a save changes the episodes that start afterwards, a mistake is shown at its
+// line and changes nothing, two versions are compared, the policy's hits are shown behind the lines, and a breakpoint
+// halts the environment while the trainer waits. Pictures go to test-results/.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ const showSource = async () => {
     .waitFor();
 };
 
-/** What the pointer is told along the foot of the dashboard's first chart. */
+/** Tooltips along the bottom edge of the dashboard's first chart. */
 async function marksOfFirstChart() {
   const plot = (await editor.webview('canvas')).locator('.chart-plot').first();
   const { x, y, width, height } = await plot.boundingBox();
@@ -57,7 +57,7 @@ async function marksOfFirstChart() {
   return told.filter(text => text !== null);
 }
 
-/** What decorations add behind the lines that are on screen. */
+/** Texts that decorations show after the visible lines. */
 const behindLines = () =>
   editor.page.evaluate(() =>
     [...document.querySelectorAll('.view-lines [class*="ced-"]')].map(
@@ -76,7 +76,7 @@ scenario('a new environment trains', async () => {
   await until('a step', () => existsSync(runs) && readdirSync(runs).length > 0 && status().step >= 1, 180_000);
 });
 
-scenario('a save changes the episodes that start from then on, and the charts mark when', async () => {
+scenario('a save changes the episodes that start afterwards, and the charts mark when', async () => {
   await furtherSteps(1);
   edit(
     '        const success = reached();\n',
@@ -97,24 +97,27 @@ scenario('a save changes the episodes that start from then on, and the charts ma
   await editor.keep('live-editing-dashboard-dark');
 });
 
-scenario('a mistake stands in the Problems view at its line, and the run goes on with what it had', async () => {
-  await showSource();
-  edit("name: 'maze',", "name: 'maze',\n  actoins: 1,");
-  await until('the refusal', () => events('environment_refused').length > 0);
-  await editor.command('View: Focus Problems');
-  const problem = editor.page
-    .locator('.markers-panel')
-    .getByText(/actoins/)
-    .first();
-  await problem.waitFor();
-  await editor.picture('live-editing-problem-dark');
-  await furtherSteps(1);
-  edit('\n  actoins: 1,', '');
-  await problem.waitFor({ state: 'detached' });
-  await editor.command('View: Toggle Panel Visibility');
-});
+scenario(
+  'a mistake is shown in the Problems view at its line, and the run continues with the previous code',
+  async () => {
+    await showSource();
+    edit("name: 'maze',", "name: 'maze',\n  actoins: 1,");
+    await until('the refusal', () => events('environment_refused').length > 0);
+    await editor.command('View: Focus Problems');
+    const problem = editor.page
+      .locator('.markers-panel')
+      .getByText(/actoins/)
+      .first();
+    await problem.waitFor();
+    await editor.picture('live-editing-problem-dark');
+    await furtherSteps(1);
+    edit('\n  actoins: 1,', '');
+    await problem.waitFor({ state: 'detached' });
+    await editor.command('View: Toggle Panel Visibility');
+  },
+);
 
-scenario('two versions stand side by side in the diff editor, with what the change did to reward', async () => {
+scenario('two versions open side by side in the diff editor, with the effect of the change on reward', async () => {
   await editor.command('RAGEN: Compare Environment Versions');
   await editor.page.locator('.monaco-diff-editor').first().waitFor();
   await editor.page.locator('.monaco-diff-editor .char-insert, .monaco-diff-editor .line-insert').first().waitFor();
@@ -122,18 +125,21 @@ scenario('two versions stand side by side in the diff editor, with what the chan
   await editor.keep('live-editing-compare-dark');
 });
 
-scenario('hits of the policy stand behind the lines, and a reward that was never given stands out', async () => {
-  await showSource();
-  await editor.command('RAGEN: Toggle Environment Coverage');
-  await editor.command('Go to Line/Column');
-  await editor.answer(`:${lineOf('if (steps > 1000)')}`);
-  const told = async pattern => (await behindLines()).filter(text => pattern.test(text)).length;
-  await until('hits of many episodes behind lines', async () => (await told(/\d{2,}×/)) > 5, 180_000);
-  await until('the reward that was never given', async () => (await told(/never given/)) > 0);
-  await editor.keep('live-editing-coverage-dark');
-});
+scenario(
+  'coverage of the policy is shown behind the lines, and a reward that was never given is highlighted',
+  async () => {
+    await showSource();
+    await editor.command('RAGEN: Toggle Environment Coverage');
+    await editor.command('Go to Line/Column');
+    await editor.answer(`:${lineOf('if (steps > 1000)')}`);
+    const told = async pattern => (await behindLines()).filter(text => pattern.test(text)).length;
+    await until('hits of many episodes behind lines', async () => (await told(/\d{2,}×/)) > 5, 180_000);
+    await until('the reward that was never given', async () => (await told(/never given/)) > 0);
+    await editor.keep('live-editing-coverage-dark');
+  },
+);
 
-scenario('a breakpoint halts the environment, the trainer waits, and the run goes on after it', async () => {
+scenario('a breakpoint halts the environment, the trainer waits, and the run continues afterwards', async () => {
   const { page } = editor;
   await showSource();
   await editor.command('Go to Line/Column');
@@ -159,7 +165,7 @@ scenario('a breakpoint halts the environment, the trainer waits, and the run goe
 });
 
 scenario(
-  'a run that its environment’s code has paused says so, leads to the place, and goes on when that is mended',
+  'a run paused by its environment’s code says so, links to the line, and continues once it is fixed',
   async () => {
     const { page } = editor;
     const success = '        const success = reached();\n';
@@ -195,7 +201,7 @@ scenario('Stop ends the run', async () => {
   await editor.page.getByRole('treeitem', { name: /maze, stopped/ }).waitFor();
 });
 
-/** Number of the first line of the source with `text`, from 1. */
+/** Line number of the first line of the source that contains `text`, from 1. */
 function lineOf(text) {
   return (
     readFileSync(source, 'utf8')

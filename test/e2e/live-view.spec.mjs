@@ -1,4 +1,5 @@
-// A running run's play watched token by token; then a stored episode played on otherwise: by a checkpoint, and by hand. With a real trainer.
+// A running rollout viewed token by token, then a stored episode continued in another way, by a checkpoint and by hand.
+// With a real trainer.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +21,7 @@ after(async () => {
 
 const item = name => editor.page.locator('.part.sidebar').getByRole('treeitem', { name });
 const folder = () => join(runs, readdirSync(runs)[0]);
-/** What-if episodes of the run, by file. */
+/** What-if episodes of the run, from all files of its what-if folder. */
 const whatIfs = () => {
   try {
     const names = readdirSync(join(folder(), 'what-if'));
@@ -30,13 +31,13 @@ const whatIfs = () => {
     return [];
   }
 };
-/** Takes the entry of the open list that holds `text`, once its list is the one with `title`. */
+/** Picks the entry that contains `text` once the open list has `title`. */
 async function pick(title, text) {
   await editor.page.locator('.quick-input-widget', { hasText: title }).waitFor();
   await editor.choose(text);
 }
 
-scenario('an episode is watched as it is played, then the next', async () => {
+scenario('an episode is shown while it is played, then the next', async () => {
   await editor.showRuns();
   await editor.command('RAGEN: Start Run');
   await editor.choose('quickstart');
@@ -60,7 +61,7 @@ scenario('an episode is watched as it is played, then the next', async () => {
 const whatIf = () => editor.page.locator('.codelens-decoration a', { hasText: 'what if' }).first();
 const firstQuestion = () => editor.page.locator('.quick-input-widget', { hasText: 'What if… turn 1' });
 
-scenario('another action in a turn is played on by a checkpoint, beside the original', async () => {
+scenario('a checkpoint continues from another action in a turn, beside the original', async () => {
   await editor.command('View: Close All Editors');
   await editor.command('RAGEN: Open Reasoning Trace');
   await editor.choose('+1');
@@ -76,7 +77,7 @@ scenario('another action in a turn is played on by a checkpoint, beside the orig
   await editor.keep('what-if-dark');
 });
 
-scenario('an episode is played on by hand, and kept', async () => {
+scenario('an episode is continued by hand and saved', async () => {
   await editor.command('Notifications: Clear All Notifications');
   await editor.takeLens(whatIf(), () => firstQuestion().isVisible());
   await pick('What if… turn 1', 'Nothing');

@@ -1,4 +1,4 @@
-// A run from start to stop, as a reader does it: from the palette, with a real trainer, over reloads of the window.
+// A run from start to stop, started from the palette with a real trainer, across reloads of the window.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,7 +44,7 @@ scenario(
   },
 );
 
-scenario('Pause holds the run and Resume lets it go on', async () => {
+scenario('Pause holds the run and Resume continues it', async () => {
   await editor.command('RAGEN: Pause');
   await item(/quickstart, paused/).waitFor();
   const { step } = status();
@@ -52,14 +52,14 @@ scenario('Pause holds the run and Resume lets it go on', async () => {
   await until('a further step', () => status().step > step, 120_000);
 });
 
-scenario('Save Checkpoint writes one at the end of the step', async () => {
+scenario('Save Checkpoint writes a checkpoint at the end of the step', async () => {
   const checkpoints = () => readdirSync(join(runFolder(), 'checkpoints')).filter(name => /^step-\d{6}$/.test(name));
   const before = checkpoints().length;
   await editor.command('RAGEN: Save Checkpoint');
   await until('a checkpoint', () => checkpoints().length > before, 120_000);
 });
 
-scenario('a reload of the window leaves the run alive, and finds it again', async () => {
+scenario('a run survives a reload of the window and is found again', async () => {
   const { pid } = onlyLease();
   const { step } = status();
   await editor.reload();
@@ -79,7 +79,7 @@ scenario('the Episodes page opens an episode of the run', async () => {
   await editor.picture('live-episodes-dark');
 });
 
-scenario('Stop ends the run with a checkpoint, and it is found again as stopped', async () => {
+scenario('Stop ends the run with a checkpoint, and the run is then listed as stopped', async () => {
   const { pid } = onlyLease();
   await editor.command('RAGEN: Stop');
   await item(/quickstart, stopped/).waitFor();
@@ -90,19 +90,19 @@ scenario('Stop ends the run with a checkpoint, and it is found again as stopped'
   await item(/quickstart, stopped/).waitFor();
 });
 
-scenario('Resume goes on with a stopped run where it was', async () => {
+scenario('Resume continues a stopped run from its last step', async () => {
   const { step } = status();
   await editor.command('RAGEN: Resume');
   await until('a further step', () => status().state === 'running' && status().step > step, 180_000);
   await item(/quickstart, .*step \d+\/1000/).waitFor();
-  // The dashboard's tab that came back with the window is not doubled.
+  // The dashboard tab restored with the window is not opened twice.
   await until(
     'one dashboard',
     async () => (await editor.page.getByRole('tab', { name: /quickstart · Dashboard/ }).count()) === 1,
   );
 });
 
-scenario('a trainer that dies is told once, and its run resumes', async () => {
+scenario('a trainer that dies is reported once, and its run can be resumed', async () => {
   const { pid } = onlyLease();
   process.kill(pid, 'SIGKILL');
   await item(/quickstart, interrupted/).waitFor();
@@ -118,14 +118,14 @@ scenario('a trainer that dies is told once, and its run resumes', async () => {
   await item(/quickstart, .*step \d+\/1000/).waitFor();
 });
 
-/** Waits until the tree tells of a step that the run has finished after now. */
+/** Waits until the tree shows a step that the run finished after this call. */
 async function followed() {
   const { step } = status();
   const shown = async () => Number(/step (\d+)\/1000/.exec(await item(/quickstart/).first().getAttribute('aria-label'))?.[1]); // prettier-ignore
   await until('the tree follows', async () => (await shown()) > step);
 }
 
-scenario('a run outlives a killed extension host, and the next one follows it', async () => {
+scenario('a run survives a killed extension host, and the next host follows it', async () => {
   const { pid } = onlyLease();
   const hosts = editor.extensionHosts();
   assert.equal(hosts.length, 1);
@@ -135,7 +135,7 @@ scenario('a run outlives a killed extension host, and the next one follows it', 
   assert.equal(onlyLease().pid, pid);
 });
 
-scenario('a run outlives a killed window, and is followed and stopped from the next one', async () => {
+scenario('a run survives a killed window, and the next window follows and stops it', async () => {
   const { pid } = onlyLease();
   const { step } = status();
   editor.killWindow();

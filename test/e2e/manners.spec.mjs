@@ -1,4 +1,4 @@
-// The editor's manners: a doctor whose report can be copied, a walkthrough, and two folders in one workspace.
+// The doctor and its report, the walkthrough, and a workspace of two folders.
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ after(async () => {
 const lines = async () =>
   (await editor.page.locator('.editor-instance .view-lines').first().innerText()).replaceAll('\u00a0', ' ');
 
-scenario('the doctor tells what is there and what is missing, and its report is copied', async () => {
+scenario('the doctor lists what is installed and what is missing, and copies its report', async () => {
   await editor.command('RAGEN: Doctor');
   const report = await until('the report', async () => /✓ onnxruntime/.test(await lines()) && lines());
   assert.match(report, /RAGEN Doctor: Runs can start here\./);
@@ -34,7 +34,7 @@ scenario('the doctor tells what is there and what is missing, and its report is 
   await editor.page.locator('.statusbar-item', { hasText: 'in the clipboard' }).waitFor();
 });
 
-scenario('the walkthrough leads from an empty folder to an environment of one’s own', async () => {
+scenario('the walkthrough leads from an empty folder to a custom environment', async () => {
   await editor.command('Welcome: Open Walkthrough');
   await editor.choose('Train an agent that reasons');
   const page = editor.page.locator('.gettingStartedContainer');
@@ -49,7 +49,7 @@ scenario('the walkthrough leads from an empty folder to an environment of one’
   const step = name => page.locator(`.getting-started-step[data-step-id$="#${name}"]`);
   await step('machine').locator('.codicon-getting-started-step-checked').first().waitFor();
   await step('dashboard').locator('.codicon-getting-started-step-unchecked').first().waitFor();
-  assert.equal(await step('folder').count(), 0); // there is one
+  assert.equal(await step('folder').count(), 0); // the workspace has a folder already
 });
 
 scenario('a workspace of two folders shows the runs of both', async () => {
@@ -62,7 +62,7 @@ scenario('a workspace of two folders shows the runs of both', async () => {
     .getByRole('treeitem', { name: /bandit, .*stopped|bandit, stopped/ })
     .first();
   await run.waitFor();
-  await run.click(); // no command of the palette, and the walkthrough was not yet shown in this window
+  await run.click(); // a click opens the dashboard without the palette; the walkthrough was not shown yet
   await editor.webview('canvas');
   await editor.command('Welcome: Open Walkthrough');
   await editor.choose('Train an agent that reasons');
@@ -70,7 +70,7 @@ scenario('a workspace of two folders shows the runs of both', async () => {
   const checked = name =>
     steps.locator(`.getting-started-step[data-step-id$="#${name}"] .codicon-getting-started-step-checked`).first();
   await checked('dashboard').waitFor();
-  await checked('start').waitFor(); // there are runs
+  await checked('start').waitFor(); // completed because there are runs
   assert.equal(await checked('collapse').isVisible(), false);
   await run.click();
   await editor.command('RAGEN: Open Collapse Page');

@@ -1,5 +1,5 @@
-// A new run by its form: values are chosen, mistakes told at their place, what the run takes estimated, the configuration saved as a file,
-// and the run started. With a real trainer.
+// The New Run form: values are entered, mistakes shown at their fields, resources estimated, the configuration saved as
+// a file, and the run started. With a real trainer.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ const field = (page, key) => page.locator(`.field[data-key="${key}"]`);
 /** Types a value into a field of the form. */
 const fill = (page, key, value) => field(page, key).locator('vscode-text-field').locator('input').fill(value);
 
-scenario('the form shows the quickstart, what it takes, and the configuration that comes of it', async () => {
+scenario('the form shows the quickstart, its estimated resources, and the resulting configuration', async () => {
   await editor.command('RAGEN: New Run');
   const page = await editor.webview('.estimate-row');
   await page.getByText('372 k parameters, all trained').or(page.getByText('373 k parameters, all trained')).waitFor();
@@ -40,7 +40,7 @@ scenario('the form shows the quickstart, what it takes, and the configuration th
   await editor.theme('dark');
 });
 
-scenario('a value that would not do is told at its place, and the run cannot start with it', async () => {
+scenario('an invalid value is reported at its field and blocks the start', async () => {
   const page = await editor.webview('.estimate-row');
   await fill(page, 'actor_rollout_ref.actor.optim.lr', '-1');
   const lr = field(page, 'actor_rollout_ref.actor.optim.lr');
@@ -51,27 +51,27 @@ scenario('a value that would not do is told at its place, and the run cannot sta
   await page.getByText('all trained').waitFor();
 });
 
-scenario('environments are chosen by tag, in training and in validation', async () => {
+scenario('environments are chosen by tag, for training and for validation', async () => {
   const page = await editor.webview('.environments');
   const count = name => page.locator(`vscode-text-field[aria-label="${name}"]`).locator('input');
   await count('Validation groups of QuickFrozenLake').fill('4');
   await page.locator('.yaml', { hasText: /val:[\s\S]*env_groups: 4/ }).waitFor();
 });
 
-scenario('what was chosen comes back after a reload of the window', async () => {
+scenario('the entered values come back after a reload of the window', async () => {
   await editor.reload();
   const page = await editor.webview('.estimate-row');
   await page.locator('.yaml', { hasText: 'by form' }).waitFor();
 });
 
-scenario('the configuration is saved as a file that is a run configuration', async () => {
+scenario('the form is saved as a run configuration file', async () => {
   const page = await editor.webview('.estimate-row');
   await page.getByRole('button', { name: 'Save as YAML' }).click();
   const box = editor.page.locator('.quick-input-widget input.input');
   await box.waitFor();
   const file = join(workspace, 'config', 'by-form.yaml');
   await until('the file', async () => {
-    if (await box.isVisible()) await box.press('Enter'); // once more where the dialog asks whether to make the folder
+    if (await box.isVisible()) await box.press('Enter'); // a second Enter confirms creating the folder
     return existsSync(file);
   });
   assert.match(
@@ -82,7 +82,7 @@ scenario('the configuration is saved as a file that is a run configuration', asy
   await editor.page.getByText('Start run', { exact: false }).first().waitFor();
 });
 
-scenario('Start run starts it with what was chosen', async () => {
+scenario('Start run starts a run with the entered values', async () => {
   const page = await editor.webview('.estimate-row');
   await page.getByRole('button', { name: 'Start run' }).click();
   const ids = () => (existsSync(runs) ? readdirSync(runs) : []);

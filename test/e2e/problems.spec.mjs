@@ -1,4 +1,4 @@
-// Mistakes that a reader makes: a broken configuration becomes entries of the Problems view, and nothing is started.
+// Input mistakes: a broken configuration or override is reported, and no run starts.
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, before } from 'node:test';
@@ -43,12 +43,12 @@ scenario('a broken YAML is shown in the Problems view at its lines', async () =>
   assert.equal(editor.leases().size, 0);
 });
 
-scenario('overrides that are none are told before anything is started', async () => {
+scenario('invalid overrides are reported before anything is started', async () => {
   await editor.command('RAGEN: Start Run');
   await editor.choose('quickstart');
   await editor.page.locator('.quick-input-widget input.input').fill('fast');
   await editor.page.locator('.quick-input-message', { hasText: 'fast is no override' }).waitFor();
-  // What only the trainer knows to be wrong is said there, too, and what was typed stays.
+  // Errors that only the trainer can detect are shown there too, and the typed text stays.
   const misspelt = 'trainer.total_trainin_steps=2';
   await editor.page.locator('.quick-input-widget input.input').fill(misspelt);
   await editor.page.keyboard.press('Enter');

@@ -1,5 +1,5 @@
-// The Runs view and run configurations, as a researcher uses them: runs are renamed, tagged, filtered, noted, archived, compared, exported and
-// deleted; a configuration is completed, explained, mended and started from its file.
+// The Runs view and run configurations: runs are renamed, tagged, filtered, annotated, archived, compared, exported and
+// deleted; a configuration is completed, explained, fixed and started from its file.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,13 +46,13 @@ const item = name => editor.page.locator('.part.sidebar').getByRole('treeitem', 
 const box = title => editor.page.locator('.quick-input-widget', { hasText: title }).waitFor();
 const input = () => editor.page.locator('.quick-input-widget input.input');
 
-/** Takes an action of the context menu of a run. */
+/** Picks an action in the context menu of a run. */
 const menu = (run, action) => editor.takeFromMenu(item(run), action);
 
-/** Presses a button of the dialog that is open. */
+/** Presses a button of the open dialog. */
 const press = name => editor.page.locator('.monaco-dialog-box').getByRole('button', { name }).click();
 
-scenario('runs stand in groups, and a badge counts those at work', async () => {
+scenario('runs are grouped by state, and a badge counts the running ones', async () => {
   const items = await editor.showRuns();
   await until('eight tree items', async () => (await items.count()) >= 8);
   await editor.page.locator('.activitybar .badge-content', { hasText: /^1$/ }).waitFor();
@@ -78,7 +78,7 @@ scenario('a run is renamed, and gets tags that are typed or ticked', async () =>
   assert.deepEqual(labels('b-sokoban-grpo').tags, ['paper']);
 });
 
-scenario('a filter leaves the runs with a tag', async () => {
+scenario('a filter shows only the runs with a tag', async () => {
   await editor.command('RAGEN: Filter Runs');
   await box('Filter Runs');
   await editor.answer('#paper');
@@ -89,7 +89,7 @@ scenario('a filter leaves the runs with a tag', async () => {
   await item(/^lake-long/).waitFor();
 });
 
-scenario('notes are a Markdown file of the run', async () => {
+scenario('notes are stored in a Markdown file of the run', async () => {
   await menu(/^sokoban-grpo/, 'Edit Notes');
   await editor.page.getByRole('tab', { name: /notes\.md/ }).waitFor();
   await editor.page.locator('.editor-instance .view-line').first().click();
@@ -102,7 +102,7 @@ scenario('notes are a Markdown file of the run', async () => {
   await editor.command('View: Close All Editors');
 });
 
-scenario('an archived run is out of sight until archived runs are shown', async () => {
+scenario('an archived run is hidden until archived runs are shown', async () => {
   await menu(/^lake-long/, 'Archive');
   await item(/^lake-long/).waitFor({ state: 'detached' });
   assert.equal(labels('e-lake-long').archived, true);
@@ -113,7 +113,7 @@ scenario('an archived run is out of sight until archived runs are shown', async 
   await item(/^Archived/).waitFor({ state: 'detached' });
 });
 
-scenario('the configurations of two runs stand side by side', async () => {
+scenario('the configurations of two runs open side by side', async () => {
   await item(/^countdown/).click({ modifiers: ['Control'] });
   await item(/^sokoban-grpo/).click({ modifiers: ['Control'] });
   await menu(/^sokoban-grpo/, 'Compare Configurations');
@@ -134,7 +134,7 @@ scenario('a run is exported for other programs', async () => {
   const into = `${workspace}/out/`;
   const table = join(workspace, 'out/b-sokoban-grpo/metrics.csv');
   const accept = async () => {
-    // The dialog writes the folder where it begins, late perhaps, and looks at the one that is typed before it takes it.
+    // The dialog may fill in its start folder late, and it validates a typed folder before accepting it.
     if ((await input().inputValue({ timeout: 1000 })) !== into) await input().fill(into, { timeout: 1000 });
     await input().press('Enter', { timeout: 1000 });
   };
@@ -147,7 +147,7 @@ scenario('a run is exported for other programs', async () => {
   assert.match(first, /^1,/);
 });
 
-scenario('a run is deleted after a question; one at work is not', async () => {
+scenario('a run is deleted after a confirmation; a running one cannot be deleted', async () => {
   await menu(/^bandit, first try/, 'Delete');
   await editor.page.locator('.monaco-dialog-box', { hasText: 'Delete the run bandit, first try?' }).waitFor();
   await press('Move to Trash');
@@ -163,7 +163,7 @@ scenario('a run is deleted after a question; one at work is not', async () => {
   assert.ok(existsSync(join(runs, 'a-frozen-lake')));
 });
 
-scenario('a run that is deleted elsewhere takes its pages along', async () => {
+scenario("deleting a run's folder outside the editor closes its pages", async () => {
   const folder = makeRun(workspace, { id: 'z-elsewhere', name: 'elsewhere', state: 'finished', step: 3 });
   await item(/^elsewhere/).click();
   const tab = editor.page.getByRole('tab', { name: /elsewhere/ });
@@ -185,13 +185,13 @@ async function open(name) {
   await editor.page.getByRole('tab', { name: new RegExp(name.replace('.', '\\.')) }).waitFor();
 }
 
-/** Puts the cursor at a place of the text that is open. */
+/** Moves the cursor to a position in the open document. */
 async function goTo(line, column) {
   await editor.command('Go to Line/Column');
   await editor.answer(`:${line}:${column}`);
 }
 
-scenario('a run configuration has lenses, and other YAML none', async () => {
+scenario('a run configuration has code lenses, and other YAML files have none', async () => {
   await open('mine.yaml');
   for (const title of ['Start run', 'Check', 'Resolved configuration']) await lens(title).first().waitFor();
   await open('compose.yaml');
@@ -200,17 +200,17 @@ scenario('a run configuration has lenses, and other YAML none', async () => {
   await editor.command('View: Close Editor');
 });
 
-scenario('a wrong key is shown at its line and mended by a quick fix', async () => {
+scenario('an unknown key is reported at its line and fixed by a quick fix', async () => {
   await editor.command('View: Focus Problems');
   await problem('trainer.test_frq is not a known key: did you mean test_freq?').waitFor();
-  assert.equal(await problem('is not a known key').count(), 1); // nothing is said of other YAML
+  assert.equal(await problem('is not a known key').count(), 1); // other YAML files are not checked
   await goTo(10, 5);
   const fix = editor.page.locator('.action-widget', { hasText: 'Change to test_freq' });
   await until('the quick fix', async () => {
     await editor.page.keyboard.press('Control+.');
     return fix.waitFor({ timeout: 5000 }).then(
       () => true,
-      () => false, // the key came before the editor had the focus back
+      () => false, // the key came before the editor regained the focus
     );
   });
   await editor.page.keyboard.press('Enter');
@@ -218,7 +218,7 @@ scenario('a wrong key is shown at its line and mended by a quick fix', async () 
   await editor.page.locator('.view-line', { hasText: 'test_freq: -1' }).waitFor();
 });
 
-scenario('keys and values are completed and explained', async () => {
+scenario('keys and values have completion and hover help', async () => {
   const suggestion = text => editor.page.locator('.suggest-widget .monaco-list-row', { hasText: text }).first();
   await goTo(11, 20);
   await editor.page.keyboard.press('Enter');
@@ -239,7 +239,7 @@ scenario('keys and values are completed and explained', async () => {
   await editor.page.keyboard.press('Escape');
 });
 
-scenario('what is saved is checked by the trainer, and what it comes to is shown beside it', async () => {
+scenario('the trainer checks a saved configuration, and its resolved values open beside it', async () => {
   await goTo(13, 1);
   await editor.page.keyboard.press('Control+End');
   await editor.page.keyboard.type('\nes_manager: {train: {env_groups: 3}}');
@@ -260,7 +260,7 @@ scenario('what is saved is checked by the trainer, and what it comes to is shown
   await editor.theme('dark');
 });
 
-scenario('a run starts by its file, and another by the same configuration with changes', async () => {
+scenario('a run starts from its file, and another from the same configuration with overrides', async () => {
   await editor.takeLens(lens('Start run').first(), () => item(/^mine, .*step \d\/2/).isVisible(), 60_000);
   await item(/^mine, finished/).waitFor({ timeout: 300_000 });
   const [id] = readdirSync(runs).filter(name => name.includes('-mine-'));

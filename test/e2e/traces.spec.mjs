@@ -1,6 +1,7 @@
-// Reasoning traces on a real run of two steps, whose environment is moved into the workspace: an episode opens as a document that folds,
-// has an outline, overlays, cards on hover, ways to other episodes, a diff and a replay, and is there after a reload; the environment's
-// source tells how it does. The run is another user's, so that its code is asked about before it runs. Pictures in light, dark and high contrast go to screenshots/.
+// Reasoning traces on a real run of two steps whose environment is copied into the workspace. An episode opens as a
+// document with folding, outline, overlays, hover cards, links to other episodes, a diff and a replay, and is restored
+// after a reload. The environment's source shows statistics of its code. The run belongs to another user, so running
+// its code needs consent. Pictures in light, dark and high contrast go to screenshots/.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -39,9 +40,9 @@ const status = name => editor.page.locator('.statusbar-item', { hasText: name })
 const lens = title => editor.page.locator('.codelens-decoration a', { hasText: title }).first();
 const shortName = id => id.split('-').slice(2).join('-');
 const header = async () => /# (\w+-\d+-g\d+-m\d+)/.exec(await text())?.[1];
-/** The id that the open trace begins with; the cursor goes to its top. */
+/** Moves the cursor to the top of the open trace and returns the id in its header. */
 async function shown() {
-  // Again where the trace came on screen after the key, which then went to another one.
+  // Retries: a key pressed before the trace is on screen goes to another document.
   return until('the top of a trace', async () => {
     await editor.page.mouse.click(900, 320); // a locator's click would scroll the text
     await editor.page.keyboard.press('Control+Home');
@@ -54,19 +55,21 @@ async function shown() {
     return isThere && header();
   });
 }
-/** Whether the trace in front has such facts at its top: one opens where the last one stood. */
+/** Whether the top of the active trace matches `facts`. A trace opens at the scroll position of the previous one. */
 async function reads(facts) {
   await shown();
   return facts.test(await text());
 }
-/** Types into the open list and takes its first entry. */
+/** Types into the open list and picks the entry that contains `words`. */
 async function take(words) {
   const input = editor.page.locator('.quick-input-widget input.input');
   await input.fill(words);
   await editor.choose(words);
 }
 
-/** Hovers over the last place on screen that reads `words` until the hover holds `expected`; answers its text. */
+/**
+ * Hovers over the last visible place that reads `words` until the hover contains `expected`. Returns the hover's text.
+ */
 async function hover(words, expected) {
   const place = editor.page.locator('.view-line span', { hasText: words }).last();
   return until(`a hover with ${expected}`, async () => {
@@ -84,19 +87,22 @@ async function hover(words, expected) {
   });
 }
 
-scenario('an episode opens as a document, best first, with its facts, turns and rewards', async () => {
-  await editor.command('RAGEN: Open Reasoning Trace');
-  await editor.choose('+1');
-  assert.match(await shown(), /^train-000002-/);
-  const words = await text();
-  assert.match(words, /run lake · step 2 · training/);
-  assert.match(words, /success · score \+1 · return \+1 · penalty 0 · advantage/);
-  assert.match(words, /## Turn 1 · reward/);
-  await status(/log-prob −/).waitFor();
-  await lens('what if').waitFor();
-});
+scenario(
+  'an episode opens as a document with its facts, turns and rewards, and the best episode is listed first',
+  async () => {
+    await editor.command('RAGEN: Open Reasoning Trace');
+    await editor.choose('+1');
+    assert.match(await shown(), /^train-000002-/);
+    const words = await text();
+    assert.match(words, /run lake · step 2 · training/);
+    assert.match(words, /success · score \+1 · return \+1 · penalty 0 · advantage/);
+    assert.match(words, /## Turn 1 · reward/);
+    await status(/log-prob −/).waitFor();
+    await lens('what if').waitFor();
+  },
+);
 
-scenario('turns fold, and the outline names states, thoughts and actions', async () => {
+scenario('turns fold, and the outline lists states, thoughts and actions', async () => {
   await editor.command('Fold All');
   await until('folded sections', async () => !(await text()).includes('Walk over the frozen lake'));
   await editor.command('Unfold All');
@@ -112,7 +118,7 @@ scenario('turns fold, and the outline names states, thoughts and actions', async
   await editor.page.keyboard.press('Escape');
 });
 
-scenario('overlays change by key and by the status bar, and the tokens are painted', async () => {
+scenario('overlays change by key and by the status bar, and colour the tokens', async () => {
   await shown();
   const painted = () =>
     editor.page.evaluate(
@@ -126,7 +132,7 @@ scenario('overlays change by key and by the status bar, and the tokens are paint
     await editor.page.keyboard.press('Alt+.');
     await status(name).waitFor();
   }
-  await until('shades of the advantage', async () => (await painted()) > 0); // neighbours of one shade are one element
+  await until('shades of the advantage', async () => (await painted()) > 0); // equal neighbours share one element
   await status(/advantage/).click();
   await take('none');
   await until('no shades', async () => (await painted()) === 0);
@@ -145,7 +151,7 @@ scenario('a token shows its card, a state its board', async () => {
   await editor.keep('traces-board-dark');
 });
 
-scenario('keys and lenses lead to the turns, the neighbours, the best and the worst', async () => {
+scenario('keys and code lenses jump to the turns and to the previous, next, best and worst episode', async () => {
   const first = await shown();
   await editor.page.keyboard.press('Alt+]');
   await editor.page.locator('.statusbar-item', { hasText: /Ln 1[5-9]/ }).waitFor(); // the first turn's heading
@@ -162,7 +168,7 @@ scenario('keys and lenses lead to the turns, the neighbours, the best and the wo
   await until('a member that succeeded', () => reads(/\nsuccess · score \+1/));
 });
 
-scenario('the same prompt is found earlier and later in training', async () => {
+scenario('the same prompt is found at earlier and later steps', async () => {
   await editor.command('RAGEN: Open Reasoning Trace');
   await take('validation 2');
   await until('a validation episode', async () => (await header())?.startsWith('val-000002-'));
@@ -171,7 +177,7 @@ scenario('the same prompt is found earlier and later in training', async () => {
   await editor.takeLens(lens('later'), async () => (await header()) === id);
 });
 
-scenario('two episodes stand in the diff editor', async () => {
+scenario('two episodes open in the diff editor', async () => {
   const others = editor.page.locator('.quick-input-list .monaco-list-row');
   await editor.takeLens(lens('compare'), () => others.nth(1).isVisible());
   await others.nth(1).click();
@@ -190,38 +196,41 @@ const same = async () => {
   await editor.command('Notifications: Clear All Notifications');
 };
 
-scenario('a run of another user is replayed where its manifest was shown and accepted, once or for good', async () => {
-  await editor.command('RAGEN: Open Reasoning Trace');
-  await editor.choose('+1');
-  await shown();
-  const ask = async () => {
-    await editor.command('RAGEN: Replay Episode');
-    await dialog().waitFor();
-    await tab('manifest.json').waitFor();
-  };
-  await ask();
-  assert.match(
-    plain(await dialog().innerText()),
-    /manifest\.json\s+sha256 [0-9a-f]{64}\s+The run names:\s+environment \w+/,
-  );
-  await editor.picture('trust-manifest-dark');
-  await press('Cancel');
-  await tab('manifest.json').click(); // it stays, to be read
-  await editor.page.keyboard.type('x');
-  assert.doesNotMatch(await editor.page.title(), /●/);
-  await editor.command('View: Close Editor');
-  assert.equal(await editor.page.locator('.notification-toast', { hasText: 'every turn' }).count(), 0);
-  await shown();
-  await ask();
-  await press('Run Once');
-  await same();
-  await shown();
-  await ask();
-  await press('Trust This Run’s Code');
-  await same();
-});
+scenario(
+  'a run of another user is replayed only after its manifest was shown and accepted, once or permanently',
+  async () => {
+    await editor.command('RAGEN: Open Reasoning Trace');
+    await editor.choose('+1');
+    await shown();
+    const ask = async () => {
+      await editor.command('RAGEN: Replay Episode');
+      await dialog().waitFor();
+      await tab('manifest.json').waitFor();
+    };
+    await ask();
+    assert.match(
+      plain(await dialog().innerText()),
+      /manifest\.json\s+sha256 [0-9a-f]{64}\s+The run names:\s+environment \w+/,
+    );
+    await editor.picture('trust-manifest-dark');
+    await press('Cancel');
+    await tab('manifest.json').click(); // the manifest stays open for reading
+    await editor.page.keyboard.type('x');
+    assert.doesNotMatch(await editor.page.title(), /●/);
+    await editor.command('View: Close Editor');
+    assert.equal(await editor.page.locator('.notification-toast', { hasText: 'every turn' }).count(), 0);
+    await shown();
+    await ask();
+    await press('Run Once');
+    await same();
+    await shown();
+    await ask();
+    await press('Trust This Run’s Code');
+    await same();
+  },
+);
 
-scenario('a replay says that the same comes of it', async () => {
+scenario('a replay reports that it reproduces the episode', async () => {
   await editor.command('RAGEN: Open Reasoning Trace');
   await editor.choose('+1');
   await shown();
@@ -229,7 +238,7 @@ scenario('a replay says that the same comes of it', async () => {
   await same();
 });
 
-scenario('code that a run keeps is shown, and not run without an answer', async () => {
+scenario('source kept by a run is shown, and runs only after consent', async () => {
   await editor.takeLens(lens('what if'), () => dialog().isVisible());
   assert.match(plain(await dialog().innerText()), /environment\.js\s+sha256 [0-9a-f]{64}/);
   await tab('environment.js').waitFor();
@@ -244,7 +253,7 @@ scenario('code that a run keeps is shown, and not run without an answer', async 
   }
 });
 
-scenario('the environment’s source tells how its code does', async () => {
+scenario('the environment’s source shows statistics of its code', async () => {
   await editor.command('Go to File');
   const input = editor.page.locator('.quick-input-widget input.input');
   await input.fill('envs/frozen-lake/index.ts');
@@ -258,7 +267,7 @@ scenario('the environment’s source tells how its code does', async () => {
   await editor.command('View: Close Editor');
 });
 
-scenario('a trace is there after a reload, in every theme', async () => {
+scenario('a trace is restored after a reload, in every theme', async () => {
   const id = await shown();
   await editor.reload();
   assert.equal(await shown(), id);

@@ -1,5 +1,5 @@
-// Mutated inputs to every parser, as many as fit into a run of the tests; the torture gives a million (test/torture/fuzz.ts). And that the fuzzer
-// finds what it is to find.
+// Mutated inputs to every parser, as many as fit into a test run; the torture tests use a million
+// (test/torture/fuzz.ts). Also tests that the fuzzer finds planted faults.
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -12,7 +12,7 @@ import { targets } from '../torture/fuzz-targets';
 import { FuzzWatch } from '../torture/fuzz-watch';
 import { buildBundles, root } from '../unit/environment-host/bundles';
 
-/** What the parsers look for beside their bundles lies there. */
+/** Holds what the parsers look for beside their bundles. */
 const installed = mkdtempSync(join(tmpdir(), 'ragen-fuzz-'));
 let entry: string;
 beforeAll(async () => {
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(installed, { recursive: true, force: true }));
 
-it(`${inputsInCi} inputs end in an answer or a refusal`, { timeout: 300_000 }, async () => {
+it(`${inputsInCi} inputs end in a result or a refusal`, { timeout: 300_000 }, async () => {
   const all = await fuzzAll(inputsInCi, 1, entry, () => undefined);
   expect(all.map(({ name }) => name)).toEqual(targets.map(({ name }) => name));
   expect(all.reduce((sum, { inputs }) => sum + inputs, 0)).toBeGreaterThanOrEqual(inputsInCi);
@@ -38,7 +38,7 @@ it('valid inputs are no longer than the bound', () => {
     for (const entry of corpus) expect([name, Buffer.from(entry as string).length <= mostBytes]).toEqual([name, true]);
 });
 
-it('inputs are the same again, are not alike, and are no longer than the bound', () => {
+it('inputs are reproducible, differ from each other, and are no longer than the bound', () => {
   for (const form of ['bytes', 'text', 'json', 'lines', 'yaml'] satisfies InputForm[]) {
     const corpus = ['{"a": [1, "b"], "c": null}', '{"d": {"e": 1.5}}'].map(text => Buffer.from(text));
     const inputs = (): string[] =>
@@ -50,7 +50,7 @@ it('inputs are the same again, are not alike, and are no longer than the bound',
   }
 });
 
-it('what is broken is found, with the input, and the rest goes on', { timeout: 120_000 }, async () => {
+it('a faulty parser is reported with its input, and the others continue', { timeout: 120_000 }, async () => {
   const watch = new FuzzWatch(join(dirname(entry), 'fuzz-broken-process.cjs'));
   try {
     const faults: Record<string, string[]> = {};

@@ -1,4 +1,5 @@
-// Mutated model folders, as many as fit into a run of the tests; the torture loads thousands (test/torture/model-folders.ts).
+// Mutated model folders, as many as fit into a test run; the torture tests load thousands
+// (test/torture/model-folders.ts).
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +9,7 @@ import { foldersInCi, tryModelFolders } from '../torture/model-folders';
 import { mutateFolder, mutationNames } from '../torture/model-folder-mutations';
 import { buildBundles, root } from '../unit/environment-host/bundles';
 
-/** What the bundle looks for beside itself lies there. */
+/** Holds what the bundle looks for beside itself. */
 const installed = mkdtempSync(join(tmpdir(), 'ragen-folders-'));
 let entry: string;
 beforeAll(async () => {
@@ -19,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(installed, { recursive: true, force: true }));
 
-it(`${foldersInCi} mutated folders are loaded or refused by a sentence`, { timeout: 300_000 }, async () => {
+it(`${foldersInCi} mutated folders are loaded or refused with a sentence`, { timeout: 300_000 }, async () => {
   const [found] = await tryModelFolders(foldersInCi, 1, entry, () => undefined);
   expect(found.findings).toEqual([]);
   expect(found.inputs).toBe(foldersInCi);
@@ -27,7 +28,7 @@ it(`${foldersInCi} mutated folders are loaded or refused by a sentence`, { timeo
   expect(found.refused).toBeLessThan(foldersInCi);
 });
 
-it('what is done to a folder follows from its stream, and everything is done to some', () => {
+it('mutations are determined by the random stream, and every kind of mutation occurs', () => {
   const sound = join(installed, 'sound');
   cpSync('test/golden/llama', sound, { recursive: true });
   cpSync('test/golden/lora/q-v', join(sound, 'adapter'), { recursive: true });

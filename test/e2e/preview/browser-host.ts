@@ -1,5 +1,5 @@
-// Puts a host in memory behind acquireVsCodeApi, speaking the messenger's own messages, so that the preview runs the very bundle
-// that ships. `window.previewSend` lets the driver send notifications as the extension host would.
+// Installs an in-memory host behind acquireVsCodeApi that speaks the messenger's protocol, so that the preview runs the
+// shipped bundle unchanged. `window.previewSend` lets the driver send notifications as the extension host would.
 import { comparedHost } from './compared-host';
 import { liveHost, type LiveScenario } from './live-host';
 import { memoryHost, type Scenario } from './memory-host';
@@ -8,7 +8,10 @@ import { storedHost, type StoredFiles } from './stored-host';
 interface PreviewWindow extends Window {
   previewScenario: Scenario;
   previewMetrics: string;
-  /** Of a stored run, whose scenario is its name, the step it is at if it is at work, and how often it is told over. */
+  /**
+   * Files of a stored run. The scenario then holds the run's name, optionally the step at which it is still running,
+   * and how many times its lines are repeated.
+   */
   previewFiles: StoredFiles | null;
   previewSend(method: string, params: unknown): void;
   previewSent: { method: string; params: unknown }[];

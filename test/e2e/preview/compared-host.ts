@@ -1,4 +1,4 @@
-// A host in memory for the page that compares runs: the six runs of an experiment of test/experiments, as its CSV tells them.
+// In-memory host for the Compare page: the six runs of an experiment of test/experiments, from its CSV.
 import { groupRuns } from '../../../extension/host/compared-runs';
 import { compareColumns, compareReady, type CompareSnapshot } from '../../../extension/protocol/compare-page';
 import { parseMetricMeanings } from '../../../extension/protocol/metric-meanings';

@@ -1,6 +1,6 @@
-// Runs for previews and page tests: lines, events and episodes that follow the run folder's schemas and look like a real run
-// (reward that rises and stalls, validation each tenth step, a step whose gradient was not finite, FrozenLake and Sokoban episodes).
-// Everything comes from a seeded generator, so that screenshots can be compared.
+// Generated runs for previews and page tests. Lines, events and episodes follow the run folder's schemas and look like
+// a real run: reward rises and plateaus, validation every tenth step, one step with a non-finite gradient, FrozenLake
+// and Sokoban episodes. Seeded, so that screenshots can be compared.
 import type { ScoreStrip } from '../../../extension/protocol/dashboard-page';
 import { columnsOf } from '../../../extension/protocol/metric-segments';
 import type { EpisodeRow, RunSummary } from '../../../extension/protocol/pages';
@@ -11,7 +11,7 @@ import { pageMarkup } from '../fixtures/markup-corpus.mjs';
 const started = Date.UTC(2026, 1, 3, 9, 30);
 const stamp = (seconds: number) => new Date(started + seconds * 1000).toISOString();
 
-/** A run that is at `step` of `total`. */
+/** Summary of a run at `step` of `total`. */
 export function runAt(step: number, total: number, change: Partial<RunSummary['status']> = {}): RunSummary {
   return {
     id: '20260203-0930-sokoban-a1f3',
@@ -35,7 +35,7 @@ export function runAt(step: number, total: number, change: Partial<RunSummary['s
   };
 }
 
-/** Lines of steps 1…count of such a run. */
+/** Metric lines of steps 1…count of that run. */
 export function metricLines(count: number, seed = 7): MetricsLine[] {
   const random = generator(seed);
   const noise = (size: number) => (random() + random() + random() - 1.5) * size;
@@ -100,7 +100,7 @@ export function metricLines(count: number, seed = 7): MetricsLine[] {
       'timing_s/update_actor': update,
       'timing_s/step': generation + update + 1.4,
     };
-    // A gradient that was not finite leaves its keys out.
+    // A non-finite gradient omits its keys.
     if (step !== Math.round(count * 0.62))
       line['actor/grad_norm'] = 0.35 + 0.2 * learnt + Math.abs(noise(0.2)) + (random() < 0.02 ? 1.8 : 0);
     if (step % 10 === 0) {
@@ -113,7 +113,7 @@ export function metricLines(count: number, seed = 7): MetricsLine[] {
   return lines;
 }
 
-/** What happened to the run up to `step`. */
+/** Events of the run up to `step`. */
 export function runEvents(step: number): RunEvent[] {
   const all: RunEvent[] = [];
   for (let at = 25; at <= step; at += 25) {
@@ -151,11 +151,11 @@ export function runEvents(step: number): RunEvent[] {
   return all.sort((a, b) => a.step - b.step);
 }
 
-/** The numbers of lines as columns, `step` among them. */
+/** Numbers of the lines as columns, including `step`. */
 export const columnsOfLines = (lines: readonly MetricsLine[]): Map<string, Float64Array> =>
   columnsOf(lines.map(({ time: _, ...numbers }) => numbers as { step: number } & Record<string, number>));
 
-/** Many steps of many metrics at once, for speed. */
+/** Columns of many steps and metrics, generated without lines for speed. */
 export function largeColumns(steps: number, metrics: number): Map<string, Float64Array> {
   const random = generator(3);
   const columns = new Map([
@@ -173,7 +173,7 @@ export function largeColumns(steps: number, metrics: number): Map<string, Float6
   return columns;
 }
 
-/** How scores were spread over steps [from, to]: from failure to success as the run learns. */
+/** Score distribution per column over steps [from, to]: moves from failure to success as the run learns. */
 export function scoreStrips(from: number, to: number, columns: number): ScoreStrip[] {
   const bins = 20;
   const counts = new Float32Array(columns * bins);
@@ -190,7 +190,7 @@ export function scoreStrips(from: number, to: number, columns: number): ScoreStr
   return [{ tag: 'CoordSokoban', low: -3.4, high: 10.9, columns, bins, counts, lowest, highest }];
 }
 
-/** Texts that would do harm as markup. */
+/** Texts that would be harmful as markup. */
 export const hostileTexts = pageMarkup.slice(0, 8);
 
 const moves: Record<string, [number, number]> = { Up: [-1, 0], Down: [1, 0], Left: [0, -1], Right: [0, 1] };
@@ -200,7 +200,7 @@ interface World {
   tag: string;
   name: string;
   reset(random: () => number): string[];
-  /** Changes the grid; returns the reward and whether the episode ended, and how. */
+  /** Changes the grid. Returns the reward, whether the episode ended, and whether it succeeded. */
   act(grid: string[], move: string): { reward: number; done: boolean; success: boolean };
 }
 
@@ -283,7 +283,7 @@ function episode(
   random: () => number,
 ): Episode {
   const world = group % 2 === 0 ? sokoban : frozenLake;
-  // Validation plays the same prompts each time.
+  // Validation uses the same prompts each time.
   const grid = world.reset(generator(mode === 'val' ? group : step * 31 + group));
   const turns: EpisodeTurn[] = [];
   const tokens: Episode['tokens'] = { ids: [], mask: [], logprobs: [] };
@@ -380,7 +380,7 @@ function episode(
   };
 }
 
-/** The row of the list for an episode. */
+/** The list row of an episode. */
 export function rowOf(episode: Episode): EpisodeRow {
   const { id, step, mode, group_id, member, tag, success, score, reward, advantage, kept } = episode;
   const tokens = episode.tokens.mask.filter(bit => bit === 1).length;
@@ -401,7 +401,7 @@ export function rowOf(episode: Episode): EpisodeRow {
   };
 }
 
-/** One or two moves from here, each good more often than not. */
+/** One or two moves from here, mostly good ones. */
 function plan(world: World, grid: string[], count: number, random: () => number): string[] {
   const ahead = [...grid];
   return Array.from({ length: count }, () => {
@@ -411,7 +411,7 @@ function plan(world: World, grid: string[], count: number, random: () => number)
   });
 }
 
-/** The way that solves these boards: push the box right, then up; keep to the side of the holes. */
+/** Policy that solves these boards: push the box right, then up; avoid the holes. */
 function goodMove(world: World, grid: string[]): string {
   const cells = grid.map(row => row.split(''));
   const [row, column] = find(cells, playerOf(world));
@@ -442,7 +442,7 @@ function thoughtOf(world: World, grid: string[], wanted: string[], random: () =>
   return `I am at (${row}, ${column}). ${aim}${second} I will go ${wanted.join(' and then ')}.`;
 }
 
-/** Symbols that show where the player stands. */
+/** Symbols that mark the player's cell. */
 const playerOf = (world: World) => (world === sokoban ? ['P', 'S'] : ['P', 'X', '√']);
 
 function find(cells: string[][], symbols: string[]): [number, number] {

@@ -1,4 +1,5 @@
-// A host in memory for the Live page: an episode of the made-up runs as a watcher hears of it, cut off in the middle of a turn.
+// In-memory host for the Live page: an episode of the generated runs as a viewer receives it, cut off in the middle of
+// a turn.
 import { liveReady, type LiveSnapshot } from '../../../extension/protocol/live-page';
 import type { Episode } from '../../../extension/protocol/run-folder';
 import type { WatchedEpisode, WatchedTurn } from '../../../extension/protocol/trainer-link';
@@ -7,14 +8,17 @@ import type { MemoryHost } from './memory-host';
 
 export type LiveScenario = 'playing' | 'lake' | 'over' | 'update' | 'paused' | 'finished' | 'hostile';
 
-/** Pieces of a text as tokens have them, with log-probs that follow from their place. */
+/** Splits a text into token-like pieces, with log-probs derived from their index and length. */
 const tokensOf = (text: string): WatchedTurn['tokens'] =>
   (text.match(/<\/?\w+>|\s?[^\s<]{1,6}|\s+|</g) ?? []).map((piece, i) => ({
     text: piece,
     logprob: -5 * (((i * 7919 + piece.length * 104729) % 97) / 97) ** 3,
   }));
 
-/** A stored episode as it is watched, after so many turns, the next one being answered where `tokens` are given. */
+/**
+ * A stored episode as a viewer sees it after `turns` turns. With `tokens`, the next turn is being generated and has
+ * that many tokens.
+ */
 export function watchedEpisode(episode: Episode, turns: number, tokens?: number): WatchedEpisode {
   const { id, mode, step, tag, group_id, member, seed, environment, final_state } = episode;
   const prefix = '<think>';
@@ -65,7 +69,7 @@ export function liveHost(scenario: LiveScenario): MemoryHost {
   };
 }
 
-/** Every text of model and environment is one that tries to be markup. */
+/** Replaces every text of model and environment by a markup text. */
 function hostile(episode: WatchedEpisode): WatchedEpisode {
   const text = (at: number) => hostileTexts[at % hostileTexts.length];
   const turns = episode.turns.map((turn, t) => ({

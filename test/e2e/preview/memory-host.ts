@@ -1,5 +1,5 @@
-// A host in memory for the pages: answers what the extension host answers, from made-up runs. Used by the page tests directly and,
-// behind acquireVsCodeApi, by the preview.
+// In-memory host for the pages: answers requests as the extension host does, from generated runs. Page tests use it
+// directly; the preview uses it behind acquireVsCodeApi.
 import { overviewOf, smooth } from '../../../extension/protocol/curves';
 import {
   dashboardColumns,
@@ -34,13 +34,13 @@ import {
 
 export type Scenario = 'running' | 'empty' | 'failed' | 'early' | 'large' | 'hostile';
 
-/** Steps of which there are episodes. */
+/** Number of newest steps whose episodes exist. */
 const keptSteps = 20;
-/** Made once, since making them takes most of a test's time. */
+/** Cache of generated episodes: generating them takes most of a test's time. */
 const written = new Map<string, Episode[]>();
 
 export interface MemoryHost {
-  /** Answers a request by its method's name; throws what a host would reject with. */
+  /** Answers a request by its method name; throws the error that a host would reject with. */
   answer(method: string, params: unknown): unknown;
 }
 
@@ -88,7 +88,7 @@ export function memoryHost(scenario: Scenario, metrics: string): MemoryHost {
       };
     });
   };
-  /** Episodes of the newest steps, as a run that keeps few would have them. */
+  /** Index of the newest steps' episodes, as in a run that keeps few of them. */
   const table = () => {
     const found = new EpisodeTable();
     const add = (step: number, mode: 'train' | 'val') => {

@@ -1,7 +1,7 @@
-// Opens the shipped page bundles in headless Chromium with a host in memory, under the same content security policy as in the editor,
-// in each kind of theme and at several widths, and writes screenshots. Fails on any console error (a policy violation is one), on a
-// text that became markup, on sideways scrolling, and when the large run takes too long.
-//   node test/e2e/preview/run.mjs [--out FOLDER] [--only SUBSTRING]
+// Opens the shipped page bundles in headless Chromium with an in-memory host, under the editor's content security
+// policy, in each kind of theme and at several widths, and writes screenshots. Fails on any console error (a policy
+// violation is one), on text that became markup, on horizontal scrolling, and when the large run takes too long.
+// node test/e2e/preview/run.mjs [--out FOLDER] [--only SUBSTRING]
 import { build } from 'esbuild';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -37,7 +37,7 @@ await build({
 });
 
 const metrics = readFileSync('docs/METRICS.md', 'utf8');
-/** A scenario that is a stored run's name brings its files. */
+/** Files of a scenario that names a stored run. */
 const filesOf = scenario => {
   if (scenario.endsWith('.csv'))
     return { 'experiment.csv': readFileSync(`test/experiments/results/${scenario}`, 'utf8') };

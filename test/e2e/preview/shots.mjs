@@ -1,10 +1,11 @@
-// What the preview looks at: page, theme, run and width of each screenshot, and what is done on the page before.
+// List of the preview's screenshots: page, theme, scenario and width of each, and the actions on the page before it is
+// taken.
 const charts = '.chart canvas';
-/** What a page's main thread has worked, in ms of processor time: whatever else the machine does meanwhile. */
+/** CPU time of the page's main thread, in ms: independent of other load on the machine. */
 const worked = async session =>
   (await session.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'TaskDuration').value * 1000;
 
-/** Opening a run of 100,000 steps anew, then ten seconds in which 20 lines a second come. */
+/** Opens a run of 100,000 steps again, then streams 20 lines a second for ten seconds. */
 const large = async (tab, complain) => {
   const session = await tab.context().newCDPSession(tab);
   await session.send('Performance.enable', { timeDomain: 'threadTicks' });
@@ -12,7 +13,7 @@ const large = async (tab, complain) => {
   await tab.reload();
   await tab.waitForFunction(() => performance.getEntriesByName('ragen.charts-drawn').length > 0);
   const opening = (await worked(session)) - before;
-  await tab.waitForTimeout(4000); // whole columns behind the overviews
+  await tab.waitForTimeout(4000); // full columns load after the overviews
   const rested = await worked(session);
   await tab.evaluate(async () => {
     const status = {

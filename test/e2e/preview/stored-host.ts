@@ -1,4 +1,5 @@
-// A host in memory for the Collapse page that answers from a stored run (fixtures/stored-run.mjs) as the extension host does from a folder.
+// In-memory host for the Collapse page: answers from a stored run (fixtures/stored-run.mjs) as the extension host does
+// from a folder.
 import {
   collapseFamilyAt,
   collapseKeys,
@@ -23,11 +24,13 @@ import {
 import { rowOf } from './data';
 import type { MemoryHost } from './memory-host';
 
-/** Texts by their names in the run folder. */
+/** Texts by name in the run folder. */
 export type StoredFiles = Record<string, string>;
 
-/** `metrics` is the text of docs/METRICS.md; `until` cuts the run off after a step, as if it were still at work; `times` tells its lines
- * over as often, as a long run's. */
+/**
+ * `metrics` is the text of docs/METRICS.md. `until` cuts the run off after that step, as if it were still running.
+ * `times` repeats its lines that often, to simulate a long run.
+ */
 export function storedHost(files: StoredFiles, metrics: string, until = Infinity, times = 1): MemoryHost {
   const linesOf = <T>(name: string): T[] =>
     (files[name] ?? '')

@@ -1,4 +1,5 @@
-// Theme variables as VS Code hands them to a webview, for its four kinds of theme (the modern defaults and the two of high contrast).
+// Theme variables as VS Code passes them to a webview, for its four kinds of theme (the modern defaults and the two
+// high-contrast themes).
 const fonts = {
   'font-family': '"Segoe UI", "DejaVu Sans", system-ui, sans-serif',
   'font-size': '13px',

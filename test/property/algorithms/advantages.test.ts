@@ -20,7 +20,7 @@ const sumsByGroup = (values: ArrayLike<number>, groups: number[]) => {
 };
 
 describe('group-relative advantages', () => {
-  it('of a group of several sum to 0', () => {
+  it('sum to 0 over a group of two or more episodes', () => {
     fc.assert(
       fc.property(batch, fc.boolean(), (samples, norm_adv_by_std_in_grpo) => {
         for (const advantages of [grpoAdvantages(samples, { norm_adv_by_std_in_grpo }), rlooAdvantages(samples)])
@@ -30,7 +30,7 @@ describe('group-relative advantages', () => {
     );
   });
 
-  it('of GRPO do not change when a group’s scores are shifted and stretched', () => {
+  it('do not change when GRPO scores of a group are shifted and scaled', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(score, { minLength: 2, maxLength: 16 }),
@@ -47,7 +47,7 @@ describe('group-relative advantages', () => {
     );
   });
 
-  it('of GRPO keep the order of the scores', () => {
+  it('keep the order of the scores with GRPO', () => {
     fc.assert(
       fc.property(fc.array(score, { minLength: 2, maxLength: 16 }), scores => {
         const advantages = grpoAdvantages({ scores, groups: scores.map(() => 0) }, { norm_adv_by_std_in_grpo: true });
@@ -68,7 +68,7 @@ const episode = fc
   }));
 
 describe('GAE', () => {
-  it('with γ = λ = 1 is the return minus the value', () => {
+  it('equals the return minus the value when γ = λ = 1', () => {
     fc.assert(
       fc.property(episode, sequence => {
         const advantages = generalizedAdvantages(sequence, { gamma: 1, lam: 1 });
@@ -80,7 +80,7 @@ describe('GAE', () => {
     );
   });
 
-  it('does not depend on what stands at tokens that were not sampled', () => {
+  it('does not depend on the inputs at tokens that were not sampled', () => {
     fc.assert(
       fc.property(episode, score, (sequence, noise) => {
         const other = { ...sequence, values: sequence.values.map((v, t) => (sequence.mask[t] ? v : noise)) };
@@ -90,7 +90,7 @@ describe('GAE', () => {
     );
   });
 
-  it('whitened has mean 0 over sampled tokens and is 0 elsewhere', () => {
+  it('has mean 0 over sampled tokens after whitening, and is 0 elsewhere', () => {
     fc.assert(
       fc.property(fc.array(episode, { minLength: 1, maxLength: 4 }), sequences => {
         const { advantages } = gaeAdvantages(sequences, { gamma: 1, lam: 0.95 });

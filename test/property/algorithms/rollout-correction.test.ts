@@ -35,7 +35,7 @@ describe('importance weights', () => {
     );
   });
 
-  it('are all 1 where the sampler is the trained policy, which is at no distance from itself', () => {
+  it('are all 1 when the sampler is the trained policy, and all distances are 0', () => {
     fc.assert(
       fc.property(batches, settings, ({ old, masks }, options) => {
         const { weights, metrics } = rolloutWeights({ old, rollout: old, masks }, options);
@@ -48,7 +48,7 @@ describe('importance weights', () => {
     );
   });
 
-  it('are one number an episode in sequence mode: the product of its token ratios, truncated', () => {
+  it('are one number per episode in sequence mode: the truncated product of its token ratios', () => {
     fc.assert(
       fc.property(batches, batch => {
         const { weights } = rolloutWeights(batch, { rollout_is: 'sequence', rollout_is_threshold: 2 });
@@ -62,7 +62,7 @@ describe('importance weights', () => {
     );
   });
 
-  it('do not depend on the order of episodes nor on what was not sampled, and neither do the statistics', () => {
+  it('do not depend on the order of episodes or on unsampled tokens, and neither do the statistics', () => {
     fc.assert(
       fc.property(batches, settings, logprob, ({ old, rollout, masks }, options, other) => {
         const hidden = (rows: readonly Float32Array[]): Float32Array[] =>
@@ -80,7 +80,7 @@ describe('importance weights', () => {
     );
   });
 
-  it('have statistics that are finite, in their ranges and in their order', () => {
+  it('have finite statistics within their ranges and in order', () => {
     fc.assert(
       fc.property(batches, settings, (batch, options) => {
         const { metrics } = rolloutWeights(batch, options);

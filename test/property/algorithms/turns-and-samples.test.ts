@@ -1,5 +1,5 @@
-// Properties of what speaks of turns, masks, sequences and samples: bi-level and two-mask GAE, turn-wise GRPO, GSPO and CISPO, dynamic
-// sampling, per-turn samples, and batches that must divide.
+// Properties of the turn-, mask-, sequence- and sample-level algorithms: bi-level and two-mask GAE, turn-wise GRPO,
+// GSPO and CISPO, dynamic sampling, per-turn samples, and batch adjustment to a divisor.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { adjustedSamples } from '../../../extension/trainer/algorithms/batch-adjustment';
@@ -16,7 +16,7 @@ const number = fc.integer({ min: -200, max: 200 }).map(hundredths => hundredths 
 const share = fc.constantFrom(0, 0.5, 0.9, 1);
 const options = fc.record({ gamma: share, lam: share, high_level_gamma: share, high_level_lam: share });
 const token = fc.record({ reward: number, value: number, sampled: fc.boolean(), estimated: fc.boolean() });
-/** An episode that ends with a sampled token; turns end where a stretch of sampled tokens does. */
+/** An episode that ends with a sampled token; a turn ends at the last token of each run of sampled tokens. */
 const episode = fc.array(token, { minLength: 1, maxLength: 30 }).map(tokens => {
   const mask = Uint8Array.from(tokens, ({ sampled }, i) => (sampled || i === tokens.length - 1 ? 1 : 0));
   const turnEnds = Array.from(mask.keys()).filter(i => mask[i] && !mask[i + 1]);
@@ -33,7 +33,7 @@ const near = (actual: ArrayLike<number>, expected: ArrayLike<number>, digits = 4
 const where = (values: Float32Array, mask: Uint8Array): Float32Array => values.map((x, i) => x * mask[i]);
 
 describe('bi-level GAE', () => {
-  it('of a single turn is GAE, whatever γ and λ are between turns', () => {
+  it('equals GAE for a single turn, whatever γ and λ between turns are', () => {
     fc.assert(
       fc.property(episode, options, (sequence, given) => {
         const single = { ...sequence, turnEnds: [sequence.mask.length - 1] };
@@ -42,7 +42,7 @@ describe('bi-level GAE', () => {
     );
   });
 
-  it('with γ and λ of 1 throughout gives each turn’s end the return from there on, minus its value', () => {
+  it('gives each turn’s end its return-to-go minus its value when all γ and λ are 1', () => {
     fc.assert(
       fc.property(episode, fc.constantFrom('start', 'end'), (sequence, turn_value) => {
         const found = biLevelAdvantages(sequence, { gamma: 1, lam: 1, high_level_gamma: 1, turn_value });
@@ -55,7 +55,7 @@ describe('bi-level GAE', () => {
     );
   });
 
-  it('is finite by RAGEN’s rule too, which is the given turn ends where every turn earns something', () => {
+  it('is finite under RAGEN’s rule for turn ends, and equals the given turn ends when every turn has a reward', () => {
     fc.assert(
       fc.property(episode, options, (sequence, given) => {
         const guessed = { ...sequence, turnEnds: nonZeroRewards(sequence.rewards) };
@@ -69,7 +69,7 @@ describe('bi-level GAE', () => {
 });
 
 describe('GAE with two masks', () => {
-  it('is 0 outside the loss mask and blind to values outside the advantage mask', () => {
+  it('is 0 outside the loss mask and ignores values outside the advantage mask', () => {
     fc.assert(
       fc.property(fc.array(episode, { minLength: 1, maxLength: 4 }), options, number, (sequences, given, noise) => {
         const found = maskedGaeAdvantages(sequences, given);
@@ -85,7 +85,7 @@ describe('GAE with two masks', () => {
 });
 
 describe('turn-wise GRPO', () => {
-  it('sums to 0 over the turns of a group of several', () => {
+  it('sums to 0 over all turns of a group of two or more episodes', () => {
     const turns = fc.array(number, { minLength: 1, maxLength: 5 });
     const batch = fc.array(fc.record({ turns, group: fc.nat(2) }), { minLength: 1, maxLength: 12 });
     fc.assert(
@@ -101,7 +101,7 @@ describe('turn-wise GRPO', () => {
     );
   });
 
-  it('reaches every sampled token of an episode once', () => {
+  it('covers every sampled token of an episode once', () => {
     fc.assert(
       fc.property(episode, ({ mask, turnEnds }) => {
         const spread = spreadOverTurns(turnEnds.map((_, turn) => turn + 1), turnEnds, mask); // prettier-ignore
@@ -121,7 +121,7 @@ describe('losses', () => {
     mask: Uint8Array.from(tokens, ({ on }, i) => (on || i === 0 ? 1 : 0)),
   });
 
-  it('of GSPO are the clipped ones where all tokens have one ratio and there is no dual clip', () => {
+  it('equal the clipped losses for GSPO when all tokens share one ratio and there is no dual clip', () => {
     fc.assert(
       fc.property(sequence, fc.constantFrom(-1.5, -0.1, 0, 0.1, 0.6), (tokens, shift) => {
         const given = arrays(tokens, shift);
@@ -131,7 +131,7 @@ describe('losses', () => {
     );
   });
 
-  it('of CISPO never lose a token’s gradient', () => {
+  it('keep every token’s gradient for CISPO', () => {
     fc.assert(
       fc.property(sequence, number, (tokens, shift) => {
         const given = arrays(tokens, 10 * shift);
@@ -147,7 +147,7 @@ describe('losses', () => {
 });
 
 describe('dynamic sampling', () => {
-  it('sifts every group once and ends', () => {
+  it('checks every group once and terminates', () => {
     const samples = fc.array(fc.record({ group: fc.nat(5), score: fc.nat(2) }), { minLength: 1, maxLength: 30 });
     fc.assert(
       fc.property(samples, batch => {
@@ -172,7 +172,7 @@ describe('dynamic sampling', () => {
     );
   });
 
-  it('never punishes a longer answer less', () => {
+  it('never penalizes a longer answer less', () => {
     fc.assert(
       fc.property(fc.nat(50), fc.nat(50), fc.nat(20), (length, limit, len) => {
         const [shorter, longer] = [length, length + 1].map(n => overlongReward(n, limit, { len, penalty_factor: 2 }));
@@ -185,7 +185,7 @@ describe('dynamic sampling', () => {
 });
 
 describe('samples', () => {
-  it('joined to episodes and spread again are where they were', () => {
+  it('keep their positions when joined to episodes and split again', () => {
     const sample = fc.record({ group: fc.nat(3), episode: fc.nat(3), length: fc.nat(9) });
     fc.assert(
       fc.property(fc.array(sample, { maxLength: 30 }), samples => {
@@ -199,7 +199,7 @@ describe('samples', () => {
     );
   });
 
-  it('of a batch that must divide do, and differ in number of copies by one at most', () => {
+  it('have a count divisible by the divisor after adjustment, with copy counts that differ by at most one', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 90 }), fc.integer({ min: 1, max: 40 }), fc.integer(), (count, multiple, seed) => {
         for (const mode of ['copy', 'delete'] as const) {

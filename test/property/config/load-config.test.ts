@@ -1,4 +1,4 @@
-// Whatever a configuration says, loading it ends in a configuration or in a ConfigError.
+// For any input, loading a configuration ends in a valid configuration or a ConfigError.
 import fc from 'fast-check';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ const keysOf = (value: unknown, prefix = ''): string[] =>
     : [];
 const keys = keysOf(base);
 
-/** Loads, and checks that the outcome is a valid configuration or a ConfigError with sentences. */
+/** Loads, and checks that the outcome is a valid configuration or a ConfigError with complete sentences. */
 function outcome(yaml: string, overrides: string[]): void {
   const configFile = join(folder, 'run.yaml');
   writeFileSync(configFile, yaml);
@@ -53,7 +53,7 @@ const scalar = fc.oneof(
   fc.constantFrom('true', '1e-6', '[1,2]', '{a:1}', '||', '"', '${', '${}', '${a..b}', '&a', '*a', '!!binary x', '- x'),
 );
 
-test('overrides', () => {
+test('any overrides load or raise a ConfigError', () => {
   const sign = fc.constantFrom('', '', '', '+', '++', '~');
   const override = fc.oneof(
     fc.tuple(sign, word, scalar).map(([s, key, value]) => `${s}${key}=${String(value)}`),
@@ -65,7 +65,7 @@ test('overrides', () => {
   );
 });
 
-test('values of any kind at any key', () => {
+test('any value at any key loads or raises a ConfigError', () => {
   const tree = fc.letrec(tie => ({
     node: fc.oneof(
       { depthSize: 'small' },
@@ -82,7 +82,7 @@ test('values of any kind at any key', () => {
   );
 });
 
-test('text that is hardly YAML', () => {
+test('malformed YAML raises a ConfigError', () => {
   const piece = fc.oneof(
     fc.string(),
     fc.constantFrom(
@@ -116,7 +116,7 @@ test('text that is hardly YAML', () => {
   );
 });
 
-test('canonical JSON does not depend on the order of keys and reads back', () => {
+test('canonical JSON does not depend on key order and parses back to the same configuration', () => {
   fc.assert(
     fc.property(fc.jsonValue(), value => {
       const text = canonicalJson(value);

@@ -1,4 +1,4 @@
-// Properties of the collapse metrics over random matrices of log-probs.
+// Properties of the collapse metrics over random log-prob matrices.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { collapseMetrics } from '../../../extension/trainer/diagnostics/collapse-metrics';
@@ -33,7 +33,7 @@ const close = (found: Record<string, number>, expected: Record<string, number>):
 };
 
 describe('collapse metrics', () => {
-  it('never find more than ln N, and split the entropy of the reasoning', () => {
+  it('keep mutual information at or below ln N, and split the entropy of the reasoning', () => {
     fc.assert(
       fc.property(scores, input => {
         const { metrics } = collapseMetrics(input);
@@ -49,7 +49,7 @@ describe('collapse metrics', () => {
     );
   });
 
-  it('find nothing where the prompt makes no difference', () => {
+  it('report no dependence when the prompt makes no difference', () => {
     fc.assert(
       fc.property(scores, input => {
         const perToken = input.perToken.map(row => Array.from(row, () => row[0]));
@@ -61,7 +61,7 @@ describe('collapse metrics', () => {
     );
   });
 
-  it('do not depend on the order of samples and, but for ties, of prompts', () => {
+  it('do not depend on the order of samples nor, except for ties, on the order of prompts', () => {
     const shuffled = (count: number): fc.Arbitrary<number[]> =>
       fc.shuffledSubarray(
         Array.from({ length: count }, (_, i) => i),
@@ -89,7 +89,7 @@ describe('collapse metrics', () => {
     );
   });
 
-  it('agree between tokens and sequences where all have one length of 1', () => {
+  it('agree between token and sequence level when all samples have length 1', () => {
     fc.assert(
       fc.property(scores, input => {
         const { metrics } = collapseMetrics({ ...input, lengths: input.perToken.map(() => 1) });
@@ -100,7 +100,7 @@ describe('collapse metrics', () => {
     );
   });
 
-  it('retrieve more the deeper they look, up to all', () => {
+  it('have retrieval accuracy that rises with depth, up to 1', () => {
     fc.assert(
       fc.property(scores, input => {
         const { metrics } = collapseMetrics(input);

@@ -1,6 +1,6 @@
-// Moments in bytes, for any numbers: what comes back lies within one level of what went in, keeps its sign, and is zero only where it
-// was (or, of first moments, next to nothing); what lies on a level stays there whatever the dither; over many steps the rounding is right
-// on average.
+// 8-bit optimizer moments for arbitrary numbers. A rounded value lies within one level of the original, keeps its sign,
+// and is zero only where the original was zero (or, for first moments, close to zero). A value on a level stays there
+// whatever the dither. Over many steps the rounding is unbiased.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -40,14 +40,14 @@ beforeAll(async () => {
 });
 afterAll(() => session.release());
 
-/** Rounds numbers, second moments being those of `second`, and back. */
+/** Quantizes and dequantizes; `second` holds the values of the second moments. */
 async function thereAndBack(first: Float32Array, second: Float32Array, step: number): Promise<Result> {
   const dims = [first.length / blockSize, blockSize];
   const result = await session.run({ m: float32(first, dims), v: float32(second, dims), ...ditherFeeds(step) });
   return Object.fromEntries(Object.entries(result).map(([name, { data }]) => [name, data])) as unknown as Result;
 }
 
-// Magnitudes far apart inside one block, as gradients have them.
+// Magnitudes far apart inside one block, as in real gradients.
 const number = fc
   .tuple(fc.double({ min: 1, max: 10, noNaN: true }), fc.integer({ min: -12, max: 3 }), fc.constantFrom(1, -1, 0))
   .map(([digits, power, sign]) => Math.fround(sign * digits * 10 ** power));
@@ -57,14 +57,14 @@ const blocks = fc
   .map(xs => Float32Array.from(xs));
 const step = fc.integer({ min: 1, max: 1_000_000 });
 
-/** Width of the gap between levels in which x lies, of `levels` levels up to `scale` that go with a power. */
+/** Width of the gap between levels that contains x, for `levels` levels up to `scale` spaced by `power`. */
 function gapAt(x: number, scale: number, levels: number, power: number): number {
   const level = Math.min(levels - 1, Math.floor(levels * (x / scale) ** (1 / power) + 1e-3));
   return (scale * ((level + 1) ** power - level ** power)) / levels ** power;
 }
 
-describe('moments in bytes', () => {
-  it('come back within a level, by block, with their signs; zeros are zeros', async () => {
+describe('8-bit moments', () => {
+  it('return within one level, by block, with their signs; zeros stay zeros', async () => {
     await fc.assert(
       fc.asyncProperty(blocks, step, async (numbers, t) => {
         const squares = numbers.map(x => x * x);
@@ -91,7 +91,7 @@ describe('moments in bytes', () => {
     );
   });
 
-  it('stay where they are once they lie on levels, at every step', async () => {
+  it('stay unchanged once they lie on levels, at every step', async () => {
     await fc.assert(
       fc.asyncProperty(blocks, step, step, async (numbers, t, later) => {
         const once = await thereAndBack(
@@ -105,7 +105,7 @@ describe('moments in bytes', () => {
     );
   });
 
-  it('are right on average over the steps of a run', async () => {
+  it('are unbiased over the steps of a run', async () => {
     // The largest is 1; the others lie between levels, some below the lowest.
     const numbers = Float32Array.from({ length: blockSize }, (_, i) => (i === 0 ? 1 : (i / 300) ** 3));
     const squares = numbers.map(x => x * x);
@@ -120,13 +120,13 @@ describe('moments in bytes', () => {
       const gap = gapAt(x, 1, 127, 2);
       expect(Math.abs(means.m[i] - x) / gap, `first moment ${i}`).toBeLessThan(0.01);
       const square = squares[i];
-      // The lowest level is never left for zero, so that what lies below it is held too high.
+      // The lowest level is never rounded to zero, so values below it are overestimated.
       const expected = Math.max(square, 255 ** -4);
       expect(Math.abs(means.v[i] - expected) / gapAt(expected, 1, 255, 4), `second moment ${i}`).toBeLessThan(0.01);
     });
   });
 
-  it('dither evenly: over steps every number of a block is rounded up as often as any other', () => {
+  it('dither evenly: over steps every number of a block is rounded up equally often', () => {
     const counts = new Float64Array(10);
     let [least, most] = [1, 0];
     for (let t = 1; t <= 500; t++)

@@ -1,7 +1,7 @@
-// The training graphs against the plain form of their losses, for any batch: every metric of an update equals what policyLoss and
-// valueLoss say of the scored log-probs and values, and the gradient is the slope of that plain loss, in which GSPO and CISPO hold their
-// ratios constant. The seed is fixed, since a
-// slope from differences is always a little off where the loss bends.
+// The training graphs against reference losses, for any batch. Every metric of an update equals policyLoss and
+// valueLoss on the scored log-probs and values, and the gradient equals the directional slope of the reference loss, in
+// which GSPO and CISPO hold their ratios constant. The seed is fixed, because finite differences are slightly off near
+// kinks of the loss.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { aggregationWeights } from '../../../extension/trainer/algorithms/loss-aggregation';
@@ -15,10 +15,10 @@ import { randomWeights, tinyConfig, trainedCritic, trainedPolicy, wholeBatch } f
 
 const still: OptimizerOptions = { lr: 0, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0.1, grad_clip: 1 };
 
-// Distances of old and reference log-probs from the new ones: in and beyond every clip region, never at a kink.
+// Distances of old and reference log-probs from the new ones: inside and outside every clip region, never at a kink.
 const logRatio = fc.constantFrom(0, 0.1, -0.1, 0.4, -0.4, 1, 1.5, -2, 3, -19, 25, -25);
 const distance = fc.constantFrom(0.2, -0.2, 0.5, -0.5, 1.5, -1.5, 5, -4, 14, 25, -25);
-// The same for old values and returns: 2 · distance never equals what clipping moves a value by, where both errors tie.
+// The same for old values and returns: 2 · distance never equals the shift caused by clipping, where both errors tie.
 const valueShift = fc.constantFrom(0, 0.1, -0.1, 0.8, -0.8, 1.93, -2.21);
 const token = fc.record({
   id: fc.nat(tinyConfig.vocabSize - 1),
@@ -52,7 +52,7 @@ const idsAndMask = (rows: Batch): { ids: Int32Array; mask: Uint8Array }[] =>
     mask: Uint8Array.from(row, ({ on }, i) => (on && i > 0 ? 1 : 0)),
   }));
 
-/** Each token's share of the loss, per sample. */
+/** Each token's weight in the loss, per sample. */
 function shares(samples: readonly { mask: Uint8Array }[], mode: PolicyLossOptions['loss_agg_mode']): Float32Array[] {
   const lengths = samples.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0));
   const padded = Math.max(...samples.map(({ mask }) => mask.length));
@@ -66,7 +66,10 @@ const expectClose = (what: string, actual: number, expected: number): void =>
     `${what}: ${actual} and ${expected}`,
   ).toBeLessThan(2e-5);
 
-/** Slope of `loss` along half the gradient's direction and half a random one, against the gradient's own word. */
+/**
+ * Compares the numeric slope of `loss` along a half-gradient, half-random direction with the slope that the gradient
+ * predicts.
+ */
 async function expectSlope(
   weights: Weights,
   gradient: (name: string) => Float32Array,
@@ -95,7 +98,7 @@ async function expectSlope(
 }
 
 describe('the policy update', () => {
-  it('is the plain loss, its metrics and its slope', async () => {
+  it('equals the reference loss, with its metrics and its slope', async () => {
     const weights = randomWeights(tinyConfig, 3);
     const policy = trainedPolicy(tinyConfig, weights);
     const before = weights.flat.slice();
@@ -125,7 +128,7 @@ describe('the policy update', () => {
         const present = await scored();
         const expected = policyLoss(present, options);
         const slopes = present.map(sequence => tokenLosses(sequence, options, mode).map(({ slope }) => slope));
-        /** The surrogate; with constant ratios, the log-probs weighed by the slopes that they had at first. */
+        /** The surrogate. With constant ratios: the log-probs weighted by their initial slopes. */
         const surrogate = (sequences: typeof present): number =>
           mode === 'vanilla'
             ? policyLoss(sequences, options).pg_loss
@@ -172,7 +175,7 @@ describe('the policy update', () => {
 });
 
 describe('the critic’s update', () => {
-  it('is the plain loss, its metrics and its slope', async () => {
+  it('equals the reference loss, with its metrics and its slope', async () => {
     const weights = criticWeights(tinyConfig, randomWeights(tinyConfig, 3), new RandomStream(1));
     weights.view('value_head.weight').forEach((x, i, head) => (head[i] = 500 * x));
     const critic = trainedCritic(tinyConfig, weights);

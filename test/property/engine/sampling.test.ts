@@ -1,12 +1,13 @@
-// Drawing a token, for any logits: the set that top-k and top-p keep, the mass that each kept token gets, and the log-prob, which
-// is always that of the distribution before the cuts. The reference sorts and sums anew, in double precision.
+// Sampling a token, for any logits: the set that top-k and top-p keep, the probability of each kept token, and the
+// log-prob, which is always that of the distribution before top-k and top-p. The reference sorts and sums again in
+// double precision.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { drawToken } from '../../../extension/trainer/engine/sampling';
 import type { SamplingCuts } from '../../../extension/trainer/engine/sampling';
 import { plainSampling } from '../../unit/models/models';
 
-/** Multiples of 1/64: ties are common, and logits that differ have weights that differ. */
+/** Multiples of 1/64: ties are common, and different logits have different weights. */
 const logit = fc.oneof(
   { weight: 8, arbitrary: fc.integer({ min: -512, max: 512 }).map(x => x / 64) },
   { weight: 1, arbitrary: fc.constantFrom(-Infinity, -1e4, 0, 0) },
@@ -29,10 +30,10 @@ function softmax(row: Float32Array, temperature: number): number[] {
   return weights.map(w => w / sum);
 }
 
-/** Token ids by falling probability; the lower id first on a tie. */
+/** Token ids by descending probability; the lower id first on a tie. */
 const ranked = (p: number[]): number[] => p.map((_, i) => i).sort((a, b) => p[b] - p[a] || a - b);
 
-/** Share of 4096 evenly spread uniforms that draw each token. */
+/** Share of 4096 evenly spaced uniforms that sample each token. */
 function shares(row: Float32Array, cuts: SamplingCuts): number[] {
   const n = 4096;
   const counts = new Array<number>(row.length).fill(0);
@@ -54,7 +55,7 @@ describe('a drawn token', () => {
     ); // prettier-ignore
   });
 
-  it('comes as often as its probability at the temperature says', () => {
+  it('occurs with its probability at the temperature', () => {
     fc.assert(
       fc.property(logits, temperature, (row, temperature) =>
         expectShares(shares(row, { ...uncut, temperature }), softmax(row, temperature)),
@@ -63,7 +64,7 @@ describe('a drawn token', () => {
     );
   });
 
-  it('is the first of the largest logits when nothing is sampled', () => {
+  it('is the first of the largest logits in greedy mode', () => {
     fc.assert(
       fc.property(logits, temperature, uniform, (row, temperature, u) => {
         const { token } = draw(row, { ...uncut, temperature, do_sample: false }, u);
@@ -72,7 +73,7 @@ describe('a drawn token', () => {
     );
   });
 
-  it('does not depend on what stands before and after the row', () => {
+  it('does not depend on the data before and after the row', () => {
     fc.assert(
       fc.property(logits, logits, uniform, fc.constantFrom(1, 0.8), (row, other, u, top_p) => {
         const both = Float32Array.from([...other, ...row, ...other]);
@@ -84,7 +85,7 @@ describe('a drawn token', () => {
 });
 
 describe('top-k', () => {
-  it('keeps the k likeliest, in proportion', () => {
+  it('keeps the k most likely tokens, in proportion', () => {
     fc.assert(
       fc.property(logits, fc.integer({ min: 1, max: 45 }), temperature, (row, top_k, temperature) => {
         const p = softmax(row, temperature);
@@ -96,7 +97,7 @@ describe('top-k', () => {
     ); // prettier-ignore
   });
 
-  it('of 1 is greedy', () => {
+  it('is greedy for k = 1', () => {
     fc.assert(
       fc.property(logits, uniform, (row, u) => {
         const greedy = draw(row, { ...uncut, do_sample: false }, u);
@@ -119,7 +120,7 @@ describe('top-p', () => {
           if (wanted) mass += p[i];
           return wanted;
         });
-        // At the very edge of the set, rounding may decide otherwise.
+        // At the edge of the set, rounding may decide otherwise.
         fc.pre(Math.abs(mass - top_p * afterTopK) > 1e-9 && Math.abs(mass - p[nucleus.at(-1)!] - top_p * afterTopK) > 1e-9);
         const expected = p.map((x, i) => (nucleus.includes(i) ? x / mass : 0));
         expectShares(shares(row, { ...uncut, top_p, top_k }), expected);

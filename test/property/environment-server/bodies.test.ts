@@ -1,4 +1,5 @@
-// Whatever is sent, the answer is JSON with a status of its own, never a crash: any JSON on any path, any bytes as multipart, any message.
+// For any input the server answers with JSON and a suitable status and never crashes: any JSON on any path, any bytes
+// as multipart, any message.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
@@ -44,7 +45,7 @@ async function answered(path: string, type: string, body: Uint8Array | string) {
   return { status: response.status, isJson: (response.headers.get('content-type') ?? '') === 'application/json', text };
 }
 
-/** No failure of the server: what a client did wrong is its mistake, said in JSON. */
+/** Asserts a client error in JSON: status 400 or above, but not 500 or 502. */
 function expectMistake({ status, isJson, text }: Awaited<ReturnType<typeof answered>>, mayBeRight = false) {
   if (mayBeRight && status === 200) return;
   expect(status).toBeGreaterThanOrEqual(400);
@@ -54,10 +55,10 @@ function expectMistake({ status, isJson, text }: Awaited<ReturnType<typeof answe
   expect(typeof (detail ?? error)).toBe('string');
 }
 
-it('any JSON', async () => {
+it('any JSON on any path is answered with JSON and no server error', async () => {
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...paths), json, async (path, body) => {
-      // An empty object begins an episode, and JSON-RPC answers mistakes with 200.
+      // An empty object starts an episode, and JSON-RPC answers errors with status 200.
       expectMistake(await answered(path, 'application/json', JSON.stringify(body)), true);
       await Promise.all(server.sessions.list().map(session => session.close()));
     }),
@@ -66,7 +67,7 @@ it('any JSON', async () => {
   expect(server.errors).toEqual([]);
 });
 
-it('any bytes, as JSON and as multipart', async () => {
+it('any bytes, as JSON and as multipart, are answered with JSON and no server error', async () => {
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...paths), fc.uint8Array({ maxLength: 300 }), async (path, bytes) => {
       expectMistake(await answered(path, 'application/json', bytes), true);
@@ -77,7 +78,7 @@ it('any bytes, as JSON and as multipart', async () => {
   expect(server.errors).toEqual([]);
 });
 
-it('any data in a GymService message', async () => {
+it('any data in a GymService message is answered with JSON and no server error', async () => {
   await fc.assert(
     fc.asyncProperty(fc.constantFrom('/connect', '/call'), nearly, async (path, data) => {
       const { type, body } = encodeMultipart({ data, images: [] }, 'form-data');
@@ -89,7 +90,7 @@ it('any data in a GymService message', async () => {
   expect(server.errors).toEqual([]);
 });
 
-it('any message of a session, which goes on', async () => {
+it('a session survives any message', async () => {
   const socket = new WebSocket(`${server.url.replace('http', 'ws')}/ws`);
   await new Promise(resolve => socket.once('open', resolve));
   const ask = (text: string) =>

@@ -1,4 +1,5 @@
-// An episode played through a server and its client is the episode: observations, pictures, rewards, flags and info, by both protocols.
+// An episode played through a server and its client equals the local episode: observations, pictures, rewards, flags
+// and info, with both protocols.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LoadedEnvironment } from '../../../extension/protocol/environment-link';
@@ -40,13 +41,13 @@ interface Choices {
   seed: number;
   member: number;
   mode: 'train' | 'val';
-  /** One an action, from 0 to 1. */
+  /** One per action, from 0 to 1. */
   choices: number[];
 }
 
 /**
  * Plays an episode to its end or to the last choice.
- * @param byName the protocol does not list actions, so that these are told by their names in `known`
+ * @param byName the protocol does not list actions, so they are sent by their names in `known`
  */
 async function played(tag: string, { choices, ...begin }: Choices, byName = false, known?: Record<number, string>) {
   const episode = `episode ${episodes++}`;
@@ -69,8 +70,8 @@ async function played(tag: string, { choices, ...begin }: Choices, byName = fals
   return { transcript, actions };
 }
 
-describe.each(protocols)('by %s', protocol => {
-  it.each(names)('%s is played as it is here', async name => {
+describe.each(protocols)('over %s', protocol => {
+  it.each(names)('%s plays as it does locally', async name => {
     const choices = fc.record({
       seed: fc.nat(1_000_000),
       member: fc.nat(3),
@@ -88,7 +89,7 @@ describe.each(protocols)('by %s', protocol => {
   });
 });
 
-it('what the server says of the task is what the model is told', () => {
+it("the server's instruction starts with the local one, and the actions are equal", () => {
   for (const name of names) {
     const here = local.get(name)!;
     expect(remote.get(`openenv ${name}`)!.instruction.startsWith(here.instruction)).toBe(true);

@@ -1,4 +1,4 @@
-// What must hold of every episode of the built-in environments, whatever the seed, the configuration and the actions.
+// Invariants of every episode of the built-in environments, for any seed, configuration and actions.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Action, Environment, StepResult } from '../../../envs/api/environment';
@@ -33,7 +33,7 @@ const games = fc.oneof(
   fc.constantFrom('train', 'test').map(split => () => bandit.create(bandit.config.parse({ split }))),
 );
 
-/** All that an episode shows, as text. */
+/** Everything an episode outputs, as text. */
 function transcript(environment: Environment, seed: number, member: number, taken: readonly Action[]): string {
   const shown = [JSON.stringify(environment.reset({ seed, member }))];
   for (const action of taken) shown.push(JSON.stringify(environment.step(action)));
@@ -41,7 +41,7 @@ function transcript(environment: Environment, seed: number, member: number, take
 }
 
 describe('every environment', () => {
-  test('takes any action sequence and returns sound values', () => {
+  test('accepts any action sequence and returns valid values', () => {
     fc.assert(
       fc.property(games, seeds, actions, (create, seed, taken) => {
         const environment = create();
@@ -58,7 +58,7 @@ describe('every environment', () => {
     );
   });
 
-  test('replays to the same transcript from (seed, member, actions), in a fresh instance and in a used one', () => {
+  test('replays to the same transcript from (seed, member, actions), in a fresh instance and in a reused one', () => {
     fc.assert(
       fc.property(games, seeds, fc.nat({ max: 15 }), actions, (create, seed, member, taken) => {
         const used = create();
@@ -74,7 +74,7 @@ describe('sokoban', () => {
   const symbols = (environment: Environment) => [...String(environment.render!('grid'))];
   const count = (seen: string[], of: string) => seen.filter(symbol => of.includes(symbol)).length;
 
-  test('walls, boxes, targets and the player are conserved', () => {
+  test('conserves walls, boxes, targets and the player', () => {
     fc.assert(
       fc.property(sokobans, seeds, actions, (config, seed, taken) => {
         const environment = sokoban.create(sokoban.config.parse(config));
@@ -95,7 +95,7 @@ describe('sokoban', () => {
     );
   });
 
-  test('a new room is unsolved and its solution solves it, worth what the moves and boxes are', () => {
+  test('starts unsolved, and its solution solves it for the reward of its moves and boxes', () => {
     fc.assert(
       fc.property(sokobans, seeds, (config, seed) => {
         const environment = sokoban.create(sokoban.config.parse(config));
@@ -113,7 +113,7 @@ describe('sokoban', () => {
 });
 
 describe('frozen lake', () => {
-  test('has one goal and a way to it that a plan on dry ice takes', () => {
+  test('has one goal, reachable by a plan that assumes no slipping', () => {
     fc.assert(
       fc.property(lakes, seeds, (config, seed) => {
         const environment = frozenLake.create(frozenLake.config.parse({ ...config, is_slippery: false }));
@@ -128,7 +128,7 @@ describe('frozen lake', () => {
     );
   });
 
-  test('re-planned at each step, the best moves beat blind ones on slippery ice', () => {
+  test('is solved more often by re-planned moves than by fixed ones on slippery ice', () => {
     const environment = frozenLake.create(frozenLake.config.parse({ p: 0.8 }));
     /** Goals reached over 200 lakes with at most 30 moves each. */
     const goals = (choose: (step: number) => number) => {

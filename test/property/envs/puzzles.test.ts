@@ -1,4 +1,4 @@
-// What must hold of every episode of Sudoku, 2048 and the cube, whatever the seed, the configuration and the actions.
+// Invariants of every episode of Sudoku, 2048 and the Rubik's cube, for any seed, configuration and actions.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Action, Environment, StepResult } from '../../../envs/api/environment';
@@ -53,7 +53,7 @@ function transcript(environment: Environment, seed: number, taken: readonly Acti
 }
 
 describe('every puzzle', () => {
-  test('takes any action sequence and returns sound values; once it is over, nothing changes', () => {
+  test('accepts any action sequence and returns valid values; nothing changes after the end', () => {
     fc.assert(
       fc.property(games, seeds, actions, (create, seed, taken) => {
         const environment = create();
@@ -76,7 +76,7 @@ describe('every puzzle', () => {
     );
   });
 
-  test('replays to the same transcript from (seed, actions), in a fresh instance and in a used one', () => {
+  test('replays to the same transcript from (seed, actions), in a fresh instance and in a reused one', () => {
     fc.assert(
       fc.property(games, seeds, actions, (create, seed, taken) => {
         const used = create();
@@ -89,7 +89,7 @@ describe('every puzzle', () => {
 });
 
 describe('sudoku', () => {
-  test('a full grid keeps the rules, a unique puzzle has that solution alone, and as many cells are empty as can be', () => {
+  test('has a full grid that keeps the rules, a unique puzzle with only that solution, and as many empty cells as possible', () => {
     fc.assert(
       fc.property(sudokus, seeds, ({ grid_size: n, difficulty }, seed) => {
         const { initial, solution } = drawPuzzle(n, difficulty, true, seed);
@@ -106,7 +106,7 @@ describe('sudoku', () => {
     );
   });
 
-  test('its plan solves it from any state that it gives one for, and always from the start', () => {
+  test('has a plan that solves it from any state with a plan, and always has one at the start', () => {
     fc.assert(
       fc.property(sudokus, seeds, actions, (given, seed, taken) => {
         const environment = sudoku.create(sudoku.config.parse({ ...given, max_steps: 300 }));
@@ -126,7 +126,7 @@ describe('sudoku', () => {
 });
 
 describe('2048', () => {
-  test('a move keeps the sum of the tiles, and mirrored grids move alike', () => {
+  test('keeps the sum of the tiles in a move, and moves mirrored grids alike', () => {
     const tiles = fc.constantFrom(0, 0, 2, 2, 4, 8, 16);
     fc.assert(
       fc.property(fc.array(tiles, { minLength: 16, maxLength: 16 }), grid => {
@@ -144,7 +144,7 @@ describe('2048', () => {
 describe('the cube', () => {
   const moves = fc.array(fc.nat({ max: 11 }), { maxLength: 7 });
 
-  test('each move and its inverse cancel out, four of one are none, and a real cube keeps its corners', () => {
+  test('returns to the start after a move and its inverse or four equal moves, and keeps the corners of a real cube', () => {
     const corners = [[0, 4, 17], [1, 13, 16], [2, 5, 8], [3, 9, 12], [20, 10, 7], [21, 11, 14], [22, 6, 19], [23, 15, 18]]; // prettier-ignore
     const named = (cube: Uint8Array) => corners.map(at => at.map(i => cube[i]).sort().join('')).sort().join(' '); // prettier-ignore
     fc.assert(
@@ -163,7 +163,7 @@ describe('the cube', () => {
     expect(named(turned(turned(solvedCube(), turns(false)[6]), turns(false)[10]))).not.toBe(named(solvedCube())); // RAGEN's B
   });
 
-  test('the solver finds a way no longer than the scramble, and it solves', () => {
+  test('has a solver whose solution is no longer than the scramble', () => {
     fc.assert(
       fc.property(moves, fc.boolean(), (taken, real) => {
         const tables = turns(real);
@@ -176,7 +176,7 @@ describe('the cube', () => {
     );
   });
 
-  test('an episode is solved by its solution, a scramble that cancelled out, too', () => {
+  test("is solved by the episode's solution, even when the scramble cancels out", () => {
     fc.assert(
       fc.property(cubes, seeds, (config, seed) => {
         const environment = rubikscube.create(rubikscube.config.parse({ ...config, max_steps: 12 }));

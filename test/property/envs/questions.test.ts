@@ -1,5 +1,5 @@
-// What must hold of every episode of countdown, metamathqa and static, whatever the seed and the answers; the oracle of each; and the
-// value of an expression against a direct computation.
+// Invariants of every episode of countdown, metamathqa and static, for any seed and answers; the oracle of each; and
+// the value of an expression against a direct computation.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import countdown, { isSignedSum } from '../../../envs/countdown/index';
@@ -27,7 +27,7 @@ const games = fc.oneof(
 );
 
 describe('every question', () => {
-  test('takes any answers, pays nothing once it is over, and replays alike in a used instance and a fresh one', async () => {
+  test('accepts any answers, pays nothing after the end, and replays alike in a reused and a fresh instance', async () => {
     await fc.assert(
       fc.asyncProperty(games, seeds, answers, async (create, seed, given) => {
         const play = async (environment: ReturnType<typeof create>) => {
@@ -52,7 +52,7 @@ describe('every question', () => {
     );
   });
 
-  test('is answered rightly by its oracle, for the full reward, and for half of it after a wrong answer', async () => {
+  test('is answered correctly by its oracle, for the full reward, and for half of it after a wrong answer', async () => {
     await fc.assert(
       fc.asyncProperty(games, seeds, async (create, seed) => {
         const environment = create();
@@ -72,7 +72,7 @@ describe('every question', () => {
 describe('countdown', () => {
   const numbers = fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 2, maxLength: 4 });
 
-  test('what the solver finds has all numbers and the value; where signs alone do, it finds something', () => {
+  test('has a solver whose answers use all numbers and reach the target, and which finds an answer whenever signs suffice', () => {
     fc.assert(
       fc.property(numbers, fc.integer({ min: 1, max: 100 }), (nums, target) => {
         const found = solveCountdown(nums, target);
@@ -90,13 +90,13 @@ describe('countdown', () => {
     );
   });
 
-  test('finds products and quotients, in parentheses where they are needed', () => {
+  test('finds products and quotients, with parentheses where needed', () => {
     expect(solveCountdown([8, 3, 8, 3], 24)).toBe('8 / (3 - 8 / 3)');
     expect(solveCountdown([2, 3], 7)).toBeUndefined();
     expect(evaluate(solveCountdown([7, 2, 5, 1], 60)!)).toBe(60n);
   });
 
-  /** An expression with its exact value, no division. */
+  /** An expression with its exact value, without division. */
   const { tree } = fc.letrec<{ tree: [string, bigint] }>(tie => ({
     tree: fc.oneof(
       { depthSize: 'small' },
@@ -111,7 +111,7 @@ describe('countdown', () => {
     ),
   }));
 
-  test('sums and products have their value, and any text has one or none', () => {
+  test('evaluates sums and products exactly, and any text to one value or none', () => {
     fc.assert(fc.property(tree, ([text, value]) => void expect(evaluate(text)).toBe(value)));
     const signs = fc.string({ unit: fc.constantFrom(...'0123456789+-*/%().~_ e#\n'), maxLength: 30 });
     fc.assert(

@@ -1,4 +1,4 @@
-// What must hold of any stack of wrappers in any order around any environment: the contract of environments.
+// The environment contract holds for any stack of wrappers in any order around any environment.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
@@ -19,7 +19,7 @@ type Definition = EnvironmentDefinition<z.ZodType>;
 type Wrapper = (definition: Definition) => Definition;
 const anyOf = (definition: unknown) => definition as Definition;
 
-/** Wrappers by name, with their arguments drawn. */
+/** Wrappers by name, with random arguments. */
 const wrappers: fc.Arbitrary<{ name: string; wrapper: Wrapper }> = fc.oneof(
   fc.integer({ min: 1, max: 30 }).map(maxSteps => ({
     name: `limit ${maxSteps}`,
@@ -54,7 +54,7 @@ const wrappers: fc.Arbitrary<{ name: string; wrapper: Wrapper }> = fc.oneof(
 );
 const stacks = fc.array(wrappers, { maxLength: 6 });
 
-/** The inner environment's answers given later, as environments that ask a server do. */
+/** Makes the inner environment answer asynchronously, like an environment that calls a server. */
 const slowly = (definition: Definition): Definition => ({
   ...definition,
   create(config) {
@@ -85,7 +85,7 @@ const stacked = (definition: Definition, stack: readonly { wrapper: Wrapper }[])
 const made = (definition: Definition, config: object): Environment =>
   definition.create(definition.config.parse(config));
 
-/** All that an episode shows up to its end; images by their bytes. */
+/** Everything an episode outputs up to its end; images by their bytes. */
 async function transcript(environment: Environment, seed: number, taken: readonly Action[]): Promise<string[]> {
   const line = (value: unknown) =>
     JSON.stringify(value, (_, held: unknown) =>
@@ -118,7 +118,7 @@ describe('any stack of wrappers', () => {
     );
   });
 
-  test('answers at once where the inner environment does', () => {
+  test('answers synchronously when the inner environment does', () => {
     fc.assert(
       fc.property(games, stacks, seeds, ({ definition, config }, stack, seed) => {
         const environment = made(stacked(definition, stack), config);
@@ -129,7 +129,7 @@ describe('any stack of wrappers', () => {
     );
   });
 
-  test('keeps what it does not change: name, configuration, actions, render and whether there is a solver', () => {
+  test('keeps what it does not change: name, configuration, actions, render and the presence of a solver', () => {
     fc.assert(
       fc.property(games, stacks, ({ definition, config }, stack) => {
         const wrapped = stacked(definition, stack);
@@ -145,7 +145,7 @@ describe('any stack of wrappers', () => {
     );
   });
 
-  test("the solver's actions still replay to success, up to a time limit", async () => {
+  test("lets the solver's actions replay to success, up to a time limit", async () => {
     let solved = 0;
     await fc.assert(
       fc.asyncProperty(stacks, seeds, async (stack, seed) => {
@@ -168,7 +168,7 @@ describe('any stack of wrappers', () => {
     expect(solved).toBeGreaterThan(10);
   });
 
-  test('refuses a step after the end, whoever ended it, until it is begun anew', async () => {
+  test('refuses a step after the end of an episode, whatever ended it, until reset', async () => {
     const ends = { terminated: 0, truncated: 0 };
     await fc.assert(
       fc.asyncProperty(fc.array(wrappers, { minLength: 1, maxLength: 6 }), seeds, async (stack, seed) => {

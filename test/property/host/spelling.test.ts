@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { shown, spell } from '../../../extension/host/traces/spelling';
 import { tokenBytes } from '../../../extension/host/traces/token-bytes';
 
-/** Bytes cut into tokens at any places, within characters too. */
+/** Bytes cut into tokens at arbitrary positions, also inside characters. */
 const cutBytes = (bytes: fc.Arbitrary<Uint8Array>) =>
   fc.tuple(bytes, fc.array(fc.nat(), { maxLength: 12 })).map(([all, cuts]) => {
     const places = [...new Set([0, ...cuts.map(cut => cut % (all.length + 1)), all.length])].sort((a, b) => a - b);
@@ -12,8 +12,8 @@ const cutBytes = (bytes: fc.Arbitrary<Uint8Array>) =>
 const text = fc.string({ unit: 'binary', maxLength: 40 }).map(each => new TextEncoder().encode(each));
 const anyBytes = fc.uint8Array({ maxLength: 60 });
 
-describe('the spelling of tokens', () => {
-  it('is what a decoder makes of all their bytes', () => {
+describe('token spelling', () => {
+  it('equals the decoded bytes of all tokens', () => {
     fc.assert(
       fc.property(cutBytes(fc.oneof(text, anyBytes)), tokens => {
         expect(spell(tokens).text).toBe(shown(Buffer.concat(tokens).toString('utf8')));
@@ -21,18 +21,18 @@ describe('the spelling of tokens', () => {
     );
   });
 
-  it('gives every token a range that holds its text; ranges grow and cover everything', () => {
+  it('gives every token a range that contains its text; ranges increase and cover everything', () => {
     fc.assert(
       fc.property(cutBytes(fc.oneof(text, anyBytes)), tokens => {
         const { text: whole, ranges } = spell(tokens);
         expect(ranges).toHaveLength(tokens.length);
         let reached = 0;
         ranges.forEach(({ from, to }, i) => {
-          expect(from).toBeLessThanOrEqual(reached); // nothing lies between two tokens
+          expect(from).toBeLessThanOrEqual(reached); // no gap between two tokens
           expect(to).toBeGreaterThanOrEqual(reached);
           reached = to;
           const own = shown(Buffer.from(tokens[i]).toString('utf8'));
-          const inner = own.replace(/^\uFFFD+|\uFFFD+$/g, ''); // characters that it holds but a part of
+          const inner = own.replace(/^\uFFFD+|\uFFFD+$/g, ''); // without characters that the token holds only in part
           expect(whole.slice(from, to)).toContain(inner);
           if (!own.includes('\uFFFD')) expect(whole.slice(from, to)).toBe(own);
         });
@@ -58,10 +58,10 @@ describe('the spelling of tokens', () => {
   });
 });
 
-describe('the alphabets of tokenizers', () => {
+describe('tokenizer alphabets', () => {
   const added = [{ id: 4, content: '<|im_end|>', special: true }];
 
-  it('reads GPT-2’s characters as bytes', () => {
+  it('decode GPT-2’s characters as bytes', () => {
     const file = {
       model: { vocab: { Ġa: 0, Ã: 1, '©': 2, Ċ: 3 } },
       decoder: { type: 'ByteLevel' },
@@ -73,13 +73,13 @@ describe('the alphabets of tokenizers', () => {
     expect([bytes.isSpecial(4), bytes.isSpecial(0), bytes.of(99)]).toEqual([true, false, undefined]);
   });
 
-  it('reads SentencePiece’s blanks and bytes', () => {
+  it('decode SentencePiece’s spaces and bytes', () => {
     const decoder = { type: 'Sequence', decoders: [{ type: 'Replace' }, { type: 'ByteFallback' }] };
     const bytes = tokenBytes({ model: { vocab: [['▁a', 0], ['<0x0A>', 0]] }, decoder }, 'x'); // prettier-ignore
     expect([0, 1].map(id => [...bytes.of(id)!])).toEqual([[0x20, 0x61], [0x0a]]);
   });
 
-  it('says which file holds no vocabulary', () => {
+  it('name the file that holds no vocabulary', () => {
     expect(() => tokenBytes({}, '/runs/a/tokenizer.json')).toThrow('/runs/a/tokenizer.json: holds no vocabulary');
   });
 });

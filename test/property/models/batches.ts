@@ -7,7 +7,10 @@ import { tinyConfig } from '../../unit/models/models';
 /** Two layers of two key heads with two query heads each. */
 export const groupedConfig: DecoderConfig = { ...tinyConfig, layers: 2, heads: 4, kvHeads: 2 };
 
-/** Groups of samples with a common beginning, of a vocabulary so small that strangers begin alike too; some samples are equal. */
+/**
+ * Groups of samples with a common prefix. The vocabulary is so small that unrelated samples share prefixes too; some
+ * samples are equal.
+ */
 const token = fc.nat(2);
 const group = fc
   .record({

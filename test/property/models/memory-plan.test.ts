@@ -1,4 +1,5 @@
-// The memory plan over many models and runs: it never falls where more is asked, so that the largest pass that fits grows with memory.
+// The memory plan over many models and runs: a larger request never needs less memory, so the largest micro-batch grows
+// with memory.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
@@ -12,7 +13,7 @@ const input: fc.Arbitrary<PlanInput> = fc
     family: fc.constantFrom('qwen2', 'qwen3', 'llama'),
     width: fc.integer({ min: 1, max: 8 }),
     layers: fc.integer({ min: 1, max: 2 }),
-    vocab: fc.constantFrom(300, 32_000), // the larger goes through the head in parts
+    vocab: fc.constantFrom(300, 32_000), // the larger one goes through the head in chunks
     tied: fc.boolean(),
     lora: fc.option(fc.record({ rank: fc.integer({ min: 1, max: 16 }), dropout: fc.constantFrom(0, 0.1) })),
     flags: fc.record({
@@ -48,7 +49,7 @@ const input: fc.Arbitrary<PlanInput> = fc
   }));
 const runs = { numRuns: 10 };
 
-test('one episode more in a pass never takes less', () => {
+test('one more episode in a pass never needs less memory', () => {
   fc.assert(
     fc.property(input, fc.integer({ min: 1, max: 200 }), (plan, episodes) => {
       const bytes = (n: number): number =>
@@ -59,7 +60,7 @@ test('one episode more in a pass never takes less', () => {
   );
 });
 
-test('the largest pass grows with memory, fits, and is the largest', () => {
+test('the largest pass grows with memory, fits, and is maximal', () => {
   fc.assert(
     fc.property(
       input,
@@ -78,7 +79,7 @@ test('the largest pass grows with memory, fits, and is the largest', () => {
   );
 });
 
-test('a remedy is said to fit only where its plan does', () => {
+test('a remedy is reported to fit only if its plan fits', () => {
   fc.assert(
     fc.property(input, fc.double({ min: 0.3, max: 0.99, noNaN: true }), (plan, share) => {
       const limit = planMemory(plan).peak.bytes * share;

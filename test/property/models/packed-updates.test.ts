@@ -1,5 +1,5 @@
-// What goes through the graphs does not depend on how it is packed: scores and gradients of any samples, with and without shared
-// beginnings, padding, checkpointing, and with the output head in parts.
+// Results do not depend on packing: scores and gradients of any samples, with and without shared prefixes, padding,
+// checkpointing, and with the output head in chunks.
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type { PassBudget, PolicyLossOptions, WeightedSample } from '../../../extension/trainer/engine/engine';
@@ -30,7 +30,7 @@ const gradientOf = async (policy: Policy, samples: WeightedSample[], limits: Pas
   gradient: (await policy.bank.readGradient()).flat.slice(),
 });
 
-/** Samples with numbers of their own, about half of whose tokens are trained on. */
+/** Samples with random numbers; about half of their tokens are trained on. */
 function randomSamples(ids: readonly { ids: Int32Array }[], seed: number): WeightedSample[] {
   const stream = new RandomStream(seed);
   return ids.map(({ ids }) => {
@@ -46,8 +46,8 @@ function randomSamples(ids: readonly { ids: Int32Array }[], seed: number): Weigh
   });
 }
 
-describe('what is computed', () => {
-  it('does not depend on how samples are packed, nor on checkpointing', async () => {
+describe('scores and gradients', () => {
+  it('do not depend on how samples are packed, nor on checkpointing', async () => {
     const weights = randomWeights(config, 4);
     const [plain, checkpointed] = [false, true].map(checkpointed => trainedPolicy(config, weights, { threads: 1, checkpointed })); // prettier-ignore
     let shared = 0;
@@ -79,7 +79,7 @@ describe('what is computed', () => {
   });
 
   it.each(['vanilla', 'gspo'] as const)(
-    'does not depend on the parts in which tokens go through a head of many words: %s',
+    'do not depend on the chunks in which tokens pass a head with a large vocabulary: %s',
     async mode => {
       const large = { ...tinyConfig, vocabSize: 120_001, maxPositions: 128 };
       const create = vi.spyOn(Session, 'create');

@@ -1,5 +1,5 @@
-// How samples are packed, for any samples: passes hold every sample once and within the budget, beginnings are shared only where they
-// are equal, and indices lead each token to its place and back.
+// Packing of arbitrary samples: passes contain every sample once and within the budget, prefixes are shared only where
+// they are equal, and indices map each token to its packed position and back.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { causalMask, masked } from '../../../extension/trainer/engine/padding';
@@ -22,7 +22,7 @@ const packedTokens = ({ clusters }: Pass, samples: Batch): number =>
   clusters.reduce((sum, { members, prefix }) => sum + members.reduce((n, i) => n + samples[i].ids.length - prefix, prefix), 0); // prettier-ignore
 
 describe('planned passes', () => {
-  it('hold every sample exactly once, within the budget', () => {
+  it('contain every sample exactly once, within the budget', () => {
     fc.assert(
       fc.property(batch, budget, (samples, { maxTokens, maxRows }) => {
         const passes = planPasses(samples, { maxTokens, maxRows });
@@ -37,7 +37,7 @@ describe('planned passes', () => {
     );
   });
 
-  it('share a beginning among samples that have it, each of which goes on after it', () => {
+  it('share a prefix among samples that have it, and each sample continues after it', () => {
     fc.assert(
       fc.property(batch, budget, (samples, limits) => {
         for (const { shared, clusters } of planPasses(samples, limits))
@@ -54,7 +54,7 @@ describe('planned passes', () => {
     );
   });
 
-  it('depend on the samples alone', () => {
+  it('depend on the samples only', () => {
     fc.assert(
       fc.property(batch, budget, (samples, limits) => {
         const copies = samples.map(({ ids }) => ({ ids: ids.slice() }));
@@ -63,7 +63,7 @@ describe('planned passes', () => {
     );
   });
 
-  it('save as many tokens as neighbours in the order of their ids can', () => {
+  it('save as many tokens as sharing among neighbours in id order allows', () => {
     fc.assert(
       fc.property(
         batch.filter(samples => samples.length <= 9),
@@ -75,7 +75,9 @@ describe('planned passes', () => {
               const k = a.findIndex((id, i) => id !== b[i]);
               return k >= 0 && k < b.length ? a[k] - b[k] : a.length - b.length;
             });
-          /** Most tokens saved by cutting `order` from `start` on into clusters; beginnings of less than 8 are not shared. */
+          /**
+           * Most tokens saved by cutting `order` from `start` on into clusters; prefixes shorter than 8 are not shared.
+           */
           const most = (start: number): number => {
             if (start === order.length) return 0;
             let best = most(start + 1);
@@ -98,14 +100,14 @@ describe('planned passes', () => {
 
 const numbers = ({ data }: Tensor): number[] => Array.from(data as ArrayLike<number | bigint>, Number);
 
-/** Each row's own place leads back to it. */
+/** Asserts that the back index of each row leads to that row. */
 function expectInverse(forward: number[], back: number[], rows: number, read: Set<number>): void {
   expect(back).toHaveLength(rows);
   back.forEach((place, row) => read.has(row) && expect(forward[place], `row ${row}`).toBe(row));
 }
 
 describe('a packed pass', () => {
-  it('finds each token of each member, with its position', () => {
+  it('contains each token of each member, with its position', () => {
     fc.assert(
       fc.property(batch, budget, grouped, (samples, limits, heads) => {
         for (const pass of planPasses(samples, limits)) {
@@ -122,13 +124,13 @@ describe('a packed pass', () => {
             }),
           );
           expect(seen.size).toBe(packedTokens(pass, samples));
-          expect(tokens - seen.size).toBeLessThanOrEqual(1); // the stand-in of padding
+          expect(tokens - seen.size).toBeLessThanOrEqual(1); // the padding token
         }
       }),
     );
   });
 
-  it('has a place in the blocks of attention for every head of every token, and a way back from it', () => {
+  it('gives every head of every token a position in the attention blocks, and a way back from it', () => {
     fc.assert(
       fc.property(batch, budget, grouped, (samples, limits, c) => {
         for (const pass of planPasses(samples, limits)) {
@@ -143,7 +145,8 @@ describe('a packed pass', () => {
             const all = new Set(Array.from({ length: tokens * heads }, (_, row) => row));
             expectInverse(forward, numbers(feeds[`${stem}_places`]), tokens * heads, all);
 
-            // What attention reads: block by block, key head by key head, the tokens of each row in order, then the stand-in.
+            // Attention reads block by block and key head by key head: the tokens of each row in order, then the
+            // padding token.
             const standIn = tokens - 1;
             const expected: number[] = [];
             const { clusters } = pass;
@@ -176,7 +179,7 @@ describe('a packed pass', () => {
     );
   });
 
-  it('lets tokens see their own row up to themselves, and of a beginning what there is of it', () => {
+  it('lets tokens attend to their own row up to themselves, and to the real tokens of the prefix', () => {
     fc.assert(
       fc.property(batch, budget, (samples, limits) => {
         for (const pass of planPasses(samples, limits)) {
@@ -206,7 +209,7 @@ describe('a packed pass', () => {
 });
 
 describe('maps between samples and packed tokens', () => {
-  it('read a masked token where it is predicted, and bring every array back to its sample', () => {
+  it('read a masked token at the position that predicts it, and return every array to its sample', () => {
     fc.assert(
       fc.property(batch, budget, fc.integer(), (plain, limits, seed) => {
         const stream = new RandomStream(seed);
@@ -238,7 +241,7 @@ describe('maps between samples and packed tokens', () => {
     );
   });
 
-  it('cut tokens into parts of the head that differ by one at most and make the whole', () => {
+  it('split tokens into head chunks whose sizes differ by at most one and cover all tokens', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9000 }), fc.integer({ min: 1, max: 200_000 }), (count, vocab) => {
         const chunks = headChunks(count, vocab);
@@ -264,7 +267,7 @@ describe('maps between samples and packed tokens', () => {
 
 describe('packed chunks', () => {
   const row = fc.record({ ids: fc.array(fc.nat(60), { minLength: 1, maxLength: 9 }), past: fc.nat(200) });
-  it('go on after their pasts, in blocks of a multiple, with a way back', () => {
+  it('continue after their pasts, in blocks of a multiple, with a way back', () => {
     fc.assert(
       fc.property(
         fc.array(row, { minLength: 1, maxLength: 6 }),
@@ -286,7 +289,7 @@ describe('packed chunks', () => {
           expect(t - longest).toBeGreaterThanOrEqual(0);
           expect(t - longest).toBeLessThan(multiple);
           expect(feeds.new_mask).toEqual(causalMask(t));
-          expect(ids.length).toBeGreaterThan(1); // a product of one row has a kernel of its own
+          expect(ids.length).toBeGreaterThan(1); // a product of one row uses a different kernel
           rows.forEach(({ ids: own, past }, r) => {
             expect(ids.slice(starts[r], starts[r] + own.length)).toEqual(own);
             expect(positions.slice(starts[r], starts[r] + own.length)).toEqual(own.map((_, i) => past + i));

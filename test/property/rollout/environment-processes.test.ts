@@ -1,4 +1,5 @@
-// Episodes are the same however many processes they are spread over, in whatever order and company they are begun and stepped.
+// Episodes do not depend on the number of environment processes, nor on the order and grouping in which they are reset
+// and stepped.
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
@@ -12,7 +13,7 @@ let entry: string;
 let files: ReturnType<typeof workspace>;
 let pools: EnvironmentProcesses[];
 
-/** Waits for a time that differs from call to call, and counts to ten. */
+/** Waits for a random time before each count, and counts to ten. */
 const uneven = `await new Promise(done => setTimeout(done, Math.random() * 4));`;
 
 async function pool(workers: number, counting: string): Promise<EnvironmentProcesses> {
@@ -30,7 +31,7 @@ async function pool(workers: number, counting: string): Promise<EnvironmentProce
 beforeAll(async () => {
   entry = await buildEntry();
   files = workspace();
-  // Written once: another pool may read the file while it is written again.
+  // Written once: another pool may read the file while it is rewritten.
   const counting = files.write('count.ts', counter(uneven).replace('step(action)', 'async step(action)'));
   pools = await Promise.all([1, 3, 8].map(workers => pool(workers, counting)));
 }, 120_000);
@@ -49,7 +50,7 @@ interface Played {
 
 let count = 0;
 
-/** Plays episodes in the order that `places` gives, each by itself or all of a turn together; what was seen of each. */
+/** Plays episodes in the order of `places`, each alone or all of a turn together. Returns the outputs of each. */
 async function play(
   pool: EnvironmentProcesses,
   episodes: readonly Played[],
@@ -104,7 +105,7 @@ it('the same seeds and actions give the same episodes with 1, 3 and 8 processes'
   );
 });
 
-it('new code is prepared and used in all processes, or in none', async () => {
+it('new code is loaded and used in all processes, or in none', async () => {
   const source = files.write('edited.ts', counter());
   const spec = { tag: 'Count', env_type: 'count', source, config: {} };
   const countOf = async (seed: number): Promise<string> => {
@@ -122,7 +123,7 @@ it('new code is prepared and used in all processes, or in none', async () => {
   await pools[2].use([{ spec, environment: prepared.environment }]);
   expect(await counts()).toEqual(seeds.map(() => 'count 11'));
 
-  // loads in the first process, which makes the mark, and in no other
+  // loads in the first process, which writes the marker file, and fails in every other
   const mark = JSON.stringify(join(files.folder, 'mark'));
   const once = `import { existsSync, writeFileSync } from 'node:fs';\nif (existsSync(${mark})) throw new Error('second'); else writeFileSync(${mark}, '');`;
   files.write('edited.ts', counter('count += 20;', { top: once }));

@@ -1,4 +1,4 @@
-// Properties of the turn protocol and the context: whatever the model writes, nothing breaks and no token is lost or invented.
+// Properties of the turn protocol and the context: for any model output, no crash, and no token is lost or invented.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EpisodeContext } from '../../../extension/trainer/rollout/context-manager';
@@ -6,7 +6,10 @@ import { pythonFloat } from '../../../extension/trainer/rollout/python-float';
 import { parseResponse } from '../../../extension/trainer/rollout/turn-protocol';
 import { asked, characterTokenizer, encodeText, openContext, past, turnEnd } from '../../unit/rollout/scripted-rollout';
 
-/** Plays turns until one does not fit; gives for each what the engine's row held when it answered, and what it sampled. */
+/**
+ * Plays turns until one does not fit. Returns for each turn the engine's row at the time of the answer, and the sampled
+ * tokens.
+ */
 function playTurns(context: EpisodeContext, played: { state: string; answer: string; stopped: boolean }[]) {
   const history: Parameters<EpisodeContext['prompt']>[1][number][] = [];
   const seen: { context: number[]; sampled: number[] }[] = [];
@@ -32,7 +35,7 @@ const piece = fc.oneof(
 const reply = fc.array(piece, { maxLength: 14 }).map(pieces => pieces.join(''));
 
 describe('parse', () => {
-  it('is done once: the canonical form parses to itself', () => {
+  it('is idempotent: the canonical form parses to itself', () => {
     fc.assert(
       fc.property(reply, text => {
         const first = parseResponse(`<think>${text}`, protocol);
@@ -44,7 +47,7 @@ describe('parse', () => {
     );
   });
 
-  it('gives at most the allowed actions, trimmed, none empty, none with a separator in it', () => {
+  it('returns at most the allowed actions, trimmed, non-empty and without separators', () => {
     fc.assert(
       fc.property(reply, text => {
         const { actions } = parseResponse(`<think>${text}`, protocol);
@@ -59,7 +62,7 @@ describe('parse', () => {
     );
   });
 
-  it('returns any well-formed answer unharmed', () => {
+  it('returns any well-formed answer unchanged', () => {
     const word = fc.stringMatching(/^[A-Za-z0-9+*() ]{1,8}$/).filter(text => text.trim() !== '');
     fc.assert(
       fc.property(word, fc.array(word, { minLength: 1, maxLength: 3 }), (thought, actions) => {
@@ -86,7 +89,7 @@ describe('Python floats', () => {
   });
 });
 
-describe('context', () => {
+describe('conversation context', () => {
   const turn = fc.record({
     state: fc.string({ maxLength: 30 }),
     answer: fc.string({ maxLength: 20 }),
@@ -95,7 +98,7 @@ describe('context', () => {
   const turns = fc.array(turn, { minLength: 1, maxLength: 6 });
   const mode = fc.constantFrom('full', 'limited_multi_turn', 'single_turn');
 
-  it('of the whole chat is what the template gives for it', () => {
+  it("equals the template's output for the full chat", () => {
     fc.assert(
       fc.property(turns, played => {
         const context = openContext({ max_model_len: 1e6 });
@@ -108,7 +111,7 @@ describe('context', () => {
     );
   });
 
-  it('fits the model in any mode, trains each answer once where it was drawn, and no other token', () => {
+  it('fits the model in any mode, trains each answer once where it was sampled, and no other token', () => {
     fc.assert(
       fc.property(
         turns,

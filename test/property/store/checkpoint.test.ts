@@ -1,4 +1,4 @@
-// A checkpoint interrupted at any file operation leaves the old state or the new one, and the next write goes through.
+// A checkpoint interrupted at any file operation leaves the old or the new state, and the next write succeeds.
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ test.each<[string, number, Failure['after']]>([
   ['the process dies', 2, 'dead'],
   ['the disk is full while a checkpoint is written again', 1, 'works'],
   ['the process dies while a checkpoint is written again', 1, 'dead'],
-])('%s', async (_, step, after) => {
+])('%s: the old or the new checkpoint remains', async (_, step, after) => {
   const outcomes = new Set<string>();
   for (let at = 1; ; at++) {
     const folder = mkdtempSync(join(tmpdir(), 'ragen-checkpoint-'));
@@ -59,12 +59,12 @@ test.each<[string, number, Failure['after']]>([
     rmSync(folder, { recursive: true });
     if (failure.calls < at) break;
   }
-  // Both sides of the commit point were met.
+  // Interruptions happened on both sides of the commit point.
   expect(outcomes).toContain('told failed, old');
   expect(outcomes).toContain('told done, new');
 });
 
-test('the first checkpoint of a run, interrupted anywhere, is there or not', async () => {
+test('the first checkpoint of a run, interrupted anywhere, is complete or absent', async () => {
   for (let at = 1; ; at++) {
     const folder = mkdtempSync(join(tmpdir(), 'ragen-checkpoint-'));
     const failure: Failure = { calls: 0, at, after: 'dead' };

@@ -1,4 +1,4 @@
-// A log cut at any byte opens to whole lines; a writer that fails at any call leaves whole lines.
+// A log cut at any byte reopens to complete lines; a writer that fails at any call leaves complete lines.
 import fc from 'fast-check';
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const file = (): string => join(folder, 'log.jsonl');
 const read = (): unknown[] => [...readValues(file(), value => value)].map(line => line.value);
 
-test('cut at each byte', () => {
+test('a log cut at any byte keeps the complete lines before the cut', () => {
   const values = [{ step: 1, text: 'a\nb' }, 'zwölf √ 😀', [], { nested: { x: [1, 2] } }];
   const bytes = Buffer.from(values.map(value => `${JSON.stringify(value)}\n`).join(''));
   for (let length = 0; length <= bytes.length; length++) {
@@ -30,7 +30,7 @@ test('cut at each byte', () => {
   }
 });
 
-test('any values, appended, truncated and read in any order', () => {
+test('a log returns any values after any order of appends, truncations and reads', () => {
   const step = fc.oneof(
     fc.jsonValue().map(value => ({ append: value })),
     fc.nat(10).map(back => ({ back })),
@@ -48,7 +48,7 @@ test('any values, appended, truncated and read in any order', () => {
           kept.splice(Math.max(0, kept.length - action.back));
           log.truncateTo(kept.at(-1)?.offset ?? 0);
         } else {
-          // The process dies while the last bytes are on their way.
+          // The process dies while it writes the last bytes.
           log.close();
           const size = readFileSync(file()).length;
           truncateSync(file(), Math.max(0, size - action.tear));
@@ -64,7 +64,7 @@ test('any values, appended, truncated and read in any order', () => {
   );
 });
 
-test('a failure at each call', () => {
+test('a failure at any call loses no committed line', () => {
   for (const after of ['works', 'dead'] as const) {
     for (let at = 1; ; at++) {
       rmSync(file(), { force: true });
@@ -82,7 +82,8 @@ test('a failure at each call', () => {
       }
       log?.close();
       const seen = read();
-      // What was told committed is there; a line told failed may be there only when the dead process could not take it back.
+      // A line reported as committed is present. A line reported as failed is present only if the process died before
+      // it could remove it.
       if (after === 'works') expect(seen).toEqual(done);
       else expect(seen.slice(0, done.length)).toEqual(done);
       if (failure.calls < at) break;

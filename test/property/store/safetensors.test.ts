@@ -1,4 +1,5 @@
-// A safetensors file with any header ends in tensors that fit or in a UserError; what is written is read back.
+// A safetensors file with any header gives tensors that fit the file, or a UserError; written tensors are read back
+// unchanged.
 import fc from 'fast-check';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +17,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 const file = (): string => join(folder, 'model.safetensors');
 
-/** Opens and reads everything; a file that opens has tensors that lie inside it and cover its data. */
+/** Opens and reads everything. Asserts that the tensors of an opened file lie inside it and cover its data. */
 async function outcome(bytes: Uint8Array): Promise<'opened' | 'refused'> {
   writeFileSync(file(), bytes);
   let weights: SafetensorsFile;
@@ -45,14 +46,14 @@ const framed = (header: string, data: Uint8Array): Buffer => {
 };
 const bytes = (maxLength: number) => fc.uint8Array({ maxLength });
 
-test('any bytes', async () => {
+test('any bytes open or raise a UserError', async () => {
   await fc.assert(
     fc.asyncProperty(bytes(64), async content => void (await outcome(content))),
     { numRuns: 200 },
   );
 });
 
-test('headers that nearly fit', async () => {
+test('almost valid headers open or raise a UserError', async () => {
   const size = fc.oneof(fc.nat(8), fc.nat(8), fc.integer(), fc.double());
   const tensor = fc.record(
     {
@@ -73,7 +74,7 @@ test('headers that nearly fit', async () => {
   );
 });
 
-test('a good file with one byte changed or cut anywhere', async () => {
+test('a valid file with one byte changed, or cut anywhere, opens or raises a UserError', async () => {
   await writeSafetensors(file(), [
     { name: 'a', shape: [2], data: Float32Array.of(1, 2) },
     { name: 'b', shape: [1, 1], data: Float32Array.of(3) },
@@ -91,7 +92,7 @@ test('a good file with one byte changed or cut anywhere', async () => {
   );
 });
 
-test('what is written is read back', async () => {
+test('written tensors are read back unchanged', async () => {
   const tensor = fc.record({
     name: fc.string({ minLength: 1 }).filter(name => name !== '__metadata__'),
     data: fc.float32Array({ maxLength: 20 }),

@@ -1,4 +1,5 @@
-// Whatever a run logged, the reading is made of finite numbers, is the same each time, and leads somewhere.
+// For any logged metrics, the collapse diagnosis contains only finite numbers, is deterministic, and links to existing
+// targets.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readingOf, type Evidence } from '../../../webview/collapse/reading';
@@ -45,7 +46,7 @@ const evidence: fc.Arbitrary<Evidence> = fc.record({
   thinking: points,
 });
 
-it('has no number that is none in its texts', () => {
+it('the texts contain no NaN or Infinity', () => {
   fc.assert(
     fc.property(evidence, given => {
       const reading = readingOf(given);

@@ -1,4 +1,4 @@
-// Compares a list of numbers with what was worked out by hand, to `digits` decimals.
+// Compares numbers with hand-computed values, to `digits` decimals.
 import { expect } from 'vitest';
 
 export function expectNumbers(actual: ArrayLike<number>, expected: readonly number[], digits = 5): void {

@@ -1,4 +1,5 @@
-// GAE over an episode with an observation gap, with two masks, bi-level GAE, and the critic's loss, against vectors worked out by hand.
+// GAE over an episode with an observation gap, with two masks, bi-level GAE, and the critic's loss, against
+// hand-computed vectors.
 import { describe, expect, it } from 'vitest';
 import {
   biLevelAdvantages,
@@ -17,7 +18,7 @@ describe('GAE', () => {
     mask: Uint8Array.of(1, 1, 1, 0, 0, 1, 1, 1),
   };
 
-  it('carries value and advantage over tokens that were not sampled', () => {
+  it('carries value and advantage over unsampled tokens', () => {
     expectNumbers(
       generalizedAdvantages(episode, { gamma: 1, lam: 0.95 }),
       [0.787694, 0.723889, 0.656725, 0.3755, 0.3755, 0.3755, 0.29, 0.2],
@@ -35,13 +36,13 @@ describe('GAE', () => {
     expectNumbers(generalizedAdvantages(sequence, { gamma: 0.5, lam: 0.8 }), [0.25, 0.5]);
   });
 
-  it('whitens over the sampled tokens and gives returns for the critic', () => {
+  it('whitens over the sampled tokens and returns targets for the critic', () => {
     const { advantages, returns } = gaeAdvantages([episode], { gamma: 1, lam: 1 });
     expectNumbers(advantages[0], [1.2149, 0.8678, 0.5207, 0, 0, -0.5207, -0.8678, -1.2149], 4);
     expectNumbers(returns[0], [1, 1, 1, 0, 0, 1, 1, 1]);
   });
 
-  it('has no variance to whiten by with a single sampled token', () => {
+  it('does not whiten a single sampled token', () => {
     const lone = { rewards: Float32Array.of(5), values: Float32Array.of(1), mask: Uint8Array.of(1) };
     expect([...gaeAdvantages([lone], { gamma: 1, lam: 1 }).advantages[0]]).toEqual([0]);
   });
@@ -59,7 +60,7 @@ describe('bi-level GAE', () => {
     expectNumbers(biLevelGaeAdvantages([sequence], options).returns[0], [1.95, 1.95, 1.95, 1.95, 1.95, 1, 1, 1, 1, 1]);
   });
 
-  it('steps over observation tokens', () => {
+  it('skips observation tokens', () => {
     const sequence = { rewards, values, turnEnds, mask: Uint8Array.of(1, 1, 1, 1, 1, 0, 0, 1, 1, 1) };
     expectNumbers(
       biLevelAdvantages(sequence, { gamma: 1, lam: 0.95, high_level_gamma: 0.95 }),
@@ -67,7 +68,7 @@ describe('bi-level GAE', () => {
     );
   });
 
-  it('treats a turn with reward 0 as a turn, and an episode that earns nothing as an episode', () => {
+  it('treats a turn with reward 0 as a turn, and an episode without reward as an episode', () => {
     const sequence = {
       rewards: new Float32Array(4),
       values: Float32Array.of(0.5, 0.5, 0.5, 0.5),
@@ -85,7 +86,7 @@ describe('bi-level GAE between turns', () => {
   const values = Float32Array.of(0.1, 0.2, 9, 0.4, 0.8);
   const sequence = { rewards, values, mask, turnEnds: [1, 4] };
 
-  it('has a λ of its own', () => {
+  it('has a separate λ', () => {
     const options = { gamma: 1, lam: 0.5, high_level_gamma: 0.9, high_level_lam: 1 };
     // turn 2: Â = 2 − .8 = 1.2; turn 1: Â = 1 + .9·.8 − .2 + .9·1.2 = 2.6, its return 2.8
     // tokens: A₄ = 1.2, A₃ = .8 − .4 + .5·1.2 = 1; A₁ = 2.8 − .2 = 2.6, A₀ = .2 − .1 + .5·2.6 = 1.4
@@ -95,17 +96,17 @@ describe('bi-level GAE between turns', () => {
     expectNumbers(tied, [0.1 + 0.5 * 2.06, 2.06, 0, 1, 1.2]);
   });
 
-  it('reads a turn’s value at its first token as VAGEN does', () => {
+  it('reads a turn’s value at its first token, as VAGEN does', () => {
     const options = { gamma: 1, lam: 1, high_level_gamma: 0.9, turn_value: 'start' } as const;
     // turn 2: Â = 2 − .4 = 1.6, return 2; turn 1: Â = 1 + .9·.4 − .1 + .9·1.6 = 2.7, return 2.8
     expectNumbers(biLevelAdvantages(sequence, options), [2.7, 2.6, 0, 1.6, 1.2]);
   });
 
-  it('goes on past the last turn end, which RAGEN’s rule does not reach', () => {
+  it('continues past the last turn end, which RAGEN’s rule does not reach', () => {
     expect(nonZeroRewards(Float32Array.of(0, 1, 0, -0.5, 0))).toEqual([1, 3]);
     const options = { gamma: 1, lam: 1, high_level_gamma: 0.95 };
     const late = { ...sequence, rewards: Float32Array.of(0, 1, 0, 0, 0) };
-    // tokens 3 and 4 follow the only reward: the episode ends with nothing, −V each
+    // tokens 3 and 4 follow the only reward: no reward remains, so −V each
     expectNumbers(
       biLevelAdvantages({ ...late, turnEnds: nonZeroRewards(late.rewards) }, options),
       [0.9, 0.8, 0, -0.4, -0.8],
@@ -121,7 +122,7 @@ describe('GAE with two masks', () => {
   const advantageMask = Uint8Array.of(0, 1, 0, 0, 0, 1, 0);
   const values = Float32Array.of(9, 0.5, 9, 9, 9, 1, 9);
 
-  it('estimates over the advantage mask, carries over gaps, and pays rewards of gaps before them', () => {
+  it('estimates over the advantage mask, carries over gaps, and assigns rewards in gaps to the token before', () => {
     const rewards = Float32Array.of(7, 0, 1, 0, 0, 0, 3);
     const { advantages, returns } = maskedGaeAdvantages([{ rewards, values, mask, advantageMask }], {
       gamma: 1,
@@ -133,7 +134,7 @@ describe('GAE with two masks', () => {
     expectNumbers(advantages[0], [unit, unit, -unit, 0, -unit, -unit, 0], 5);
   });
 
-  it('is plain GAE where both masks are one', () => {
+  it('equals plain GAE when both masks are equal', () => {
     const sequence = { rewards: Float32Array.of(0, 1, 0, 0, 0, 0, 3), values, mask };
     const options = { gamma: 0.9, lam: 0.8 };
     const two = maskedGaeAdvantages([{ ...sequence, advantageMask: mask }], options);
@@ -156,7 +157,7 @@ describe('value loss', () => {
       ],
       0.5,
     );
-    // token 0: plain 0, held at 1.5 → .25 (clipped); token 2: 1 both ways; masked token not counted
+    // token 0: plain 0, clipped at 1.5 → .25; token 2: 1 both ways; the masked token is not counted
     expect(loss.vf_loss).toBeCloseTo(0.5 * ((0.25 + 1) / 2), 6);
     expect(loss.vf_clipfrac).toBeCloseTo(0.5, 6);
     expect(loss.vpred_mean).toBeCloseTo(1.5, 6);

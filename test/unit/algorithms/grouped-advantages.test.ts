@@ -1,4 +1,5 @@
-// GRPO, Dr.GRPO, BRPO, ARPO, turn-wise GRPO, RLOO, ReMax and the group baseline of REINFORCE++ against vectors worked out by hand.
+// GRPO, Dr.GRPO, BRPO, ARPO, turn-wise GRPO, RLOO, ReMax and the group baseline of REINFORCE++ against hand-computed
+// vectors.
 import { describe, expect, it } from 'vitest';
 import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../../extension/trainer/algorithms/grpo';
 import {
@@ -20,7 +21,7 @@ const drGrpo = { norm_adv_by_std_in_grpo: false };
 const oneGroup = (...scores: number[]) => ({ scores, groups: scores.map(() => 7) });
 
 describe('GRPO', () => {
-  it('normalises by the unbiased deviation of the group', () => {
+  it('normalises by the unbiased standard deviation of the group', () => {
     expectNumbers(grpoAdvantages(oneGroup(1, 0, 0, 1), grpo), [0.866024, -0.866024, -0.866024, 0.866024]);
     expectNumbers(grpoAdvantages(oneGroup(10.9, -1, -1, -1), grpo), [1.5, -0.5, -0.5, -0.5]);
   });
@@ -30,11 +31,11 @@ describe('GRPO', () => {
     expectNumbers(advantages, [3.75, ...new Array<number>(15).fill(-0.25)]);
   });
 
-  it('subtracts only the mean as Dr.GRPO', () => {
+  it('subtracts only the mean in Dr.GRPO', () => {
     expectNumbers(grpoAdvantages(oneGroup(1, 0, 0, 1), drGrpo), [0.5, -0.5, -0.5, 0.5]);
   });
 
-  it('gives exact zeros to a group of equal scores, even where the mean would round', () => {
+  it('gives exact zeros to a group of equal scores, even when the mean rounds', () => {
     expect([...grpoAdvantages(oneGroup(0.1, 0.1, 0.1), grpo)]).toEqual([0, 0, 0]);
   });
 
@@ -50,7 +51,7 @@ describe('GRPO', () => {
     expectNumbers(grpoAdvantages({ scores: [1, 10, 0, 30], groups: [0, 1, 0, 1] }, drGrpo), [0.5, -10, -0.5, 10]);
   });
 
-  it('counts an episode once however many samples it gives', () => {
+  it('counts an episode once however many samples it has', () => {
     const perTurn = { scores: [1, 1, 1, 0], groups: [0, 0, 0, 0], episodes: [0, 0, 0, 1] };
     expectNumbers(grpoAdvantages(perTurn, drGrpo), [0.5, 0.5, 0.5, -0.5]);
     expectNumbers(grpoAdvantages({ ...perTurn, episodes: undefined }, drGrpo), [0.25, 0.25, 0.25, -0.75]);
@@ -59,7 +60,7 @@ describe('GRPO', () => {
 
 describe('other groupings', () => {
   const scores = [1, 0, 0, 1];
-  it('of BRPO is the batch, of ARPO the sample', () => {
+  it('use the whole batch for BRPO and each sample for ARPO', () => {
     expectNumbers(brpoAdvantages({ scores }, grpo), [0.866024, -0.866024, -0.866024, 0.866024]);
     expectNumbers(brpoAdvantages({ scores }, drGrpo), [0.5, -0.5, -0.5, 0.5]);
     expectNumbers(brpoAdvantages({ scores: [1, 1, 0], episodes: [0, 0, 1] }, drGrpo), [0.5, 0.5, -0.5]);
@@ -68,7 +69,7 @@ describe('other groupings', () => {
 });
 
 describe('turn-wise GRPO', () => {
-  it('judges a turn by what was earned from it on', () => {
+  it('scores a turn by its return-to-go', () => {
     expectNumbers(turnReturns([1, 0, 2], 0.5), [1.5, 1, 2]);
     const batch = { rewards: [[1, 0, 2], [0, 0.5], [4]], groups: [3, 3, 8] };
     const [first, second, alone] = turnGrpoAdvantages(batch, { ...drGrpo, high_level_gamma: 1 });
@@ -81,19 +82,19 @@ describe('turn-wise GRPO', () => {
     expectNumbers(scaled[0], [1.4 / std, 0.4 / std, 0.4 / std]);
   });
 
-  it('is GRPO for episodes of one length that earn at the end', () => {
+  it('equals GRPO for episodes of equal length with a final reward', () => {
     const rewards = [1, 0, 0, 1].map(score => [0, 0, score]);
     const turns = turnGrpoAdvantages({ rewards, groups: [0, 0, 0, 0] }, { ...drGrpo, high_level_gamma: 1 });
     turns.forEach((own, episode) => expectNumbers(own, new Array<number>(3).fill([0.5, -0.5, -0.5, 0.5][episode])));
   });
 
-  it('gives a turn’s sampled tokens its advantage, and tokens after the last turn none', () => {
+  it('assigns a turn’s advantage to its sampled tokens, and 0 to tokens after the last turn', () => {
     expectNumbers(spreadOverTurns([2, -1], [1, 4], Uint8Array.of(1, 1, 0, 1, 1, 1)), [2, 2, 0, -1, -1, 0]);
   });
 });
 
 describe('RLOO', () => {
-  it('compares with the mean of the others', () => {
+  it('subtracts the mean of the other samples', () => {
     expectNumbers(rlooAdvantages(oneGroup(1, 0, 0, 1)), [2 / 3, -2 / 3, -2 / 3, 2 / 3]);
   });
 
@@ -106,7 +107,7 @@ describe('REINFORCE++', () => {
   const rewards = Float32Array.of(0, 0.5, 0, 0, 1);
   const mask = Uint8Array.of(1, 1, 0, 1, 1);
 
-  it('discounts over sampled tokens only and runs on over observations', () => {
+  it('discounts over sampled tokens only and continues across observations', () => {
     expectNumbers(discountedReturns({ rewards, mask }, 0.5), [0.375, 0.75, 0, 0.5, 1]);
   });
 
@@ -118,38 +119,39 @@ describe('REINFORCE++', () => {
       ],
       1,
     );
-    expectNumbers(first, [-Math.SQRT1_2, 0]); // values 1 and 3: mean 2, unbiased deviation √2
+    expectNumbers(first, [-Math.SQRT1_2, 0]); // values 1 and 3: mean 2, unbiased standard deviation √2
     expectNumbers(second, [0, Math.SQRT1_2]);
   });
 
-  it('with a group baseline weighs a sample by its tokens when it whitens', () => {
+  it('weights a sample by its tokens when it whitens with a group baseline', () => {
     const [long, short] = reinforcePlusPlusBaselineAdvantages({ scores: [1, 0], groups: [0, 0] }, [
       Uint8Array.of(1, 1, 1),
       Uint8Array.of(0, 0, 1),
     ]);
-    // centred ±0.5 over tokens [.5,.5,.5,−.5]: mean .25, unbiased deviation .5
+    // centred ±0.5 over tokens [.5,.5,.5,−.5]: mean .25, unbiased standard deviation .5
     expectNumbers(long, [0.5, 0.5, 0.5]);
     expectNumbers(short, [0, 0, -1.5]);
   });
 });
 
-// Values of verl's compute_remax_outcome_advantage: (rewards · mask) summed from each token to the end, less baseline · mask.
+// Expected values from verl's compute_remax_outcome_advantage: sum of rewards · mask from each token to the end, minus
+// baseline · mask.
 describe('remax', () => {
   const rows = (...all: [rewards: number[], mask: number[]][]) =>
     all.map(([rewards, mask]) => ({ rewards: Float32Array.from(rewards), mask: Uint8Array.from(mask) }));
 
-  it('takes the score of the greedy rollout from the return', () => {
+  it('subtracts the score of the greedy rollout from the return', () => {
     const [first, second] = remaxAdvantages(rows([[1, 2, 3], [1, 1, 1]], [[4, 5, 6], [1, 1, 0]]), [6, 15]); // prettier-ignore
     expectNumbers(first, [0, -1, -3]);
     expectNumbers(second, [-6, -10, 0]);
   });
 
-  it('carries the score at the end over what lies between the turns, and leaves that out', () => {
+  it('carries the final score across the gaps between turns, and leaves the gaps at 0', () => {
     const [row] = remaxAdvantages(rows([[0, 0, 0, 0, 0, 10.9], [0, 1, 1, 0, 1, 1]]), [-0.1]); // prettier-ignore
     expectNumbers(row, [0, 11, 11, 0, 11, 11]);
   });
 
-  it('a sample as good as the greedy rollout has no advantage', () => {
+  it('gives no advantage to a sample that equals the greedy rollout', () => {
     const [row] = remaxAdvantages(rows([[0, 0.5], [1, 1]]), [0.5]); // prettier-ignore
     expect([...row]).toEqual([0, 0]);
   });

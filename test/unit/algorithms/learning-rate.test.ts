@@ -1,4 +1,4 @@
-// Learning-rate schedules: their ends, and that none ever leaves [0, lr].
+// Learning-rate schedules: their end points, and that each stays within [0, lr].
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { learningRate } from '../../../extension/trainer/algorithms/learning-rate';
@@ -10,7 +10,7 @@ const schedule = (lr_scheduler_type: 'constant' | 'linear' | 'cosine', lr_warmup
   total_training_steps: 10,
 });
 
-it('stays constant, falls in a line, or falls as a cosine', () => {
+it('stays constant, falls linearly, or falls as a cosine', () => {
   expect([1, 5, 10].map(step => learningRate(step, schedule('constant')))).toEqual([1e-3, 1e-3, 1e-3]);
   expect(learningRate(1, schedule('linear'))).toBe(1e-3);
   expect(learningRate(6, schedule('linear'))).toBeCloseTo(5e-4, 12);
@@ -18,7 +18,7 @@ it('stays constant, falls in a line, or falls as a cosine', () => {
   expect(learningRate(11, schedule('cosine'))).toBeCloseTo(0, 12);
 });
 
-it('warms up from below in equal steps', () => {
+it('warms up in equal steps', () => {
   expect([1, 2, 3].map(step => learningRate(step, schedule('constant', 2)))).toEqual([1e-3 / 3, 2e-3 / 3, 1e-3]);
 });
 

@@ -4,18 +4,18 @@ import { splitMiniBatches } from '../../../extension/trainer/algorithms/mini-bat
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 
 describe('mini-batches', () => {
-  it('gives a smaller last batch and nothing twice', () => {
+  it('have a smaller last batch and no duplicates', () => {
     const batches = splitMiniBatches(80, 32, new RandomStream(5));
     expect(batches.map(batch => batch.length)).toEqual([32, 32, 16]);
     expect(new Set(batches.flatMap(batch => [...batch])).size).toBe(80);
   });
 
-  it('is the same for the same seed and another for another', () => {
+  it('are equal for equal seeds and differ between seeds', () => {
     expect(splitMiniBatches(20, 8, new RandomStream(1))).toEqual(splitMiniBatches(20, 8, new RandomStream(1)));
     expect(splitMiniBatches(20, 8, new RandomStream(1))).not.toEqual(splitMiniBatches(20, 8, new RandomStream(2)));
   });
 
-  it('of nothing is nothing, and refuses a size of 0', () => {
+  it('are empty for an empty batch, and refuse a size of 0', () => {
     expect(splitMiniBatches(0, 8, new RandomStream(1))).toEqual([]);
     expect(() => splitMiniBatches(4, 0, new RandomStream(1))).toThrow('ppo_mini_batch_size is 0');
   });

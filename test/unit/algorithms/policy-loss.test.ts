@@ -1,4 +1,4 @@
-// The surrogate's bounds, the KL estimators, the four aggregations and the metrics, against values worked out by hand.
+// The surrogate's bounds, the KL estimators, the four aggregations and the metrics, against hand-computed values.
 import { describe, expect, it } from 'vitest';
 import { klInReward, tokenKl } from '../../../extension/trainer/algorithms/kl';
 import { nextKlCoefficient } from '../../../extension/trainer/algorithms/kl-controller';
@@ -19,7 +19,7 @@ const settings: PolicyLossSettings = {
   loss_agg_mode: 'token-mean',
 };
 
-describe('surrogate of one token', () => {
+describe('surrogate loss of one token', () => {
   it.each([
     { ratio: 1.5, advantage: 1, loss: -1.28, clipped: true, clippedLower: false },
     { ratio: 0.5, advantage: -1, loss: 0.8, clipped: true, clippedLower: false },
@@ -32,7 +32,7 @@ describe('surrogate of one token', () => {
     expect(token).toMatchObject({ clipped, clippedLower });
   });
 
-  it('bounds the log-ratio at ±20', () => {
+  it('clamps the log-ratio at ±20', () => {
     expect(tokenPolicyLoss(-500, 1, clip).loss).toBeCloseTo(-Math.exp(-20), 15);
   });
 });
@@ -43,7 +43,7 @@ describe('GSPO', () => {
   const old = Float32Array.of(-1.1, 0, -1.2, -1);
   const mask = Uint8Array.of(1, 0, 1, 1);
 
-  it('has one ratio a sequence, the geometric mean of its tokens’', () => {
+  it('has one ratio per sequence, the geometric mean of its token ratios', () => {
     expect(sequenceLogRatio(logprobs, old, mask)).toBeCloseTo(0.1, 6);
     expect(sequenceLogRatio(logprobs, old, new Uint8Array(4))).toBe(0);
   });
@@ -61,7 +61,7 @@ describe('GSPO', () => {
     expect(token).toMatchObject({ clipped, clippedLower: false });
   });
 
-  it('gives all tokens of a sequence its ratio, and none the dual clip', () => {
+  it('gives all tokens of a sequence its ratio, and applies no dual clip', () => {
     const sequence = { logprobs, old_logprobs: old, mask, advantages: Float32Array.of(1, 1, 1, 1) };
     const gspo = { ...settings, policy_loss: { loss_mode: 'gspo' }, loss_agg_mode: 'seq-mean-token-mean' } as const;
     const loss = policyLoss([sequence], gspo);
@@ -80,7 +80,7 @@ describe('CISPO', () => {
     { logRatio: 0.5, advantage: 2, weight: 1.28, clipped: true },
     { logRatio: -1, advantage: 2, weight: 0.8, clipped: true },
     { logRatio: 5, advantage: -1, weight: 1.28, clipped: true },
-  ])('weighs −A log π by $weight at log ρ $logRatio', ({ logRatio, advantage, weight, clipped }) => {
+  ])('weights −A log π by $weight at log ρ $logRatio', ({ logRatio, advantage, weight, clipped }) => {
     const token = cispoTokenLoss(-1.5, logRatio, advantage, clip);
     expect(token.loss).toBeCloseTo(weight * advantage * 1.5, 9);
     expect(token.slope).toBeCloseTo(-weight * advantage, 9);
@@ -99,7 +99,7 @@ describe('KL', () => {
     ['k3', 0.0408182],
   ] as const)('%s of .3 is %f', (kind, expected) => expect(tokenKl(kind, 0.3)).toBeCloseTo(expected, 6));
 
-  it('takes the sign of the difference only where the estimator has one', () => {
+  it('keeps the sign of the difference only for signed estimators', () => {
     expect(tokenKl('k1', -0.3)).toBe(-0.3);
     expect(tokenKl('abs', -0.3)).toBe(0.3);
     expect(tokenKl('k3', -0.3)).toBeCloseTo(Math.exp(0.3) - 1.3, 12);
@@ -107,7 +107,7 @@ describe('KL', () => {
     expect(tokenKl('k3', -Infinity)).toBe(10);
   });
 
-  it('comes off the reward of sampled tokens', () => {
+  it('is subtracted from the reward of sampled tokens', () => {
     const { rewards, meanKl } = klInReward(
       {
         rewards: Float32Array.of(0, 0, 1),
@@ -122,7 +122,7 @@ describe('KL', () => {
     expect(meanKl).toBeCloseTo(0.75, 6);
   });
 
-  it('steers the adaptive coefficient by at most a fifth of n/horizon', () => {
+  it('changes the adaptive coefficient by at most a fifth of n/horizon', () => {
     const control = { type: 'adaptive', kl_coef: 0.1, target_kl: 0.1, horizon: 10000 } as const;
     expect(nextKlCoefficient(control, 0.1, 0.2, 128)).toBeCloseTo(0.100256, 9);
     expect(nextKlCoefficient(control, 0.1, 0, 128)).toBeCloseTo(0.1 * (1 - (0.2 * 128) / 10000), 9);
@@ -190,7 +190,7 @@ describe('policy loss', () => {
     expect(result.loss).toBeCloseTo((-1.28 + 3 + 0.8) / 3 - 0.01 * 2 + 0.1 * 0.045, 6);
   });
 
-  it('asks for the arrays that the settings need', () => {
+  it('names the arrays that the settings require', () => {
     const bare = [{ ...batch[0], entropies: undefined, ref_logprobs: undefined }];
     expect(() => policyLoss(bare, { ...settings, entropy_coeff: 0.1 })).toThrow('no entropies');
     expect(() => policyLoss(bare, { ...settings, use_kl_loss: true })).toThrow('no ref_logprobs');

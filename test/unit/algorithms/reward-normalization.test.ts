@@ -1,4 +1,4 @@
-// Reward normalisation and the advantage weights, against vectors worked out by hand.
+// Reward normalisation and the advantage weights, against hand-computed vectors.
 import { describe, expect, it } from 'vitest';
 import { lengthWeights, softAdvantageWeights } from '../../../extension/trainer/algorithms/advantage-weights';
 import { normalizeRewards } from '../../../extension/trainer/algorithms/reward-normalization';
@@ -9,11 +9,11 @@ describe('reward normalisation', () => {
   const group = { scores: [1, 0, 0, 1], groups: [0, 0, 0, 0], tags: ['A', 'A', 'A', 'A'] };
   const twoGroups = { scores: [1, 0, 0, 0], groups: [0, 0, 1, 1], tags: ['A', 'A', 'A', 'A'] };
 
-  it('is off as identity', () => {
+  it('is off with identity', () => {
     expectNumbers(normalizeRewards(group, { grouping: 'state', method: 'identity' }), [1, 0, 0, 1]);
   });
 
-  it('subtracts the mean, or scales too', () => {
+  it('subtracts the mean, or also divides by the standard deviation', () => {
     expectNumbers(normalizeRewards(group, { grouping: 'state', method: 'mean' }), [0.5, -0.5, -0.5, 0.5]);
     expectNumbers(
       normalizeRewards(group, { grouping: 'state', method: 'mean_std' }),
@@ -22,18 +22,18 @@ describe('reward normalisation', () => {
     );
   });
 
-  it('pools all groups of an environment as inductive', () => {
+  it('pools all groups of an environment with inductive', () => {
     expectNumbers(normalizeRewards(twoGroups, { grouping: 'inductive', method: 'mean_std' }), [1.5, -0.5, -0.5, -0.5]);
     expectNumbers(normalizeRewards(twoGroups, { grouping: 'state', method: 'mean_std' }), [0.707106, -0.707106, 0, 0]);
   });
 
-  it('keeps environments apart as inductive and joins them as batch', () => {
+  it('keeps environments apart with inductive and pools them with batch', () => {
     const mixed = { scores: [10, 20, 1, 2], groups: [0, 0, 1, 1], tags: ['A', 'A', 'B', 'B'] };
     expectNumbers(normalizeRewards(mixed, { grouping: 'inductive', method: 'mean' }), [-5, 5, -0.5, 0.5]);
     expectNumbers(normalizeRewards(mixed, { grouping: 'batch', method: 'mean' }), [1.75, 11.75, -7.25, -6.25]);
   });
 
-  it('cuts the bad tail at −1 and the good one at 3 as asym_clip', () => {
+  it('clips negative outliers at −1 and positive ones at 3 with asym_clip', () => {
     const winner = {
       scores: [10.9, ...new Array<number>(15).fill(-1)],
       groups: new Uint8Array(16),
@@ -48,7 +48,7 @@ describe('reward normalisation', () => {
     expectNumbers(normalizeRewards(mirrored, { grouping: 'state', method: 'asym_clip' }), [-0.5, -0.5, -0.5, 1.5]);
   });
 
-  it('leaves scores alone when every episode is its own group, and gives a lone one among others 0', () => {
+  it('leaves scores unchanged when every episode is its own group, and gives 0 to a single one among others', () => {
     expectNumbers(
       normalizeRewards({ scores: [3, 4], groups: [0, 1], tags: ['A', 'A'] }, { grouping: 'state', method: 'mean' }),
       [3, 4],
@@ -64,7 +64,7 @@ describe('reward normalisation', () => {
 });
 
 describe('advantage weights', () => {
-  it('weighs groups by their deviation', () => {
+  it('weights groups by their standard deviation', () => {
     const { weights, metrics } = softAdvantageWeights([0.5, 0, 0.25]);
     expectNumbers(weights, [0.999998, 0, 0.499999], 6);
     expect(metrics.soft_reweight_max).toBeCloseTo(0.999998, 6);
@@ -72,7 +72,7 @@ describe('advantage weights', () => {
     expect(metrics.soft_reweight_mean).toBeCloseTo(0.499999, 6);
   });
 
-  it('is all zero, not NaN, when no group has spread', () => {
+  it('is 0, not NaN, when no group has spread', () => {
     expectNumbers(softAdvantageWeights([0, 0]).weights, [0, 0]);
   });
 
@@ -82,7 +82,7 @@ describe('advantage weights', () => {
 });
 
 describe('token rewards', () => {
-  // A toy sequence of 19 tokens whose two assistant turns end at 11 and 18.
+  // A sequence of 19 tokens whose two assistant turns end at 11 and 18.
   it('puts the score on the last sampled token, or each turn’s reward on that turn’s last', () => {
     expect(placeRewards(19, [18], [3])).toEqual(Float32Array.from({ length: 19 }, (_, t) => (t === 18 ? 3 : 0)));
     const turns = placeRewards(19, [11, 18], [1, 2]);

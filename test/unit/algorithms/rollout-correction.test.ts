@@ -1,4 +1,4 @@
-// Weights and statistics worked out by hand, from ratios that are powers of two.
+// Weights and statistics against hand-computed values, from ratios that are powers of two.
 import { describe, expect, it } from 'vitest';
 import { rolloutWeights } from '../../../extension/trainer/algorithms/rollout-correction';
 import type { CorrectionBatch } from '../../../extension/trainer/algorithms/rollout-correction';
@@ -6,8 +6,9 @@ import type { CorrectionBatch } from '../../../extension/trainer/algorithms/roll
 const ln = (...xs: number[]): Float32Array => Float32Array.from(xs, Math.log);
 
 /**
- * Probabilities under the training graph and the sampler; what stands where the mask is 0 must not matter.
- * Token ratios: 2, ½ and 4 in the first episode (product 4); 1 and ½ in the second (product ½); the third has nothing sampled.
+ * Probabilities under the training graph and the sampler; values where the mask is 0 must not matter.
+ * Token ratios: 2, ½ and 4 in the first episode (product 4); 1 and ½ in the second (product ½); the third has no
+ * sampled token.
  */
 const batch: CorrectionBatch = {
   old: [ln(0.9, 0.5, 0.25, 1, 0.1), ln(0.25, 0.25, 0.7), ln(0.1)],
@@ -21,23 +22,23 @@ function expectMetrics(actual: Record<string, number>, expected: Record<string, 
 const round = (rows: readonly Float32Array[]): number[][] =>
   rows.map(row => Array.from(row, x => Number(x.toFixed(5))));
 
-describe('weights', () => {
-  it('of tokens are their ratios, no higher than the threshold', () => {
+describe('importance weights', () => {
+  it('equal the token ratios, capped at the threshold', () => {
     const { weights } = rolloutWeights(batch, { rollout_is: 'token', rollout_is_threshold: 3 });
     expect(round(weights)).toEqual([[1, 2, 0.5, 3, 1], [1, 0.5, 1], [1]]);
   });
 
-  it('of episodes are the products of their tokens’ ratios', () => {
+  it('equal the products of the token ratios per episode', () => {
     const { weights } = rolloutWeights(batch, { rollout_is: 'sequence', rollout_is_threshold: 3 });
     expect(round(weights)).toEqual([[1, 3, 3, 3, 1], [0.5, 0.5, 1], [1]]);
   });
 
-  it('are 1 where only statistics are wanted', () => {
+  it('are 1 when only statistics are requested', () => {
     const { weights } = rolloutWeights(batch, { rollout_is: null, rollout_is_threshold: 3 });
     expect(round(weights)).toEqual([[1, 1, 1, 1, 1], [1, 1, 1], [1]]);
   });
 
-  it('stay finite whatever the log-probs', () => {
+  it('stay finite for any log-probs', () => {
     const far = { old: [Float32Array.of(0, -900)], rollout: [Float32Array.of(-900, 0)], masks: [Uint8Array.of(1, 1)] };
     const { weights, metrics } = rolloutWeights(far, { rollout_is: 'token', rollout_is_threshold: 1e12 });
     expect(Math.log(weights[0][0])).toBeCloseTo(20, 4);
@@ -59,11 +60,11 @@ describe('statistics', () => {
     'rollout_corr/rollout_ppl': (2 ** (5 / 3) + 2 ** 1.5) / 2,
   };
 
-  it('alone', () => {
+  it('are reported without weights', () => {
     expectMetrics(rolloutWeights(batch, { rollout_is: null, rollout_is_threshold: 3 }).metrics, common);
   });
 
-  it('of token ratios 2, ½, 4, 1, ½, held between ⅓ and 3', () => {
+  it('match token ratios 2, ½, 4, 1, ½, clamped between ⅓ and 3', () => {
     const held = [2, 0.5, 3, 1, 0.5];
     const mean = 7 / 5;
     const square = held.reduce((sum, x) => sum + x * x, 0) / 5;
@@ -79,7 +80,7 @@ describe('statistics', () => {
     });
   });
 
-  it('of episode ratios 4 over three tokens and ½ over two, held between ⅔ and 1.5', () => {
+  it('match episode ratios 4 over three tokens and ½ over two, clamped between ⅔ and 1.5', () => {
     const held = [1.5, 1.5, 1.5, 2 / 3, 2 / 3];
     const mean = held.reduce((sum, x) => sum + x) / 5;
     const square = held.reduce((sum, x) => sum + x * x, 0) / 5;
@@ -95,7 +96,7 @@ describe('statistics', () => {
     });
   });
 
-  it('of nothing are numbers all the same', () => {
+  it('are numbers for an empty batch', () => {
     const { weights, metrics } = rolloutWeights({ old: [], rollout: [], masks: [] }, { rollout_is: 'token', rollout_is_threshold: 2 }); // prettier-ignore
     expect(weights).toEqual([]);
     for (const [key, value] of Object.entries(metrics)) expect(value, key).toBe(0);

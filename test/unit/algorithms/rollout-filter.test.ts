@@ -1,4 +1,5 @@
-// The rollout filter on one vector of group scores: every strategy, both types, zero scores in and out, and the edges.
+// The rollout filter on one vector of group scores: every strategy, both types, with and without zero scores, and edge
+// cases.
 import { describe, expect, it } from 'vitest';
 import { selectGroups, type GroupSelection } from '../../../extension/trainer/algorithms/group-selection';
 import {
@@ -37,25 +38,25 @@ const nonZero = [0, 2, 3, 5, 6, 7];
 const sorted = (groups: number[]): number[] => groups.toSorted((a, b) => a - b);
 
 describe('linear top_p', () => {
-  it('takes the largest until the mass is reached', () => {
+  it('takes the largest scores until the mass is reached', () => {
     expect(select(S, 0.9)).toEqual([0, 5, 2, 7]);
     expect(select(S, 0.9, { zero: false })).toEqual([0, 5, 2, 7]);
     expect(select(S, 0.5)).toEqual([0, 5]);
   });
 
-  it('stops at a zero score in front when it takes the smallest', () => {
+  it('stops at a leading zero score when it takes the smallest', () => {
     expect(select(S, 0.9, { type: 'smallest' })).toEqual([]);
     expect(select(S, 0.9, { type: 'smallest', zero: false })).toEqual([6, 3, 7, 2, 5, 0]);
     expect(select(S, 0.5, { type: 'smallest', zero: false })).toEqual([6, 3, 7, 2, 5]);
   });
 
-  it('selects nothing for no mass, and all for the whole', () => {
+  it('selects nothing for mass 0, and all for mass 1', () => {
     expect(select(S, 0)).toEqual([]);
     expect(select(S, 1)).toEqual(all);
     expect(select(S, 1, { zero: false })).toEqual(nonZero);
   });
 
-  it('selects nothing from an all-zero batch or one whose mass is under eps', () => {
+  it('selects nothing from an all-zero batch or one whose mass is below eps', () => {
     expect(select([0, 0, 0, 0], 0.9)).toEqual([]);
     expect(select([0.004, 0.004, 0.001], 0.9, { zero: false })).toEqual([]);
   });
@@ -71,16 +72,16 @@ describe('linear top_p', () => {
 
 describe('softmax top_p', () => {
   const mode = 'softmax';
-  it('is nearly inert at .9', () => {
+  it('keeps almost every group at .9', () => {
     expect(sorted(select(S, 0.9, { mode }))).toEqual(all);
     expect(sorted(select(S, 0.9, { mode, zero: false }))).toEqual(nonZero);
   });
 
-  it('takes the smallest first when asked', () => {
+  it('takes the smallest first for type smallest', () => {
     expect(select(S, 0.5, { mode, type: 'smallest' })).toEqual([1, 4, 6, 3]);
   });
 
-  it('takes at least one group, and counts equal ones', () => {
+  it('takes at least one group, and counts equal scores', () => {
     expect(select(S, 0, { mode })).toEqual([0]);
     expect(select([0, 0, 0, 0], 0.9, { mode })).toEqual([0, 1, 2, 3]);
     expect(select([1, 1, 1], 0.6, { mode })).toEqual([0, 1]);
@@ -90,7 +91,7 @@ describe('softmax top_p', () => {
 
 describe('top_k', () => {
   const strategy = 'top_k';
-  it('counts from the original number of groups', () => {
+  it('counts relative to the original number of groups', () => {
     expect(select(S, 0.25, { strategy })).toEqual([0, 5]);
     expect(select(S, 0.25, { strategy, type: 'smallest' })).toEqual([1, 4]);
     expect(select(S, 0.25, { strategy, type: 'smallest', zero: false })).toEqual([6, 3]);
@@ -99,7 +100,7 @@ describe('top_k', () => {
     expect(select([0, 0, 0, 0], 0.25, { strategy })).toEqual([0]);
   });
 
-  it('takes a number of groups as top_k_abs', () => {
+  it('takes an absolute number of groups with top_k_abs', () => {
     expect(select(S, 3, { strategy: 'top_k_abs' })).toEqual([0, 5, 2]);
     expect(select(S, 0, { strategy: 'top_k_abs' })).toEqual([0]);
     expect(sorted(select(S, 99, { strategy: 'top_k_abs', zero: false }))).toEqual(nonZero);
@@ -119,7 +120,7 @@ describe('min_p', () => {
     expect(select(S, value, { strategy, ...call })).toEqual(kept),
   );
 
-  it('allows for rounding', () => {
+  it('tolerates rounding', () => {
     expect(select([0.0001, 0.0001 - 3e-11], 1, { strategy })).toEqual([0, 1]);
   });
 
@@ -129,26 +130,26 @@ describe('min_p', () => {
   });
 });
 
-describe('edges of the selection', () => {
-  it('selects nothing when zero scores are left out and all are zero', () => {
+describe('selection edge cases', () => {
+  it('select nothing when zero scores are excluded and all are zero', () => {
     for (const strategy of ['top_p', 'top_k', 'top_k_abs', 'min_p'] as const)
       expect(select([0, 1e-11, NaN], 1, { strategy, zero: false })).toEqual([]);
   });
 
-  it('never selects NaN, unless the filter is off', () => {
+  it('never select NaN, unless the filter is off', () => {
     expect(select([NaN, 1, 2], 0.9)).toEqual([2, 1]);
     expect(select([NaN, 1], 5, { strategy: 'top_k_abs', type: 'smallest' })).toEqual([1]);
     expect(select([NaN, 1], 1)).toEqual([0, 1]);
   });
 
-  it('names the key of an unknown strategy', () => {
+  it('name the key of an unknown strategy', () => {
     const bad = { ...options(1, { zero: false }), rollout_filter_strategy: 'top' as 'top_p' };
     expect(() => selectGroups(Float32Array.of(1), bad)).toThrow(UserError);
     expect(() => selectGroups(Float32Array.of(1), bad)).toThrow(/rollout_filter_strategy is top/);
   });
 });
 
-describe('filter of a rollout', () => {
+describe('rollout filter', () => {
   const filter: RolloutFilter = { ...options(0.5, { strategy: 'top_k' }), rollout_filter_metric: 'reward_variance' };
   const batch = { groups: [4, 4, 9, 9], scores: [1, 0, 3, 3], entropies: [0.5, 0.7, 2, 4], lengths: [10, 20, 5, 5] };
 
@@ -162,7 +163,7 @@ describe('filter of a rollout', () => {
     expect(groupScore([5], 'entropy_variance')).toBe(0);
   });
 
-  it('keeps the episodes of the selected groups and measures both', () => {
+  it('keeps the episodes of the selected groups and reports metrics of all groups and of the selected ones', () => {
     const result = filterRollouts(batch, filter);
     expect([...result.kept]).toEqual([1, 1, 0, 0]);
     expect(result.groups).toEqual([4, 9]);
@@ -194,13 +195,13 @@ describe('filter of a rollout', () => {
     expect(result.metrics).toHaveProperty(['rollout/in_group_reward_std']);
   });
 
-  it('leaves chosen metrics out when nothing is chosen', () => {
+  it('omits metrics of the selection when nothing is selected', () => {
     const result = filterRollouts({ groups: [0, 0], scores: [1, 1] }, { ...filter, ...options(0.9, { zero: false }) });
     expect(result.metrics['rollout/filter_kept_count']).toBe(0);
     expect(result.metrics).not.toHaveProperty(['rollout/chosen_in_group_std']);
   });
 
-  it('says which values it misses', () => {
+  it('names the missing values', () => {
     expect(() => filterRollouts({ groups: [0], scores: [1] }, { ...filter, rollout_filter_metric: 'entropy' })).toThrow(
       'needs the entropy of each episode',
     );

@@ -1,5 +1,5 @@
-// What decides which samples a step trains on: DAPO's dynamic sampling and length punishment, per-turn samples joined to episodes, and
-// RAGEN's ways to make a batch divide.
+// Which samples a step trains on: DAPO's dynamic sampling and overlong penalty, per-turn samples joined to episodes,
+// and RAGEN's ways to make the batch divisible.
 import { describe, expect, it } from 'vitest';
 import { adjustedSamples, batchMultiple } from '../../../extension/trainer/algorithms/batch-adjustment';
 import { groupsToSample, overlongReward, siftGroups } from '../../../extension/trainer/algorithms/dapo';
@@ -8,7 +8,7 @@ import { filterRollouts, type RolloutFilter } from '../../../extension/trainer/a
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 
 describe('dynamic sampling', () => {
-  it('throws away groups that scored alike, and keeps lone samples', () => {
+  it('drops groups with equal scores, and keeps single samples', () => {
     const batch = { groups: [5, 5, 7, 7, 9, 5, 7], scores: [0.1, 0.1, 1, 0, 3, 0.1, 1] };
     expect(siftGroups(batch)).toEqual({ kept: [7, 9], dropped: [5] });
   });
@@ -20,11 +20,11 @@ describe('dynamic sampling', () => {
     { progress: { kept: 1, sampled: 8, rounds: 1 }, next: 8 },
     { progress: { kept: 0, sampled: 8, rounds: 1 }, next: 8 },
     { progress: { kept: 6, sampled: 24, rounds: 3 }, next: 0 },
-  ])('after $progress asks for $next of 8', ({ progress, next }) => {
+  ])('requests $next of 8 after $progress', ({ progress, next }) => {
     expect(groupsToSample({ wanted: 8, max_num_gen_batches: 3, ...progress })).toBe(next);
   });
 
-  it('goes on without a limit of rounds', () => {
+  it('continues without a limit of rounds', () => {
     const progress = { wanted: 8, kept: 7, sampled: 80, rounds: 10 };
     expect(groupsToSample({ ...progress, max_num_gen_batches: 0 })).toBe(8);
   });
@@ -42,14 +42,14 @@ describe('overlong answers', () => {
     expect(overlongReward(length, 16, buffer)).toBeCloseTo(reward, 12),
   );
 
-  it('without a buffer are punished beyond the limit alone', () => {
+  it('are penalized only beyond the limit when there is no buffer', () => {
     const none = { len: 0, penalty_factor: 1 };
     expect([16, 17].map(length => overlongReward(length, 16, none))).toEqual([0, -1]);
   });
 });
 
 describe('samples of episodes', () => {
-  // Episode 0 of group 4 has two turns, episode 0 of group 9 three, episode 1 of each one.
+  // Episode 0 of group 4 has two turns, episode 0 of group 9 has three, and episode 1 of each group has one.
   const samples = {
     groups: [4, 4, 9, 4, 9, 9, 9],
     episodes: [0, 0, 0, 1, 0, 0, 1],
@@ -70,7 +70,7 @@ describe('samples of episodes', () => {
     });
   });
 
-  it('are kept by what the filter says of their episodes', () => {
+  it('are kept when the filter keeps their episode', () => {
     const filter: RolloutFilter = {
       rollout_filter_value: 1,
       rollout_filter_strategy: 'top_k_abs',
@@ -87,16 +87,16 @@ describe('samples of episodes', () => {
   });
 });
 
-describe('a batch that must divide', () => {
+describe('batch adjustment', () => {
   const adjusted = (count: number, multiple: number, mode: 'weights' | 'copy' | 'delete'): number[] =>
     Array.from(adjustedSamples(count, multiple, mode, new RandomStream(3)));
 
-  it('by groups, mini-batch and devices', () => {
+  it('makes the size divisible by groups, mini-batch and devices', () => {
     expect(batchMultiple(8, 32, 1)).toBe(32);
     expect(batchMultiple(6, 4, 1)).toBe(12);
   });
 
-  it('has RAGEN’s 16 copies for 80 samples, or 16 fewer, or is left alone', () => {
+  it('adds RAGEN’s 16 copies to 80 samples, removes 16, or leaves the batch unchanged', () => {
     const copied = adjusted(80, 32, 'copy');
     expect(copied.slice(0, 80)).toEqual([...Array(80).keys()]);
     expect(new Set(copied.slice(80)).size).toBe(16);
@@ -107,7 +107,7 @@ describe('a batch that must divide', () => {
     for (const mode of ['copy', 'delete', 'weights'] as const) expect(adjusted(64, 32, mode)).toHaveLength(64);
   });
 
-  it('copies samples several times where there are few, and is empty where all go', () => {
+  it('copies samples several times when there are few, and returns an empty batch when all are removed', () => {
     const copied = adjusted(3, 8, 'copy');
     const counts = [0, 1, 2].map(sample => copied.filter(other => other === sample).length);
     expect(counts.toSorted((a, b) => a - b)).toEqual([2, 3, 3]);

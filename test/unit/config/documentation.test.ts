@@ -1,4 +1,5 @@
-// docs/CONFIGURATION.md is what the schema says. `UPDATE=1 npx vitest run test/unit/config/documentation.test.ts` writes it anew.
+// docs/CONFIGURATION.md matches the schema. `UPDATE=1 npx vitest run test/unit/config/documentation.test.ts` rewrites
+// it.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { configurationDocument } from '../../../extension/trainer/config/documentation';
@@ -15,7 +16,7 @@ test('docs/CONFIGURATION.md is up to date', () => {
   expect(readFileSync(file, 'utf8')).toBe(document);
 });
 
-test('every key says in one sentence what it is', () => {
+test('every key has a one-sentence description', () => {
   const silent: string[] = [];
   const visit = (schema: JsonSchema, key: string): void => {
     const text = schema.description ?? schema.anyOf?.map(option => option.description).find(Boolean) ?? '';

@@ -1,5 +1,5 @@
-// media/configuration.schema.json is what the schema says, and takes every configuration that is shipped.
-// `UPDATE=1 npx vitest run test/unit/config/file-schema.test.ts` writes it anew.
+// media/configuration.schema.json matches the schema and accepts every shipped configuration.
+// `UPDATE=1 npx vitest run test/unit/config/file-schema.test.ts` rewrites it.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -19,7 +19,7 @@ test('media/configuration.schema.json is up to date', () => {
   expect(readFileSync(file, 'utf8')).toBe(text);
 });
 
-test("as a schema it takes the presets that are configurations and RAGEN's own files, and refuses what the loader refuses", () => {
+test("the JSON schema accepts the presets that are configurations and RAGEN's own files, and refuses what the loader refuses", () => {
   const schema = z.fromJSONSchema(JSON.parse(readFileSync(file, 'utf8')) as Parameters<typeof z.fromJSONSchema>[0]);
   const presets = readdirSync(presetFolder).filter(name => name.endsWith('.yaml') && name !== 'sft.yaml');
   const files = [

@@ -22,12 +22,12 @@ const loadFile = (text: string, ...overrides: string[]): LoadedConfig =>
   loadConfig({ configFile: write('run.yaml', text), overrides, presetFolders: [presetFolder], workspace: folder });
 
 describe('presets', () => {
-  test('each one that is listed loads, and says what it is', () => {
+  test('each listed preset loads and has a description', () => {
     const listed = presets([presetFolder]);
     const names = listed.map(preset => preset.name);
     expect(names).toEqual([...names].sort());
     expect(names).toEqual(expect.arrayContaining(['_1_bandit', '_10_rubikscube', 'base', 'quickstart', 'stream']));
-    expect(names).not.toContain('envs'); // a part of others
+    expect(names).not.toContain('envs'); // used by other presets only
     for (const { name, description } of listed) {
       expect(description).toMatch(/^\S.*\.$/);
       expect(load(name).notes).toEqual([]);
@@ -48,7 +48,7 @@ describe('presets', () => {
     expect(config.algorithm).toMatchObject({ adv_estimator: 'gae', high_level_gamma: 0.95 });
   });
 
-  test('the others differ where RAGEN says so', () => {
+  test("the others differ where RAGEN's do", () => {
     expect(load('_1_bandit').config.es_manager.val.env_configs).toEqual({
       tags: ['Bandit', 'BanditTest'],
       n_groups: [256, 256],
@@ -85,22 +85,22 @@ describe('defaults', () => {
     ]);
   });
 
-  test('_self_ marks the place of the file', () => {
+  test('_self_ marks the position of the file', () => {
     write('a.yaml', 'trainer: {test_freq: 1}');
     expect(loadFile('defaults: [base, _self_, a]\ntrainer: {test_freq: 9}').config.trainer.test_freq).toBe(1);
     expect(loadFile('defaults: [base, a, _self_]\ntrainer: {test_freq: 9}').config.trainer.test_freq).toBe(9);
   });
 
-  test('lists are replaced whole, maps merged', () => {
+  test('lists are replaced, maps are merged', () => {
     const { config } = loadFile('defaults: [base]\nes_manager: {train: {env_configs: {tags: [Bandit]}}}');
     expect(config.es_manager.train.env_configs).toEqual({ tags: ['Bandit'], n_groups: [8] });
   });
 
-  test("verl's ppo_trainer is taken as given", () => {
+  test("verl's ppo_trainer below base changes nothing", () => {
     expect(loadFile('defaults: [ppo_trainer, base]').config).toEqual(load('base').config);
   });
 
-  test('a circle, an unknown name and a file without defaults are explained', () => {
+  test('cycles, unknown names and files without defaults are explained', () => {
     write('a.yaml', 'defaults: [b]');
     write('b.yaml', 'defaults: [a]');
     expect(problemsOf(() => loadFile('defaults: [a]')).map(p => p.message)).toEqual([
@@ -122,7 +122,7 @@ describe('defaults', () => {
     ]);
   });
 
-  test('anchors and merge keys of YAML work', () => {
+  test('YAML anchors and merge keys work', () => {
     const { config } = loadFile(
       'defaults: [base]\ncustom_envs:\n  A: &a {env_type: bandit, max_actions_per_traj: 1}\n  B: {<<: *a, max_tokens: 5}',
     );
@@ -166,14 +166,14 @@ describe('overrides', () => {
     expect(config.custom_envs.Bandit).toBeUndefined();
   });
 
-  test('an override reaches whatever refers to it', () => {
+  test('an override reaches every value that refers to it', () => {
     const { config } = load('quickstart', 'ppo_mini_batch_size=64', 'trainer.total_training_steps=7');
     expect(config.actor_rollout_ref.actor.ppo_mini_batch_size).toBe(64);
     expect(config.critic.ppo_mini_batch_size).toBe(64);
     expect(config.actor_rollout_ref.actor.optim.total_training_steps).toBe(7);
   });
 
-  test('mistakes name the override', () => {
+  test('errors name the override', () => {
     expect(problemsOf(() => load('base', 'trainer.test_frq=3'))).toEqual([
       {
         key: 'trainer.test_frq',
@@ -209,7 +209,7 @@ describe('overrides', () => {
 });
 
 describe('interpolation', () => {
-  test('takes the type of a whole value and is written into text', () => {
+  test('a reference that is the whole value keeps its type; inside text it is inserted', () => {
     const { config } = load(
       'base',
       'trainer.project_name=p-${seed.val}-${trainer.test_freq}',
@@ -219,7 +219,7 @@ describe('interpolation', () => {
     expect(config.seed.train).toBe(123);
   });
 
-  test('circles and unknown keys are problems', () => {
+  test('cycles and unknown keys are problems', () => {
     expect(messages('base', 'seed.val=${seed.train}', 'seed.train=${seed.val}')[0]).toMatch(/leads back to itself/);
     expect(messages('base', 'seed.val=${seed.nope}')).toEqual([
       'config: seed.val refers to ${seed.nope}, which does not exist: correct the key',
@@ -227,7 +227,7 @@ describe('interpolation', () => {
     expect(messages('base', 'model_path=${oc.env:HOME}')[0]).toMatch(/which is not a key/);
   });
 
-  test('references cannot fill the memory', () => {
+  test('references cannot exhaust the memory', () => {
     const doubling = Array.from({ length: 40 }, (_, i) => `k${i}: ["\${x.k${i + 1}}", "\${x.k${i + 1}}"]`).join('\n  ');
     const started = performance.now();
     expect(problemsOf(() => loadFile(`defaults: [base]\nx:\n  ${doubling}\n  k40: 1`)).length).toBeGreaterThan(0);
@@ -236,14 +236,14 @@ describe('interpolation', () => {
 });
 
 describe('hash', () => {
-  test('is of the values, not of how they were written', () => {
+  test('depends on the values, not on how they were written', () => {
     expect(loadFile('defaults: [base]\ntrainer:\n  test_freq: 3\n  save_freq: 4').hash).toBe(
       load('base', 'trainer.save_freq=4', 'trainer.test_freq=3').hash,
     );
     expect(load('base').hash).not.toBe(load('base', 'seed.train=1').hash);
   });
 
-  test('keys without effect do not count, and are noted', () => {
+  test('ignores keys without effect, and notes them', () => {
     const { hash, notes } = load(
       'base',
       'trainer.n_gpus_per_node=8',
@@ -256,10 +256,17 @@ describe('hash', () => {
       'config: trainer.n_gpus_per_node has no effect here: it steers GPU placement',
     ]);
     expect(load('base', 'trainer.logger=[console,wandb]').notes[0]).toMatch(/names wandb/);
+    expect(
+      load('quickstart', 'actor_rollout_ref.model.path=models/other', 'critic.model.path=models/third').notes,
+    ).toEqual([
+      'config: actor_rollout_ref.model.path is another model than model_path and has no effect: policy and critic both begin with model_path ("ragen-tiny"): set that key',
+      'config: critic.model.path is another model than model_path and has no effect: policy and critic both begin with model_path ("ragen-tiny"): set that key',
+    ]);
+    expect(load('quickstart', 'model_path=models/other').notes).toEqual([]);
   });
 });
 
-test('model_path leads to a model that comes along, to a folder or to the hub', () => {
+test('model_path accepts a bundled model, a folder or a Hub model', () => {
   const models = join(repository, 'test', 'unit');
   const where = { workspace: folder, modelFolders: [folder] };
   write('config.json', '{}');
@@ -274,7 +281,7 @@ test('model_path leads to a model that comes along, to a folder or to the hub', 
   const problem = (path: string): string => problemsOf(() => modelSource(path, where))[0].message;
   for (const path of ['none', './models/none', '/models/none', 'a/b/c', 'a/../b', 'a/b@', 'C:\\models\\none'])
     expect(problem(path)).toMatch(/^config: model_path is ".*", but none of .* has a config.json: give a folder/);
-  // a path gone wrong asks nothing of the network
+  // a mistyped path causes no network request
   mkdirSync(join(folder, 'models/other'), { recursive: true });
   write('models/other/config.json', '{}');
   expect(problem('models/none')).toMatch(/, or models\/none@main for the hub's model of that name$/);

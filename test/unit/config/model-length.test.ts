@@ -1,4 +1,4 @@
-// Whose length max_model_len is, and what becomes of one that a model has no positions for.
+// Which model max_model_len belongs to, and how a length beyond the model's positions is handled.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ const fitted = (configName: string, ...overrides: string[]) =>
 
 const names = presets([presetFolder]).map(({ name }) => name);
 
-test.each(names)('%s with the shipped model in place of its own has episodes that fit', name => {
+test.each(names)('%s with the shipped model has episodes that fit', name => {
   const { config, notes } = fitLength(load(name, 'model_path=ragen-tiny'), 2048, more =>
     load(name, 'model_path=ragen-tiny', more),
   );
@@ -40,7 +40,7 @@ test.each(names)('%s with the shipped model in place of its own has episodes tha
   expect(notes.includes(note)).toBe(before > 2048);
 });
 
-describe('a length that was set for another model is lowered', () => {
+describe('a length set for another model is lowered', () => {
   test.each([
     ['of a preset, under a model by override', 'base', ['model_path=ragen-tiny']],
     ['of a preset, under a model of a file', 'model', []],
@@ -54,7 +54,7 @@ describe('a length that was set for another model is lowered', () => {
   });
 });
 
-describe('one that was set for this model is refused', () => {
+describe('a length set for this model is refused', () => {
   test.each([
     ['by an override', 'base', ['model_path=ragen-tiny', `${length}=3000`]],
     ['by an override before that of the model', 'base', [`${length}=3000`, 'model_path=ragen-tiny']],
@@ -67,7 +67,7 @@ describe('one that was set for this model is refused', () => {
   });
 });
 
-test('one that fits stays, without a note', () => {
+test('a length that fits stays, without a note', () => {
   const loaded = own('base', 'model_path=ragen-tiny', `${length}=2048`);
   expect(fitLength(loaded, 2048, () => expect.unreachable())).toBe(loaded);
 });
@@ -78,18 +78,18 @@ test("a run's configuration keeps its length under a checkpoint of the run", () 
   expect(again.config.actor_rollout_ref.rollout.max_model_len).toBe(2048);
 });
 
-describe('a run is known by the configuration that it was made of', () => {
+describe('a run matches the configuration it was made from', () => {
   const run = (configName: string, ...overrides: string[]) => {
     const { config, hash } = fitted(configName, ...overrides);
     return { config, config_hash: hash };
   };
 
-  test('where its length was lowered, too', () => {
+  test('also when its length was lowered', () => {
     expect(isMadeOf(run('model'), own('model'))).toBe(true);
     expect(isMadeOf(run('base', 'model_path=ragen-tiny'), own('base', 'model_path=ragen-tiny'))).toBe(true);
   });
 
-  test('but not where anything else differs, nor where the length was set for the model', () => {
+  test('but not when anything else differs, nor when the length was set for the model', () => {
     expect(isMadeOf(run('model'), own('model', 'seed.train=1'))).toBe(false);
     expect(isMadeOf(run('model'), own('model', `${length}=3600`))).toBe(false);
     expect(isMadeOf(run('model', `${length}=2000`), own('model', `${length}=1000`))).toBe(false);

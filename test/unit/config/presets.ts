@@ -1,4 +1,4 @@
-// Where the tests find the presets that come along, and a short way to load one.
+// Location of the bundled presets, and a short way to load one in tests.
 import { resolve } from 'node:path';
 import { ConfigError } from '../../../extension/trainer/config/config-error';
 import type { ConfigProblem } from '../../../extension/trainer/config/config-error';
@@ -11,7 +11,7 @@ export const presetFolder = `${repository}/media/presets`;
 export const load = (configName: string, ...overrides: string[]): LoadedConfig =>
   loadConfig({ configName, overrides, presetFolders: [presetFolder], workspace: repository });
 
-/** The problems of loading a preset with these overrides; fails where there are none. */
+/** The problems that `action` raises as a ConfigError; fails when it raises none. */
 export function problemsOf(action: () => unknown): readonly ConfigProblem[] {
   try {
     action();
@@ -25,13 +25,13 @@ export function problemsOf(action: () => unknown): readonly ConfigProblem[] {
 export const messages = (configName: string, ...overrides: string[]): string[] =>
   problemsOf(() => load(configName, ...overrides)).map(problem => problem.message);
 
-/** Dotted keys of all single values and lists below `value`, with them. */
+/** Dotted keys and values of all scalars and lists in `value`. */
 export function flat(value: unknown, prefix = ''): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { [prefix]: value };
   return Object.assign({}, ...Object.entries(value).map(([k, v]) => flat(v, prefix ? `${prefix}.${k}` : k)));
 }
 
-/** Keys in which a configuration differs from base, name aside. */
+/** Keys in which a configuration differs from base, except its name. */
 export function beyondBase(name: string): Record<string, unknown> {
   const base = flat(load('base').config);
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-// docs/QUIRKS.md: every row has a decision, and the tests that it names exist. Quirks that live in configurations are shown here.
+// docs/QUIRKS.md: every row has a decision, and the tests it names exist. Quirks of configurations are tested here.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ describe('docs/QUIRKS.md', () => {
     expect(numbered.map(([number]) => Number(number))).toEqual(Array.from({ length: 32 }, (_, i) => i + 1));
   });
 
-  test('decides each, and says how', () => {
+  test('has a decision and an explanation for each', () => {
     for (const cells of rows) {
       const [quirk, decision, how, tests] = cells.slice(-4);
       expect(decision, quirk).toMatch(/^(kept|fixed|switchable|not here)$/);

@@ -1,5 +1,5 @@
-// RAGEN's shipped configurations (config/*.yaml there) by their values, the tags of its envs.yaml, and what its published scripts pass
-// on the command line. What runs is run in test/unit/trainer/ragen-configurations.test.ts.
+// Values of RAGEN's shipped configurations (its config/*.yaml), the tags of its envs.yaml, and the command-line
+// overrides of its published scripts. The runs themselves are tested in test/unit/trainer/ragen-configurations.test.ts.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -128,7 +128,7 @@ test("base has RAGEN's values", () => {
     'agent_proxy.max_actions_per_turn': 2,
     'agent_proxy.context_window_mode': 'full',
     'agent_proxy.max_context_window': -1,
-    'agent_proxy.batch_adjust_mode': 'weights', // RAGEN copies; weights are exact (docs/ARCHITECTURE.md)
+    'agent_proxy.batch_adjust_mode': 'weights', // RAGEN copies samples; weights are exact (docs/ARCHITECTURE.md)
     'es_manager.format_penalty': -0.1,
     'es_manager.train.env_groups': 8,
     'es_manager.train.group_size': 16,
@@ -170,14 +170,17 @@ describe("tags of RAGEN's envs.yaml", () => {
     ['AlfworldOOD', 'alfworld', 50, 512, false, 1],
   ];
 
-  test('are all there', () => {
+  test('all exist', () => {
     expect(Object.keys(custom_envs)).toEqual(expect.arrayContaining(rows.map(([tag]) => tag)));
   });
 
-  test.each(rows)('%s', (tag, env_type, max_actions_per_traj, max_tokens, parallel_friendly, max_workers) => {
-    expect(custom_envs[tag]).toMatchObject({ env_type, max_actions_per_traj, max_tokens });
-    expect(custom_envs[tag]).toMatchObject({ parallel_friendly, max_workers });
-  });
+  test.each(rows)(
+    '%s has the values of RAGEN',
+    (tag, env_type, max_actions_per_traj, max_tokens, parallel_friendly, max_workers) => {
+      expect(custom_envs[tag]).toMatchObject({ env_type, max_actions_per_traj, max_tokens });
+      expect(custom_envs[tag]).toMatchObject({ parallel_friendly, max_workers });
+    },
+  );
 
   let builtIn: string;
   beforeAll(() => {
@@ -187,14 +190,14 @@ describe("tags of RAGEN's envs.yaml", () => {
   });
   afterAll(() => rmSync(builtIn, { recursive: true }));
 
-  test('one whose environment a version lacks is refused in a sentence that says so', () => {
+  test('a tag whose environment is missing in this version is refused with a sentence that says so', () => {
     expect(environmentSpecs(['Bandit'], custom_envs, builtIn, repository)).toHaveLength(1);
     expect(() => environmentSpecs(['Alfworld'], custom_envs, builtIn, repository)).toThrow(
       'config: custom_envs.Alfworld.env_type is alfworld, an environment of RAGEN that is not available in this version: use one of bandit or your own TypeScript file',
     );
   });
 
-  test('a mistake is still a mistake', () => {
+  test('a mistyped tag is still an error', () => {
     const mistaken: RunConfig['custom_envs'] = { X: { ...custom_envs.Bandit, env_type: 'bandits' } };
     expect(() => environmentSpecs(['X'], mistaken, builtIn, repository)).toThrow(
       /^config: custom_envs\.X\.env_type is bandits, which is neither built in \(.*\) nor a file: correct it$/,
@@ -202,7 +205,7 @@ describe("tags of RAGEN's envs.yaml", () => {
   });
 });
 
-describe('what published scripts of RAGEN pass on the command line is accepted', () => {
+describe("command-line overrides of RAGEN's published scripts", () => {
   const machine = [
     'trainer.default_local_dir="model_saving/x"',
     "trainer.logger=['console','wandb']",
@@ -229,7 +232,7 @@ describe('what published scripts of RAGEN pass on the command line is accepted',
     'actor_rollout_ref.actor.kl_loss_coef=0.001',
   ];
 
-  test('and what steers another machine is listed once, with the reason', () => {
+  test('are listed once, with the reason, when they control another machine', () => {
     const { config, notes } = load('_2_sokoban', ...machine, ...course, ...filter, ...kl);
     expect(config.actor_rollout_ref.actor).toMatchObject({ use_kl_loss: true, kl_loss_type: 'low_var_kl' });
     expect(new Set(notes).size).toBe(notes.length);
@@ -282,7 +285,7 @@ test("a file with RAGEN's keys for Hydra, verl and vLLM loads, and each is noted
   ];
   const { hash, notes } = load('base', ...foreign);
   expect(hash).toBe(load('base').hash);
-  expect(notes).toHaveLength(foreign.length + 2); // each of the three keys of data
+  expect(notes).toHaveLength(foreign.length + 2); // one more note for each of the three keys of data
 });
 
 test.each([
@@ -292,6 +295,6 @@ test.each([
     /^config: actor_rollout_ref\.actor\.kl_loss_type is "full": use one of/,
   ],
   ['actor_rollout_ref.actor.optim.nesterov=true', /optim\.nesterov is not in the configuration: remove it/],
-])('a key or value that would change what is trained is no note but an error: %s', (override, message) => {
+])('a key or value that would change the training is an error, not a note: %s', (override, message) => {
   expect(() => load('base', override)).toThrow(message);
 });

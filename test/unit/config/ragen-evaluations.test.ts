@@ -1,4 +1,4 @@
-// RAGEN's configurations of evaluations, by their values.
+// Values of RAGEN's evaluation configurations.
 import { expect, test } from 'vitest';
 import { beyondBase, load } from './presets';
 
@@ -27,7 +27,7 @@ test.each([
   expect(load(name).notes).toEqual([]);
 });
 
-test('evaluate_api_llm plays gpt-4o, at temperature 0', () => {
+test('evaluate_api_llm uses gpt-4o at temperature 0', () => {
   const { model_info } = load('evaluate_api_llm').config;
   expect(model_info?.['gpt-4o']).toMatchObject({
     provider_name: 'openai',

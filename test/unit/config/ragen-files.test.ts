@@ -1,5 +1,5 @@
-// RAGEN's own files load unchanged, by path and as a workspace's config/, and mean what the presets of their names mean. One step of each is
-// made in test/unit/trainer/ragen-files.test.ts.
+// RAGEN's own files load unchanged, by path and as a workspace's config/, and resolve to the same values as the presets
+// of the same names. test/unit/trainer/ragen-files.test.ts runs one step of each.
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,17 +27,17 @@ const byPath = (name: string, ...overrides: string[]) =>
   });
 const write = (name: string, text: string) => writeFileSync(join(workspace, 'config', `${name}.yaml`), text);
 
-test('all files of the folder are there', () => {
+test('all files of the folder exist', () => {
   expect(ragenNames).toHaveLength(19);
 });
 
-test.each(ragenNames)('%s loads by its path and from the config folder of a workspace, to the same', name => {
+test.each(ragenNames)("%s loads by its path and from a workspace's config folder, with the same result", name => {
   const { config, hash } = byPath(name, 'model_path=ragen-tiny');
   expect(own(name, 'model_path=ragen-tiny').hash).toBe(hash);
   expect(config.actor_rollout_ref.model.path).toBe('ragen-tiny');
 });
 
-/** In what RAGEN's files differ from the presets of their names, names and instructions aside. */
+/** Differences between RAGEN's files and the presets of the same names, except names and instructions. */
 const differences: Record<string, Record<string, unknown>> = {
   _6_webshop: { log_prob_micro_batch_size_per_gpu: 4 }, // base takes it from micro_batch_size_per_gpu
   webshop_full: { log_prob_micro_batch_size_per_gpu: 4 },
@@ -53,7 +53,7 @@ const copies = /^actor_rollout_ref\.(ref|rollout)\.log_prob_micro_batch_size_per
 const worded = /^trainer\.experiment_name$|\.env_instruction$|^model_info\.|\.env_config\.(dim_\w+|render_mode)$/;
 
 test.each(ragenNames.filter(name => name !== 'envs' && name !== 'eval_webshop'))(
-  '%s means what the preset of its name means',
+  '%s equals the preset of the same name',
   name => {
     const ours = flat(load(name).config);
     const theirs = flat(byPath(name).config);
@@ -68,7 +68,7 @@ test.each(ragenNames.filter(name => name !== 'envs' && name !== 'eval_webshop'))
   },
 );
 
-test('environments by themselves are laid over base', () => {
+test('a file with environments only is merged over base', () => {
   const { config, sources } = own('envs');
   expect(sources.map(file => file.slice(workspace.length + 1))).toEqual(
     expect.arrayContaining(['config/envs.yaml', 'config/base.yaml']),
@@ -76,7 +76,7 @@ test('environments by themselves are laid over base', () => {
   expect(config.es_manager.train.env_configs.tags).toEqual(['CoordSokoban']);
 });
 
-test('an evaluation takes no training steps, and has no critic to switch off', () => {
+test('an evaluation has no training steps and no critic to switch off', () => {
   const { config, notes } = own('eval_webshop');
   expect(config.trainer).toMatchObject({ val_only: true, total_training_steps: 0 });
   expect(notes).toContain(
@@ -87,7 +87,7 @@ test('an evaluation takes no training steps, and has no critic to switch off', (
   ]);
 });
 
-describe('a number as a name is the text that was written', () => {
+describe('a number as a name is kept as written', () => {
   test.each([
     ['2048', '2048'],
     ['1e3', '1e3'],
@@ -99,7 +99,7 @@ describe('a number as a name is the text that was written', () => {
     expect(own('base', `trainer.experiment_name=${written}`).config.trainer.experiment_name).toBe(name);
   });
 
-  test('and anywhere else still a mistake', () => {
+  test('and is still an error elsewhere', () => {
     expect(() => own('base', 'model_path=7')).toThrow(/^config: model_path is 7: use a text/);
     expect(() => own('base', 'trainer.experiment_name=true')).toThrow(/experiment_name is true: use a text/);
   });
@@ -113,7 +113,7 @@ describe('ppo_trainer', () => {
     );
   });
 
-  test("has verl's losses where RAGEN's base has others", () => {
+  test("has verl's losses where RAGEN's base has different ones", () => {
     write('bare', 'defaults: [ppo_trainer, envs]');
     expect(flat(own('bare').config)).toMatchObject({
       'actor_rollout_ref.actor.clip_ratio_high': 0.2,
@@ -123,7 +123,7 @@ describe('ppo_trainer', () => {
     });
   });
 
-  test('is the preset, whatever file of that name lies beside', () => {
+  test('is the preset, even when a file of that name is beside the configuration', () => {
     write('ppo_trainer', 'defaults:\n  - actor@actor_rollout_ref.actor: dp_actor\nactor_rollout_ref: {hybrid: 1}');
     const { hash, sources } = own('base', 'model_path=ragen-tiny');
     rmSync(join(workspace, 'config/ppo_trainer.yaml'));
@@ -131,14 +131,14 @@ describe('ppo_trainer', () => {
     expect(sources).toContain(join(presetFolder, 'ppo_trainer.yaml'));
   });
 
-  test('lies below whatever a file has that names it last', () => {
+  test('is overridden by a file that lists it last', () => {
     write('late', 'defaults: [base, ppo_trainer, _self_]\nalgorithm: {lam: 0.5}');
     expect(own('late').config.actor_rollout_ref.actor.clip_ratio_high).toBe(0.2);
     expect(own('late').config.algorithm.lam).toBe(0.5);
   });
 });
 
-describe('what RAGEN passes on the command line to an evaluation', () => {
+describe("RAGEN's command-line overrides for an evaluation", () => {
   const quick = ['es_manager.val.env_groups=32', 'es_manager.val.group_size=1'];
   const selected = (name: string, groups: string) => [
     name,
@@ -200,7 +200,7 @@ describe('what RAGEN passes on the command line to an evaluation', () => {
       expect(config.model_path).toMatch(/^Qwen/);
   });
 
-  test('says where its trajectories go', () => {
+  test('report where the trajectories are written', () => {
     const [name, ...overrides] = qwen('3B', 8);
     expect(own(name, ...overrides).config.output).toEqual({
       dir: 'outputs',
@@ -217,19 +217,19 @@ describe('what RAGEN passes on the command line to an evaluation', () => {
     [[], 'output.format is pkl', 'val_rollouts.jsonl'],
     [['output.filename=mine.pkl'], 'output.format is pkl', 'mine.jsonl'],
     [['output.format=jsonl', 'output.filename=mine.pkl'], 'output.filename is mine.pkl', 'mine.jsonl'],
-  ])('a pickle that is asked for (%j) is told to be JSON lines', (overrides, asked, file) => {
+  ])('note that a requested pickle (%j) becomes JSON lines', (overrides, asked, file) => {
     const sentence = `config: ${asked}, Python's own format, which is not written: trajectories are JSON lines in ${file}`;
     expect(aboutPkl(only, ...overrides)).toContain(sentence);
   });
 
-  test('one that is not asked for is not mentioned, nor in a training run, which writes none', () => {
+  test('note nothing when no file is requested, nor in a training run, which writes none', () => {
     const mentions = (...overrides: string[]) => aboutPkl(...overrides).filter(note => /Python/.test(note));
     expect(mentions(only, 'output.format=jsonl', 'output.filename=a.jsonl')).toEqual([]);
     expect(mentions()).toEqual([]);
     expect(load('eval', only).notes).toEqual([]);
   });
 
-  test('a format that there is not is a mistake', () => {
+  test('refuse an unknown format', () => {
     expect(() => own('eval', 'output.format=parquet')).toThrow(
       /^config: output\.format is "parquet": use one of jsonl, pkl/,
     );

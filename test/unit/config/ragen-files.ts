@@ -1,5 +1,5 @@
-// The files of RAGEN's `config/` folder as this repository's tests have them: its keys, values and lists of defaults, with comments left
-// out and instructions of environments in other words.
+// The files of RAGEN's `config/` folder, as copied into this repository's tests: keys, values and lists of defaults,
+// without comments and with rephrased environment instructions.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 

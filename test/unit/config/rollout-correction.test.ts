@@ -1,4 +1,4 @@
-// Which correction a run has where the sampler's base is in 8 bits, and what is said of it.
+// Which rollout correction a run gets when the sampler's base is 8-bit, and which notes are shown.
 import { describe, expect, test } from 'vitest';
 import { rolloutCorrection } from '../../../extension/trainer/config/rollout-correction';
 import { overrideConfig } from '../../../extension/trainer/config/load-config';
@@ -28,7 +28,7 @@ describe('a configuration with', () => {
   }); // prettier-ignore
 });
 
-test('a stored configuration with null keeps it, and one with auto follows what is changed on top of it', () => {
+test('a stored configuration with null keeps it, and one with auto follows later overrides', () => {
   const stored = (...overrides: string[]) => load('base', 'lora.rank=8', ...overrides).config;
   const changed = (config: object) => overrideConfig({ ...config }, ['workbench.rollout_quantization=int8']).config;
   expect(rolloutCorrection(changed(stored(`${key}=null`))).rollout_is).toBeNull();

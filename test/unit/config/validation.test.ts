@@ -1,4 +1,4 @@
-// What a configuration must not say: each rule with its sentence and its place.
+// Rejected configurations: each rule with its message and position.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,8 +18,8 @@ const loadText = (text: string): unknown => {
   return loadConfig({ configFile: 'run.yaml', overrides: [], presetFolders: [presetFolder], workspace: folder });
 };
 
-describe('places', () => {
-  test('all problems come at once, each with line and column', () => {
+describe('positions', () => {
+  test('all problems are reported at once, each with line and column', () => {
     const text = [
       'defaults: [base]',
       'trainer:',
@@ -64,7 +64,7 @@ describe('places', () => {
     ]);
   });
 
-  test('the error is that of its first problem and shows all', () => {
+  test('the error message contains its first problem, and the error lists all', () => {
     const error = (() => {
       try {
         return loadText('defaults: [base]\nseed: {train: -1, val: x}');
@@ -84,7 +84,7 @@ describe('places', () => {
     expect((error as Error).message).toMatch(/^config: seed\.train is -1: use an integer ≥ 0 \(.*run\.yaml:2:15\)/);
   });
 
-  test('a value brought by a reference is blamed on where it was written', () => {
+  test('a problem of a referenced value is reported where the value was written', () => {
     expect(problemsOf(() => loadText('defaults: [base]\nppo_mini_batch_size: none'))).toEqual([
       {
         key: 'ppo_mini_batch_size',
@@ -96,7 +96,7 @@ describe('places', () => {
     ]);
   });
 
-  test('broken YAML is placed too', () => {
+  test('broken YAML is reported with a position', () => {
     expect(problemsOf(() => loadText('defaults: [base]\ntrainer: {a: 1, a: 2}'))[0]).toMatchObject({
       line: 2,
       message: expect.stringMatching(/not valid.*unique/),
@@ -139,7 +139,7 @@ describe('schema', () => {
     expect(messages('base', override)).toEqual([message]);
   });
 
-  test('the hyphened spelling of low_var_kl is accepted', () => {
+  test('the hyphenated spelling of low_var_kl is accepted', () => {
     expect(
       load('base', 'actor_rollout_ref.actor.kl_loss_type=low-var-kl').config.actor_rollout_ref.actor.kl_loss_type,
     ).toBe('low_var_kl');
@@ -201,6 +201,18 @@ describe('rules between keys', () => {
     [
       ['es_manager.train.group_size=1', 'ppo_mini_batch_size=4', 'actor_rollout_ref.rollout.rollout_filter_value=0.9'],
       'config: es_manager.train.group_size is 1, but reward_variance needs at least two episodes in a group: raise it or keep all groups (top_p with value 1 and include_zero)',
+    ],
+    [
+      ['workbench.trajectory_filter.strategy=top', 'workbench.compat=ragen', 'ppo_mini_batch_size=4'],
+      'config: workbench.trajectory_filter.strategy is top, but RAGEN (workbench.compat=ragen) filters whole groups alone: set it to none',
+    ],
+    [
+      [
+        'workbench.trajectory_filter.strategy=top',
+        'workbench.trajectory_filter.value=0.1',
+        'actor_rollout_ref.rollout.rollout_filter_value=1',
+      ],
+      'config: ppo_mini_batch_size is 32, more than the 12.8 episodes a step trains on (env_groups 8 × group_size 16 × share kept by the filters): lower it or sample more',
     ],
     [
       ['workbench.rollout_quantization=int8'],
@@ -298,26 +310,26 @@ describe('rules between keys', () => {
     expect(config.actor_rollout_ref.rollout.val_kwargs.temperature).toBe(0);
   });
 
-  test('prototype names are no tags', () => {
+  test('prototype names are not tags', () => {
     expect(messages('base', 'es_manager.val.env_configs.tags=[constructor]')[0]).toMatch(/is no tag of custom_envs/);
   });
 });
 
 describe('remax', () => {
-  test('is an estimator, whose baseline is not normalised', () => {
+  test('is an estimator whose baseline is not normalised', () => {
     expect(load('base', 'algorithm.adv_estimator=remax').config.algorithm.adv_estimator).toBe('remax');
     expect(messages('base', 'algorithm.adv_estimator=remax', 'agent_proxy.reward_normalization.method=mean')).toEqual([
       'config: agent_proxy.reward_normalization.method is mean, but remax compares with the score of a greedy episode, which is not normalised: set it to identity',
     ]);
   });
 
-  test('compares whole episodes', () => {
+  test('compares complete episodes', () => {
     expect(messages('base', 'algorithm.adv_estimator=remax', 'agent_proxy.use_turn_scores=true')).toEqual([
       'config: agent_proxy.use_turn_scores is true, but remax compares whole episodes: use gae, grpo or reinforce_plus_plus, or set it to false',
     ]);
   });
 
-  test('nonsense is refused', () => {
+  test('refuses invalid settings', () => {
     expect(messages('base', 'lora.rank=high')).toEqual(['config: lora.rank is "high": use an integer ≥ 0']);
   });
 });

@@ -1,5 +1,5 @@
-// AdamW over several steps against its definition in double precision, in chunks too; clipping; a gradient that is not finite changes
-// nothing. Moments in bytes: close to float32's step by step, and as good in the end.
+// AdamW over several steps against its definition in double precision, also in chunks; clipping; a non-finite gradient
+// changes nothing. 8-bit moments stay close to float32's step by step and reach the same final loss.
 import { describe, expect, it } from 'vitest';
 import { AdamW, chunkSize } from '../../../extension/trainer/engine/adamw';
 import { blockSize } from '../../../extension/trainer/engine/byte-moments';
@@ -12,7 +12,7 @@ const vector = (stream: RandomStream, n: number, size: number): Float32Array =>
 
 const formats: MomentFormat[] = ['float32', 'int8'];
 
-/** Loshchilov & Hutter, algorithm 2, as PyTorch orders it. */
+/** Loshchilov & Hutter, algorithm 2, in PyTorch's order. */
 function reference(
   p: Float64Array,
   m: Float64Array,
@@ -59,11 +59,12 @@ describe('AdamW', () => {
     }
   });
 
-  it.each(formats)('takes parameters in chunks as it takes them in one, moments in %s', async format => {
+  it.each(formats)('gives the same result in chunks as in one piece, moments in %s', async format => {
     const [n, cut] = [chunkSize + blockSize + 16, chunkSize];
     const stream = new RandomStream(3);
     const parameters = vector(stream, n, 1);
-    // The second part alone, whose blocks begin where a chunk does; nothing is clipped, so that its norm does not matter.
+    // Runs the second chunk alone; its blocks begin at a chunk boundary. Nothing is clipped, so the norm does not
+    // matter.
     const part = parameters.slice(cut);
     const [whole, alone] = [await AdamW.create(n, { threads: 1 }, format), await AdamW.create(n - cut, { threads: 1 }, format)]; // prettier-ignore
     for (let t = 1; t <= 2; t++) {
@@ -92,7 +93,7 @@ describe('AdamW', () => {
     },
   );
 
-  it('goes on from a restored state as if it had not been stopped', async () => {
+  it('continues from a restored state as if it had not been stopped', async () => {
     const stream = new RandomStream(2);
     const gradients = Array.from({ length: 4 }, () => vector(stream, 5, 1));
     const whole = await AdamW.create(5, { threads: 1 });
@@ -110,10 +111,10 @@ describe('AdamW', () => {
   });
 });
 
-describe('AdamW with moments in bytes', () => {
-  it('takes the first step of float32, and later ones close to it', async () => {
+describe('AdamW with 8-bit moments', () => {
+  it('equals float32 in the first step, and stays close to it later', async () => {
     const stream = new RandomStream(4);
-    const n = 3 * blockSize + 40; // the last block is not whole
+    const n = 3 * blockSize + 40; // the last block is incomplete
     const initial = vector(stream, n, 1);
     const [p, q] = [initial.slice(), initial.slice()];
     const [float, bytes] = [await AdamW.create(n, { threads: 1 }), await AdamW.create(n, { threads: 1 }, 'int8')];
@@ -123,15 +124,16 @@ describe('AdamW with moments in bytes', () => {
       const before = { p: p.slice(), q: q.slice() };
       await float.step(p, gradient, still);
       await bytes.step(q, gradient, still);
-      // The step uses the moments before they are rounded: the first is float32's own.
+      // A step uses the moments before rounding: the first step equals float32's.
       const difference = Math.hypot(...q.map((x, i) => x - before.q[i] - (p[i] - before.p[i])));
       const size = Math.hypot(...p.map((x, i) => x - before.p[i]));
       expect(difference / size, `step ${t}`).toBeLessThan(t === 1 ? 1e-6 : 0.03);
     }
   });
 
-  it('lets go of an old gradient as float32 does, however slowly it decays', async () => {
-    // One element had a gradient at first and has none any more, beside others that go on: plain rounding would hold its moments for ever.
+  it('forgets an old gradient as float32 does, however slowly it decays', async () => {
+    // One element has a gradient only at first, beside others that continue: plain rounding would never decay its
+    // moments.
     const n = blockSize;
     const slow: OptimizerOptions = { ...options, betas: [0.9, 0.99], weight_decay: 0, lr: 1e-3 };
     const [float, bytes] = [await AdamW.create(n, { threads: 1 }), await AdamW.create(n, { threads: 1 }, 'int8')];
@@ -150,7 +152,7 @@ describe('AdamW with moments in bytes', () => {
     expect(Math.abs(q[7] - p[7]) / Math.abs(p[7])).toBeLessThan(0.05);
   });
 
-  it('comes to the loss of float32 on a regression whose features differ in size a thousandfold', async () => {
+  it('reaches the loss of float32 on a regression whose features differ a thousandfold in scale', async () => {
     const [n, rows] = [2 * blockSize, 64];
     const stream = new RandomStream(5);
     const features = Array.from({ length: rows }, () =>
@@ -182,7 +184,7 @@ describe('AdamW with moments in bytes', () => {
     expect(losses.int8 / losses.float32).toBeLessThan(1.1);
   });
 
-  it('takes little over two bytes a parameter', async () => {
+  it('needs little more than two bytes per parameter', async () => {
     const n = 100 * blockSize;
     const { state } = await AdamW.create(n, { threads: 1 }, 'int8');
     const bytes = Object.values(state).reduce((sum, part) => sum + (ArrayBuffer.isView(part) ? part.byteLength : 0), 0);

@@ -1,5 +1,5 @@
-// Checkpointing: the value and every gradient are those of the plain graph, while what is wrapped is made a second time on the way back,
-// and only then, once its gradient is there.
+// Activation checkpointing: the value and every gradient equal the plain graph's, while the wrapped part is recomputed
+// in the backward pass, and only once its gradient is available.
 import { describe, expect, it } from 'vitest';
 import { checkpoint, gradients } from '../../../extension/trainer/engine/autodiff';
 import { Graph } from '../../../extension/trainer/engine/graph';
@@ -12,7 +12,7 @@ import { Session, float32 } from '../../../extension/trainer/engine/session';
 type Wrap = (g: Graph, x: Value, make: (x: Value) => Value) => Value;
 const plain: Wrap = (_, x, make) => make(x);
 
-/** Two layers with weights of their own, a weight that both share, and a value from outside that depends on an input. */
+/** Two layers with separate weights, one shared weight, and an outside value that depends on an input. */
 function twoLayers(wrap: Wrap): Graph {
   const g = new Graph('layers');
   const x = g.input('x', 'float32', ['n', 4]);
@@ -46,7 +46,7 @@ async function run(graph: Graph): Promise<Record<string, number[]>> {
 
 const count = ({ nodes }: Graph, op: string): number => nodes.filter(node => node.op === op).length;
 
-describe('what is checkpointed', () => {
+describe('a checkpointed part', () => {
   it('has the value and the gradients of the plain graph', async () => {
     const [expected, actual] = await Promise.all([twoLayers(plain), twoLayers(checkpoint)].map(run));
     expect(Object.keys(actual)).toEqual(['y', 'd x', 'd shared', 'd w0', 'd w1']);
@@ -54,14 +54,14 @@ describe('what is checkpointed', () => {
       numbers.forEach((x, i) => expect(actual[name][i], `${name}[${i}]`).toBeCloseTo(x, 5));
   });
 
-  it('is made twice, what lies outside once', () => {
+  it('is computed twice, the rest once', () => {
     const [once, twice] = [twoLayers(plain), twoLayers(checkpoint)];
     for (const op of ['SimplifiedLayerNormalization', 'Softmax'])
       expect([count(once, op), count(twice, op)]).toEqual([2, 4]);
     expect([count(once, 'Exp'), count(twice, 'Exp')]).toEqual([1, 1]);
   });
 
-  it('keeps nothing of the first time: the way back reads what was made again', () => {
+  it('keeps no activations of the forward pass: the backward pass reads the recomputed ones', () => {
     const { nodes } = twoLayers(checkpoint);
     const norms = nodes.filter(({ op }) => op === 'SimplifiedLayerNormalization');
     const readersOf = (name: string) => nodes.filter(({ inputs }) => inputs.includes(name));
@@ -73,7 +73,7 @@ describe('what is checkpointed', () => {
     for (const { outputs } of second) expect(readersOf(outputs[1]).length).toBeGreaterThan(0);
   });
 
-  it('is made again only when its gradient is there', () => {
+  it('is recomputed only once its gradient is available', () => {
     const { nodes } = twoLayers(checkpoint);
     const makers = new Map(nodes.flatMap(node => node.outputs.map(output => [output, node] as const)));
     const dependsOn = (name: string, wanted: string, seen = new Set<string>()): boolean => {
@@ -84,13 +84,14 @@ describe('what is checkpointed', () => {
     };
     const softmaxes = nodes.filter(({ op }) => op === 'Softmax').map(({ outputs }) => outputs[0]);
     const [, last, lastAgain, firstAgain] = softmaxes;
-    // Both wait for the loss, whose gradient comes by y; the first layer waits for the second one's gradient too.
+    // Both wait for the loss, whose gradient arrives through y; the first layer also waits for the second layer's
+    // gradient.
     for (const again of [lastAgain, firstAgain]) expect(dependsOn(again, last)).toBe(true);
     expect(dependsOn(firstAgain, lastAgain)).toBe(true);
     expect(dependsOn(lastAgain, firstAgain)).toBe(false);
   });
 
-  it('gives nothing where no gradient is asked for', async () => {
+  it('adds nothing when no gradient is requested', async () => {
     const g = new Graph('unasked');
     const [x, w] = [g.input('x', 'float32', [2]), g.input('w', 'float32', [2])];
     const y = checkpoint(g, x, inner => exp(g, inner));
@@ -102,7 +103,7 @@ describe('what is checkpointed', () => {
     expect([...gradient.data]).toEqual([6, -8]);
   });
 
-  it('may lie inside of another, and read its inputs from outside too', async () => {
+  it('may be nested and may read inputs from outside', async () => {
     const build = (wrap: Wrap): Graph => {
       const g = new Graph('nested');
       const x = g.input('x', 'float32', [3]);

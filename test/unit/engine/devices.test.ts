@@ -1,4 +1,5 @@
-// What a device that a user asks for comes to: on machines that have it, that have it not, and where it computes something else.
+// How a requested device resolves: on machines that have it, that do not have it, and where it computes different
+// results.
 import { platform } from 'node:os';
 import { describe, expect, it, vi } from 'vitest';
 import {
@@ -20,20 +21,20 @@ const slow: Checked = { passed: true, faster: false, about: 'it is slow' };
 const wrong: Checked = { passed: false, faster: false, about: 'its gradients differ' };
 
 describe('a device', () => {
-  it('is a provider of this machine, of which the CPU is always one', async () => {
+  it('is a provider of this machine; the CPU is always available', async () => {
     const found = await providerStates();
     expect(found.map(({ provider }) => provider)).toEqual(['cuda', 'webgpu', 'cpu']);
     expect(found[2]).toEqual({ provider: 'cpu', known: true, installed: true });
     expect(chooseProvider('cpu', found, '--device')).toBe('cpu');
   });
 
-  it('that is named is taken where it is there', () => {
+  it('is used when it is requested and available', () => {
     expect(chooseProvider('webgpu', states({}), '--device')).toBe('webgpu');
     expect(chooseProvider('cuda', states({}), '--device')).toBe('cuda');
     expect(chooseProvider('auto', states({ cuda: 'absent' }), '--device')).toBe('webgpu');
   });
 
-  it('that is not there is refused with what to do', () => {
+  it('is refused with a remedy when it is not available', () => {
     expect(() => chooseProvider('webgpu', states({ webgpu: 'unknown' }), '--device')).toThrow(
       /^--device is webgpu, which onnxruntime has not on [\w-]+: use one of auto, cuda, cpu$/,
     );
@@ -44,7 +45,7 @@ describe('a device', () => {
 });
 
 describe('auto', () => {
-  it('tries what is there but the CPU; WebGPU only where there is a GPU', () => {
+  it('tries every available device except the CPU; WebGPU only when there is a GPU', () => {
     expect(autoCandidates(states({}), true)).toEqual(['cuda', 'webgpu']);
     expect(autoCandidates(states({}), false)).toEqual(['cuda']);
     expect(autoCandidates(states({ cuda: 'absent' }), true)).toEqual(['webgpu']);
@@ -72,14 +73,14 @@ describe('auto', () => {
   });
 });
 
-describe('a device that is named', () => {
-  it('is not tried where it is the CPU', async () => {
+describe('a requested device', () => {
+  it('is not checked when it is the CPU', async () => {
     const check = vi.fn();
     expect(await resolveDevice('cpu', 'workbench.device', ['webgpu'], check)).toEqual({ provider: 'cpu', about: null });
     expect(check).not.toHaveBeenCalled();
   });
 
-  it('is taken where it is slower, and refused where it is wrong', async () => {
+  it('is used when it is slower, and refused when its results are wrong', async () => {
     expect(await resolveDevice('webgpu', '--device', [], async () => slow)).toEqual({
       provider: 'webgpu',
       about: 'webgpu: it is slow',

@@ -1,5 +1,5 @@
-// Every differentiable operation on float16 operands: its value and its gradients are those of float32 up to the rounding of halves,
-// and gradients come back in the type of what they belong to. Types must agree; sums of many terms are taken in float32.
+// Every differentiable operation on float16 operands: value and gradients equal float32's up to float16 rounding, and
+// gradients have the type of their operand. Types must agree; sums of many terms accumulate in float32.
 import { describe, expect, it } from 'vitest';
 import { gradients } from '../../../extension/trainer/engine/autodiff';
 import { Graph } from '../../../extension/trainer/engine/graph';
@@ -28,11 +28,11 @@ async function check(row: OperationCase): Promise<void> {
   }
 }
 
-describe('an operation on halves', () => {
+describe('a float16 operation', () => {
   it.each([...operationCases, ...packedCases].map(row => ({ ...row, title: titleOf(row) })))('$title', check);
 });
 
-it('rounds what is cast to halves, and nothing on the way back', async () => {
+it('rounds values cast to float16, but not their gradients', async () => {
   const g = new Graph('cast');
   const x = g.input('x', 'float32', [3]);
   const y = cast(g, cast(g, x, 'float16'), 'float32');
@@ -41,10 +41,10 @@ it('rounds what is cast to halves, and nothing on the way back', async () => {
   const session = await Session.create(g, { threads: 1 });
   const { y: rounded, dx } = await session.run({ x: float32(Float32Array.of(1.0001, 3.1415927, -65504.1), [3]) });
   expect([...rounded.data]).toEqual([1, 3.140625, -65504]);
-  expect([...dx.data]).toEqual([2, 6.28125, -Infinity]); // the gradient is a half where the value was one
+  expect([...dx.data]).toEqual([2, 6.28125, -Infinity]); // a gradient has the type of its value, float16
 });
 
-it('gives weights their gradients in their own type', () => {
+it('gives weights gradients of their own type', () => {
   const g = new Graph('mixed');
   const x = g.input('x', 'float16', ['n', 4]);
   const [half, whole] = [g.input('half', 'float16', [4, 4]), g.input('whole', 'float32', [4])];
@@ -54,13 +54,13 @@ it('gives weights their gradients in their own type', () => {
   expect(found.map(({ type }) => type)).toEqual(['float16', 'float32']);
 });
 
-it('refuses operands of two types', () => {
+it('refuses operands of different types', () => {
   const g = new Graph('unlike');
   const [x, y] = [g.input('x', 'float16', [2]), g.input('y', 'float32', [2])];
   expect(() => add(g, x, y)).toThrow('graph: Add needs float32, got float16 for x');
 });
 
-it('adds thousands of halves without losing the small ones', async () => {
+it('sums thousands of float16 values without losing the small ones', async () => {
   const g = new Graph('sum');
   g.output('sum', sumAll(g, cast(g, g.input('x', 'float32', ['n']), 'float16')));
   const session = await Session.create(g, { threads: 1 });

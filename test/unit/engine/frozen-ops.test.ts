@@ -1,5 +1,6 @@
-// Products of bytes against whole-number arithmetic: a row is quantised by itself, its product is exact up to one rounding, and the
-// float32 form of a weight is byte times scale. Gradients of frozen layers are in the table of gradients.test.ts.
+// Int8 products against integer arithmetic: each row is quantised separately, its product is exact up to one rounding,
+// and the float32 form of a weight is byte times scale. Gradients of frozen layers are in the table of
+// gradients.test.ts.
 import { describe, expect, it } from 'vitest';
 import { dequantized, frozenLinear, int8Linear, quantizeRows } from '../../../extension/trainer/engine/frozen-ops';
 import { gradients } from '../../../extension/trainer/engine/autodiff';
@@ -14,7 +15,7 @@ const stream = new RandomStream(8);
 const [n, from, out] = [5, 96, 24];
 const x = Float32Array.from({ length: n * from }, () => stream.normal());
 x.fill(0, from, 2 * from); // a row of zeros
-x[2 * from] = 900; // a row with one large number
+x[2 * from] = 900; // a row with one large value
 const weight = (range: number): Int8Array =>
   Int8Array.from({ length: from * out }, () => stream.integer(2 * range + 1) - range);
 const scale = Float32Array.from({ length: out }, () => 0.001 + 0.01 * stream.uniform());
@@ -42,7 +43,7 @@ const product = (rows: Float32Array, bytes: Int8Array, biased = false): Promise<
   });
 
 describe('a quantised row', () => {
-  it('spans its bytes by its largest magnitude, symmetrically around 128', async () => {
+  it('scales its bytes by its largest magnitude, symmetrically around 128', async () => {
     const { bytes, scale: units } = await quantizedRows(x);
     for (let row = 0; row < n; row++) {
       const own = x.subarray(row * from, (row + 1) * from);
@@ -56,7 +57,7 @@ describe('a quantised row', () => {
     }
   });
 
-  it('is the same whatever rows are beside it', async () => {
+  it('does not depend on neighbouring rows', async () => {
     const { bytes, scale: units } = await quantizedRows(x);
     for (let row = 0; row < n; row++) {
       const alone = await quantizedRows(x.slice(row * from, (row + 1) * from));
@@ -66,11 +67,11 @@ describe('a quantised row', () => {
   });
 });
 
-describe('a product of bytes', () => {
-  // 63 is what machines without VNNI are given; there pairs of larger bytes saturate.
+describe('an int8 product', () => {
+  // 63 is the range on machines without VNNI, where pairs of larger bytes saturate.
   it.each([63])('of range %i is exact on every machine', async range => {
     const w = weight(range);
-    w.fill(range, 0, 4 * out); // the extremes meet
+    w.fill(range, 0, 4 * out); // the extreme values meet
     const extreme = Float32Array.from(x);
     extreme.fill(1, 3 * from, 4 * from); // every byte is 255
     const { bytes, scale: units } = await quantizedRows(extreme);
@@ -84,7 +85,7 @@ describe('a product of bytes', () => {
       }
   });
 
-  it("is the same to the bit in signed bytes, which CUDA's kernel takes", async () => {
+  it("has the same bits in signed bytes, which CUDA's kernel uses", async () => {
     const w = Int8Array.from({ length: from * out }, (_, i) => ((37 * i) % 127) - 63);
     const signed = await runGraph((g, feed) => {
       const rows = quantizeRows(g, feed('x', float32(x, [n, from]), ['n', from]));
@@ -101,7 +102,7 @@ describe('a product of bytes', () => {
       expect((await product(x.slice(row * from, (row + 1) * from), w)).y).toEqual(y.slice(row * out, (row + 1) * out));
   });
 
-  it('is near the product of floats', async () => {
+  it('is close to the float product', async () => {
     const w = weight(63);
     const { y } = await product(x, w);
     let [error, norm] = [0, 0];
@@ -117,7 +118,7 @@ describe('a product of bytes', () => {
 });
 
 describe('a frozen weight', () => {
-  it('of bytes is byte times scale', async () => {
+  it('dequantizes to byte times scale', async () => {
     const w = weight(127);
     const { y } = await runGraph((g, feed) => {
       feed('unused', float32(new Float32Array(1), [1]));
@@ -126,7 +127,7 @@ describe('a frozen weight', () => {
     y.forEach((v, i) => expect(v).toBe(Math.fround(w[i] * scale[i % out])));
   });
 
-  it('is asked for once for each product that reads it', () => {
+  it('is requested once for each product that reads it', () => {
     const g = new Graph('asked');
     const input = g.input('x', 'float32', ['n', 3]);
     let asked = 0;
@@ -136,7 +137,7 @@ describe('a frozen weight', () => {
     expect(asked).toBe(2);
   });
 
-  it('must fit', () => {
+  it('must have matching dimensions', () => {
     const g = new Graph('unfit');
     const input = g.input('x', 'float32', ['n', 3]);
     const w = g.constant('float32', [2, 4], new Float32Array(8));
@@ -144,7 +145,7 @@ describe('a frozen weight', () => {
     expect(() => frozenLinear(g, input, () => w, null, false)).toThrow('needs equal dimensions, got 3 and 2');
   });
 
-  it('has its bias added once, on the way there alone', async () => {
+  it('adds its bias once, in the forward pass only', async () => {
     const g = new Graph('biased');
     const input = g.input('x', 'float32', ['n', 2]);
     const w = g.constant('float32', [2, 2], Float32Array.of(1, 2, 3, 4));

@@ -1,5 +1,5 @@
-// Every differentiable operation against central differences, driven by tables (operation-cases.ts, packed-operation-cases.ts): a new
-// operation without a row fails the first test.
+// Every differentiable operation against central differences, driven by tables (operation-cases.ts,
+// packed-operation-cases.ts). A new operation without a row fails the first test.
 import { describe, expect, it } from 'vitest';
 import * as frozenOps from '../../../extension/trainer/engine/frozen-ops';
 import { Graph } from '../../../extension/trainer/engine/graph';
@@ -13,11 +13,11 @@ import { frozenCases, packedCases } from './packed-operation-cases';
 
 /** Exported helpers that emit nodes without recording a gradient; `cast` is tested in float16.test.ts. */
 const unrecorded = ['cast', 'compare', 'toFloat', 'sumTo', 'reduced', 'converted', 'binary', 'unary'];
-/** Products of bytes, see frozen-ops.test.ts. */
+/** Int8 products, see frozen-ops.test.ts. */
 const notDifferentiable = ['quantizeRows', 'int8Linear', 'dequantized'];
 const cases = [...operationCases, ...packedCases, ...frozenCases];
 
-/** Central differences of the loss against the gradients that autodiff emits. */
+/** Compares central differences of the loss with the gradients that autodiff emits. */
 async function check(row: OperationCase): Promise<void> {
   const { graph, feeds, data, dims } = compose(row);
   const session = await Session.create(graph, { threads: 1 });
@@ -56,8 +56,8 @@ describe('differentiable operations', () => {
   it.each(cases.map(row => ({ ...row, title: titleOf(row) })))('$title', check);
 });
 
-describe('helpers that record nothing', () => {
-  it('are what they claim to be', () => {
+describe('helpers without gradients', () => {
+  it('record no gradient', () => {
     const g = new Graph('helpers');
     const [a, b] = ['a', 'b'].map(name => g.input(name, 'float32', [2, 3]));
     ops.toFloat(g, ops.compare(g, 'Less', a, b));

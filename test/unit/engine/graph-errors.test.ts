@@ -1,4 +1,4 @@
-// A wrong graph fails where it is written, with a sentence that names the operation and both sides of the mismatch.
+// An invalid graph fails where it is built, with a sentence that names the operation and both sides of the mismatch.
 import { describe, expect, it } from 'vitest';
 import { gradients } from '../../../extension/trainer/engine/autodiff';
 import { Graph } from '../../../extension/trainer/engine/graph';
@@ -64,7 +64,7 @@ function rotate(g: Graph, float: (...dims: Dim[]) => Value, positions: Value, ha
   return rotary(g, float('b', 't', 8), positions, { cos, sin, sinNegated });
 }
 
-describe('a wrong graph is refused', () => {
+describe('an invalid graph is refused', () => {
   it.each(wrongGraphs)('%s', (_, make, message) => {
     const g = new Graph('wrong');
     let inputs = 0;
@@ -79,7 +79,7 @@ describe('autodiff', () => {
     return { g, x: g.input('x', 'float32', [3]), y: g.input('y', 'float32', [3]) };
   };
 
-  it('wants a scalar loss', () => {
+  it('requires a scalar loss', () => {
     const { g, x } = graph();
     expect(() => gradients(g, exp(g, x), [x])).toThrow('autodiff: the loss must be a scalar, got [3]');
   });
@@ -89,20 +89,20 @@ describe('autodiff', () => {
     expect(() => gradients(g, sumAll(g, exp(g, x)), [x, y])).toThrow('autodiff: the loss does not depend on y');
   });
 
-  it('does not see through a comparison', () => {
+  it('does not differentiate through a comparison', () => {
     const { g, x, y } = graph();
     const loss = sumAll(g, toFloat(g, compare(g, 'Less', x, y)));
     expect(() => gradients(g, loss, [x])).toThrow('the loss does not depend on x');
   });
 
-  it('refuses a pullback of the wrong shape', () => {
+  it('refuses a vjp of the wrong shape', () => {
     const { g, x } = graph();
     const twice = g.emit('Concat', [x, x], 'float32', [6], { axis: 0 });
     g.record([x], [twice], ([dy]) => [dy]);
     expect(() => gradients(g, sumAll(g, twice), [x])).toThrow('autodiff: gradient of x is [6], not [3]');
   });
 
-  it('emits nothing for inputs that are not asked for', () => {
+  it('emits nothing for inputs that are not requested', () => {
     const emitted = (pick: (values: { x: Value; y: Value }) => Value[]): number => {
       const { g, x, y } = graph();
       const loss = sumAll(g, mul(g, exp(g, x), exp(g, y)));

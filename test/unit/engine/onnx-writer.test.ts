@@ -1,4 +1,4 @@
-// The written bytes, decoded again by ONNX's own schema: nodes, attributes of every kind, symbols, constants.
+// The written bytes, decoded again with ONNX's own schema: nodes, attributes of every kind, symbols, constants.
 import { readFileSync } from 'node:fs';
 import { parse } from 'protobufjs';
 import { expect, it } from 'vitest';
@@ -41,7 +41,7 @@ const info = (name: string, elem_type: number, dim: object[]): object => ({
 });
 const floats = (...xs: number[]): number[] => [...new Uint8Array(Float32Array.from(xs).buffer)];
 
-it('is what the schema says', () => {
+it('matches the schema', () => {
   expect(written(example())).toEqual({
     ir_version: 10,
     producer_name: 'ragen-workbench',
@@ -105,7 +105,7 @@ it('leaves mapped constants in their file', () => {
   ]);
 });
 
-it('puts nodes that read only constants first and leaves last, the output declared first at the end', () => {
+it('orders nodes that read only constants first and sink nodes last, with the first declared output at the end', () => {
   const g = new Graph('order');
   const x = g.input('x', 'float32', [2]);
   const early = g.emit('Neg', [x], 'float32', [2]);
@@ -117,6 +117,6 @@ it('puts nodes that read only constants first and leaves last, the output declar
   expect(node.map(({ op_type }) => op_type)).toEqual(['Abs', 'Exp', 'Add', 'Neg']);
 });
 
-it('is the same bytes each time', () => {
+it('writes the same bytes each time', () => {
   expect(writeOnnx(example())).toEqual(writeOnnx(example()));
 });

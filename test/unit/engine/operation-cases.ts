@@ -1,5 +1,5 @@
-// One row for each case of each differentiable operation: the graph of the loss Σ c·y with random c, and of its gradients. Inputs keep
-// their distance from kinks, so that a small step never crosses one. Dimensions may be symbols, as in real graphs.
+// One row per case of each differentiable operation: the graph of the loss Σ c·y with random c, and of its gradients.
+// Inputs stay away from kinks, so that a small step never crosses one. Dimensions may be symbols, as in real graphs.
 import { gradients } from '../../../extension/trainer/engine/autodiff';
 import { Graph } from '../../../extension/trainer/engine/graph';
 import type { Dim, FloatType, Lowering, Value } from '../../../extension/trainer/engine/graph';
@@ -12,7 +12,7 @@ import type { Tensor } from '../../../extension/trainer/engine/session';
 type Draw = (stream: RandomStream) => number;
 const normal: Draw = stream => stream.normal();
 const positive: Draw = stream => 0.5 + stream.uniform();
-/** Numbers of one of two interleaved grids, never nearer than 0.1 to the other grid's. */
+/** Numbers on one of two interleaved grids, at least 0.1 away from the other grid. */
 const grid =
   (offset: number): Draw =>
   stream =>
@@ -41,7 +41,7 @@ const drawn = (draw: Draw, ...dims: Dim[]): Input => ({ dims, draw });
 const { add, sub, mul, div, maximum, minimum, select, clip, reshape, transpose, gatherRows } = ops;
 const { linear, matmul, softmax, softmaxProduct, rmsNorm, swiglu, rotary, tokenLogProbs } = layerOps;
 
-/** A number of the operand's type. */
+/** A constant of the operand's type. */
 const like = (g: Graph, x: Value, c: number): Value => g.scalar(c, x.type === 'float16' ? 'float16' : 'float32');
 
 const binaryCases = (['add', 'sub', 'mul', 'div'] as const).flatMap(op => {
@@ -217,7 +217,7 @@ function rotaryTables(g: Graph, positions: number, half: number): layerOps.Rotar
 export interface ComposedCase {
   graph: Graph;
   feeds: Record<string, Tensor>;
-  /** Numbers of the differentiated inputs x0, x1, …, as they are fed. */
+  /** Values of the differentiated inputs x0, x1, …, as fed. */
   data: Float32Array[];
   /** Their dimensions at run time. */
   dims: number[][];
@@ -226,8 +226,8 @@ export interface ComposedCase {
 export const titleOf = ({ op, what }: OperationCase): string => (what ? `${op}: ${what}` : op);
 
 /**
- * The case's graph with outputs `loss` and, for each differentiated input, `dx0`, `dx1`, …, and numbers to feed it. The operation itself
- * works on the given type.
+ * The case's graph with outputs `loss` and, for each differentiated input, `dx0`, `dx1`, …, and values to feed it. The
+ * operation itself runs in the given type.
  */
 export function compose(row: OperationCase, lowering: Lowering = 'cpu', type: FloatType = 'float32'): ComposedCase {
   const { op, what, inputs, sizes = {}, indices = [], build } = row;

@@ -1,6 +1,6 @@
-// Rows of the table of differentiable operations (operation-cases.ts) for packed tokens and frozen weights. Index arrays and weights are
-// constants of the graph, since no gradient goes to them. Where a place has no row of its own, its gradient is kept at zero, as in
-// attention, whose padded places nobody reads.
+// Rows of the table of differentiable operations (operation-cases.ts) for packed tokens and frozen weights. Index
+// arrays and weights are graph constants, because they receive no gradient. The gradient of a padded slot is masked to
+// zero, as in attention, where padded slots are never read.
 import type { Dim, FloatType, Graph, Value } from '../../../extension/trainer/engine/graph';
 import { dequantized, frozenLinear } from '../../../extension/trainer/engine/frozen-ops';
 import type { Int8Weight } from '../../../extension/trainer/engine/frozen-ops';
@@ -22,7 +22,7 @@ const index = (g: Graph, dims: number[], places: number[]): Value => g.constant(
 const sizes = (g: Graph, ...parts: number[]): Value =>
   g.constant('int64', [parts.length], BigInt64Array.from(parts, BigInt));
 
-/** Five rows, of which the last stands in for what is missing in two blocks. */
+/** Five rows; the last one fills the missing slots of two blocks. */
 const padded = {
   blocks: [
     { dims: [2, 2], rows: [2, 0, 4, 4], real: [1, 1, 0, 0] },
@@ -32,7 +32,7 @@ const padded = {
 };
 const forward = (g: Graph): Value[] => padded.blocks.map(({ dims, rows }) => index(g, dims, rows));
 const back = (g: Graph): Value => index(g, [5], padded.back);
-/** x without its places that nobody reads. */
+/** x with its unread slots set to zero. */
 const real = (g: Graph, x: Value, dims: number[], flags: number[]): Value =>
   mul(g, x, converted(g, g.constant('float32', [...dims, 1], Float32Array.from(flags)), x.type as FloatType));
 

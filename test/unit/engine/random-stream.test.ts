@@ -1,5 +1,5 @@
-// The seeded stream against vectors of the C reference (prng.di.unimi.it, xoshiro128starstar.c), so that seeds mean the same tokens
-// in every version; and its state, which checkpoints keep.
+// The seeded stream against vectors of the C reference (prng.di.unimi.it, xoshiro128starstar.c), so that a seed means
+// the same tokens in every version; and its state, which checkpoints store.
 import { describe, expect, it } from 'vitest';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 
@@ -7,7 +7,7 @@ const words = (stream: RandomStream, n: number): number[] =>
   Array.from({ length: n }, () => stream.uniform() * 2 ** 32);
 
 describe('xoshiro128**', () => {
-  it('gives the words of the reference', () => {
+  it('equals the reference output', () => {
     const stream = new RandomStream(0);
     stream.state = [1, 2, 3, 4];
     expect(words(stream, 7)).toEqual([11520, 0, 5927040, 70819200, 2031721883, 1637235492, 1287239034]);
@@ -23,14 +23,14 @@ describe('xoshiro128**', () => {
     expect(words(new RandomStream(seed), 3)).toEqual(expected);
   });
 
-  it('tells apart seeds that differ above 32 bits only', () => {
+  it('distinguishes seeds that differ only above 32 bits', () => {
     const first = [0, 1, 2, 1000].map(high => new RandomStream(5 + high * 2 ** 32).uniform());
     expect(new Set(first).size).toBe(4);
   });
 });
 
 describe('a stream', () => {
-  it('goes on from a saved state', () => {
+  it('continues from a saved state', () => {
     const stream = new RandomStream(9);
     words(stream, 5);
     const { state } = stream;
@@ -40,15 +40,15 @@ describe('a stream', () => {
     expect(words(resumed, 8)).toEqual(expected);
   });
 
-  it('draws whole numbers below n, each as often', () => {
+  it('draws integers below n uniformly', () => {
     const stream = new RandomStream(4);
     const counts = new Array<number>(6).fill(0);
     for (let i = 0; i < 6000; i++) counts[stream.integer(6)]++;
-    // chi-square with 5 degrees of freedom: 20.5 is passed once in a thousand seeds
+    // chi-square with 5 degrees of freedom: exceeds 20.5 for one seed in a thousand
     expect(counts.reduce((sum, count) => sum + (count - 1000) ** 2 / 1000, 0)).toBeLessThan(20.5);
   });
 
-  it('draws normal numbers', () => {
+  it('draws standard normal numbers', () => {
     const stream = new RandomStream(4);
     const n = 20_000;
     const xs = Array.from({ length: n }, () => stream.normal());

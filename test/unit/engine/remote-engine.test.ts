@@ -1,5 +1,5 @@
-// The engine in its worker thread, from the real bundle: results and both kinds of error cross the border, calls run in order, the
-// caller's thread stays free, and a worker that dies fails every call that waits.
+// The engine in its worker thread, from the real bundle: results and both kinds of error are transferred, calls run in
+// order, the caller's thread stays free, and a dying worker fails every pending call.
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -43,7 +43,7 @@ beforeAll(async () => {
 afterEach(() => Promise.all(engines.splice(0).map(engine => engine.stop())));
 afterAll(() => rmSync(bundle, { recursive: true, force: true }));
 
-it('answers as the engine in this thread does, and tells its progress', async () => {
+it('gives the same results as the engine in this thread, and reports progress', async () => {
   const [remote, local] = [start(), new PolicyEngine()];
   const heard: number[] = [];
   remote.onTokens = sampled => heard.push(sampled);
@@ -64,7 +64,7 @@ it('runs calls in the order in which they were made', async () => {
   expect(order).toEqual(['load', 'generate', 'release']);
 });
 
-it('lets generations overlap, and does other calls after them', async () => {
+it('runs generations concurrently, and other calls after them', async () => {
   const engine = start();
   await engine.load(options);
   const order: string[] = [];
@@ -77,7 +77,7 @@ it('lets generations overlap, and does other calls after them', async () => {
   expect(order).toEqual(['release', 'generate', 'parameters', 'later']);
 });
 
-it('passes a user’s mistake as its sentence, and a defect with the place where it happened', async () => {
+it('transfers a UserError as its message, and an internal error with its stack', async () => {
   const engine = start();
   const mistake = await engine.load({ ...options, modelFolder: '/nowhere' }).catch((error: Error) => error);
   expect(mistake).toBeInstanceOf(UserError);
@@ -100,7 +100,7 @@ it('leaves the caller’s thread free while it runs', async () => {
   expect(ticks).toBeGreaterThan(5);
 });
 
-it('ends what is in hand with RunStopped when it is stopped, and fails what is asked later', async () => {
+it('ends running calls with RunStopped when stopped, and fails later calls', async () => {
   const engine = start();
   await engine.load(options);
   const many = Array.from({ length: 64 }, (_, seed) => ({ row: `r${seed}`, append: [seed % 60], seed }));
@@ -123,13 +123,13 @@ it('fails every call when the worker cannot start or throws', async () => {
     expect(call).toMatchObject({ status: 'rejected', reason: { message: 'broken inside' } });
 });
 
-it('tells a full heap in a sentence', async () => {
+it('reports an exhausted heap in a sentence', async () => {
   const file = join(bundle, 'hungry.cjs');
   writeFileSync(
     file,
     "require('node:worker_threads').parentPort.on('message', () => { const kept = []; for (;;) kept.push(Array(1e4).fill({})); });",
   );
-  setFlagsFromString('--max-old-space-size=32'); // for heaps that are made from now on
+  setFlagsFromString('--max-old-space-size=32'); // applies to heaps created afterwards
   const engine = start(file);
   const error = await engine.load(options).catch((thrown: Error) => thrown);
   setFlagsFromString('--max-old-space-size=0');

@@ -1,4 +1,4 @@
-// Builds a graph, runs it once and returns its outputs as plain arrays: what most tests of operations need.
+// Builds a graph, runs it once and returns its outputs as plain arrays, for tests of operations.
 import { Graph } from '../../../extension/trainer/engine/graph';
 import type { Lowering, Value } from '../../../extension/trainer/engine/graph';
 import { Session } from '../../../extension/trainer/engine/session';

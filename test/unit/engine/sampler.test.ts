@@ -1,5 +1,6 @@
-// Drawing in a graph: counts of many rows against the softmax by chi-square, at temperatures other than 1, over vocabularies that fill
-// their blocks and that do not; the log-prob of what was drawn; and, on the host, the cuts together at such temperatures.
+// Sampling in a graph: counts over many rows against the softmax by chi-square, at temperatures other than 1, with
+// vocabularies that fill their blocks and ones that do not; the log-prob of the sampled token; and top-k, top-p and
+// min-p combined on the host at such temperatures.
 import { describe, expect, it } from 'vitest';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import { Sampler } from '../../../extension/trainer/engine/sampler';
@@ -10,7 +11,7 @@ import { plainSampling } from '../models/models';
 
 const plain: SamplingCuts = plainSampling;
 
-/** Logits of a vocabulary as a language model has them: a few likely tokens and a long tail. */
+/** Logits like a language model's: a few likely tokens and a long tail. */
 function logitsOf(vocab: number, seed: number): Float32Array {
   const stream = new RandomStream(seed);
   return Float32Array.from({ length: vocab }, () => 2 * stream.normal());
@@ -23,7 +24,7 @@ function softmax(logits: Float32Array, temperature: number): number[] {
   return weights.map(w => w / sum);
 }
 
-/** Pearson's statistic; tokens that are expected less than 5 times are taken together. Also the degrees of freedom. */
+/** Pearson's statistic and its degrees of freedom; tokens expected fewer than 5 times are pooled. */
 function chiSquare(counts: readonly number[], expected: readonly number[]): { statistic: number; freedom: number } {
   const n = counts.reduce((a, b) => a + b);
   let [statistic, cells] = [0, 0];
@@ -46,24 +47,24 @@ function chiSquare(counts: readonly number[], expected: readonly number[]): { st
   return { statistic, freedom: cells - 1 };
 }
 
-/** About what chi-square passes once in ten thousand times (Wilson and Hilferty). */
+/** Approximate value that chi-square exceeds once in ten thousand (Wilson and Hilferty). */
 const limit = (freedom: number): number => freedom * (1 - 2 / (9 * freedom) + 3.72 * Math.sqrt(2 / (9 * freedom))) ** 3;
 
 function expectAlike(counts: readonly number[], expected: readonly number[], least: number): void {
   const { statistic, freedom } = chiSquare(counts, expected);
   expect(freedom, 'enough tokens are told apart').toBeGreaterThanOrEqual(least);
   expect(statistic).toBeLessThan(limit(freedom));
-  // Far too good a fit would mean that the uniforms are not what decides.
+  // A far too good fit would mean that the uniforms do not decide the sample.
   expect(statistic).toBeGreaterThan(freedom * (1 - 2 / (9 * freedom) - 3.72 * Math.sqrt(2 / (9 * freedom))) ** 3);
 }
 
-describe('tokens drawn in a graph', () => {
+describe('tokens sampled in a graph', () => {
   it.each([
-    [0.6, 360], // divided evenly into blocks
+    [0.6, 360], // divides evenly into blocks
     [0.6, 211], // a prime: the last block is padded
     [1.7, 211],
     [1.7, 97],
-  ])('come as the softmax at temperature %d of %d tokens says', async (temperature, vocab) => {
+  ])('follow the softmax at temperature %d over %d tokens', async (temperature, vocab) => {
     const sampler = new Sampler(vocab, { threads: 1 });
     const row = logitsOf(vocab, vocab);
     const stream = new RandomStream(21);
@@ -83,7 +84,7 @@ describe('tokens drawn in a graph', () => {
     expectAlike(counts, p, 25);
   });
 
-  it('are each row’s own: a batch of rows that differ gives what each gives alone', async () => {
+  it("depend on their own row only: a batch of different rows gives each row's single result", async () => {
     const vocab = 97;
     const sampler = new Sampler(vocab, { threads: 1 });
     const stream = new RandomStream(3);
@@ -102,7 +103,7 @@ describe('tokens drawn in a graph', () => {
     }
   });
 
-  it('refuses a distribution that is cut', async () => {
+  it('refuse top-k, top-p and min-p', async () => {
     const sampler = new Sampler(7, { threads: 1 });
     for (const cut of [{ top_k: 3 }, { top_p: 0.9 }, { min_p: 0.1 }, { repetition_penalty: 1.1 }])
       await expect(
@@ -111,11 +112,11 @@ describe('tokens drawn in a graph', () => {
   });
 });
 
-describe('tokens drawn from what cuts leave, at a temperature', () => {
+describe('tokens sampled after cuts, at a temperature', () => {
   const vocab = 150;
   const row = logitsOf(vocab, 5);
 
-  /** The distribution by the definitions, one cut after the other: top-k, of its mass top-p, then min-p. */
+  /** The reference distribution, one cut after another: top-k, then top-p of the remaining mass, then min-p. */
   function expected({ temperature, top_k, top_p, min_p }: SamplingCuts): number[] {
     const p = softmax(row, temperature);
     let kept = p.map((_, i) => i).sort((a, b) => p[b] - p[a] || a - b);
@@ -138,7 +139,7 @@ describe('tokens drawn from what cuts leave, at a temperature', () => {
     [{ temperature: 1.5, min_p: 0.05 }, 10],
     [{ temperature: 0.7, top_k: 40, top_p: 0.95 }, 8],
     [{ temperature: 1.5, top_k: 60, top_p: 0.95, min_p: 0.02 }, 15],
-  ])('%j', (change, least) => {
+  ])('follow the reference distribution with %j', (change, least) => {
     const cuts = { ...plain, ...change };
     const stream = new RandomStream(31);
     const counts = new Array<number>(vocab).fill(0);
@@ -148,14 +149,15 @@ describe('tokens drawn from what cuts leave, at a temperature', () => {
     expectAlike(counts, p, least);
   });
 
-  it('top-p takes its share of all that top-k keeps, also of what min-p then leaves out', () => {
-    // 1, ½ and a thousand of 0.003: 0.6 of 4.5 reaches into the thousand, so both of the others are kept.
+  it('apply top-p to the mass that top-k keeps, including tokens that min-p removes afterwards', () => {
+    // Weights 1, ½ and a thousand times 0.003: top-p 0.6 of the total 4.5 reaches into the thousand, so both others are
+    // kept.
     const tail = Float32Array.from({ length: 1002 }, (_, i) => Math.log([1, 0.5][i] ?? 0.003));
     const cuts = { ...plain, top_k: 1002, top_p: 0.6, min_p: 0.4 };
     expect([0, 0.6, 0.7, 0.999].map(u => drawToken(tail, 0, 1002, cuts, u).token)).toEqual([0, 0, 1, 1]);
   });
 
-  it('after a repetition penalty, which moves the logits of what was seen', () => {
+  it('apply a repetition penalty before the cuts, to the logits of seen tokens', () => {
     const seen = [...row.keys()].sort((a, b) => row[b] - row[a]).slice(0, 10).concat([...row.keys()].filter(i => row[i] < -2)); // prettier-ignore
     const penalised = row.map((x, i) => (seen.includes(i) ? (x > 0 ? x / 1.4 : x * 1.4) : x));
     const cuts = { ...plain, temperature: 0.8, repetition_penalty: 1.4 };

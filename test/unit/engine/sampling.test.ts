@@ -1,4 +1,4 @@
-// Drawing with the seeded stream: frequencies by chi-square, and corners worked out by hand.
+// Sampling with the seeded stream: frequencies by chi-square, and hand-computed edge cases.
 import { describe, expect, it } from 'vitest';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import { drawToken } from '../../../extension/trainer/engine/sampling';
@@ -6,7 +6,7 @@ import { drawToken } from '../../../extension/trainer/engine/sampling';
 const plain = { temperature: 1, top_p: 1, top_k: -1, min_p: 0, repetition_penalty: 1, do_sample: true };
 const logitsOf = (...p: number[]): Float32Array => Float32Array.from(p, Math.log);
 
-/** Pearson's statistic of 20,000 draws against the shares that are expected. */
+/** Pearson's statistic of 20,000 samples against the expected shares. */
 function chiSquare(logits: Float32Array, cuts: typeof plain, expected: number[]): number {
   const stream = new RandomStream(11);
   const n = 20_000;
@@ -22,7 +22,7 @@ describe('frequencies', () => {
   const p = [0.4, 0.3, 0.15, 0.1, 0.05];
   const normalized = (weights: number[]): number[] => weights.map(w => w / weights.reduce((a, b) => a + b));
 
-  // With 4 degrees of freedom 18.5 is passed once in a thousand seeds, with fewer less often still.
+  // Chi-square with 4 degrees of freedom exceeds 18.5 for one seed in a thousand, with fewer degrees less often.
   it.each([
     ['as they are', plain, p],
     ['top-k 3', { ...plain, top_k: 3 }, normalized([0.4, 0.3, 0.15, 0, 0])],
@@ -34,14 +34,14 @@ describe('frequencies', () => {
     ['temperature ½, top-k 2', { ...plain, temperature: 0.5, top_k: 2 }, normalized([0.16, 0.09, 0, 0, 0])],
   ])('%s', (_, cuts, expected) => expect(chiSquare(logitsOf(...p), cuts, expected)).toBeLessThan(18.5));
 
-  it('stay even over a large vocabulary', () => {
-    // 499 degrees of freedom: 602 is passed once in a thousand seeds
+  it('are uniform over a large vocabulary', () => {
+    // 499 degrees of freedom: exceeds 602 for one seed in a thousand
     expect(chiSquare(new Float32Array(500), plain, new Array<number>(500).fill(1 / 500))).toBeLessThan(602);
   });
 });
 
-describe('corners', () => {
-  it('keeps at least the likeliest token, whatever top-p', () => {
+describe('edge cases', () => {
+  it('keeps at least the most likely token for any top-p', () => {
     expect(drawToken(logitsOf(0.2, 0.5, 0.3), 0, 3, { ...plain, top_p: 1e-9 }, 0.999999).token).toBe(1);
   });
 
@@ -52,14 +52,14 @@ describe('corners', () => {
     expect(drawToken(logits, 0, 4, { ...plain, top_k: 3 }, largest).token).toBe(2);
   });
 
-  it('never draws what has no probability', () => {
+  it('never draws a token of probability 0', () => {
     const logits = Float32Array.of(-Infinity, 1, -Infinity, 1, -Infinity);
     for (const cuts of [plain, { ...plain, top_k: 4 }, { ...plain, top_p: 0.999 }])
       for (const u of [0, 0.3, 0.5, 0.9, 1 - 2 ** -32])
         expect(drawToken(logits, 0, 5, cuts, u).logprob).toBeCloseTo(Math.log(0.5), 6);
   });
 
-  it('stands logits of any size', () => {
+  it('handles logits of any size', () => {
     expect(drawToken(Float32Array.of(3e38, -3e38, 3e38), 0, 3, { ...plain, temperature: 0.01 }, 0.7)).toEqual({
       token: 2,
       logprob: Math.log(0.5),

@@ -1,4 +1,5 @@
-// A session: symbols are bound at run time, every input must be fed, outputs belong to the caller, a broken graph is named.
+// Sessions: symbols are bound at run time, every input must be fed, outputs belong to the caller, and errors name the
+// graph.
 import { expect, it } from 'vitest';
 import { Graph } from '../../../extension/trainer/engine/graph';
 import { add, exp, scale } from '../../../extension/trainer/engine/ops';
@@ -11,7 +12,7 @@ const doubler = (): Promise<Session> => {
   return Session.create(g, { threads: 1 });
 };
 
-it('takes another size at each run', async () => {
+it('accepts another size in each run', async () => {
   const session = await doubler();
   for (const n of [1, 5, 2, 0]) {
     const { y } = await session.run({ x: float32(new Float32Array(n).fill(3), [n]) });
@@ -19,14 +20,14 @@ it('takes another size at each run', async () => {
   }
 });
 
-it('leaves an earlier output alone', async () => {
+it('leaves the output of an earlier run unchanged', async () => {
   const session = await doubler();
   const first = await session.run({ x: float32(Float32Array.of(1), [1]) });
   await session.run({ x: float32(Float32Array.of(7), [1]) });
   expect([...first.y.data]).toEqual([2]);
 });
 
-it('reads a view of a larger array, and sees what is written there between runs', async () => {
+it('reads a view of a larger array, and sees writes to it between runs', async () => {
   const session = await doubler();
   const whole = Float32Array.of(1, 2, 3, 4);
   const feeds = { x: float32(whole.subarray(1, 3), [2]) };
@@ -39,7 +40,7 @@ it('names an input that was not fed', async () => {
   await expect((await doubler()).run({})).rejects.toThrow('session doubler: input x was not fed');
 });
 
-it('gives every output, also one that is an input or another output', async () => {
+it('returns every output, also one that is an input or another output', async () => {
   const outputs = await runGraph((g, feed) => {
     const x = feed('x', float32(Float32Array.of(0, 1), [2]));
     const y = add(g, exp(g, x), x);

@@ -1,5 +1,5 @@
-// More than one thread must change neither what a gradient is nor that it is the same each time. Sizes are those of a real micro-batch:
-// small ones stay on one thread and prove nothing (ScatterND's unlocked additions, which this pullback once used, fail here).
+// With several threads, gradients stay correct and deterministic. Sizes are those of a real micro-batch, because small
+// ones run on one thread. ScatterND's unsynchronized additions, which this vjp used before, fail here.
 import { expect, it } from 'vitest';
 import { gradients } from '../../../extension/trainer/engine/autodiff';
 import { Graph } from '../../../extension/trainer/engine/graph';
@@ -7,7 +7,7 @@ import { gatherRows, mul, sumAll } from '../../../extension/trainer/engine/ops';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import { Session, float32, int64 } from '../../../extension/trainer/engine/session';
 
-it('adds what many tokens send to one row of an embedding, all of it, every time', async () => {
+it('adds all gradients of many tokens to one embedding row, deterministically', async () => {
   const [rows, width, tokens] = [20, 96, 8192];
   const stream = new RandomStream(11);
   const table = Float32Array.from({ length: rows * width }, () => stream.normal());

@@ -1,12 +1,13 @@
-// Environment code that does what it must not, in each place where the environment process calls it. The whole table, with code that fills
-// memory, with `render`, and within a training run: npm run torture -- environment-code. What is thrown or returned: failures.test.ts.
+// Faulty environment code in each place where the environment process calls it. The full table, including code that
+// exhausts memory, `render`, and faults within a training run: npm run torture -- environment-code. Thrown and returned
+// values: failures.test.ts.
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { tryEnvironmentCode } from '../../torture/environment-code';
 import { buildEntry } from './bundles';
 
-test('ends an episode or a swap, and nothing more', async () => {
+test('faulty code ends only its own episode or code swap', async () => {
   const entry = await buildEntry();
   try {
     const tried = await tryEnvironmentCode({

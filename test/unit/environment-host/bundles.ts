@@ -1,4 +1,5 @@
-// Builds bundles as esbuild.mjs does, into a folder of the test's own: the environment process's two, or others. And writes environments to run.
+// Builds bundles as esbuild.mjs does, into a temporary folder: the two of the environment process, or others. Also
+// writes environment sources for tests.
 import { build } from 'esbuild';
 import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +13,10 @@ import type { EnvironmentNotice } from '../../../extension/protocol/environment-
 /** The repository's root. */
 export const root = resolve(__dirname, '../../..');
 
-/** Builds bundles by name of files below the root, into a folder, which is returned: a new one unless it is given. */
+/**
+ * Builds bundles, given as source file below the root by bundle name, into `folder`, a temporary one by default.
+ * Returns the folder.
+ */
 export async function buildBundles(
   sources: Readonly<Record<string, string>>,
   folder = mkdtempSync(join(tmpdir(), 'ragen-bundles-')),
@@ -35,7 +39,7 @@ export async function buildBundles(
   return folder;
 }
 
-/** Builds the environment process; returns the path of its entry. */
+/** Builds the environment process and returns the path of its entry. */
 export async function buildEntry(): Promise<string> {
   const folder = await buildBundles({
     'environment-host': 'extension/environment-host/main.ts',
@@ -57,8 +61,8 @@ export function workspace(): { folder: string; write(name: string, text: string)
 }
 
 /**
- * An environment that counts its steps and ends at ten; `step` is a statement list run first in each step, with `action`, `seed`
- * and `count` in sight.
+ * Source of an environment that counts its steps and ends at ten. `step` is a statement list that runs first in each
+ * step, with `action`, `seed` and `count` in scope.
  */
 export const counter = (step = '', more: { top?: string; reset?: string } = {}) => `import { z } from 'zod';
 import { defineEnvironment } from 'ragen-workbench/api';
@@ -87,7 +91,7 @@ export default defineEnvironment({
 });
 `;
 
-/** Starts a process with a short time-out; its notices are kept. */
+/** Starts a process with a short timeout and collects its notices. */
 export async function startProcess(entry: string, options: Partial<EnvironmentProcessOptions> = {}) {
   const notices: EnvironmentNotice[] = [];
   const onNotice = (notice: EnvironmentNotice) => notices.push(notice);

@@ -1,5 +1,5 @@
-// The built-in environments that live on a server keep the contract too: Lean and ALFWorld against the stand-ins that their own tests
-// use, and a lake behind `ragen env serve`, by both protocols.
+// Built-in environments that need a server keep the contract too: Lean and ALFWorld against the stand-ins of their own
+// tests, and FrozenLake behind `ragen env serve`, with both protocols.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -39,7 +39,7 @@ test.each<[string, EnvironmentDefinition, () => Record<string, unknown>]>([
   ['alfworld', alfworld, () => ({ url: house.url, protocol: 'gym_service' })],
   ['remote, OpenEnv', remote, () => ({ url: `${lakes}/frozen_lake`, protocol: 'openenv' })],
   ['remote, GymService', remote, () => ({ url: `${lakes}/frozen_lake`, protocol: 'gym_service' })],
-])('%s', async (_, definition, given) => {
+])('%s keeps the contract', async (_, definition, given) => {
   const config = definition.config.parse(given()) as Record<string, unknown>;
   await definition.dependencies?.(config);
   const results = await checkContract(definition, config, options);

@@ -1,4 +1,5 @@
-// The contract: the built-in environments keep it, and environments that break one requirement each fail that one and are told where.
+// Contract checks: the built-in environments pass, and environments that violate one requirement fail exactly that one,
+// with the location.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Environment, EnvironmentDefinition, ResetOptions } from '../../../envs/api/environment';
@@ -45,7 +46,7 @@ describe('the built-in environments keep the contract', () => {
   });
 });
 
-test('deepcoder keeps it, where programs can be run', async ({ skip }) => {
+test('deepcoder keeps it where programs can run in isolation', async ({ skip }) => {
   const missing = await isolationMissing();
   if (missing) skip(missing);
   const config = deepcoder.config.parse({}) as Record<string, unknown>;
@@ -53,7 +54,7 @@ test('deepcoder keeps it, where programs can be run', async ({ skip }) => {
   expect(results.filter(({ state }) => state === 'failed')).toEqual([]);
 });
 
-/** Walks from 0 to 3 along a line; the seed decides where it begins. `change` spoils it. */
+/** Walks from 0 to 3 along a line; the seed decides the start. `change` introduces a fault. */
 function line(change: Partial<Environment> | ((environment: Environment) => Partial<Environment>) = {}) {
   const definition: EnvironmentDefinition = {
     name: 'line',
@@ -84,7 +85,7 @@ function line(change: Partial<Environment> | ((environment: Environment) => Part
   return definition;
 }
 
-/** As the environment's step, with some of its result replaced. */
+/** The environment's step with part of its result replaced. */
 const returning = (part: (result: Record<string, unknown>) => object) => (environment: Environment) => ({
   step(action: number | string) {
     const result = environment.step(action) as unknown as Record<string, unknown>;
@@ -92,13 +93,13 @@ const returning = (part: (result: Record<string, unknown>) => object) => (enviro
   },
 });
 
-test('an environment that keeps it passes everything', async () => {
+test('an environment without faults passes every requirement', async () => {
   const results = await checkContract(line(), {}, options);
   expect(results.filter(({ state }) => state !== 'passed')).toEqual([]);
   expect(results.map(({ name }) => name)).toHaveLength(15);
 });
 
-describe('one that breaks a requirement fails it', () => {
+describe('an environment that violates a requirement fails it', () => {
   let drawn = 0;
   let shared = 0;
   const cases: [string, EnvironmentDefinition, RegExp][] = [
@@ -196,7 +197,7 @@ describe('one that breaks a requirement fails it', () => {
   });
 });
 
-/** Leaves action 3 without effect. */
+/** Makes action 3 have no effect. */
 const idle =
   (create: EnvironmentDefinition['create']): EnvironmentDefinition['create'] =>
   config => {

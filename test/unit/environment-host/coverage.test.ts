@@ -1,4 +1,4 @@
-// Lines that episodes reach, counted in the environment's thread and told by the lines of its source.
+// Lines that episodes execute, counted in the environment's thread and reported by source line.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -58,7 +58,7 @@ const step = (episode: string, ...actions: string[]) => running.step([{ episode,
 const linesOf = (covered: readonly CoveredCode[], file: string) =>
   new Map(covered[0].files.find(each => each.file === file)!.lines.map(([line, ...counts]) => [line, counts]));
 
-test('counts begin with the episodes that begin after, and are told once', async () => {
+test('counts start with the episodes that begin afterwards, and are reported once', async () => {
   await reset('before');
   expect(await running.cover(true)).toEqual([]);
   await step('before', 'walk');
@@ -70,7 +70,7 @@ test('counts begin with the episodes that begin after, and are told once', async
   expect(lines.get(17)).toEqual([3, 3]); // if
   expect(lines.get(18)).toEqual([0, 0]);
   expect(lines.get(19)).toEqual([0, 0]);
-  expect(lines.get(14)).toEqual([2, 2]); // return: once to try the code as it was loaded for counting, once for the episode
+  expect(lines.get(14)).toEqual([2, 2]); // return: once to try the reloaded code, once for the episode
   expect(lines.get(21)).toEqual([3, 3]);
   expect(lines.get(22)).toEqual([3, 0]); // the reward of 1 was never reached
   expect(lines.get(6)).toBeUndefined(); // a type
@@ -85,7 +85,7 @@ test('counts begin with the episodes that begin after, and are told once', async
   expect(linesOf(next, helper).get(2)).toEqual([1, 1]);
 });
 
-test('switched off, the last counts are told and no more', async () => {
+test('after it is switched off, the last counts are reported once and no more follow', async () => {
   await reset('b');
   await step('b', 'walk');
   expect(linesOf(await running.cover(false), source).get(21)).toEqual([1, 1]);

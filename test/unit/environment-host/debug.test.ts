@@ -1,5 +1,6 @@
-// A debugger in the environment process: a breakpoint in the user's .ts halts the environment's thread alone, no limit strikes the step
-// that waits, and limits are back when it leaves. Speaks the protocol that editors speak.
+// A debugger attached to the environment process: a breakpoint in the user's .ts halts only the environment's thread,
+// no time limit hits the halted step, and limits apply again after it detaches. Uses the inspector protocol, as editors
+// do.
 import { originalPositionFor, TraceMap } from '@jridgewell/trace-mapping';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +22,7 @@ interface Message {
   result?: Record<string, unknown>;
 }
 
-/** A session with the worker thread of that title, through the process's own. */
+/** Attaches to the worker thread with that title, through the process's inspector. */
 async function attach(url: string, title: string) {
   const socket = new WebSocket(url);
   undo.push(() => socket.terminate());
@@ -58,7 +59,7 @@ async function attach(url: string, title: string) {
   };
 }
 
-test('a breakpoint in the source halts the environment; limits are off until the debugger leaves', async () => {
+test('a breakpoint in the source halts the environment; limits are off until the debugger detaches', async () => {
   const running = await EnvironmentProcess.start({
     entry: join(root, 'dist/environment-host.cjs'),
     variables: process.env,

@@ -1,4 +1,5 @@
-// What bad environment code does to a run: each fault ends its own episode with one sentence that names the place, and nothing else.
+// Effect of faulty environment code on a run: each fault ends only its own episode, with one sentence that names the
+// location.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -25,7 +26,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(files.folder, { recursive: true, force: true }));
 
-/** Loads the text as the environment Bad; returns its path. */
+/** Loads the text as the environment Bad. Returns its path and the result of loading. */
 async function load(text: string, config: Record<string, unknown> = {}, name = 'bad.ts') {
   const source = files.write(name, text);
   const { error, environments } = await running.load([{ tag: 'Bad', env_type: name, source, config }]);
@@ -34,7 +35,7 @@ async function load(text: string, config: Record<string, unknown> = {}, name = '
 const begin = (ids: string[], tag = 'Bad') =>
   running.reset(ids.map((episode, member) => ({ episode, tag, seed: 7, member, mode: 'train' })));
 
-describe('in a step', () => {
+describe('a fault in a step', () => {
   const when = (statement: string) => counter(`if (action === 2) { ${statement} }`);
   const line = 19;
 
@@ -176,7 +177,7 @@ describe('in a step', () => {
     expect(next.observation).toBe('count 6');
   });
 
-  test('two of a batch never return: both fail, the third goes on', async () => {
+  test('two of a batch never return: both fail, the third continues', async () => {
     await load(when('for (;;);'));
     await begin(['a', 'b', 'c']);
     const steps = await running.step(['a', 'b', 'c'].map((episode, i) => ({ episode, actions: [i < 2 ? 2 : 1] })));
@@ -185,8 +186,8 @@ describe('in a step', () => {
   });
 });
 
-describe('in other calls', () => {
-  test('actions of an episode that are no names by numbers fail it; those of the others reach them', async () => {
+describe('a fault in other calls', () => {
+  test('actions that do not map numbers to names fail their episode; those of other episodes are returned', async () => {
     const own = `return { observation: 'o', actions: options.member === 1 ? ['Left', 2] : { 4: 'Nurse' } };`;
     await load(counter('', { reset: own }));
     const [good, bad] = await begin(['a', 'b']);
@@ -195,7 +196,7 @@ describe('in other calls', () => {
     expect(bad.error?.message).toContain('returned ["Left",2] as actions in reset()');
   });
 
-  test('a reset that throws fails its episode alone', async () => {
+  test('a reset that throws fails only its episode', async () => {
     const { source } = await load(counter('', { reset: `if (options.member === 1) throw new RangeError('no');` }));
     const [a, b] = await begin(['a', 'b']);
     expect(a.observation).toBe('seed 7 member 0 count 0');
@@ -206,7 +207,7 @@ describe('in other calls', () => {
     });
   });
 
-  test('a reset that ends the thread after the others are there leaves them whole', async () => {
+  test('a reset that ends the thread after the others were reset leaves them intact', async () => {
     const late = `if (options.member === 1) { setTimeout(() => { throw new Error('late'); }, 50); return new Promise(() => {}) as never; }`;
     await load(counter('', { reset: late }));
     const states = await begin(['a', 'b', 'c']);
@@ -215,7 +216,7 @@ describe('in other calls', () => {
     expect(steps.map(({ observation, error }) => error?.message ?? observation)).toEqual(['count 1', 'count 1']);
   });
 
-  test('a solver that never returns gives no solution and spoils nothing', async () => {
+  test('a solver that never returns gives no solution and affects nothing else', async () => {
     await load(counter().replace('step(action) {', 'solve() { for (;;); },\n      step(action) {'));
     await begin(['a']);
     await running.step([{ episode: 'a', actions: [1, 1] }]);
@@ -232,7 +233,7 @@ describe('in other calls', () => {
     expect(state.error?.message).toBe('tag Ghost is not loaded: load it first');
   });
 
-  test('what it prints becomes a log and never reaches the link', async () => {
+  test('printed output becomes a log and never reaches the link', async () => {
     await load(counter(`console.log('seen', action); process.stderr.write('err\\n');`));
     await begin(['a']);
     const [step] = await running.step([{ episode: 'a', actions: [1] }]);
@@ -248,14 +249,14 @@ describe('in other calls', () => {
     const [step] = await running.step([{ episode: 'a', actions: [1] }]);
     expect(step.observation).toBe('count 1');
     const text = () => notices.map(notice => notice.text).join('');
-    await expect.poll(text, { timeout: 20_000 }).toContain('further output of this second is left out'); // told beside the answer
-    const seconds = Math.ceil((performance.now() - began) / 1000) + 1; // those that were begun, too
+    await expect.poll(text, { timeout: 20_000 }).toContain('further output of this second is left out'); // sent separately
+    const seconds = Math.ceil((performance.now() - began) / 1000) + 1; // including partial seconds
     expect(text().length).toBeLessThan(70_000 * seconds);
   });
 });
 
-describe('at load', () => {
-  test('a file that is missing', async () => {
+describe('a fault at load', () => {
+  test('a missing file is reported', async () => {
     const source = join(files.folder, 'none.ts');
     const { error } = await running.load([{ tag: 'Bad', env_type: 'none', source, config: {} }]);
     expect(error).toEqual({
@@ -300,14 +301,14 @@ describe('at load', () => {
     expect(error?.message).toContain(message);
   });
 
-  test('a top level that throws has its line', async () => {
+  test('an exception at the top level has its line', async () => {
     const { source, error } = await load(counter('', { top: `throw new Error('early');` }));
     expect(error).toMatchObject({ kind: 'threw', at: `${source}:3` });
     expect(error?.message).toBe(`environment Bad (${source}:3) threw "early": mend the file and save it`);
   });
 
   test.each([
-    ['never ends', 'for (;;);', 'did not return within 400 ms'],
+    ['never ends', 'for (;;);', 'did not return within 400 ms while it was loaded: make it return'],
     ['exits', 'process.exit(0);', 'ended its thread with exit code 0'],
   ])('a top level that %s', async (_, top, message) => {
     const { error } = await load(counter('', { top }));
@@ -326,14 +327,14 @@ describe('at load', () => {
     expect(error?.kind).toBe('bad_value');
   });
 
-  test('what it needs and does not find is told with the way to get it', async () => {
+  test('a missing dependency is reported with the way to get it', async () => {
     const need = `dependencies() { throw new MissingDependency('finds no lake', 'dig one'); }, create(config) {`;
     const text = counter('', { top: `import { MissingDependency } from 'ragen-workbench/api';` });
     const { source, error } = await load(text.replace('create(config) {', need));
     expect(error?.message).toBe(`environment Bad (${source}) finds no lake: dig one`);
   });
 
-  test('one that waits for something outside may take longer than the limit', async () => {
+  test('a dependency check that waits for something outside may exceed the limit', async () => {
     const wait = `return new Promise(resolve => setTimeout(() => resolve({ observation: 'late', reward: 0, terminated: false, truncated: false, info: {} }), 900));`;
     for (const [patience, told] of [
       [300, 'did not return within 400 ms'],
@@ -347,7 +348,7 @@ describe('at load', () => {
     }
   });
 
-  test('a build that fails keeps the code there was', async () => {
+  test('a failed build keeps the previous code', async () => {
     await load(counter());
     const { error } = await load('export default {');
     expect(error?.kind).toBe('build');

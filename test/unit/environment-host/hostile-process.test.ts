@@ -1,6 +1,7 @@
-// Environment code that attacks the process it shares with others, between calls too: it writes to the channel, stops the process, hoards memory
-// from a timer or in children, floods, spins. Its own episodes end with a sentence that names it; other tags' episodes end as if it were
-// not there. Limits of memory are measured from /proc and so tried on Linux alone.
+// Environment code that attacks the process it shares with other environments, also between calls: it writes to the
+// channel, stops the process, hoards memory in a timer or in children, floods, spins. Its own episodes end with a
+// sentence that names it; episodes of other tags are unaffected. Memory limits are measured in /proc, so they are
+// tested on Linux only.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -21,7 +22,10 @@ const resets = (tag: string, episodes: readonly string[]) =>
   episodes.map((episode, member) => ({ episode, tag, seed: 7, member, mode: 'train' as const }));
 const steps = (episodes: readonly string[], action = 1) => episodes.map(episode => ({ episode, actions: [action] }));
 
-/** A process with the tags Bad and Good, each with its episodes begun: `statement` runs in a step of Bad's with the action 2. */
+/**
+ * Starts a process with the tags Bad and Good and resets their episodes. `statement` runs in a step of Bad with action
+ * 2.
+ */
 async function begin(statement: string, options: Parameters<typeof startProcess>[1] = {}, top = '') {
   const started = await startProcess(entry, { stepTimeoutMs: 20_000, ...options });
   open.push(started.running);
@@ -34,7 +38,7 @@ async function begin(statement: string, options: Parameters<typeof startProcess>
   return started;
 }
 
-/** What became of each episode: its newest observation, or its error's message. */
+/** Outcome of each episode: its latest observation, or its error message. */
 const outcomes = (states: readonly { observation: string; error?: { message: string } }[]) =>
   states.map(({ observation, error }) => error?.message ?? observation);
 
@@ -45,7 +49,7 @@ describe('the channel', () => {
     ['16 bytes of garbage', `writeSync(3, Buffer.alloc(16, 7));`, /sent bytes that begin no message/],
     ['a frame of its own', `writeSync(3, Buffer.from('5241474e000000000200000000000000', 'hex'));`, /Bad .*in step\(2\)/],
     ['the channel closed', `closeSync(3);`, /closed its channel|ended its process/],
-  ])('%s: the episode fails by name and all others go on', { timeout: 60_000 }, async (_, statement, told) => {
+  ])('%s: the episode fails by name and all others continue', { timeout: 60_000 }, async (_, statement, told) => {
     const top = `import { closeSync, writeSync } from 'node:fs'; void [closeSync, writeSync];`;
     const { running } = await begin(`${statement} for (let end = Date.now() + 400; Date.now() < end;);`, { watch: { silentMs: 2000 } }, top); // prettier-ignore
     const [a, ...others] = await running.step([...steps(['a'], 2), ...steps(['b', 'g', 'h'])]);
@@ -55,7 +59,7 @@ describe('the channel', () => {
     expect(outcomes(await running.step(steps(['b', 'g', 'h'])))).toEqual(['count 3', 'count 3', 'count 3']);
   }); // prettier-ignore
 
-  test('a key without end in an info fails its episode alone', async () => {
+  test('an overlong key in an info fails only its episode', async () => {
     const info = `return { observation: 'x', reward: 0, terminated: false, truncated: false, info: { ['k'.repeat(2 ** 28)]: 1 } };`;
     const { running } = await begin(info);
     const played = await running.step([...steps(['a'], 2), ...steps(['b', 'g'])]);
@@ -65,21 +69,17 @@ describe('the channel', () => {
   });
 });
 
-test(
-  'a process that is stopped is ended, and the episode that stopped it fails alone',
-  { timeout: 60_000 },
-  async () => {
-    const { running } = await begin(`process.kill(process.pid, 'SIGSTOP'); for (;;);`, { watch: { stoppedMs: 300, silentMs: 5000 } }); // prettier-ignore
-    const [a, ...others] = await running.step([...steps(['a'], 2), ...steps(['b', 'g', 'h'])]);
-    expect(a.error).toMatchObject({ kind: 'timed_out' });
-    expect(a.error?.message).toMatch(/environment Bad .* its process .*in step\(/);
-    expect(outcomes(others)).toEqual(['count 2', 'count 2', 'count 2']);
-  },
-);
+test('a stopped process is ended, and only the episode that stopped it fails', { timeout: 60_000 }, async () => {
+  const { running } = await begin(`process.kill(process.pid, 'SIGSTOP'); for (;;);`, { watch: { stoppedMs: 300, silentMs: 5000 } }); // prettier-ignore
+  const [a, ...others] = await running.step([...steps(['a'], 2), ...steps(['b', 'g', 'h'])]);
+  expect(a.error).toMatchObject({ kind: 'timed_out' });
+  expect(a.error?.message).toMatch(/environment Bad .* its process .*in step\(/);
+  expect(outcomes(others)).toEqual(['count 2', 'count 2', 'count 2']);
+});
 
 describe.runIf(linux)('memory', () => {
   const memoryBytes = 400 * 2 ** 20;
-  /** Steps of Good until Bad's first episode has failed. */
+  /** Plays steps of Good until Bad's first episode has failed. */
   const untilBadFails = async (running: EnvironmentProcess): Promise<string> => {
     for (let played = 1; ; played++) {
       if (played % 8 === 0) await running.reset(resets('Good', ['g', 'h']));
@@ -91,7 +91,7 @@ describe.runIf(linux)('memory', () => {
     }
   };
 
-  test('hoarded by a timer between calls ends its own tag alone, by name', { timeout: 120_000 }, async () => {
+  test('hoarded by a timer between calls ends only its own tag, by name', { timeout: 120_000 }, async () => {
     const hoard = `const kept: unknown[] = []; setInterval(() => kept.push(new Uint8Array(2 ** 25).fill(1)), 10);`;
     const { running, notices } = await begin(hoard, { memoryBytes });
     await running.step(steps(['a'], 2));
@@ -102,7 +102,7 @@ describe.runIf(linux)('memory', () => {
     expect(notices.map(({ text }) => text).join('')).toMatch(/Bad.*took more memory/);
   }); // prettier-ignore
 
-  test('of children counts, and is its tag’s', { timeout: 120_000 }, async () => {
+  test('of child processes counts towards the tag that started them', { timeout: 120_000 }, async () => {
     const child = `const kept = []; setInterval(() => kept.push(Buffer.alloc(2 ** 25, 1)), 10); setTimeout(() => process.exit(), 60000)`;
     const spawning = `spawn(process.execPath, ['-e', ${JSON.stringify(child)}], { stdio: 'ignore' });`;
     const { running } = await begin(spawning, { memoryBytes }, `import { spawn } from 'node:child_process';`);
@@ -111,7 +111,7 @@ describe.runIf(linux)('memory', () => {
   }); // prettier-ignore
 });
 
-test('code cannot post messages from its thread: the port is not within reach', { timeout: 60_000 }, async () => {
+test('code cannot post messages from its thread: the port is unreachable', { timeout: 60_000 }, async () => {
   const top = `import { parentPort } from 'node:worker_threads';`;
   const { running } = await begin(`for (;;) parentPort!.postMessage({ results: 'x' });`, {}, top);
   const [a, ...others] = await running.step([...steps(['a'], 2), ...steps(['b', 'g', 'h'])]);
@@ -119,7 +119,7 @@ test('code cannot post messages from its thread: the port is not within reach', 
   expect(outcomes(others)).toEqual(['count 2', 'count 2', 'count 2']);
 });
 
-test.runIf(linux)('code that spins on after its call timed out is ended', { timeout: 60_000 }, async () => {
+test.runIf(linux)('code that keeps spinning after its call timed out is ended', { timeout: 60_000 }, async () => {
   const spin = `return (async () => { for (;;) { for (let end = Date.now() + 40; Date.now() < end;); await new Promise(done => setTimeout(done, 20)); } })() as never;`;
   const { running, notices } = await begin(spin, { stepTimeoutMs: 400 });
   const [a] = await running.step(steps(['a'], 2));
@@ -130,7 +130,7 @@ test.runIf(linux)('code that spins on after its call timed out is ended', { time
   expect(outcomes(await running.step(steps(['b', 'g'])))).toEqual(['count 2', 'count 2']);
 });
 
-test.runIf(linux)('a tag that ends its process between calls is found, and the others’ episodes go on', { timeout: 60_000 }, async () => {
+test.runIf(linux)('a tag that ends its process between calls is identified, and the other tags’ episodes continue', { timeout: 60_000 }, async () => {
   const { running } = await begin(`setInterval(() => process.kill(process.pid, 'SIGKILL'), 150);`);
   await running.step(steps(['a'], 2));
   const played: string[] = [];
@@ -144,7 +144,7 @@ test.runIf(linux)('a tag that ends its process between calls is found, and the o
   expect(left(files.folder)).toEqual([]);
 }); // prettier-ignore
 
-/** Processes whose variables or arguments name a folder. */
+/** Processes whose command line contains the folder. */
 function left(folder: string): string[] {
   return readdirSync('/proc').filter(name => {
     try {

@@ -1,5 +1,5 @@
-// Calls that wait for something overlap, each with a time limit of its own, and requests do: what is slow or fails holds up and ends its
-// own episode alone, and what is told first is what is ready first.
+// Calls that wait overlap, each with its own time limit, and so do requests. A slow or failing call delays and ends
+// only its own episode, and results are reported as they become ready.
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterEach(async () => void (await Promise.all(open.splice(0).map(running => running.stop()))));
 afterAll(() => [dirname(entry), files.folder].forEach(folder => rmSync(folder, { recursive: true, force: true })));
 
-/** A process with the environment, whose actions are texts, and its episodes e0, e1, … */
+/** Starts a process with the environment, whose actions are texts, and its episodes e0, e1, … */
 async function playing(step: string, episodes: number, { top = '', stepTimeoutMs = 3000 } = {}) {
   const { running } = await startProcess(entry, { stepTimeoutMs });
   open.push(running);
@@ -39,14 +39,14 @@ test('waiting calls overlap, at most 64, and results come in the order of the re
   const { running, all } = await playing(step, 100, { top });
   const start = performance.now();
   const steps = await running.step(all(i => String(300 - i)));
-  expect(performance.now() - start).toBeLessThan(8000); // one after the other they take 25 s
+  expect(performance.now() - start).toBeLessThan(8000); // one after another they would take 25 s
   expect(steps.map(({ episode }) => episode)).toEqual(Array.from({ length: 100 }, (_, i) => `e${i}`));
   expect(steps.every(({ observation }) => observation === 'count 1')).toBe(true);
   const [last] = await running.step([{ episode: 'e0', actions: ['1'] }]);
-  expect(last.observation).toBe('count 65'); // `most`, and the step itself
+  expect(last.observation).toBe('count 65'); // `most`, plus the step itself
 });
 
-test('one that waits too long, or fails late, ends its own episode; the worker and the others go on', async () => {
+test('a call that waits too long or fails late ends only its own episode; the worker and the others continue', async () => {
   const top = `${sleep} const born = Math.random();`;
   const step = `if (action === 'never') await new Promise(() => {}); if (action === 'late') { await wait(50); throw new Error('late'); } ${waiting}`;
   const text = { top, stepTimeoutMs: 1500 };
@@ -59,7 +59,7 @@ test('one that waits too long, or fails late, ends its own episode; the worker a
   expect([c.observation, d.observation]).toEqual([before[0].observation, before[0].observation]); // the same worker
 });
 
-test('each action of an episode has the whole limit', async () => {
+test('each action of an episode has the full limit', async () => {
   const { running } = await playing(waiting, 1, { top: sleep, stepTimeoutMs: 1000 });
   const [step] = await running.step([{ episode: 'e0', actions: ['600', '600', '600'] }]);
   expect([step.error, step.outcomes.length]).toEqual([undefined, 3]);
@@ -69,7 +69,7 @@ test.each([
   ['blocks', 'for (;;);', 'timed_out', 'did not return within 1000 ms in step("bad")'],
   ['ends the thread', 'process.exit(5);', 'died', 'ended its thread with exit code 5 in step("bad")'],
 ])(
-  'one of several that wait %s when it goes on: it is found, and the others are rebuilt',
+  'one of several waiting calls that %s after waiting is identified, and the others are rebuilt',
   async (_, fault, kind, message) => {
     // prettier-ignore
     const step = `if (action === 'bad') { await wait(100); ${fault} } ${waiting}`;
@@ -84,7 +84,7 @@ test.each([
   },
 );
 
-test('a request waits for no other, but for those of its own episodes', async () => {
+test('a request waits only for requests on its own episodes', async () => {
   const { running } = await playing(waiting, 2, { top: sleep });
   const order: string[] = [];
   const step = (episode: string, ms: string) =>
@@ -94,7 +94,7 @@ test('a request waits for no other, but for those of its own episodes', async ()
   expect(order).toEqual(['e1 count 1', 'e1 count 2', 'e0 count 1', 'e0 count 2', 'closed']);
 });
 
-test('what is ready is told before what is slow, each once', async () => {
+test('ready results are reported before slow ones, each once', async () => {
   const { running, all } = await playing(waiting, 8, { top: sleep });
   const told: string[][] = [];
   const steps = await running.step(all(i => (i === 3 ? '600' : '0')), ready => told.push(ready.map(({ episode }) => episode))); // prettier-ignore
@@ -102,7 +102,7 @@ test('what is ready is told before what is slow, each once', async () => {
   expect(steps.map(({ episode, observation }) => `${episode} ${observation}`)).toContain('e3 count 1');
 });
 
-test('a process that dies under several requests does each of them once', async () => {
+test('after a process dies, each of several pending requests is executed once', async () => {
   const mark = JSON.stringify(join(files.folder, 'mark'));
   const top = `${sleep} import { existsSync, writeFileSync } from 'node:fs';`;
   const kill = `if (action === 'kill' && !existsSync(${mark})) { await wait(400); writeFileSync(${mark}, ''); process.kill(process.pid, 'SIGKILL'); for (;;); }`;

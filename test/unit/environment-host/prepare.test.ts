@@ -1,4 +1,5 @@
-// Code edited while it runs: prepared beside what runs, checked whole, and used from a point in the order of requests on.
+// Code edited while it runs: prepared beside the running code, checked completely, and used from a defined point in the
+// order of requests.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,14 +45,14 @@ const problems = (prepared: PreparedEnvironment) => ('problems' in prepared ? pr
 const use = (prepared: PreparedEnvironment) =>
   running.use('environment' in prepared ? [{ spec, environment: prepared.environment }] : []);
 
-describe('code without types in the way', () => {
+describe('code without type checks', () => {
   beforeAll(begin);
   afterEach(async () => {
     writeFileSync(source, counter());
     await use(await prepare());
   });
 
-  test('code is prepared though its process dies, before or meanwhile', async () => {
+  test('code is prepared even if its process dies before or meanwhile', async () => {
     for (const kill of [false, true]) {
       writeFileSync(source, counter(`count += ${kill ? 20 : 30};`));
       process.kill(running.pid!, 'SIGKILL');
@@ -61,7 +62,7 @@ describe('code without types in the way', () => {
     }
   });
 
-  test('prepared code is used when that is asked for, and not before', async () => {
+  test('prepared code is used only once it is activated', async () => {
     writeFileSync(source, counter('count += 10;'));
     const prepared = await prepare();
     expect(prepared.files).toEqual([source]);
@@ -71,7 +72,7 @@ describe('code without types in the way', () => {
     expect((await running.step([{ episode: 'before', actions: [1] }]))[0].observation).toBe('count 2');
   });
 
-  test('preparing waits for no step that is in hand', async () => {
+  test('preparing does not wait for a running step', async () => {
     writeFileSync(source, counter(`const end = Date.now() + 1500; while (Date.now() < end);`));
     await use(await prepare());
     await running.reset([reset('slow')]);
@@ -83,7 +84,7 @@ describe('code without types in the way', () => {
     await step;
   });
 
-  test('what fails to build is told with all its places, and the code before it goes on', async () => {
+  test('build errors are reported with all locations, and the previous code continues', async () => {
     writeFileSync(source, counter().replace('let seed = 0;', 'let seed = ;').replace('count++;', 'count+++;'));
     const found = problems(await prepare());
     const lines = readFileSync(source, 'utf8').split('\n');
@@ -94,7 +95,7 @@ describe('code without types in the way', () => {
     expect(await countOf('a')).toBe('count 1');
   });
 
-  test('a module that is missing, twice: both are told', async () => {
+  test('two missing modules are both reported', async () => {
     writeFileSync(source, counter('', { top: `import a from './a';\nimport b from './b';\nvoid [a, b];` }));
     expect(problems(await prepare()).map(({ line, column, endColumn }) => [line, column, endColumn])).toEqual([
       [3, 15, 20],
@@ -102,7 +103,7 @@ describe('code without types in the way', () => {
     ]);
   });
 
-  test('a file that throws, and one whose create throws, are refused at their lines', async () => {
+  test('a file that throws, and one whose create throws, are refused with their lines', async () => {
     writeFileSync(source, counter('', { top: `throw new Error('on purpose');` }));
     expect(problems(await prepare())).toEqual([
       expect.objectContaining({ file: source, line: 3, kind: 'load', message: expect.stringContaining('on purpose') }),
@@ -115,12 +116,12 @@ describe('code without types in the way', () => {
     expect(await countOf('b')).toBe('count 1');
   });
 
-  test('a file that never ends loading is refused after the limit', async () => {
+  test('a file that never finishes loading is refused after the limit', async () => {
     writeFileSync(source, counter('', { top: 'for (;;);' }));
     expect(problems(await prepare())[0]).toMatchObject({ kind: 'load', message: expect.stringContaining('2000 ms') });
   });
 
-  test('a file that is gone is refused, and serves again when it is back', async () => {
+  test('a deleted file is refused, and works again once it is back', async () => {
     rmSync(source);
     expect(problems(await prepare())[0]).toMatchObject({ file: source, kind: 'build' });
     writeFileSync(source, counter('count += 20;'));
@@ -128,7 +129,7 @@ describe('code without types in the way', () => {
     expect(await countOf('c')).toBe('count 21');
   });
 
-  test('the same code is no change', async () => {
+  test('identical code is no change', async () => {
     const [before, after] = [await prepare(), await prepare()];
     expect(after).toEqual(before);
     await running.reset([reset('kept')]);
@@ -139,7 +140,7 @@ describe('code without types in the way', () => {
   });
 });
 
-describe('types', () => {
+describe('type checks', () => {
   beforeAll(async () => {
     await begin();
     expect(problems(await prepare(true))).toEqual([]);
@@ -156,14 +157,14 @@ describe('types', () => {
     expect(found[0]).toMatchObject({ file: source, column: 7, endLine: 4, endColumn: 11 });
   });
 
-  test('a result without a reward is refused where it is returned', async () => {
+  test('a result without a reward is refused at the return statement', async () => {
     writeFileSync(source, counter().replace('reward: 0.5, ', ''));
     expect(problems(await prepare(true))).toEqual([
       expect.objectContaining({ kind: 'type', message: expect.stringContaining(`'reward' is missing`) }),
     ]);
   });
 
-  test('mistakes in imported files are told there, and files that hold types alone are watched', async () => {
+  test('errors in imported files are reported there, and files with types only are watched', async () => {
     const helper = write('helper.ts', `export const more: number = 'text';\n`);
     const shape = write('shape.ts', `export interface Shape { side: number }\n`);
     const top = `import { more } from './helper';\nimport type { Shape } from './shape';\nexport const shape: Shape = { side: more };`;
@@ -178,7 +179,7 @@ describe('types', () => {
     expect(problems(await prepare(true))).toEqual([]);
   });
 
-  test('the nearest tsconfig.json says how strict to be; unused names refuse nothing', async () => {
+  test('the nearest tsconfig.json sets the strictness; unused names are no error', async () => {
     writeFileSync(source, counter('', { top: 'export const of = (x) => x;\nconst unused = 1;' }));
     expect(problems(await prepare(true)).map(({ message }) => message)).toEqual([
       `Parameter 'x' implicitly has an 'any' type.`,

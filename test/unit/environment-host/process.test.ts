@@ -1,5 +1,5 @@
-// The life of the environment process: built-in environments run in it, code is swapped at an episode's border, a process that dies is
-// rebuilt unseen, and nothing of it outlives its end.
+// Lifecycle of the environment process: built-in environments run in it, code is swapped at episode boundaries, a dead
+// process is rebuilt transparently, and nothing outlives its end.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -39,7 +39,7 @@ const reset = (episode: string, tag = 'T', member = 0) => ({
   member,
   mode: 'train' as const,
 });
-/** Whether a process runs; one that has ended but whose parent never asked (a zombie) does not. */
+/** Whether a process is running; an ended process that its parent has not reaped (a zombie) is not. */
 const alive = (pid: number) => {
   try {
     process.kill(pid, 0);
@@ -93,7 +93,7 @@ test('the built-in environments load with their defaults, play and solve', async
   expect(gone.error?.message).toBe('episode Bandit is unknown: reset it first');
 });
 
-test('the version depends on the code, not on where it lies', async () => {
+test('the version depends on the code, not on its location', async () => {
   const { running } = await start();
   const here = files();
   const there = files();
@@ -113,7 +113,7 @@ test('the version depends on the code, not on where it lies', async () => {
   expect(d).not.toBe(a);
 });
 
-test('changed code serves the next episodes; a running one keeps its own', async () => {
+test('changed code serves the next episodes; a running episode keeps its code', async () => {
   const { running } = await start();
   const { write } = files();
   const source = write('counter.ts', counter());
@@ -135,7 +135,7 @@ test('changed code serves the next episodes; a running one keeps its own', async
   expect((await running.load([spec('T', source)])).environments[0]).toEqual(second);
 });
 
-test('environment code may import its own files, node modules of Node, and read beside itself', async () => {
+test("environment code may import its own files and Node's modules, and read files beside itself", async () => {
   const { running } = await start();
   const { write } = files();
   write('lib/word.ts', `export const word: string = 'lib';`);
@@ -163,7 +163,7 @@ test('environment code does not see ELECTRON_RUN_AS_NODE', async () => {
   }
 });
 
-test('an environment that eats all memory takes down its own episode alone', async () => {
+test('an environment that exhausts memory ends only its own episode', async () => {
   const { running } = await start({ execArgv: ['--max-old-space-size=64'], stepTimeoutMs: 20_000 });
   const eat = `if (action === 2) for (const eaten = []; ; ) eaten.push(new Array(1000).fill(String(eaten.length)));`;
   await running.load([spec('T', files().write('env.ts', counter(eat)))]);
@@ -176,8 +176,8 @@ test('an environment that eats all memory takes down its own episode alone', asy
   expect(b).toMatchObject({ observation: 'count 1' });
 });
 
-describe('a process that dies', () => {
-  test('between requests: the next one finds everything as it was', async () => {
+describe('a dying process', () => {
+  test('between requests is rebuilt with its state before the next request', async () => {
     const { running } = await start();
     await running.load([spec('T', files().write('env.ts', counter()))]);
     await running.reset([reset('a'), reset('b', 'T', 1)]);
@@ -193,7 +193,7 @@ describe('a process that dies', () => {
     ]);
   });
 
-  test('during a request, once: the request is done by the new one', async () => {
+  test('during a request is replaced, and the new one executes the request', async () => {
     const { running } = await start();
     const { folder, write } = files();
     const mark = JSON.stringify(join(folder, 'mark'));
@@ -207,14 +207,14 @@ describe('a process that dies', () => {
     expect(step.error).toBeUndefined();
   });
 
-  test('again and again over one episode: it fails alone, by name, and the others are done', async () => {
+  test('that dies repeatedly over one episode fails only that episode, by name', async () => {
     const { running } = await start();
     const kill = `if (action === 2) { process.kill(process.pid, 'SIGKILL'); for (;;); }`;
     const source = files().write('env.ts', counter(kill));
     await running.load([spec('T', source)]);
     await running.reset([reset('a'), reset('b', 'T', 1), reset('c', 'T', 2)]);
     await running.step([{ episode: 'a', actions: [1] }]);
-    const others = running.step([{ episode: 'c', actions: [1, 1] }]); // of another request, which is in hand then
+    const others = running.step([{ episode: 'c', actions: [1, 1] }]); // of another request that is running then
     const [a, b] = await running.step([
       { episode: 'a', actions: [1, 2] },
       { episode: 'b', actions: [1] },
@@ -229,7 +229,7 @@ describe('a process that dies', () => {
     expect((await running.step([{ episode: 'a', actions: [1] }]))[0].observation).toBe('count 1');
   });
 
-  test('while new code is loaded, by that code: it is refused, and what ran goes on', async () => {
+  test('while new code is loaded refuses that code, and the running code continues', async () => {
     const { running } = await start();
     const { write } = files();
     const source = write('env.ts', counter());
@@ -243,7 +243,7 @@ describe('a process that dies', () => {
     expect((await running.step([{ episode: 'a', actions: [1] }]))[0].observation).toBe('count 1');
   });
 
-  test('and whose code does not load any more: its episodes fail with the reason until it does', async () => {
+  test('whose code no longer loads fails its episodes with the reason until it does', async () => {
     const { running } = await start();
     const { folder, write } = files();
     const mark = join(folder, 'server-is-down');
@@ -259,7 +259,7 @@ describe('a process that dies', () => {
     expect((await running.step([{ episode: 'b', actions: [1] }]))[0].observation).toBe('count 1');
   });
 
-  test('with other code on the disk: the episode goes on with its own', async () => {
+  test('with other code on the disk continues the episode with its own code', async () => {
     const { running } = await start();
     const { write } = files();
     const source = write('env.ts', counter());
@@ -272,7 +272,7 @@ describe('a process that dies', () => {
     expect(step.error).toBeUndefined();
   });
 
-  test('after changes of code: each episode goes on with the code that it began on', async () => {
+  test('after several code changes continues each episode with the code it started on', async () => {
     const { running } = await start();
     const { write } = files();
     const source = write('env.ts', counter());
@@ -299,8 +299,8 @@ describe('a process that dies', () => {
   });
 });
 
-describe('its end', () => {
-  test('stop ends what environments started, with the same promise each time', async () => {
+describe('the end of the process', () => {
+  test('kills child processes of environments, with one promise for all stop calls', async () => {
     const { running } = await start();
     const top = `import { spawn } from 'node:child_process';`;
     const text = counter(
@@ -319,7 +319,7 @@ describe('its end', () => {
     await expect(running.reset([reset('b')])).rejects.toThrow('environment process: it was stopped');
   });
 
-  test('stop ends a request in hand', async () => {
+  test('aborts a running request', async () => {
     const { running } = await start({ stepTimeoutMs: 60_000 });
     await running.load([spec('T', files().write('env.ts', counter('for (;;);')))]);
     await running.reset([reset('a')]);

@@ -1,5 +1,5 @@
-// The built-in environments over shipped data and those of puzzles, as a run has them: built, loaded into the environment process with
-// their defaults, solved by their oracles; data that are not there are told when the environment is loaded.
+// The built-in environments over shipped data and the puzzles, as in a run: built, loaded into the environment process
+// with their defaults, and solved by their oracles. Missing data is reported when the environment is loaded.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -25,7 +25,7 @@ const spec = (env_type: string, config: Record<string, unknown> = {}) => ({
   config,
 });
 
-test('each loads, and what can be solved is solved', async () => {
+test('each loads, and is solved where it has an oracle', async () => {
   const names = ['countdown', 'game_2048', 'metamathqa', 'rubikscube', 'static', 'sudoku'];
   const { environments, error } = await running.load(names.map(name => spec(name)));
   expect(error).toBeUndefined();
@@ -41,7 +41,7 @@ test('each loads, and what can be solved is solved', async () => {
     expect(outcomes.at(-1)).toMatchObject({ terminated: true, info: { success: true } });
 });
 
-test('a path that leads nowhere is refused with the remedy', async () => {
+test('a path to nothing is refused with a remedy', async () => {
   const { error } = await running.load([spec('countdown', { train_path: '/nowhere/train.parquet' })]);
   expect(error?.message).toMatch(
     /^environment countdown \(.*index\.ts.*\) finds no data at \S*nowhere\S*train\.parquet.*: give env_config\.train_path a file/,

@@ -1,5 +1,6 @@
-// What environment code leaves behind and does not await: it fails the episode that left it, whoever's call is in hand when it throws, and no
-// other; replays after that fail nobody again. And what it does to the objects that it returns and to those that the worker stands on.
+// Stray work of environment code: an un-awaited promise or callback that throws fails the episode that created it,
+// whichever call is running then, and no other; later replays fail nobody again. Also changes to the returned objects
+// and to the globals that the worker uses.
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -27,7 +28,7 @@ beforeEach(() => {
 afterEach(() => rmSync(files.folder, { recursive: true, force: true }));
 
 const ids = ['a', 'b', 'c', 'd'];
-/** Begins four members of which member 1 does this in its step `Bad`. */
+/** Resets four members; member 1 runs `bad` in its step Bad. */
 async function begin(bad: string, more: Parameters<typeof counter>[1] = {}): Promise<void> {
   const text = counter(`if (member === 1 && action === 2) { ${bad} }`, {
     ...more,
@@ -46,7 +47,7 @@ async function begin(bad: string, more: Parameters<typeof counter>[1] = {}): Pro
   expect(begun.map(state => state.error)).toEqual(ids.map(() => undefined));
 }
 const play = (action: number) => running.step(ids.map(episode => ({ episode, actions: [action] })));
-/** Plays until b fails, which it must; the last states. Others go on. */
+/** Steps until b fails and returns the states then; fails after 200 tries. */
 async function untilFailed(): Promise<EpisodeStep[]> {
   for (let tries = 0; tries < 200; tries++) {
     const states = await running.step(ids.map(episode => ({ episode, actions: [1] })));
@@ -69,13 +70,13 @@ test.each([
   ],
   ['a microtask', `queueMicrotask(() => { throw new Error('stray'); });`],
   ['a tick', `process.nextTick(() => { throw new Error('stray'); });`],
-])('fails the step that left it: %s', async (_, bad) => {
+])('fails the step that created it: %s', async (_, bad) => {
   await begin(bad);
   failedAlone(await play(2), /^environment Bad \(.*bad\.ts:\d+\) threw "stray" in a promise or a callback that it does not wait for in step\((Bad)?\) at seed 7, member 1 .*: await it, or catch what it throws$/); // prettier-ignore
   failedAlone(await play(1), /stray/);
 });
 
-test('microtasks without end fail only the episode that left them', async () => {
+test('endless microtasks fail only the episode that created them', async () => {
   const shared = { running, notices };
   ({ running, notices } = await startProcess(entry, { stepTimeoutMs: 2000 }));
   try {
@@ -97,14 +98,14 @@ test.each([
   ],
   ['a file', `require('node:fs').readFile('/nowhere', () => { throw new Error('stray'); });`],
   ['an exit', `setTimeout(() => process.exit(3), 20);`],
-])('fails a later step of the episode that left it: %s', async (_, bad) => {
+])('fails a later step of the episode that created it: %s', async (_, bad) => {
   await begin(bad);
   await play(2).then(async states => failedAlone(states[1].error ? states : await untilFailed(), /stray|exit code 3/));
   const after = await play(1);
   failedAlone(after, /member 1/);
 });
 
-test('fails the episode that left it while another waits', async () => {
+test('fails the episode that created it while another waits', async () => {
   const wait = `if (member === 2) return new Promise(done => setTimeout(() => done({ observation: 'count 1', reward: 0, terminated: false, truncated: false, info: {} }), 100));`;
   await begin(`setTimeout(() => { throw new Error('stray'); }, 20); return new Promise(() => {});`, {
     top: `const wait = 1; void wait;`,
@@ -121,7 +122,7 @@ test('fails the episode that left it while another waits', async () => {
   failedAlone(first[1].error ? first : await play(1), /threw "stray"/);
 });
 
-test('is logged with the member where its episode has ended', async () => {
+test('is logged with the member when its episode has ended', async () => {
   await begin(`setTimeout(() => { throw new Error('stray'); }, 30);`);
   await play(2);
   await running.closeEpisodes(ids);
@@ -156,7 +157,7 @@ test('does not fail again when the others are rebuilt for another reason', async
   await impatient.running.stop();
 });
 
-describe('returned values are copied plainly', () => {
+describe('returned values are copied as plain data', () => {
   const step = (changed: string) => `const made: any = { observation: 'fine', reward: 1, terminated: false, truncated: false, info: {} }; ${changed}; return made;`; // prettier-ignore
   test.each([
     ['an array with its own map', `const list: any = [1, 2]; list.map = () => { throw new Error('map'); }; list[Symbol.iterator] = list.map; made.info = { list }`],
@@ -164,7 +165,7 @@ describe('returned values are copied plainly', () => {
     ['bytes with their own slice', `const list: any = new Uint8Array([1, 2]); list.slice = list.map = () => { throw new Error('slice'); }; Object.defineProperty(list, 'length', { get() { throw new Error('length'); } }); made.info = { list }`],
     ['a toJSON', `made.info = { list: [1, 2], more: { toJSON: undefined } }; Object.defineProperty(made.info, 'toJSON', { value() { throw new Error('json'); } })`],
     ['a key named __proto__', `made.info = JSON.parse('{"list": [1, 2], "__proto__": {"list": 5}}')`],
-  ])('%s goes through', async (_, changed) => {
+  ])('%s is copied', async (_, changed) => {
     await begin(step(changed));
     const [, { error, outcomes }] = await play(2);
     expect(error).toBeUndefined();
@@ -196,7 +197,7 @@ test.each([
   ['JSON and Atomics', `JSON.stringify = (() => { throw new Error('broken'); }) as any; Atomics.store = Atomics.add = (() => 0) as any;`],
   ['process events', `process.emit = (() => { throw new Error('broken'); }) as any; process.removeAllListeners();`],
   ['the port', `const { parentPort, MessagePort, workerData } = require('node:worker_threads'); workerData?.progress; MessagePort.prototype.postMessage = () => { throw new Error('broken'); }; parentPort.removeAllListeners(); parentPort.close(); parentPort.postMessage({ results: [] });`],
-])('changes of %s fail nobody else', async (_, bad) => {
+])('changes of %s affect no other episode', async (_, bad) => {
   await begin(bad);
   const others = (states: EpisodeStep[]) => states.filter((_, i) => i !== 1).map(({ error, observation }) => error?.message ?? observation);
   expect(others(await play(2))).toEqual(['count 1', 'count 1', 'count 1']);

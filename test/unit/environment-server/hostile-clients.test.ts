@@ -1,5 +1,5 @@
-// Clients that want what they may not have, or hold more of the server than it gives: keys and paths, readers that never read, senders
-// that never end, too many connections and sessions.
+// Clients that request what they must not have, or hold too many resources of the server: keys and paths, readers that
+// never read, senders that never end, too many connections and sessions.
 import { rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ const own = (name: string, text: string) => {
   return { tag: name, env_type: name, source: write(`${name}/index.ts`, text), config: {} };
 };
 const counting = () => own('counter', counter());
-/** Shows a million characters each time. */
+/** Returns an observation of a million characters in each step. */
 const big = "observation: 'x'.repeat(1e6)";
 const large = () =>
   own(
@@ -37,7 +37,7 @@ const opened = (url: string): Promise<Socket> =>
   });
 const closed = (socket: Socket) => new Promise<void>(resolve => socket.once('close', () => resolve()));
 
-/** All that the server writes back to these bytes until it hangs up. */
+/** Everything the server sends back for these bytes until it closes the connection. */
 async function answers(url: string, bytes: string): Promise<string> {
   const socket = await opened(url);
   let text = '';
@@ -56,8 +56,8 @@ const upgrade = (path: string, ...headers: string[]) =>
     ...['Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', ...headers, '', ''],
   ].join('\r\n');
 
-describe('the key', () => {
-  it('is asked for by every way to a session that is called health', async () => {
+describe('the API key', () => {
+  it('is required on every path to a session named health', async () => {
     const { url } = await serving.serve([counting()], { apiKey: 'secret' });
     const key = { headers: { 'x-api-key': 'secret' } };
     const made = { ids2configs: { health: { env_name: 'counter', env_config: {} } } };
@@ -78,7 +78,7 @@ describe('the key', () => {
         path,
         '401',
       ]);
-    expect((await request(url, '/vagen/reward/health', undefined, key)).status).toBe(200); // it is still there
+    expect((await request(url, '/vagen/reward/health', undefined, key)).status).toBe(200); // the session still exists
   });
 
   it.each([
@@ -113,14 +113,14 @@ describe('the key', () => {
     expect(await statusOf(url, head(`${line} HTTP/1.1`))).toBe(status);
   });
 
-  it('is asked for by WebSockets, at whatever path and with whatever subprotocol', async () => {
+  it('is required for WebSockets, at any path and with any subprotocol', async () => {
     const { url } = await serving.serve([counting()], { apiKey: 'secret' });
     for (const path of ['/ws', '/health', '/vagen/health', '/counter/health', '/ws/../health', '/ws/health'])
       for (const more of [[], ['Sec-WebSocket-Protocol: secret']])
         expect([path, await statusOf(url, upgrade(path, ...more))]).toEqual([path, '401']);
   });
 
-  it('is asked for by each request of a connection', async () => {
+  it('is required for each request of a connection', async () => {
     const { url } = await serving.serve([counting()], { apiKey: 'secret' });
     const line = (path: string, ...headers: string[]) =>
       [`GET ${path} HTTP/1.1`, 'Host: 127.0.0.1', ...headers, '', ''].join('\r\n');
@@ -135,7 +135,7 @@ describe('the key', () => {
     expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual([200, 401, 200, 401, 200].map(status => `HTTP/1.1 ${status}`));
   });
 
-  it('is not made up for by a page that sends no Origin', async () => {
+  it('cannot be replaced by a page without an Origin header', async () => {
     const { url } = await serving.serve([counting()]);
     expect(await statusOf(url, head('GET /metadata HTTP/1.1', 'Sec-Fetch-Site: cross-site'))).toBe('403');
     expect(await statusOf(url, upgrade('/ws', 'Sec-Fetch-Site: cross-site'))).toBe('403');
@@ -143,30 +143,34 @@ describe('the key', () => {
 });
 
 describe('a client that never reads', () => {
-  it('a WebSocket holds one answer, is not read meanwhile, and is cut off', { timeout: 60_000 }, async () => {
-    const server = await serving.serve([large()], { limits: { sendMs: 1000 } });
-    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/ws`);
-    socket.on('error', () => undefined);
-    await new Promise(resolve => socket.once('open', resolve));
-    let steps = 0;
-    const { pool } = serving;
-    const step = pool.step.bind(pool);
-    pool.step = (...args) => (steps++, step(...args));
-    const gone = new Promise(resolve => socket.once('close', resolve));
-    socket.send('{"type":"reset","data":{}}');
-    await new Promise(resolve => socket.once('message', resolve));
-    socket.pause();
-    for (let i = 0; i < 1000; i++) socket.send('{"type":"step","data":{"action":"Add"}}');
-    await expect.poll(() => server.connections, { timeout: 30_000 }).toBe(0);
-    pool.step = step;
-    // What the system's own buffers take (a few MiB) is handed over; the rest of the thousand is never asked for.
-    expect(steps).toBeLessThan(60);
-    socket.resume();
-    await gone;
-    await expect.poll(() => server.sessions.list().length).toBe(0);
-  });
+  it(
+    'a WebSocket has one pending answer, is not read meanwhile, and is disconnected',
+    { timeout: 60_000 },
+    async () => {
+      const server = await serving.serve([large()], { limits: { sendMs: 1000 } });
+      const socket = new WebSocket(`${server.url.replace('http', 'ws')}/ws`);
+      socket.on('error', () => undefined);
+      await new Promise(resolve => socket.once('open', resolve));
+      let steps = 0;
+      const { pool } = serving;
+      const step = pool.step.bind(pool);
+      pool.step = (...args) => (steps++, step(...args));
+      const gone = new Promise(resolve => socket.once('close', resolve));
+      socket.send('{"type":"reset","data":{}}');
+      await new Promise(resolve => socket.once('message', resolve));
+      socket.pause();
+      for (let i = 0; i < 1000; i++) socket.send('{"type":"step","data":{"action":"Add"}}');
+      await expect.poll(() => server.connections, { timeout: 30_000 }).toBe(0);
+      pool.step = step;
+      // The system's buffers accept a few MiB; the rest of the thousand requests is never read.
+      expect(steps).toBeLessThan(60);
+      socket.resume();
+      await gone;
+      await expect.poll(() => server.sessions.list().length).toBe(0);
+    },
+  );
 
-  it('is served on where it reads slowly', { timeout: 60_000 }, async () => {
+  it('a slow reader is still served', { timeout: 60_000 }, async () => {
     const { url } = await serving.serve([large()], { limits: { sendMs: 2000 } });
     const socket = await opened(url);
     const body = '{}';
@@ -186,7 +190,7 @@ describe('a client that never reads', () => {
   });
 
   it(
-    'an HTTP connection holds one answer, however many requests it sends, and is cut off',
+    'an HTTP connection has one pending answer, however many requests it sends, and is disconnected',
     { timeout: 60_000 },
     async () => {
       const server = await serving.serve([large()], { limits: { sendMs: 1000 } });
@@ -204,7 +208,7 @@ describe('a client that never reads', () => {
     },
   );
 
-  it('a connection with too many requests in line is cut off', async () => {
+  it('a connection with too many queued requests is disconnected', async () => {
     const server = await serving.serve([counting()]);
     const socket = await opened(server.url);
     const gone = closed(socket);
@@ -214,7 +218,7 @@ describe('a client that never reads', () => {
     expect((await request(server.url, '/health')).status).toBe(200);
   });
 
-  it('a client that leaves in the middle of a refusal does the server no harm', async () => {
+  it('a client that disconnects during a refusal does not harm the server', async () => {
     const server = await serving.serve([counting()], { apiKey: 'secret' });
     for (let i = 0; i < 20; i++) {
       const socket = await opened(server.url);
@@ -225,8 +229,8 @@ describe('a client that never reads', () => {
   });
 });
 
-describe('a client that never ends', () => {
-  it('is cut off where its headers, its body or the rest of a refused body do not come', async () => {
+describe('an endless client', () => {
+  it('is disconnected when its headers, its body or the rest of a refused body do not arrive', async () => {
     const server = await serving.serve([counting()], {
       apiKey: 'secret',
       limits: { headersMs: 200, requestMs: 400 },
@@ -247,7 +251,7 @@ describe('a client that never ends', () => {
     await expect.poll(() => server.connections).toBe(0);
   });
 
-  it('is hung up on where its WebSocket is refused, although it keeps its half open', async () => {
+  it('is disconnected when its WebSocket is refused, although it keeps its half open', async () => {
     const server = await serving.serve([counting()], { apiKey: 'secret' });
     const socket = connect({ port: portOf(server.url), host: '127.0.0.1', allowHalfOpen: true });
     socket.on('error', () => undefined).resume();
@@ -257,14 +261,14 @@ describe('a client that never ends', () => {
     socket.destroy();
   });
 
-  it('cannot send headers without end', async () => {
+  it('cannot send endless headers', async () => {
     const { url } = await serving.serve([counting()]);
     expect(await statusOf(url, head('GET /health HTTP/1.1', `X-Much: ${'x'.repeat(10_000)}`))).toBe('431');
   });
 });
 
-describe('numbers', () => {
-  it('of connections are limited, of a client and in all', async () => {
+describe('the number', () => {
+  it('of connections is limited, per client and in total', async () => {
     for (const limits of [
       { maxClientConnections: 3, maxConnections: 10 },
       { maxClientConnections: 10, maxConnections: 3 },
@@ -282,7 +286,7 @@ describe('numbers', () => {
     }
   });
 
-  it('of sessions are limited by client', async () => {
+  it('of sessions is limited per client', async () => {
     const server = await serving.serve([counting()], { maxSessions: 4, maxClientSessions: 2 });
     for (const episode_id of ['a', 'b']) expect((await request(server.url, '/reset', { episode_id })).status).toBe(200);
     const full = await request(server.url, '/reset', { episode_id: 'c' });

@@ -1,4 +1,5 @@
-// What the recorded exchanges do not show: OpenEnv's plain HTTP, GymService's mistakes, and VAGEN's batch server to the constant.
+// Protocol details that the recorded exchanges do not cover: OpenEnv's plain HTTP, GymService's errors, and VAGEN's
+// batch server.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decodeMultipart, encodeMultipart } from '../../../envs/remote/multipart';
 import { actionMeant } from '../../../extension/trainer/environment-server/sessions';
@@ -24,7 +25,7 @@ afterAll(() => serving.stop());
 type Json = Record<string, unknown>;
 
 describe('OpenEnv over plain HTTP', () => {
-  it('tells episodes apart by their ids, and shares that of no id', async () => {
+  it('separates episodes by their ids, and shares the one without an id', async () => {
     const first = await request(url, '/reset', { seed: 5, episode_id: 'a' });
     await request(url, '/reset', { seed: 6, episode_id: 'b' });
     expect(first.json).toMatchObject({ reward: null, done: false, observation: { terminated: false, info: {} } });
@@ -39,9 +40,9 @@ describe('OpenEnv over plain HTTP', () => {
     expect((await request(url, '/state?episode_id=b')).json).toEqual({ episode_id: 'b', step_count: 0, seed: 6 });
     expect((await request(url, '/state')).status).toBe(404);
     expect((await request(url, '/step', { action: { action: 'Up' } })).json.detail).toMatch(/POST \/reset first$/);
-    expect((await request(url, '/reset', undefined, { method: 'POST' })).status).toBe(200); // a body is not needed
+    expect((await request(url, '/reset', undefined, { method: 'POST' })).status).toBe(200); // a body is optional
     const { seed } = (await request(url, '/state')).json;
-    expect(Number.isInteger(seed)).toBe(true); // drawn, and told, so that the episode can be had again
+    expect(Number.isInteger(seed)).toBe(true); // drawn and returned, so that the episode can be reproduced
   });
 
   it('has an address for each environment', async () => {
@@ -57,7 +58,7 @@ describe('OpenEnv over plain HTTP', () => {
     expect(texts.action).toMatchObject({ properties: { action: { type: 'string' } } });
   });
 
-  it('names what is wrong', async () => {
+  it('names the mistake in a request', async () => {
     await request(url, '/reset', { seed: 5, episode_id: 'c' });
     const detail = async (path: string, body: unknown) => (await request(url, path, body)).json.detail;
     expect(await detail('/step', { action: { action: 'Fly' }, episode_id: 'c' })).toBe(
@@ -69,10 +70,10 @@ describe('OpenEnv over plain HTTP', () => {
   });
 });
 
-it('an action is meant by its name whatever its case, or its id', () => {
+it('an action is matched by its name in any case, or by its id', () => {
   const names = { 0: 'Up', 7: 'Down', 9: '0' };
   expect(['up', ' DOWN ', 7, '7', 0].map(given => actionMeant(given, names))).toEqual([0, 7, 7, 7, 0]);
-  expect(actionMeant('0', names)).toBe(9); // a name before an id
+  expect(actionMeant('0', names)).toBe(9); // a name takes precedence over an id
   expect(['left', 1, '', '__proto__', 'constructor'].map(given => actionMeant(given, names))).toEqual(
     Array(5).fill(undefined),
   );
@@ -114,7 +115,7 @@ describe('GymService', () => {
     expect(await post('/connect', { env_config: { env_type: 'else' } })).toMatchObject({ status: 404 });
   });
 
-  it('plays all actions of an answer, with the sum of their rewards', async () => {
+  it('plays all actions of an answer and returns the sum of their rewards', async () => {
     const { data } = await post('/sokoban/connect', { seed: 3 });
     const { session_id } = data!;
     const step = (action_str: string) => post('/call', { session_id, method: 'step', params: { action_str } });
@@ -182,7 +183,7 @@ describe('VAGEN’s batch server', () => {
       status: 404,
       json: { error: 'Environment two not found' },
     });
-    // One at a time; a refused batch has done nothing.
+    // Requests run one at a time; a refused batch has no effect.
     expect((await request(url, '/vagen/reward/one')).json.reward).toBeCloseTo(-0.3);
     expect((await post('/reset/one', { seed: 3 })).json).toMatchObject({ observation: begun.one[0], info: {} });
     expect((await request(url, '/vagen/system_prompt/one')).json.system_prompt).toMatch(/Sokoban/);
@@ -191,14 +192,14 @@ describe('VAGEN’s batch server', () => {
     expect((await request(url, '/vagen/reward/one')).status).toBe(404);
   });
 
-  it('makes all environments of a request or none', async () => {
+  it('creates all environments of a request or none', async () => {
     const before = ((await request(url, '/sessions')).json as { num_sessions: number }).num_sessions;
     const ids2configs = { p: { env_name: 'sokoban' }, q: { env_name: 'else' } };
     expect(await post('/environments', { ids2configs })).toMatchObject({ status: 404 });
     expect((await request(url, '/sessions')).json.num_sessions).toBe(before);
   });
 
-  it('names what is missing', async () => {
+  it('names missing fields and environments', async () => {
     const error = async (path: string, body: unknown) => (await post(path, body)).json.error;
     expect(await error('/environments', {})).toBe('Missing required parameter: ids2configs');
     expect(await error('/environments', { ids2configs: { a: {} } })).toBe(

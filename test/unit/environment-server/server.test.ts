@@ -1,4 +1,5 @@
-// The server whatever the protocol: keys, capacity, idle sessions, limits, mistakes, other people's pages, and its end.
+// Server behaviour independent of the protocol: keys, capacity, idle sessions, limits, errors, requests from web pages,
+// and shutdown.
 import { rmSync } from 'node:fs';
 import { get } from 'node:http';
 import { connect as connectTcp } from 'node:net';
@@ -34,8 +35,8 @@ const heard = (socket: WebSocket) =>
     socket.once('message', text => resolve(JSON.parse((text as Buffer).toString()) as Record<string, unknown>)),
   );
 
-describe('the key', () => {
-  it('is asked for everything but health, and taken in each of three places', async () => {
+describe('the API key', () => {
+  it('is required for everything but health, and accepted in each of three places', async () => {
     const { url } = await serving.serve([counting()], { apiKey: 'secret' });
     expect((await request(url, '/health')).status).toBe(200);
     for (const path of ['/metadata', '/schema', '/sessions', '/state', '/openapi.json', '/counter/schema', '/nothing'])
@@ -53,7 +54,7 @@ describe('the key', () => {
     socket.terminate();
   });
 
-  it('is needed where others can reach the address', async () => {
+  it('is required when others can reach the address', async () => {
     expect(['127.0.0.1', 'localhost', '::1', '127.8.0.1'].every(isLoopback)).toBe(true);
     expect(['0.0.0.0', '::', '10.0.0.1', '127.0.0.1.example.org', 'host'].some(isLoopback)).toBe(false);
     await expect(serving.serve([counting()], { host: '0.0.0.0' })).rejects.toThrow(
@@ -68,7 +69,7 @@ describe('the key', () => {
     const page = { origin: 'http://example.org' };
     expect((await request(url, '/reset', {}, { headers: page })).status).toBe(403);
     expect((await opened(url, page)).status).toBe(403);
-    // A name of the page's own that was made to lead here brings no Origin with a GET.
+    // DNS rebinding: a GET from a page whose host name resolves here has no Origin.
     const rebound = (host: string, path = '/state') =>
       new Promise<number>(resolve => {
         const { port } = new URL(url);
@@ -83,7 +84,7 @@ describe('the key', () => {
       expect([host, await rebound(host)]).toEqual([host, 403]);
     for (const host of ['localhost', `127.0.0.1:${new URL(url).port}`, '[::1]:80'])
       expect(await rebound(host)).toBe(404);
-    const guarded = await serving.serve([counting()], { apiKey: 'secret' }); // may stand behind a proxy of another name
+    const guarded = await serving.serve([counting()], { apiKey: 'secret' }); // may be behind a proxy with another name
     const headers = { host: 'envs.example', 'x-api-key': 'secret' };
     const status = await new Promise(resolve =>
       get(`${guarded.url}/schema`, { headers }, ({ statusCode }) => resolve(statusCode)),
@@ -93,7 +94,7 @@ describe('the key', () => {
 });
 
 describe('capacity', () => {
-  it('is a 503 with a time to come back, and free again when a session ends', async () => {
+  it('answers 503 with a retry time when full, and is free again when a session ends', async () => {
     const { url, sessions } = await serving.serve([counting()], { maxSessions: 2 });
     for (const episode_id of ['a', 'b']) expect((await request(url, '/reset', { episode_id })).status).toBe(200);
     const full = await request(url, '/reset', { episode_id: 'c' });
@@ -107,13 +108,13 @@ describe('capacity', () => {
     expect((await request(url, '/reset', { episode_id: 'c' })).status).toBe(200);
   });
 
-  it('holds for sessions that come at the same time', async () => {
+  it('holds for concurrent sessions', async () => {
     const { url } = await serving.serve([counting()], { maxSessions: 3 });
     const all = await Promise.all([...Array(8).keys()].map(i => request(url, '/reset', { episode_id: `${i}` })));
     expect(all.map(({ status }) => status).sort()).toEqual([200, 200, 200, 503, 503, 503, 503, 503]);
   });
 
-  it('is given back by sessions that nobody asks for', async () => {
+  it('is released by idle sessions', async () => {
     let now = 0;
     const { url, sessions } = await serving.serve([counting()], { sessionTimeoutMs: 1000, now: () => now });
     const { socket } = await opened(url);
@@ -125,14 +126,14 @@ describe('capacity', () => {
     now = 1100;
     const closed = new Promise(resolve => socket.once('close', resolve));
     await sessions.closeIdle();
-    expect(sessions.list()).toHaveLength(1); // that which was asked for
+    expect(sessions.list()).toHaveLength(1); // the one that was used
     expect(await closed).toBe(1000);
     now = 2000;
     await sessions.closeIdle();
     expect((await request(url, '/state?episode_id=a')).status).toBe(404);
   });
 
-  it('is given back by a connection that breaks', async () => {
+  it('is released by a broken connection', async () => {
     const { url, sessions } = await serving.serve([counting()]);
     const { socket } = await opened(url);
     socket.send('{"type":"reset","data":{}}');
@@ -142,8 +143,8 @@ describe('capacity', () => {
   });
 });
 
-describe('what is refused', () => {
-  it('a client that hangs up within its body is no failure of the server', async () => {
+describe('client errors', () => {
+  it('a client that disconnects within its body is no server error', async () => {
     const { url, errors } = await serving.serve([counting()]);
     const socket = connectTcp(Number(new URL(url).port), '127.0.0.1');
     socket.end('POST /reset HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"seed"');
@@ -152,7 +153,7 @@ describe('what is refused', () => {
     expect(errors).toEqual([]);
   });
 
-  it('bodies that are too large, encoded, or no JSON', async () => {
+  it('refuse bodies that are too large, encoded, or not JSON', async () => {
     const { url } = await serving.serve([counting()], { maxBodyBytes: 1000 });
     const big = await request(url, '/reset', { episode_id: 'x'.repeat(2000) });
     expect(big).toMatchObject({ status: 413, json: { detail: 'the body is larger than 1000 bytes: send less' } });
@@ -172,7 +173,7 @@ describe('what is refused', () => {
     expect(await closed).toBe(1009);
   });
 
-  it('paths and methods that are not there', async () => {
+  it('refuse unknown paths and methods', async () => {
     const { url } = await serving.serve([counting()]);
     expect((await request(url, '/else')).json.detail).toMatch(/^there is no \/else: use a path of/);
     expect(await request(url, '/reset')).toMatchObject({ status: 405, json: { detail: '/reset takes POST, not GET' } });
@@ -180,12 +181,12 @@ describe('what is refused', () => {
     expect((await request(url, '/vagen/else')).status).toBe(404);
   });
 
-  it('configurations of clients’ own, unless they are allowed', async () => {
+  it('refuse client configurations, unless they are allowed', async () => {
     const strict = await serving.serve([builtIn('frozen_lake', { size: 5 })]);
     const config = (env_config: unknown, id = 'a') => ({
       ids2configs: { [id]: { env_name: 'frozen_lake', env_config } },
     });
-    expect((await request(strict.url, '/vagen/environments', config({ size: 5 }))).status).toBe(200); // what it is anyway
+    expect((await request(strict.url, '/vagen/environments', config({ size: 5 }))).status).toBe(200); // the same value
     expect(await request(strict.url, '/vagen/environments', config({ size: 6 }, 'b'))).toMatchObject({
       status: 403,
       json: { error: expect.stringMatching(/^env_config\.size is not this server's: .* --allow-config$/) },
@@ -204,7 +205,7 @@ describe('what is refused', () => {
 });
 
 describe('environments that fail', () => {
-  it('end their own episode, with a sentence and no path', async () => {
+  it('end only their own episode, with a sentence and no path', async () => {
     const failing = own('failing', counter("if (action === 2) throw new Error('bad luck');"));
     const { url, errors } = await serving.serve([failing, counting()]);
     await request(url, '/reset', { seed: 4 });
@@ -219,18 +220,18 @@ describe('environments that fail', () => {
     expect(errors).toHaveLength(1);
   });
 
-  it('that do not load are told', async () => {
+  it('that do not load are reported', async () => {
     const { url } = await serving.serve([own('broken', 'export default 1;')]);
     expect(await request(url, '/reset', {})).toMatchObject({ status: 500 });
     expect((await request(url, '/health')).status).toBe(200);
   });
 });
 
-describe('its end', () => {
+describe('shutdown', () => {
   let done: (() => void) | undefined;
   afterEach(() => done?.());
 
-  it('lets what is in hand finish and closes all sessions', async () => {
+  it('lets running requests finish and closes all sessions', async () => {
     const slow = own(
       'slow',
       counter(
@@ -252,7 +253,7 @@ describe('its end', () => {
     await expect(request(url, '/health')).rejects.toThrow();
   });
 
-  it('does not wait for clients that only hold a connection', async () => {
+  it('does not wait for idle connections', async () => {
     const server = await serving.serve([counting()]);
     const idle = connectTcp(Number(new URL(server.url).port), '127.0.0.1');
     done = () => idle.destroy();
@@ -262,7 +263,7 @@ describe('its end', () => {
     expect(performance.now() - before).toBeLessThan(7000);
   });
 
-  it('an address that is taken is told', async () => {
+  it('reports an address in use', async () => {
     const { url } = await serving.serve([counting()]);
     const port = Number(new URL(url).port);
     await expect(

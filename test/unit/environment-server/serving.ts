@@ -1,4 +1,4 @@
-// A server over a real environment process, as `ragen env serve` makes it, for the tests of the protocols.
+// A server over a real environment process, as `ragen env serve` creates it, for protocol tests.
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { EnvironmentSpec } from '../../../extension/protocol/environment-link';
@@ -23,9 +23,9 @@ export const builtIn = (env_type: string, config: Record<string, unknown> = {}, 
 export interface Serving {
   /** The process behind the servers. */
   pool: EnvironmentProcess;
-  /** One more process, as a run has it whose episodes are played on a server. */
+  /** Starts another process, like that of a run whose episodes are played on a server. */
   client(): Promise<EnvironmentProcess>;
-  /** Starts one more server over the process; they all end with `stop`. */
+  /** Starts another server over the process; `stop` ends all of them. */
   serve(
     offered: EnvironmentSpec[],
     options?: Partial<EnvironmentServerOptions>,
@@ -71,7 +71,7 @@ export async function startServing(): Promise<Serving> {
   };
 }
 
-/** A JSON request and its answer. */
+/** Sends a JSON request and returns the response. */
 export async function request(
   url: string,
   path: string,

@@ -1,4 +1,5 @@
-// `ragen env serve` as it is shipped: one JSON document once it serves, a sentence for what is wrong, and an end in order.
+// `ragen env serve` as shipped: prints one JSON document once it serves, one sentence for an error, and shuts down
+// cleanly.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -36,7 +37,7 @@ it('serves until it is interrupted', async () => {
 const childrenOf = (pid: number): string[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
 
-it.runIf(process.platform === 'linux')('gives the processes of its environments no key of its own', async () => {
+it.runIf(process.platform === 'linux')('does not pass its own key to the processes of its environments', async () => {
   const keys = { RAGEN_TEST_KEY: 'of-the-server', HF_TOKEN: 'hf_of-the-user', OPENAI_API_KEY: 'sk-of-the-user' };
   const { child, first, ended } = serve(['frozen_lake', '--port', '0', '--json', '--api-key-env', 'RAGEN_TEST_KEY'], keys); // prettier-ignore
   await first;

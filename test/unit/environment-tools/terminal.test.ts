@@ -1,4 +1,4 @@
-// `ragen env list|check|play` as a user and as a program call them, in the real terminal.
+// `ragen env list|check|play` as users and programs call them, in the real CLI.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ const write = (name: string, text: string): string => {
 };
 afterAll(() => rmSync(workspace, { recursive: true, force: true }));
 
-/** Counts to `goal`; `step` is a statement list run first in each step. */
+/** Source of an environment that counts to `goal`. `step` is a statement list that runs first in each step. */
 const counter = (step = '', goal = 3) => `import { z } from 'zod';
 import { defineEnvironment } from 'ragen-workbench/api';
 export default defineEnvironment({
@@ -65,7 +65,7 @@ describe('play --input', () => {
   const play = async (cases: unknown[]) =>
     (await ragen<Transcript[]>(['play', '--input', '-', '--json'], JSON.stringify(cases))).document();
 
-  test('takes ids and names, ends with the episode, and names each mistake in its place', async () => {
+  test('accepts ids and names, ends with the episode, and reports each error in its place', async () => {
     write('envs/counter/counter.ts', counter());
     write('cracked.ts', counter("if (action === 2) throw new Error('no way back');"));
     const [walked, named, ended, text, unknownEnv, unknownKey, unknownAction, malformed, broken, own] = await play([
@@ -109,13 +109,13 @@ describe('play --input', () => {
     expect(transcripts.filter(transcript => 'error' in transcript)).toEqual([]);
   }, 20_000);
 
-  test('gives pictures beside the text', async () => {
+  test('writes pictures beside the text', async () => {
     const [transcript] = await play([{ env: 'sokoban', config: { render_mode: 'rgb_array' }, seed: 1, actions: [1] }]);
     const { images } = transcript as { images: string[] };
     expect(Buffer.from(images[0], 'base64').subarray(1, 4).toString()).toBe('PNG');
   });
 
-  test('refuses what is no array of cases in one sentence', async () => {
+  test('refuses input that is not an array of cases in one sentence', async () => {
     const { code, stderr } = await ragen(['play', '--input', '-'], '{"env": "sokoban"}');
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^standard input: holds .*not an array.*\n$/)]);
   });
@@ -142,7 +142,7 @@ describe('play --stdio', () => {
     return { first: await reply(), ask, close };
   }
 
-  test('acts, takes back, asks the solver and begins anew', async () => {
+  test('steps, undoes, asks the solver and restarts', async () => {
     write('envs/counter/counter.ts', counter());
     const { first, ask, close } = await open(['counter', '--seed', '2', '--set', 'start=-4', '--set', 'start=1']);
     expect(first.session).toMatchObject({
@@ -180,7 +180,7 @@ describe('play --stdio', () => {
     expect(await close()).toBe(0);
   });
 
-  test('replays on new code and says what changed; code that fails leaves the session as it was', async () => {
+  test('replays on new code and reports the differences; code that fails leaves the session unchanged', async () => {
     const file = write('envs/counter/counter.ts', counter());
     const { ask, close } = await open(['counter', '--seed', '2']);
     await ask({ do: 'act', action: 1 });
@@ -211,7 +211,7 @@ describe('play --stdio', () => {
     expect(await close()).toBe(0);
   });
 
-  test('comes to life once the source does', async () => {
+  test('starts once the source builds', async () => {
     write('late.ts', 'export default 1;');
     const { first, ask, close } = await open(['late.ts']);
     expect(first.session).toBeUndefined();
@@ -222,7 +222,7 @@ describe('play --stdio', () => {
   });
 });
 
-test('play talks with a person', async () => {
+test('play is interactive in a terminal', async () => {
   write('envs/counter/counter.ts', counter());
   const { code, stdout } = await ragen(['play', 'counter', '--seed', '2'], 'Add\n:hint\n:undo\n:solve\n:quit\n');
   expect(code).toBe(0);
@@ -232,7 +232,7 @@ test('play talks with a person', async () => {
   expect(stdout).toMatch(/3\. Add: reward 1, in all 1 .*The episode is over \(terminated\)/);
 });
 
-test('list tells the workspace’s own beside the built-in ones', async () => {
+test('list shows the workspace’s environments beside the built-in ones', async () => {
   write('envs/counter/counter.ts', counter());
   write('envs/helper.ts', 'export const helper = 1;');
   write('envs/torn.ts', 'export default defineEnvironment({');
@@ -246,13 +246,13 @@ test('list tells the workspace’s own beside the built-in ones', async () => {
   });
   const lean = listed.find(({ env_type }) => env_type === 'lean')!;
   expect(lean.missing).toMatch(/finds no Lean server at .*: start/);
-  expect(lean.config).toMatchObject({ repl_command: null }); // told all the same
+  expect(lean.config).toMatchObject({ repl_command: null }); // listed although its server is missing
   expect(listed.filter(({ built_in }) => !built_in).map(({ env_type, name }) => [env_type, name])).toEqual([
     ['envs/counter/counter.ts', 'counter'],
     ['envs/torn.ts', 'envs/torn.ts'],
   ]);
   expect(listed.find(({ env_type }) => env_type === 'envs/torn.ts')).toMatchObject({
-    config: null, // its code does not say
+    config: null, // unknown, because its code does not load
     missing: expect.stringContaining('torn.ts') as string,
   });
 }, 40_000);
@@ -263,7 +263,7 @@ describe('check', () => {
     return { ...said, failed: said.document().checks.filter(({ state }) => state === 'failed') };
   };
 
-  test('passes what keeps the contract', async () => {
+  test('passes an environment that keeps the contract', async () => {
     write('envs/counter/counter.ts', counter());
     const { code, failed, document } = await check('counter');
     expect([code, failed]).toEqual([0, []]);
@@ -316,7 +316,7 @@ describe('check', () => {
     ],
     ['stops its process', "process.kill(process.pid, 'SIGSTOP')", /stopped its process for \d+ ms \(SIGSTOP\): /],
   ])(
-    'ends in a sentence where the environment %s',
+    'ends in a sentence when the environment %s',
     async (_, statement, sentence) => {
       const file = write('spoilt.ts', counter(`${statement}; for (;;);`));
       const { code, stdout, stderr } = await ragen(['check', 'spoilt.ts', '--timeout', '30000', '--json']);

@@ -1,4 +1,5 @@
-// Environments with packages and data files, in the environment process as a run has them: bundled, in a worker, solved by their oracle.
+// Environments with packages and data files run in the environment process as in training: bundled, in a worker, and
+// solved by their oracle.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -25,7 +26,7 @@ test.for([
   ['search', { embedding_model: join(root, 'test/golden/search-embedder') }],
   ['webshop', {}],
   ['deepcoder', { total_timeout: 20 }],
-] as const)('%s', async ([env_type, config], { skip }) => {
+] as const)('%s is solved by its oracle', async ([env_type, config], { skip }) => {
   const missing = env_type === 'deepcoder' && (await isolationMissing());
   if (missing) skip(missing);
   const source = join(root, 'envs', registry[env_type]);

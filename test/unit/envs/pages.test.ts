@@ -1,5 +1,6 @@
-// docs/environments: each page's table has the keys of the configuration, and the episode that it shows is one that a test plays
-// (test/golden/envs/transcripts): its lines stand there in that order. `…` leaves something out, as may the end of a line of an action.
+// docs/environments: each page's table has the keys of the configuration, and the episode it shows is played by a test
+// (test/golden/envs/transcripts): its lines occur there in the same order. `…` omits text, and the end of an action's
+// line may be omitted too.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -11,18 +12,18 @@ const pages = join(root, 'docs/environments');
 const transcripts = join(root, 'test/golden/envs/transcripts');
 const registry = JSON.parse(readFileSync(join(root, 'envs/registry.json'), 'utf8')) as Record<string, string>;
 
-/** Environments whose episodes come from a server: there is no transcript of theirs. */
+/** Environments whose episodes come from a server have no transcript. */
 const elsewhere = ['alfworld', 'remote'];
 const types = Object.keys(registry).filter(type => !elsewhere.includes(type));
 const page = (type: string) => join(pages, `${type.replaceAll('_', '-')}.md`);
 
-test('each environment has its page', () => {
+test('each environment has a page', () => {
   expect(types.map(type => page(type)).filter(file => !readdirSync(pages).some(name => file.endsWith(name)))).toEqual(
     [],
   );
 });
 
-/** The object schema's keys, looking through a transform. */
+/** Keys of an object schema, also behind a transform. */
 function keysOf(schema: z.ZodType): string[] {
   const def = schema.def as { type: string; in?: z.ZodType; shape?: object };
   return def.type === 'pipe' && def.in ? keysOf(def.in) : Object.keys(def.shape ?? {});
@@ -36,15 +37,15 @@ function shownBlocks(text: string): string[][] {
   );
 }
 
-/** Whether a line of a page says what a line of a transcript says. */
+/** Whether a page's line matches a transcript's line. */
 function says(shown: string, line: string): boolean {
   const pieces = shown.split('…').map(piece => piece.trim());
-  if (/: reward \S+(, terminated|, truncated)?$/.test(shown)) pieces.push(''); // the info may be left out
+  if (/: reward \S+(, terminated|, truncated)?$/.test(shown)) pieces.push(''); // the info may be omitted
   const pattern = pieces.map(piece => piece.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('.*');
   return new RegExp(`^\\s*${pattern}\\s*$`).test(line);
 }
 
-/** The first line of the block that the transcript lacks from there on, or undefined. */
+/** The first line of the block that the transcript does not contain in order, or undefined. */
 function missing(block: readonly string[], transcript: readonly string[]): string | undefined {
   let at = 0;
   for (const shown of block) {
@@ -58,7 +59,7 @@ function missing(block: readonly string[], transcript: readonly string[]): strin
 describe.each(types)('%s', type => {
   const text = readFileSync(page(type), 'utf8');
 
-  test('the table has its keys', async () => {
+  test("the table has the configuration's keys", async () => {
     const { default: definition } = (await import(join(root, 'envs', registry[type]))) as {
       default: EnvironmentDefinition<z.ZodType>;
     };
@@ -70,7 +71,7 @@ describe.each(types)('%s', type => {
     expect(named.toSorted()).toEqual(keysOf(definition.config).toSorted());
   });
 
-  test('the episode is true', () => {
+  test('the shown episode is in a transcript', () => {
     const own = readdirSync(transcripts).filter(
       name => text.includes(name) || name.startsWith(type.replaceAll('_', '-')),
     );
@@ -84,7 +85,7 @@ describe.each(types)('%s', type => {
   });
 });
 
-test('an invented line is found out', () => {
+test('an invented line is detected', () => {
   const played = ['P__', '> Left: reward 0, {"success":false}', '_P_'];
   expect(missing(['P__', '> Left: reward 0', '_P_'], played)).toBeUndefined();
   expect(missing(['P__', '> Left: reward 1', '_P_'], played)).toBe('> Left: reward 1');

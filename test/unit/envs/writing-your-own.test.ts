@@ -1,5 +1,5 @@
-// docs/environments/writing-your-own.md: every environment in it is type-checked, built and played in the environment process as shipped, in a
-// folder without node_modules; they keep the contract; its configuration is one that loads.
+// docs/environments/writing-your-own.md: every environment in it is type-checked, built and played in the environment
+// process as shipped, in a folder without node_modules. They keep the contract, and its configuration loads.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -39,7 +39,7 @@ function written(name: string, code: string): string {
   return file;
 }
 
-/** Loads an environment and begins an episode of it. */
+/** Loads an environment and resets an episode of it. */
 async function begin(tag: string, source: string, config: Record<string, unknown> = {}, seed = 7) {
   const { error, environments } = await running.load([{ tag, env_type: source, source, config }]);
   expect(error).toBeUndefined();
@@ -53,7 +53,7 @@ const act = async (episode: string, actions: (number | string)[]) => {
   return step;
 };
 
-test('the blocks have no type errors', () => {
+test('the code blocks have no type errors', () => {
   expect(blocks('ts').length).toBe(3);
   const service = new TypeCheckService(ts, root);
   const files = [guess, judge, hard].map((code, i) => written(`checked-${i}.ts`, code));
@@ -79,8 +79,8 @@ test.each([
   60_000,
 );
 
-describe('the whole one', () => {
-  test('plays', async () => {
+describe('the complete example', () => {
+  test('can be played', async () => {
     const { state, environment } = await begin('Guess', written('envs/guess.ts', guess), { highest: 20 });
     expect(state.observation).toBe('Which number is it?');
     expect(environment.instruction).toContain('from 1 to 20');
@@ -96,7 +96,7 @@ describe('the whole one', () => {
     expect(right.outcomes).toMatchObject([{ reward: 1, terminated: true, info: { success: true } }]);
   });
 
-  test('is what the configuration beside it names', () => {
+  test('is the one that the configuration beside it names', () => {
     written('envs/guess.ts', guess);
     written('configs/guess.yaml', blocks('yaml')[0]);
     const presetFolders = [join(folder, 'configs'), presetFolder];
@@ -107,7 +107,7 @@ describe('the whole one', () => {
   });
 });
 
-test('the one that asks a server', async () => {
+test('the example that queries a server plays an episode', async () => {
   const server = createServer((request, response) => {
     let body = '';
     request.on('data', (chunk: Buffer) => (body += chunk.toString()));
@@ -127,7 +127,7 @@ test('the one that asks a server', async () => {
   expect(error?.message).toContain('start it, or name its address in env_config.server');
 });
 
-describe('the wrapped one', () => {
+describe('the wrapped example', () => {
   const config = { num_boxes: 1 };
 
   test('is solved through its wrappers, and masks, shapes, remembers and limits', async () => {
@@ -153,7 +153,7 @@ describe('the wrapped one', () => {
     ]);
   });
 
-  test('has the version of its code, wherever it lies, and finds the data of what it wraps', async () => {
+  test('has a version that depends on its code, not its location, and finds the data of the inner environment', async () => {
     const near = await begin('Near', written('hard.ts', hard), config);
     const far = await begin('Far', written('some/where/else/hard.ts', hard), config);
     expect(far.environment.version).toBe(near.environment.version);

@@ -1,4 +1,4 @@
-// Models behind APIs against a server that speaks both protocols and fails in every way that services do.
+// API models against a server that speaks both protocols and fails in every way real services do.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ApiModel } from '../../../extension/trainer/config/schema-evaluation';
 import { apiModel } from '../../../extension/trainer/config/schema-evaluation';
@@ -42,13 +42,13 @@ const failureOf = async (asked: Promise<unknown>): Promise<Error> =>
   );
 
 describe('protocols', () => {
-  test('chat completions: parameters as given, answer, tokens', async () => {
+  test('chat completions: parameters are sent as given, answer and tokens are read', async () => {
     const answer = await client(entry({ generation_kwargs: { temperature: 0, max_tokens: 512 } })).ask(conversation);
     expect(answer).toMatchObject({ text: 'hello', finish: 'stop', usage: { output_tokens: 5 } });
     expect(peer.requests[0].body).toEqual({ temperature: 0, max_tokens: 512, model: 'm', messages: conversation });
   });
 
-  test('messages: the system message apart, a limit of tokens in any case, cached tokens counted', async () => {
+  test('messages: the system message is separate, a token limit is always sent, cached tokens are counted', async () => {
     const { usage } = await client(overAnthropic()).ask(conversation);
     expect(peer.requests[0].body).toEqual({
       max_tokens: 77,
@@ -59,7 +59,7 @@ describe('protocols', () => {
     expect(usage.input_tokens).toBe(JSON.stringify([conversation[1]]).length);
   });
 
-  test('an answer that was cut or filtered says so, in both', async () => {
+  test('a truncated or filtered answer is marked as such in both', async () => {
     for (const model of [entry(), overAnthropic()])
       for (const finish of ['stop', 'length', 'content_filter'] as const) {
         peer.answer = () => ({ text: finish === 'content_filter' ? '' : 'half', finish });
@@ -67,7 +67,7 @@ describe('protocols', () => {
       }
   });
 
-  test('o1-mini gets no system message, others may be told to do without', async () => {
+  test('o1-mini gets no system message, and others can be configured without one', async () => {
     await client(entry({ model_name: 'o1-mini' })).ask(conversation);
     await client(entry({ system_message: 'drop' })).ask(conversation);
     await client(overAnthropic({ system_message: 'drop' })).ask(conversation);
@@ -78,7 +78,7 @@ describe('protocols', () => {
   });
 });
 
-describe('what passes is tried again', () => {
+describe('transient failures are retried', () => {
   const mishaps: Record<string, Mishap> = {
     'too many requests': { status: 429 },
     overloaded: { status: 529, error: { type: 'overloaded_error', message: 'Overloaded' } },
@@ -98,7 +98,7 @@ describe('what passes is tried again', () => {
       }
     });
 
-  test('until the tries are used up; then a sentence says what was wrong last', async () => {
+  test('until the retries are used up; the error then names the last failure', async () => {
     peer.mishaps = new Array<Mishap>(9).fill({ status: 503, error: { message: 'down for today' } });
     const error = await failureOf(client().ask(conversation));
     expect(error.message).toBe(
@@ -107,17 +107,17 @@ describe('what passes is tried again', () => {
     expect(peer.requests.length).toBe(4);
   });
 
-  test('not before the time that the service asks for, which holds for all requests', async () => {
+  test('not before the time the service asks for, which applies to all requests', async () => {
     peer.mishaps = [{ status: 429, headers: { 'retry-after-ms': '250' } }];
     const shared = client();
     const first = shared.ask(conversation);
-    await new Promise(done => setTimeout(done, 60)); // the refusal has come by now
+    await new Promise(done => setTimeout(done, 60)); // the refusal has arrived by now
     await Promise.all([first, shared.ask(conversation)]);
     const [refused, ...later] = peer.requests.map(({ at }) => at);
     for (const at of later) expect(at - refused).toBeGreaterThan(240);
   });
 
-  test('Retry-After in seconds, as a date, in the past, or nonsense', () => {
+  test('Retry-After is parsed as seconds, a date, a past date, or nonsense', () => {
     const now = Date.parse('2026-01-01T00:00:00Z');
     const after = (value: string): number | undefined => retryAfter(new Headers({ 'retry-after': value }), now);
     expect(after('2')).toBe(2000);
@@ -129,12 +129,12 @@ describe('what passes is tried again', () => {
     expect(retryAfter(new Headers())).toBeUndefined();
   });
 
-  test('an asked wait of hours is told instead of waited for', async () => {
+  test('a requested wait of hours is reported instead of waited for', async () => {
     peer.mishaps = [{ status: 429, headers: { 'retry-after': '7200' } }];
     expect((await failureOf(client().ask(conversation))).message).toContain('to be tried again in 120 minutes');
   });
 
-  test('an abort ends a wait at once', async () => {
+  test('an abort ends a wait immediately', async () => {
     peer.mishaps = [{ status: 429, headers: { 'retry-after': '60' } }];
     const asked = failureOf(client().ask(conversation));
     setTimeout(() => abort.abort(), 50);
@@ -142,8 +142,8 @@ describe('what passes is tried again', () => {
   });
 });
 
-describe('what does not pass', () => {
-  test('a conversation that is refused fails alone', async () => {
+describe('permanent failures', () => {
+  test('of one conversation fail only that conversation', async () => {
     for (const status of [400, 413, 422]) {
       peer.mishaps = [{ status, error: { code: 'context_length_exceeded', message: 'too long' } }];
       const error = await failureOf(client().ask(conversation));
@@ -153,7 +153,7 @@ describe('what does not pass', () => {
     expect(peer.requests.length).toBe(3);
   });
 
-  test('a wrong key, a model that is not there, an empty account, a redirect: one sentence, at once', async () => {
+  test('are reported at once in one sentence: a wrong key, a missing model, an empty account, a redirect', async () => {
     const cases: [Mishap, RegExp][] = [
       [{ status: 403, error: { message: 'no access' } }, /\(403 no access\): check the key and what it may do$/],
       [{ status: 404, error: { message: 'no such model' } }, /\(404 no such model\): check model_info$/],
@@ -168,7 +168,7 @@ describe('what does not pass', () => {
     expect(peer.requests.length).toBe(cases.length);
   });
 
-  test('the key is in no message, also where the service repeats it', async () => {
+  test('never show the key in a message, even if the service repeats it', async () => {
     const { key } = peer;
     const wrong = 'sk-other-00aa11bb22cc';
     const service = apiService('test', entry(), 77, { OPENAI_API_KEY: wrong });
@@ -181,7 +181,7 @@ describe('what does not pass', () => {
       for (const secret of [key, wrong]) expect(`${message} ${stack}`).not.toContain(secret);
   });
 
-  test('no beginning of the key is left where a message is cut within it', async () => {
+  test('never show a prefix of the key where a message is truncated within it', async () => {
     const key = 'Zq0KPIxDjkMyKE9m9iMfw05QayguKr';
     process.env.RAGEN_TEST_CUT_KEY = key;
     try {
@@ -204,7 +204,7 @@ describe('what does not pass', () => {
 });
 
 describe('configuration', () => {
-  test('a key that is missing or damaged, or an address that holds one, is refused before anything is sent', () => {
+  test('refuses a missing or malformed key, or an address that contains one, before anything is sent', () => {
     expect(() => apiService('gpt', entry(), 1, {})).toThrow(
       'config: model_info.gpt needs a key of openai: set the environment variable OPENAI_API_KEY',
     );
@@ -216,7 +216,7 @@ describe('configuration', () => {
     expect(() => apiService('gpt', withSecret, 1, environment())).not.toThrow(/hidden-password/);
   });
 
-  test('providers have their own addresses and variables', () => {
+  test('has a default address and variable for each provider', () => {
     const urlOf = (provider_name: ApiModel['provider_name'], variable: string): string =>
       apiService('x', apiModel.parse({ provider_name, model_name: 'm' }), 1, { [variable]: 'k' }).url;
     expect(urlOf('openai', 'OPENAI_API_KEY')).toBe('https://api.openai.com/v1/chat/completions');

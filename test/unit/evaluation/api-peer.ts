@@ -1,5 +1,5 @@
-// A server on 127.0.0.1 that speaks the protocols of models behind APIs, as strictly as they do: it checks keys, headers and the order of
-// messages, counts how many requests are open at once, and fails as it is told to.
+// A server on 127.0.0.1 that speaks the API protocols of hosted models as strictly as they do: it checks keys, headers
+// and message order, counts concurrent requests, and fails on demand.
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,26 +16,26 @@ export type Mishap =
   | { hang: true }
   | { text: string };
 
-/** How an answer ends, in the words of OpenAI's protocol. */
+/** Finish reason, in OpenAI's terms. */
 export type Finish = 'stop' | 'length' | 'content_filter';
 
 export interface ApiPeer {
   /** `http://127.0.0.1:<port>`. */
   url: string;
   key: string;
-  /** Bodies of all requests, in order, and when they came. */
+  /** Bodies of all requests, in order, with their arrival times. */
   requests: { path: string; body: Record<string, unknown>; at: number }[];
-  /** Conversations that were answered, without system messages. */
+  /** Answered conversations, without system messages. */
   answered: PeerMessage[][];
-  /** The most requests that were open at once. */
+  /** Maximum number of concurrent requests. */
   mostOpen: number;
-  /** What to answer; may be changed. */
+  /** Produces the answer; may be replaced. */
   answer: (messages: readonly PeerMessage[]) => { text: string; finish?: Finish };
-  /** For the next requests, in order. */
+  /** Faults for the next requests, in order; null means none. */
   mishaps: (Mishap | null)[];
-  /** Milliseconds that an answer takes. */
+  /** Milliseconds until an answer. */
   delayMs: number;
-  /** Waits until no client is connected: what one that was killed had sent is then among the requests. */
+  /** Waits until no client is connected; all requests of a killed client have been recorded by then. */
   forsaken(): Promise<void>;
   close(): Promise<void>;
 }
@@ -86,7 +86,7 @@ export async function startPeer(key = 'sk-secret-4f9a7c1e8b2d'): Promise<ApiPeer
     if (!anthropic && path !== '/v1/chat/completions')
       return reply(response, 404, { error: { message: 'no such path' } });
     const given = anthropic ? request.headers['x-api-key'] : request.headers.authorization?.replace(/^Bearer /, '');
-    // As careless as a service can be: it repeats the key.
+    // A careless service: it repeats the key.
     if (given !== peer.key) return reply(response, 401, { error: { message: `Incorrect API key provided: ${given}` } });
     const complaint = complaintOf(body, anthropic, request);
     if (complaint) return reply(response, 400, { error: { type: 'invalid_request_error', message: complaint } });
@@ -132,7 +132,7 @@ export async function startPeer(key = 'sk-secret-4f9a7c1e8b2d'): Promise<ApiPeer
   return peer;
 }
 
-/** What the real services would refuse. */
+/** Errors for requests that the real services would refuse. */
 function complaintOf(body: Record<string, unknown>, anthropic: boolean, request: IncomingMessage): string | null {
   const messages = body.messages as PeerMessage[] | undefined;
   if (typeof body.model !== 'string') return 'model: required';

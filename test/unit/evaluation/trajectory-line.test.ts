@@ -1,4 +1,4 @@
-// RAGEN's trajectory lines: with its two mistakes put right, and as they are.
+// RAGEN's trajectory lines, with its two errors corrected and in the original form.
 import { expect, test } from 'vitest';
 import type { Episode, EpisodeTurn } from '../../../extension/protocol/run-folder';
 import { trajectoryLine } from '../../../extension/trainer/evaluation/trajectory-line';
@@ -19,7 +19,7 @@ const turn = (number: number, state: string, raw: string, reward: number): Episo
   span: [0, 0],
 });
 
-/** Sokoban: a step, an answer without any action, the solving push. */
+/** Sokoban: a step, an answer without an action, the solving push. */
 const episode: Episode = {
   id: 'val-000000-g001-m01',
   step: 0,
@@ -46,7 +46,7 @@ const episode: Episode = {
 };
 const facts = { metrics: { 'CoordSokoban/success': 1, 'CoordSokoban/pass@2': 1 }, entropy: 0.25, n_tokens: 12 };
 
-test('a state carries the reward of the turn that led to it, and success is the episode’s', () => {
+test('a state has the reward of the turn that led to it, and success is the episode’s', () => {
   expect(trajectoryLine(5, episode, facts, 'workbench')).toEqual({
     custom_id: 'traj_5',
     messages: [
@@ -74,7 +74,7 @@ test('a state carries the reward of the turn that led to it, and success is the 
   });
 });
 
-test('as RAGEN writes it, a state carries the reward of the turn about to be taken, and nothing is ever a success', () => {
+test("in RAGEN's form, a state has the reward of the turn about to be taken, and success is always false", () => {
   const { messages, metadata } = trajectoryLine(0, episode, facts, 'ragen');
   expect(messages.map(({ content }) => content)).toEqual([
     'start',
@@ -96,7 +96,7 @@ test('as RAGEN writes it, a state carries the reward of the turn about to be tak
   });
 });
 
-test('an episode whose environment failed says so; one without turns has its first state alone', () => {
+test('an episode with a failed environment says so; one without turns has only its first state', () => {
   const failed = { ...episode, turns: [], error: 'environment CoordSokoban threw', success: false };
   const { messages, metadata } = trajectoryLine(0, failed, facts, 'workbench');
   expect(messages).toEqual([{ role: 'user', content: 'solved' }]);

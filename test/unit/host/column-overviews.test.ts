@@ -1,4 +1,4 @@
-// Overviews of columns: what is carried on says the same as the column does, whatever came when.
+// Column overviews: an incrementally updated overview agrees with its column, in whatever order data arrives.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ColumnOverviews } from '../../../extension/host/column-overviews';
@@ -7,7 +7,7 @@ import { smooth, type CurvePoints } from '../../../extension/protocol/curves';
 
 const seeded = (row: number) => (row % 7 === 3 ? Number.NaN : Math.sin(row / 50) + ((row * 7919) % 13) / 100);
 
-/** A table's rows up to `to`, of which the key has some. */
+/** Adds rows to the table up to `to`; some rows lack the key. */
 function grow(table: ColumnTable, to: number): void {
   for (let row = table.rows; row < to; row++) {
     const value = seeded(row);
@@ -21,7 +21,7 @@ function overview(overviews: ColumnOverviews): { points: CurvePoints; smoothed: 
   return part;
 }
 
-it('an overview that was carried on holds values of the column at their rows, its extremes and its newest rows', () => {
+it('an updated overview contains values of the column at their rows, its extremes and its newest rows', () => {
   const growths = fc.array(fc.integer({ min: 0, max: 1500 }), { minLength: 1, maxLength: 4 });
   const check = (first: number, more: number[], smoothing: number) => {
     const table = new ColumnTable();
@@ -50,7 +50,7 @@ it('an overview that was carried on holds values of the column at their rows, it
   });
 });
 
-it('what did not grow is not made again, and much that is new makes it anew in its usual size', () => {
+it('an unchanged column is not recomputed, and a large update rebuilds it at its usual size', () => {
   const table = new ColumnTable();
   grow(table, 6000);
   const overviews = new ColumnOverviews(table, 0);

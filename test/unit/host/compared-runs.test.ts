@@ -1,4 +1,4 @@
-// Which runs stand together in a comparison, and by what they differ.
+// How runs are grouped in a comparison, and which keys distinguish the groups.
 import { expect, it } from 'vitest';
 import { groupRuns } from '../../../extension/host/compared-runs';
 import type { Manifest, RunEvent } from '../../../extension/protocol/run-folder';
@@ -14,7 +14,7 @@ const config = (lr: number, seed: number, more: object = {}) => ({
   actor: { optim: { lr }, tags: ['a', 'b'], ...more },
 });
 
-it('puts runs together that differ in seeds and names alone, whatever the order of their keys', () => {
+it('groups runs that differ only in seeds and names, whatever the order of their keys', () => {
   const { actor, ...rest } = config(1, 3);
   const { groups, keys } = groupRuns([
     run('a', config(1, 1)),
@@ -29,7 +29,7 @@ it('puts runs together that differ in seeds and names alone, whatever the order 
   expect(keys).toEqual(['actor.optim.lr']);
 });
 
-it('names a sweep’s point without its seed, and a key that one lacks by a dash', () => {
+it('names a sweep point without its seed, and a missing key by a dash', () => {
   const { groups, keys } = groupRuns([
     run('a', config(1, 1), 'filter on, seed 1'),
     run('b', config(1, 2), 'filter on, seed 2'),
@@ -40,14 +40,14 @@ it('names a sweep’s point without its seed, and a key that one lacks by a dash
   expect(groups[1]).toEqual({ label: 'c', members: [2], values: ['["a"]', 'null'] });
 });
 
-it('of one configuration alone names it and has no keys', () => {
+it('names a single configuration without keys', () => {
   expect(groupRuns([run('a', config(1, 1)), run('b', config(1, 2))])).toEqual({
     groups: [{ label: 'quickstart', members: [0, 1], values: [] }],
     keys: [],
   });
 });
 
-it('tells what was changed while a run trained, and what follows another key once', () => {
+it('shows settings changed during training, and a key that follows another one once', () => {
   const steps = (total: number) => ({
     trainer: { total_training_steps: total },
     actor: { optim: { lr: 1, total_training_steps: total } },

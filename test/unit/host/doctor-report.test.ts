@@ -1,4 +1,5 @@
-// The doctor's report: what is well has no remedy, whatever is not has one, and the verdict counts what keeps runs from going well.
+// The doctor's report: every finding that is not ok has a remedy, an ok one has none, and the verdict counts the
+// findings that affect runs.
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { findingsOf, reportText, type EditorFacts } from '../../../extension/host/doctor-report';
@@ -29,7 +30,7 @@ const stateOf = (changed: Partial<EditorFacts>, facts: MachineFacts | { problem:
   findingsOf({ ...editor, ...changed }, facts).find(finding => finding.name === name)!;
 
 describe('the report', () => {
-  it('of a sound machine says so, with what is missing as notes', () => {
+  it('of a healthy machine says so, and lists missing optional parts as notes', () => {
     const findings = findingsOf(editor, machine);
     expect(findings.filter(({ state }) => state === 'bad')).toEqual([]);
     expect(findings.filter(({ state }) => state === 'note').map(({ name }) => name.trim())).toEqual(['cuda', 'webgpu', 'bubblewrap']); // prettier-ignore
@@ -56,7 +57,7 @@ describe('the report', () => {
     expect(reportText(findingsOf({ ...editor, ...changed }, facts))).toMatch(/^RAGEN Doctor: \d things? keeps? runs from going well\./); // prettier-ignore
   });
 
-  it('tells nothing of a machine at which nobody looked, since nothing is started without trust', () => {
+  it('leaves out a machine that was not inspected, because nothing starts without trust', () => {
     const findings = findingsOf(
       { ...editor, trusted: false, node: { problem: 'not trusted' } },
       { problem: 'not trusted' },
@@ -64,7 +65,7 @@ describe('the report', () => {
     expect(findings.map(({ name }) => name)).toEqual(['RAGEN Workbench', 'Editor', 'Workspace', 'Trust']);
   });
 
-  it('counts one run as one, and gives remedies that need no npm', () => {
+  it('uses the singular for one run, and gives remedies that need no npm', () => {
     expect(stateOf({ runs: { active: 0, all: 1 } }, machine, 'Workspace').value).toBe('/w; 1 run, 0 at work');
     const providers = machine.onnxruntime.providers.map(provider => ({ ...provider, installed: false }));
     const findings = findingsOf(editor, { ...machine, onnxruntime: { ...machine.onnxruntime, providers } });
@@ -76,7 +77,7 @@ describe('the report', () => {
     expect(remedies.join()).not.toContain('npm');
   });
 
-  it('names the keys that the editor keeps', () => {
+  it('names the keys stored in the editor', () => {
     expect(stateOf({ keys: ['HF_TOKEN'] }, machine, 'Keys').value).toBe('HF_TOKEN, kept by the editor');
   });
 
@@ -88,7 +89,7 @@ describe('the report', () => {
     });
   });
 
-  it('reads what the terminal reports of this very machine', () => {
+  it("reads the CLI's report of the current machine", () => {
     const answer = execFileSync(process.execPath, ['dist/cli.cjs', 'doctor', '--json'], { encoding: 'utf8' });
     const facts = machineReportSchema.parse((JSON.parse(answer) as { machine: unknown }).machine);
     expect(facts.folders.map(({ for: use }) => use)).toEqual(['runs', 'models of the hub', 'what an environment is built to']); // prettier-ignore

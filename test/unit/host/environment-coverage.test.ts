@@ -7,7 +7,7 @@ const line = (step: number, lines: CoverageLine['files'][string], map = 'm'): Co
   return { step, map, files: { 'lake.ts': lines } };
 };
 
-test('counts of the steps add up; what was never reached is told, and of rewards aloud', () => {
+test('counts of the steps add up; unreached lines are reported, unreached rewards as warnings', () => {
   const counted = [
     line(1, [[1, 1, 1], [2, 8, 8], [3, 0, 0], [5, 0, 0], [6, 8, 0]]),
     line(2, [[1, 0, 0], [2, 1200, 0], [3, 0, 0], [5, 0, 0], [6, 2, 0]]),
@@ -24,7 +24,7 @@ test('counts of the steps add up; what was never reached is told, and of rewards
   expect(markWords({ line: 1, hits: 3, kind: 'partly' })).toBe('3×, a part never');
 });
 
-test('lines of another map are other lines; a step counted again by a resume counts once; the last steps count', () => {
+test('lines of another source map are different lines; a step repeated by a resume counts once; the last steps count', () => {
   const counted = [line(1, [[1, 100, 100]], 'old'), line(2, [[1, 1, 1]]), line(3, [[1, 2, 2]]), line(3, [[1, 4, 4]])];
   expect(fileCoverage(counted, 'lake.ts', text)!.marks).toEqual([{ line: 1, hits: 5, kind: 'reached' }]);
   const many = Array.from({ length: coveredSteps + 10 }, (_, i) => line(i + 1, [[1, 1, 1]]));

@@ -11,7 +11,7 @@ const reload = (tag: string) => event('environment_reload', { tag, from: 'a', to
 const error = (tag: string, at: string | undefined, episodes?: number) =>
   event('environment_error', { tag, seed: 1, kind: 'threw', at, ...(episodes && { episodes }) }, 'it threw');
 
-test('refused code is an error at its place, once for all tags of a file', () => {
+test('refused code is an error at its location, once for all tags of a file', () => {
   const other = { ...problem, line: 9, endLine: undefined, endColumn: undefined };
   expect(environmentProblems([refused('A', problem, other), refused('B', problem)])).toEqual([
     { file: '/w/lake.ts', line: 4, column: 7, endLine: 4, endColumn: 9, message: 'no', severity: 'error' },
@@ -19,7 +19,7 @@ test('refused code is an error at its place, once for all tags of a file', () =>
   ]);
 });
 
-test('a later refusal takes the place of an earlier one; a good save of the same tag ends it', () => {
+test('a later refusal replaces an earlier one; a valid save of the same tag clears it', () => {
   const later = { ...problem, message: 'still no' };
   expect(environmentProblems([refused('A', problem), refused('A', later)]).map(({ message }) => message)).toEqual(['still no']); // prettier-ignore
   expect(environmentProblems([refused('A', problem), event('environment_mended', { tag: 'A' })])).toEqual([]);
@@ -27,7 +27,7 @@ test('a later refusal takes the place of an earlier one; a good save of the same
   expect(environmentProblems([refused('A', problem), reload('B')])).toHaveLength(1);
 });
 
-test('places that ended episodes are warnings with their number, until the code changes', () => {
+test('locations that ended episodes are warnings with their count, until the code changes', () => {
   const events = [error('A', '/w/lake.ts:12'), error('A', '/w/lake.ts:12', 6), error('A', '/w/lake.ts:20'), error('A', undefined)]; // prettier-ignore
   expect(environmentProblems(events)).toEqual([
     { file: '/w/lake.ts', line: 12, column: 1, message: 'it threw — 7 episodes ended here', severity: 'warning' },
@@ -37,12 +37,12 @@ test('places that ended episodes are warnings with their number, until the code 
   expect(environmentProblems([...events, reload('B')])).toHaveLength(2);
 });
 
-test('a resume begins with what is on disk; data of another form is passed over', () => {
+test('a resume starts with what is on disk; data of another form is skipped', () => {
   expect(environmentProblems([refused('A', problem), error('A', '/w/lake.ts:1'), event('resume', {})])).toEqual([]);
   expect(environmentProblems([event('environment_refused', { tag: 'A', problems: 'none' })])).toEqual([]);
 });
 
-test('the place that paused a run is that of the failure its sentence begins with', () => {
+test('the location that paused a run is that of the failure named first in its message', () => {
   const events = [
     error('A', '/w/lake.ts:4'),
     error('A', '/w/lake.ts:9'),

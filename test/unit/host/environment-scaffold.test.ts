@@ -1,4 +1,5 @@
-// A new environment as the command writes it: its types are sound in a folder without node_modules, and nothing is overwritten.
+// A new environment as the command writes it: it type-checks in a folder without node_modules, and nothing is
+// overwritten.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -12,7 +13,7 @@ let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'ragen-scaffold-'))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The mistakes that an editor would show in the folder's environments. */
+/** Type errors that an editor would show in the folder's environments. */
 function mistakes(): string[] {
   const settings = join(folder, 'envs/tsconfig.json');
   const { config } = ts.readConfigFile(settings, ts.sys.readFile) as { config: unknown };
@@ -23,7 +24,7 @@ function mistakes(): string[] {
   );
 }
 
-test('its types are those of the extension', async () => {
+test("its types are the extension's", async () => {
   const [file] = await scaffoldEnvironment(root, folder, 'ice_field');
   await writeEnvironmentTypes(root, folder);
   const text = readFileSync(file, 'utf8');
@@ -40,7 +41,7 @@ export default withTimeLimit(sokoban, { maxSteps: 3 });
   expect(mistakes()).toEqual([expect.stringMatching(/wrong\.ts: Argument of type 'string'/)]);
 }, 60_000);
 
-test('the types follow an extension that has moved, where there are some', async () => {
+test('the types follow an extension that has moved, if there are any', async () => {
   await writeEnvironmentTypes(root, folder, true);
   expect(() => readFileSync(join(folder, '.ragen/types/zod.d.ts'))).toThrow();
   const file = join(folder, '.ragen/types/zod.d.ts');
@@ -50,7 +51,7 @@ test('the types follow an extension that has moved, where there are some', async
   expect(readFileSync(file, 'utf8')).toContain(`"${join(root, 'node_modules/zod/index.cjs')}"`);
 });
 
-test('what is there is never overwritten', async () => {
+test('existing files are never overwritten', async () => {
   await scaffoldEnvironment(root, folder, 'maze');
   expect(nameProblem('maze', folder)).toBe('envs/maze/maze.ts is there already.');
   await expect(scaffoldEnvironment(root, folder, 'maze')).rejects.toThrow(
@@ -67,6 +68,6 @@ test('what is there is never overwritten', async () => {
   );
 });
 
-test.each(['', 'Maze', '2048', 'a-b', '../x', 'a/b'])('%j is no name', name => {
+test.each(['', 'Maze', '2048', 'a-b', '../x', 'a/b'])('%j is not a valid name', name => {
   expect(nameProblem(name, folder)).toMatch(/^Use small letters/);
 });

@@ -1,4 +1,5 @@
-// All episodes of a run as the host knows them: from the trainer's index, from files without one, after cuts; and searches in their texts.
+// All episodes of a run as known to the host: from the trainer's index, from files without an index, and after
+// truncation; and text search.
 import {
   appendFileSync,
   mkdirSync,
@@ -30,7 +31,7 @@ import { EpisodeIndexLog } from '../../../extension/trainer/store/episode-index-
 import { LineLog } from '../../../extension/trainer/store/line-log';
 import { episodesOf } from '../../e2e/preview/data';
 
-/** What happens while the sizes of the files are being taken. */
+/** Hook that runs while the file sizes are read. */
 let meanwhile: () => void = () => undefined;
 vi.mock('node:fs/promises', async original => {
   const real = await original<typeof promises>();
@@ -54,7 +55,7 @@ const path = (name: string) => join(folder, name);
 const few = (step: number, mode: 'train' | 'val' = 'train') => episodesOf(step, mode, 2, 3);
 const old = new Date(Date.now() - 60_000);
 
-/** Appends episodes as the trainer does, with the index where one is given. */
+/** Appends episodes as the trainer does, and to the index if one is given. */
 function write(episodes: Episode[], index?: EpisodeIndexLog): void {
   const { mode, step } = episodes[0];
   const log = new LineLog(path(episodesFile(mode, step)), { fsync: 'explicit' });
@@ -66,7 +67,7 @@ function write(episodes: Episode[], index?: EpisodeIndexLog): void {
 }
 const indexLog = () => new EpisodeIndexLog(path(runFiles.episodeIndex), path);
 
-/** The functions of the worker, called here; counts the files gone through. */
+/** The worker's functions, called in this thread; records the indexed files. */
 function scanner(): EpisodeScanner & { indexed: string[] } {
   const indexed: string[] = [];
   return {
@@ -84,7 +85,7 @@ const ids = ({ table }: { table: EpisodeTable }) => Array.from({ length: table.r
 const idsOf = (...steps: Episode[][]) => steps.flat().map(({ id }) => id);
 
 describe('the index of a run', () => {
-  it('is what the trainer wrote; no file is gone through', async () => {
+  it("uses the trainer's index; no file is scanned", async () => {
     const log = indexLog();
     write(few(1), log);
     write(few(1, 'val'), log);
@@ -135,7 +136,7 @@ describe('the index of a run', () => {
     expect(scan.indexed).toEqual([]);
   });
 
-  it('is made of the files where the trainer wrote none, the newest first, and kept', async () => {
+  it('is built from the files when there is no trainer index, newest first, and kept', async () => {
     write(few(1));
     write(few(2));
     writeFileSync(path('episodes/step-000003.jsonl'), `no episode\n${JSON.stringify(few(3)[0])}\n{"torn`);
@@ -154,10 +155,10 @@ describe('the index of a run', () => {
     const reopened = new EpisodeIndex(folder, storage, again);
     await reopened.update();
     expect(ids(reopened).sort()).toEqual(ids(index).sort());
-    expect(again.indexed).toEqual([`train 3 ${Buffer.byteLength(JSON.stringify(few(3)[0])) + 12}`]); // the torn line alone
+    expect(again.indexed).toEqual([`train 3 ${Buffer.byteLength(JSON.stringify(few(3)[0])) + 12}`]); // the torn line only
   });
 
-  it('waits for the trainer where a file is young', async () => {
+  it('waits for the trainer when a file is recent', async () => {
     write(few(1));
     utimesSync(path(episodesFile('train', 1)), new Date(), new Date());
     const index = new EpisodeIndex(folder, null, scanner());
@@ -168,7 +169,7 @@ describe('the index of a run', () => {
     expect(index.table.rows).toBe(6);
   });
 
-  it('follows a file that grows in several writings', async () => {
+  it('follows a file that grows in several writes', async () => {
     const log = indexLog();
     const episodes = few(1, 'val');
     write(episodes.slice(0, 2), log);
@@ -181,7 +182,7 @@ describe('the index of a run', () => {
     expect(await index.episode(episodes[5])).toEqual(episodes[5]);
   });
 
-  it('begins anew when a resume took steps away, and the trainer drops what it told of them', async () => {
+  it('is rebuilt when a resume removed steps, and the trainer drops their index entries', async () => {
     const log = indexLog();
     write(few(1), log);
     write(few(2), log);
@@ -199,7 +200,7 @@ describe('the index of a run', () => {
     expect(readFileSync(path(runFiles.episodeIndex), 'utf8').split('\n')).toHaveLength(3);
   });
 
-  it('goes on without an index that cannot be written, and passes over damaged lines', async () => {
+  it('works without a writable index, and skips damaged lines', async () => {
     mkdirSync(path(runFiles.episodeIndex));
     const log = indexLog();
     write(few(1), log);
@@ -211,11 +212,11 @@ describe('the index of a run', () => {
     expect(ids(index)).toEqual(idsOf(few(1)));
   });
 
-  it('leaves out a file that is larger than any trainer writes, and reads the others', async () => {
+  it('skips a file larger than any trainer writes, and reads the others', async () => {
     write(few(1));
     const sparse = path(episodesFile('train', 2));
     writeFileSync(sparse, '');
-    truncateSync(sparse, 2 ** 40); // takes no room on the disk
+    truncateSync(sparse, 2 ** 40); // a sparse file, uses no disk space
     utimesSync(sparse, old, old);
     const scan = scanner();
     const index = new EpisodeIndex(folder, null, scan);
@@ -226,7 +227,7 @@ describe('the index of a run', () => {
     await expect(readHeads(sparse)).rejects.toThrow(refusal);
   });
 
-  it('does not take a line for a file that has become shorter', async () => {
+  it('does not read a line from a file that has become shorter', async () => {
     const log = indexLog();
     write(few(1), log);
     log.close();
@@ -260,7 +261,7 @@ describe('a search', () => {
       return { ...episode, id: `train-000001-g000-m0${member}`, member, turns, messages: [{ role: 'user', content: 'said' }] }; // prettier-ignore
     });
 
-  it('finds words in answers and states, whatever their case, and nothing in names, notes or messages', async () => {
+  it('finds words in answers and states in any case, but not in names, notes or messages', async () => {
     const episodes = group(['I am STUCK here', 'stück “ok”', 'a "quoted" word\nand a line', 'back\\slash', 'nothing']);
     expect(await search(episodes, ['stuck'])).toEqual([0]);
     for (const [term, members] of [
@@ -285,11 +286,11 @@ describe('a search', () => {
     }
   });
 
-  it('takes all terms, and those that must not be there', async () => {
+  it('requires all terms, and excludes negated ones', async () => {
     expect(await search(group(['a wall', 'a box', 'a wall and a box']), ['wall'], ['box', true])).toEqual([0]);
   });
 
-  it('finds what a reader of the texts would, whatever they are', () => {
+  it('equals a case-insensitive search of states and answers for any text', () => {
     const text = fc.string({
       unit: fc.constantFrom('a', 'B', '"', '\\', '\n', 'é', 'ß', ':', '{', 'n', '😀', '\u0001'),
       maxLength: 12,
@@ -311,7 +312,7 @@ describe('a search', () => {
   });
 });
 
-it('invalid actions are those an environment does not know, and answers that hold none', () => {
+it('invalid actions are those unknown to the environment, and answers without an action', () => {
   const [{ turns, ...rest }] = few(1);
   const turn = { ...turns[0], actions_left: 10, raw: '', thought: '', answer: '' };
   const of = (parsed: string[], executed: string[]) =>
@@ -319,7 +320,7 @@ it('invalid actions are those an environment does not know, and answers that hol
   expect([of(['Up'], ['Up']), of(['Jump', 'Up'], ['Up']), of(['Jump', 'Hop'], []), of([], [])]).toEqual([0, 1, 2, 1]);
 });
 
-it('an index line of the trainer tells what a scan of its file tells', () => {
+it('an index line of the trainer equals a scan of its file', () => {
   const log = indexLog();
   write(few(1), log);
   log.close();

@@ -19,7 +19,7 @@ test('a missing file is empty', async () => {
   expect(await lines.read()).toEqual({ lines: [], restarted: false });
 });
 
-test('gives each line once, and a torn tail when its newline has come', async () => {
+test('each line is returned once, and a torn tail once its newline has arrived', async () => {
   await writeFile(file, '{"step":1}\n{"step":2}\n{"st');
   expect((await lines.read()).lines).toEqual([{ step: 1 }, { step: 2 }]);
   expect((await lines.read()).lines).toEqual([]);
@@ -27,7 +27,7 @@ test('gives each line once, and a torn tail when its newline has come', async ()
   expect(await lines.read()).toEqual({ lines: [{ step: 3 }], restarted: false });
 });
 
-test('a character cut in the middle of its bytes is whole afterwards', async () => {
+test('a character split across reads is decoded completely', async () => {
   const text = new JsonLines(file, z.object({ note: z.string() }));
   const bytes = Buffer.from('{"note":"Fußweg"}\n');
   const cut = bytes.indexOf(0xc3) + 1;
@@ -37,12 +37,12 @@ test('a character cut in the middle of its bytes is whole afterwards', async () 
   expect((await text.read()).lines).toEqual([{ note: 'Fußweg' }]);
 });
 
-test('lines that are no JSON or not of the schema are skipped', async () => {
+test('lines that are not JSON or do not match the schema are skipped', async () => {
   await writeFile(file, '{"step":1}\nnonsense\n{"step":"two"}\n\n{"step":4}\n');
   expect((await lines.read()).lines).toEqual([{ step: 1 }, { step: 4 }]);
 });
 
-test('a file cut back and grown past the cursor is read anew', async () => {
+test('a file truncated and grown past the cursor is reread', async () => {
   await writeFile(file, '{"step":1}\n{"step":2}\n{"step":3}\n');
   await lines.read();
   await truncate(file, '{"step":1}\n'.length);
@@ -54,7 +54,7 @@ test('a file cut back and grown past the cursor is read anew', async () => {
   expect(await lines.read()).toEqual({ lines: [], restarted: false });
 });
 
-test('a file cut back to fewer lines, or gone, is read anew', async () => {
+test('a file truncated to fewer lines, or deleted, is reread', async () => {
   await writeFile(file, '{"step":1}\n{"step":2}\n');
   await lines.read();
   await truncate(file, '{"step":1}\n'.length);
@@ -64,7 +64,7 @@ test('a file cut back to fewer lines, or gone, is read anew', async () => {
   expect(await lines.read()).toEqual({ lines: [], restarted: false });
 });
 
-test('one file replaced by another of the same length is read anew', async () => {
+test('a file replaced by another of the same length is reread', async () => {
   await writeFile(file, '{"step":1}\n');
   await lines.read();
   await writeFile(file, '{"step":9}\n');

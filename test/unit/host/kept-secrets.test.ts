@@ -1,4 +1,5 @@
-// What the editor keeps for runs: values in its secret storage alone, names beside them, and only names that a key can have.
+// Secrets that the editor stores for runs: values only in its secret storage, names beside them, and only valid
+// variable names.
 import { expect, test } from 'vitest';
 import { KeptSecrets, secretNameProblem, secretProblem } from '../../../extension/host/kept-secrets';
 
@@ -19,7 +20,7 @@ function editor() {
   return { storage, memory, secrets };
 }
 
-test('a key is kept, given on by its name, replaced and forgotten; only its name is ever beside it', async () => {
+test('a key is stored, provided by its name, replaced and deleted; only its name is stored outside the secret storage', async () => {
   const { storage, memory, secrets } = editor();
   expect(await secrets.variables()).toEqual({});
   await secrets.keep('OPENAI_API_KEY', 'sk-first');
@@ -31,11 +32,11 @@ test('a key is kept, given on by its name, replaced and forgotten; only its name
   await secrets.keep('OPENAI_API_KEY', '');
   expect(secrets.names).toEqual(['HF_TOKEN']);
   expect([...storage.values()]).toEqual(['hf_x']);
-  storage.clear(); // as when the key ring was emptied elsewhere
+  storage.clear(); // as when the key ring was cleared elsewhere
   expect(await secrets.variables()).toEqual({});
 });
 
-test('names are those of variables, and none that changes how programs run', () => {
+test('names are variable names, excluding those that change how programs run', () => {
   for (const name of ['HF_TOKEN', 'OPENAI_API_KEY', '_A', 'X9']) expect(secretNameProblem(name)).toBeUndefined();
   for (const name of ['', 'hf_token', 'A B', '9A', 'A=B', 'A\nB', 'A'.repeat(65)])
     expect(secretNameProblem(name)).toMatch(/write capitals/);
@@ -50,7 +51,7 @@ test('names are those of variables, and none that changes how programs run', () 
     expect(secretNameProblem(name)).toMatch(/is no key/);
 });
 
-test('a value that is none is refused without being repeated', () => {
+test('an invalid value is refused without being repeated', () => {
   expect(secretProblem('sk-aB1_x.y')).toBeUndefined();
   expect(secretProblem('')).toBeUndefined();
   for (const value of ['two words', 'täst', 'line\nbreak']) expect(secretProblem(value)).not.toContain(value);

@@ -1,4 +1,5 @@
-// What package.json promises: every page comes back after a reload, every text has its words, every file that is named is there.
+// Consistency of package.json: every page is restored after a reload, every text key has a translation, every named
+// file exists.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -15,25 +16,25 @@ const sources = readdirSync('extension/host', { recursive: true, encoding: 'utf8
   .filter(name => name.endsWith('.ts'))
   .map(name => readFileSync(join('extension/host', name), 'utf8'));
 
-it('each kind of page wakes the extension when it comes back', () => {
+it('each kind of page activates the extension when restored', () => {
   const kinds = sources.flatMap(source => [...source.matchAll(/viewType(?: = |: )'([\w.]+)'/g)].map(([, kind]) => kind)); // prettier-ignore
   expect(kinds.length).toBeGreaterThan(5);
   expect(kinds.filter(kind => !activationEvents.includes(`onWebviewPanel:${kind}`))).toEqual([]);
 });
 
-it('each text has its words, and no words are left over', () => {
+it('each text key has a text, and no text is unused', () => {
   const used = [...text.matchAll(/"%([\w.]+)%"/g)].map(([, key]) => key);
   expect(used.filter(key => !(key in words))).toEqual([]);
   expect(Object.keys(words).filter(key => !used.includes(key))).toEqual([]);
 });
 
-it('each step of the walkthrough that a context key ticks is one that the extension tells of', () => {
+it('each context key that completes a walkthrough step is set by the extension', () => {
   const told = /const steps = \[(.*)\] as const/.exec(sources.find(source => source.includes('ragen.seen.')) ?? '');
   const steps = [...(told?.[1] ?? '').matchAll(/'(\w+)'/g)].map(([, step]) => step);
   expect([...text.matchAll(/"onContext:ragen\.seen\.(\w+)"/g)].map(([, step]) => step)).toEqual(steps);
 });
 
-it('a row of the Runs view is offered what its run can do', () => {
+it('a row of the Runs view offers the commands that its run supports', () => {
   const offered = (state: RunStatus['state'], more: { episodes?: RunStatus['episodes']; archived?: boolean } = {}) => {
     const { episodes, archived } = more;
     const context = contextOf({ status: { state, episodes } as RunStatus, live: state === 'paused', archived });
@@ -41,7 +42,7 @@ it('a row of the Runs view is offered what its run can do', () => {
     return new Set(contributes.menus['view/item/context'].filter(fits).map(({ command }) => command.slice(6)));
   };
   const episodes = { done: 1, of: 8 };
-  expect(offered('paused')).not.toContain('archiveRuns'); // it would only vanish once it has ended
+  expect(offered('paused')).not.toContain('archiveRuns'); // archiving would only hide it once it has ended
   expect(offered('stopped')).toContain('archiveRuns');
   expect(offered('stopped', { archived: true })).not.toContain('archiveRuns');
   expect(offered('stopped', { archived: true, episodes })).toContain('unarchiveRuns');
@@ -52,7 +53,7 @@ it('a row of the Runs view is offered what its run can do', () => {
   expect(offered('paused', { episodes })).toContain('stop');
 });
 
-it('each command that is named is one, and each page of the walkthrough is there', () => {
+it('each referenced command and each page of the walkthrough exists', () => {
   const commands = new Set(contributes.commands.map(({ command }) => command));
   const named = [...`${text}${JSON.stringify(words)}`.matchAll(/"?(?:command:|onCommand:)(ragen\.\w+)/g)].map(([, id]) => id); // prettier-ignore
   expect(named.filter(id => !commands.has(id))).toEqual([]);

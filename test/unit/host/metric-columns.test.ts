@@ -1,4 +1,4 @@
-// A run's numbers by columns, from what a trainer wrote beside its lines, from the lines alone, and from columns kept by ourselves.
+// A run's metrics as columns: from the trainer's column file, from the lines alone, and from a cached column file.
 import {
   appendFileSync,
   mkdirSync,
@@ -32,13 +32,13 @@ const text = (step: number, note = 'a') =>
   `${JSON.stringify({ step, time: note, wall_s: step * 2, 'x/y': Math.sin(step), ...(step % 10 === 0 && { rare: step }) })}\n`;
 const lines = (first: number, last: number, note?: string) =>
   Array.from({ length: last - first + 1 }, (_, i) => text(first + i, note)).join('');
-/** As a trainer leaves the folder. */
+/** Writes the folder as a trainer does. */
 function trained(last: number): void {
   writeFileSync(metrics(), lines(1, last));
   new ColumnLog(join(folder, 'metrics.columns'), metrics(), readFileSync(metrics()).length).close();
 }
 
-test('columns are those of the lines, with and without a trainer’s columns', async () => {
+test('columns equal the lines, with and without a trainer’s column file', async () => {
   const last = segmentRows * 2 + 40;
   trained(last);
   const beside = await new MetricColumns(folder, null).update();
@@ -54,7 +54,7 @@ test('columns are those of the lines, with and without a trainer’s columns', a
   }
 });
 
-test('they grow with the lines, across segments and torn tails', async () => {
+test('columns grow with the lines, across segments and torn tails', async () => {
   const columns = new MetricColumns(folder, null);
   expect((await columns.update()).rows).toBe(0);
   writeFileSync(metrics(), lines(1, 10));
@@ -74,7 +74,7 @@ test('they grow with the lines, across segments and torn tails', async () => {
   expect(columns.epoch).toBe(0);
 });
 
-test('a resume that cuts the lines back begins a new epoch, even where the file has grown past it since', async () => {
+test('a resume that truncates the lines begins a new epoch, even if the file has since grown past it', async () => {
   trained(segmentRows + 100);
   const columns = new MetricColumns(folder, cache);
   await columns.update();
@@ -83,29 +83,29 @@ test('a resume that cuts the lines back begins a new epoch, even where the file 
   const table = await columns.update();
   expect(columns.epoch).toBe(1);
   expect(table.rows).toBe(segmentRows + 200);
-  // The trainer's columns no longer fit: nothing of them may have been used.
+  // The trainer's columns no longer match and must not be used.
   expect([...table.column('step')]).toEqual(Array.from({ length: segmentRows + 200 }, (_, i) => i + 1));
 });
 
-test('columns that fit another file do not count', async () => {
+test('columns of another file are not used', async () => {
   trained(segmentRows);
   writeFileSync(metrics(), lines(1001, 1000 + segmentRows));
   const table = await new MetricColumns(folder, null).update();
   expect(table.column('step')[0]).toBe(1001);
 });
 
-test('what had to be parsed is kept, taken up by the next reader, and dropped where it does not fit', async () => {
+test('parsed columns are cached, reused by the next reader, and dropped when they do not match', async () => {
   writeFileSync(metrics(), lines(1, segmentRows * 2 + 7));
   await new MetricColumns(folder, cache).update();
   const [name] = readdirSync(cache);
   const kept = readFileSync(join(cache, name));
   expect(kept.length).toBeGreaterThan(segmentRows * 2 * 8 * 4);
-  // The same bytes as a trainer's would be.
+  // Same bytes as a trainer's column file.
   new ColumnLog(join(root, 'other'), metrics(), readFileSync(metrics()).length).close();
   expect(readFileSync(join(root, 'other'))).toEqual(kept);
-  // Kept columns are used: a mark left in them is seen.
+  // Cached columns are used: a modified value in them shows.
   const marked = Buffer.from(kept);
-  marked.writeDoubleLE(123.5, marked.length - 8 * segmentRows * 2); // the first value of the last segment's last column but one
+  marked.writeDoubleLE(123.5, marked.length - 8 * segmentRows * 2); // first value of the second-to-last column
   writeFileSync(join(cache, name), marked);
   expect((await new MetricColumns(folder, cache).update()).column('x/y')[segmentRows]).toBe(123.5);
   appendFileSync(metrics(), lines(segmentRows * 2 + 8, segmentRows * 3));
@@ -116,13 +116,13 @@ test('what had to be parsed is kept, taken up by the next reader, and dropped wh
   expect(readFileSync(join(cache, name)).length).toBeLessThan(kept.length * 0.6);
 });
 
-test('damaged lines and lines that go back are passed over', async () => {
+test('damaged lines and lines with earlier steps are skipped', async () => {
   writeFileSync(metrics(), `${text(1)}nonsense\n{"step":"2"}\n${text(3)}${text(2)}${text(4)}`);
   const table = await new MetricColumns(folder, null).update();
   expect([...table.column('step')]).toEqual([1, 3, 4]);
 });
 
-test('a long file is read in slices that leave the loop free, its newest part at once', async () => {
+test('a long file is read in slices that do not block the event loop, its newest part first', async () => {
   const padding = 'p'.repeat(4000);
   writeFileSync(metrics(), Array.from({ length: 2500 }, (_, i) => text(i + 1, padding)).join(''));
   const columns = new MetricColumns(folder, null);

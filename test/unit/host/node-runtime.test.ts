@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { findNode, nodeSearch, trainerEnvironment, type NodeSearch } from '../../../extension/host/node-runtime';
 
-/** A search over a made-up machine: versions by path. */
+/** A search on a simulated machine: Node versions by path. */
 const search = (over: Partial<NodeSearch>, versions: Record<string, string> = {}): NodeSearch => ({
   setting: '',
   env: { PATH: '/usr/local/bin:relative:/usr/bin' },
@@ -15,7 +15,7 @@ const search = (over: Partial<NodeSearch>, versions: Record<string, string> = {}
   ...over,
 });
 
-test('the setting comes first, and is never passed over', async () => {
+test('the setting comes first, and is never skipped', async () => {
   const versions = { '/opt/node': '22.1.0', '/usr/bin/node': '24.0.0' };
   expect(await findNode(search({ setting: ' /opt/node ' }, versions))).toEqual({
     path: '/opt/node',
@@ -33,7 +33,7 @@ test('the setting comes first, and is never passed over', async () => {
   );
 });
 
-test('PATH comes next, in its order, without what is too old', async () => {
+test('PATH comes next, in its order, without versions that are too old', async () => {
   const versions = { '/usr/local/bin/node': '18.0.0', '/usr/bin/node': '20.0.0', '/editor/electron': '24.0.0' };
   expect(await findNode(search({}, versions))).toMatchObject({ path: '/usr/bin/node', electron: false });
 });
@@ -43,19 +43,19 @@ test('the editor’s own runtime comes last', async () => {
   expect(await findNode(search({}, versions))).toEqual({ path: '/editor/electron', version: '22.0.0', electron: true });
 });
 
-test('without any, the error names what was found and the setting', async () => {
+test('without any Node, the error names what was found and the setting', async () => {
   const versions = { '/usr/bin/node': '16.0.0' };
   await expect(findNode(search({}, versions))).rejects.toThrow(
     'Node: none of 20 or newer was found (/usr/bin/node is 16.0.0, /editor/electron does not start): install Node 20 or set ragen.nodePath to one',
   );
 });
 
-test('a real search finds a real Node', async () => {
+test('a search on this machine finds Node', async () => {
   const found = await findNode(nodeSearch(process.execPath));
   expect(found).toEqual({ path: process.execPath, version: process.versions.node, electron: false });
 });
 
-test('the trainer gets none of the editor’s inner variables, and a silent ONNX Runtime', () => {
+test('the trainer gets none of the editor’s internal variables, and a silent ONNX Runtime', () => {
   const env = { PATH: '/bin', ELECTRON_RUN_AS_NODE: '1', VSCODE_IPC_HOOK: 'x', HOME: '/home' };
   expect(trainerEnvironment(env, { electron: false })).toEqual({
     PATH: '/bin',
@@ -66,7 +66,7 @@ test('the trainer gets none of the editor’s inner variables, and a silent ONNX
   expect(trainerEnvironment(env, { electron: false, secrets })).toMatchObject({
     HF_TOKEN: 'hf_x',
     PATH: '/bin',
-    RAGEN_SECRET_NAMES: 'HF_TOKEN', // names alone: what they hold is redacted
+    RAGEN_SECRET_NAMES: 'HF_TOKEN', // names only: their values are redacted
   });
   expect(JSON.stringify({ electron: false, secrets })).not.toContain('hf_x');
   expect(trainerEnvironment(env, { electron: true })).toEqual({

@@ -9,7 +9,7 @@ const parts = {
   folder: '/w/.ragen/runs/lake',
 };
 
-test('the script runs by the nonce that the policy names, a fresh one each time', () => {
+test('the script has the nonce that the policy names, a new one each time', () => {
   const [first, second] = [pageHtml(parts), pageHtml(parts)];
   const nonce = /script-src &#39;nonce-([^&]+)&#39;/.exec(first)![1];
   expect(first).toContain(`<script nonce="${nonce}" src="https://csp.test/a.js"></script>`);
@@ -17,7 +17,7 @@ test('the script runs by the nonce that the policy names, a fresh one each time'
   expect(second).not.toContain(nonce);
 });
 
-test('the policy lets in the page’s own files alone, and nothing out', () => {
+test('the policy allows the page’s own files only, and no outgoing requests', () => {
   const policy = /http-equiv="Content-Security-Policy" content="([^"]+)"/.exec(pageHtml(parts))![1];
   const directives = policy.replaceAll('&#39;', "'").split('; ');
   expect(directives.map(directive => directive.replace(/nonce-[^']+/, 'nonce'))).toEqual([
@@ -31,14 +31,14 @@ test('the policy lets in the page’s own files alone, and nothing out', () => {
   ]);
 });
 
-test('a style sheet is linked where there is one', () => {
+test('a style sheet is linked if there is one', () => {
   expect(pageHtml(parts)).not.toContain('<link');
   expect(pageHtml({ ...parts, style: 'https://csp.test/a.css' })).toContain(
     '<link rel="stylesheet" href="https://csp.test/a.css">',
   );
 });
 
-test('a run’s name and folder cannot break out', () => {
+test('a run’s name and folder cannot inject markup', () => {
   const html = pageHtml({ ...parts, title: '</title><script>x</script>', folder: `/a"b'><img>` });
   expect(html).toContain('<title>&lt;/title&gt;&lt;script&gt;x&lt;/script&gt;</title>');
   expect(html).toContain('<body data-run="/a&quot;b&#39;&gt;&lt;img&gt;">');
@@ -46,7 +46,7 @@ test('a run’s name and folder cannot break out', () => {
   expect(escapeHtml(`a&<>"'b`)).toBe('a&amp;&lt;&gt;&quot;&#39;b');
 });
 
-test.each(markupCorpus)('%j as a name and a folder changes nothing of the document’s form', text => {
+test.each(markupCorpus)('%j as a name and a folder does not change the document’s structure', text => {
   const formOf = (html: string) => html.match(/<\/?[a-z]+|[a-z-]+="/gi);
   const html = pageHtml({ ...parts, title: text, folder: text, script: `https://csp.test/${text}` });
   expect(formOf(html)).toEqual(formOf(pageHtml(parts)));

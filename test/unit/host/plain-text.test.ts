@@ -1,5 +1,5 @@
-// Texts of strangers on the editor's own surfaces, held against what the editor reads there, as its sources have it (VS Code 1.139:
-// base/common/linkedText.ts for notifications and prompts, base/common/iconLabels.ts for status bar, lists and lenses).
+// Untrusted texts on the editor's own surfaces, checked against the patterns of VS Code 1.139's sources:
+// base/common/linkedText.ts for notifications and prompts, base/common/iconLabels.ts for status bar, lists and lenses.
 import { expect, test } from 'vitest';
 import { plain, unlinked } from '../../../extension/host/plain-text';
 import { editorMarkup, markupCorpus } from '../../e2e/fixtures/markup-corpus.mjs';
@@ -7,8 +7,8 @@ import { editorMarkup, markupCorpus } from '../../e2e/fixtures/markup-corpus.mjs
 const link = /\[([^\]]+)\]\(((?:https?:\/\/|command:|file:)[^)\s]+)(?: (["'])(.+?)(\3))?\)/i;
 const icon = /(\\)?\$\(([A-Za-z0-9-]+(?:~[A-Za-z]+)?)\)/;
 
-test('no text is read as a link or an icon, and all look as they did', () => {
-  expect(editorMarkup.filter(text => link.test(text)).length).toBeGreaterThan(3); // as they come they are
+test('no text is parsed as a link or an icon, and all look unchanged', () => {
+  expect(editorMarkup.filter(text => link.test(text)).length).toBeGreaterThan(3); // the raw texts do contain links
   expect(editorMarkup.filter(text => icon.test(text)).length).toBeGreaterThan(1);
   for (const text of [...markupCorpus, '[a](command:b)[c](command:d)', '$($(bug))', '](', '$(']) {
     const shown = plain(text);
@@ -20,7 +20,7 @@ test('no text is read as a link or an icon, and all look as they did', () => {
   expect(plain('step 3 of 4 (75 %), costs $5')).toBe('step 3 of 4 (75 %), costs $5');
 });
 
-test('no bare address is read as a link in Markdown (GitHub’s autolinks: after a scheme, after www., around an @)', () => {
+test('no bare address becomes a link in Markdown (GitHub’s autolinks: after a scheme, after www., around an @)', () => {
   const addresses = /(?:https?|ftp):\/\/|www\.[a-z\d]|[\w.+-]@[a-z\d]/i;
   for (const text of [
     ...markupCorpus,

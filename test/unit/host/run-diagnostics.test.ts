@@ -1,4 +1,4 @@
-// What the host reads of a run's diagnoses: a stored run, restored into a folder.
+// A run's diagnoses as read by the host, from a stored run restored into a folder.
 import { mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const folder = restoreRun(workspace, 'diagnosed-run');
 const diagnostics = new RunDiagnostics(folder);
 
 describe('a run’s diagnoses', () => {
-  it('are listed by their files and read one at a time', async () => {
+  it('are listed by file and read one at a time', async () => {
     expect(await diagnostics.steps()).toEqual({ gradients: [1, 2, 3], groups: [1, 3] });
     const family = await diagnostics.family(2, 'collapse_turn_sample');
     expect(family?.samples).toHaveLength(48);
@@ -25,7 +25,7 @@ describe('a run’s diagnoses', () => {
     expect(await diagnostics.gradients(4)).toBeNull();
   });
 
-  it('count as none where a file is torn', async () => {
+  it('count as missing when a file is torn', async () => {
     writeFileSync(join(folder, 'diagnostics/collapse-000004.json'), '{"step":4,"fam');
     expect(await diagnostics.family(4, 'collapse_turn_sample')).toBeNull();
     unlinkSync(join(folder, 'diagnostics/collapse-000004.json'));
@@ -37,7 +37,7 @@ describe('a run’s diagnoses', () => {
 });
 
 describe('prompt groups', () => {
-  it('come from the episodes, and agree with the table of groups', async () => {
+  it('come from the episodes, and agree with the groups file', async () => {
     const rows = await new RunReader(folder).episodeRows({ step: 3, mode: 'train' });
     const groups = promptGroups(rows, [])!;
     const table = await diagnostics.groupRows(3);
@@ -50,7 +50,7 @@ describe('prompt groups', () => {
     expect(groups[0].episodes[3]).toMatchObject({ id: 'train-000003-g000-m03', member: 3 });
   });
 
-  it('come from the table where the episodes are gone', async () => {
+  it('come from the groups file when the episodes are gone', async () => {
     const groups = promptGroups([], await diagnostics.groupRows(3))!;
     expect(groups).toHaveLength(12);
     expect(groups[0].episodes[0]).toMatchObject({ id: null, success: null, tokens: null });
@@ -59,7 +59,7 @@ describe('prompt groups', () => {
 });
 
 describe('settings', () => {
-  it('are those of the manifest', async () => {
+  it('come from the manifest', async () => {
     expect(await diagnostics.settings()).toMatchObject({
       first_turn: true,
       turn_uniform: true,
@@ -69,7 +69,7 @@ describe('settings', () => {
     });
   });
 
-  it('count as off where a manifest lacks them', () => {
+  it('count as off when a manifest lacks them', () => {
     for (const manifest of [undefined, {}, { config: {} }, { config: { actor_rollout_ref: { rollout: 7 } } }])
       expect(collapseSettings(manifest)).toMatchObject({ first_turn: false, gradients: false, filter: null });
   });

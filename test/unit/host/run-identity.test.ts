@@ -1,4 +1,4 @@
-// A run is its folder: whatever a manifest, a lease or a link in it says, nothing leads to another run or out of the folder.
+// A run is identified by its folder: nothing in its manifest, lease or links leads to another run or out of the folder.
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -23,7 +23,7 @@ const read = async (path: string): Promise<RunReader> => {
   await reader.refresh();
   return reader;
 };
-/** Gives the run's manifest an id that somebody chose. */
+/** Replaces the id in the run's manifest. */
 function withId(path: string, id: string): void {
   const file = join(path, 'manifest.json');
   writeFileSync(file, JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as object), id }));
@@ -43,14 +43,14 @@ describe('the id of a run', () => {
     },
   );
 
-  test('is another one in a copied folder', async () => {
+  test('is a different one in a copied folder', async () => {
     const copy = named('lake copy (2)');
     cpSync(folder, copy, { recursive: true });
     expect((await read(copy)).summary).toMatchObject({ id: 'lake copy (2)', name: 'lake', folder: copy });
   });
 
   test.each(['run', '20260101-120000-lake-ab12', 'Läufe', 'a.b', 'lake copy (2)', '测试', 'x'.repeat(255)])(
-    '%j is one',
+    '%j is valid',
     name => {
       expect(isRunId(name)).toBe(true);
     },
@@ -71,9 +71,9 @@ describe('the id of a run', () => {
     'a ',
     'a.',
     'x'.repeat(256),
-  ])('%j is none', name => expect(isRunId(name)).toBe(false));
+  ])('%j is invalid', name => expect(isRunId(name)).toBe(false));
 
-  test.runIf(process.platform !== 'win32')('a folder whose name can be none holds no run', async () => {
+  test.runIf(process.platform !== 'win32')('a folder whose name is invalid holds no run', async () => {
     const strange = named('..\\lake');
     cpSync(folder, strange, { recursive: true });
     expect((await read(strange)).summary).toBeUndefined();
@@ -95,7 +95,7 @@ describe('a copied lease', () => {
     inode: String(statSync(path, { bigint: true }).ino),
   });
 
-  test('makes no live run of the copy, and leads to no trainer', async () => {
+  test('does not make the copy live, and connects to no trainer', async () => {
     const copy = named('copy');
     cpSync(folder, copy, { recursive: true });
     for (const path of [folder, copy]) lease(path, { folder: identity(folder) });
@@ -106,7 +106,7 @@ describe('a copied lease', () => {
     expect(await copied.lease()).toBeNull();
   });
 
-  test('of a whole workspace leads to none either, and one under another path is the same run', async () => {
+  test('connects to none in a copied workspace either, and a workspace under another path has the same run', async () => {
     const elsewhere = join(workspace, 'backup', 'lake');
     cpSync(folder, elsewhere, { recursive: true });
     lease(elsewhere, { folder: identity(folder) });
@@ -115,10 +115,10 @@ describe('a copied lease', () => {
     expect((await read(folder)).summary?.live).toBe(true);
   });
 
-  test('of an earlier version, which names no folder, counts as it did', async () => {
+  test('of an earlier version, without a folder name, is accepted', async () => {
     lease(folder, {});
     expect((await read(folder)).summary?.live).toBe(true);
-    touchLease(folder); // being written, or of another kind
+    touchLease(folder); // being written, or of another format
     expect((await read(folder)).summary?.live).toBe(true);
   });
 });
@@ -143,7 +143,7 @@ describe.runIf(process.platform !== 'win32')('a link in a run folder', () => {
       )
       .join('\n');
 
-  test('among TensorBoard’s files is left out of an export', async () => {
+  test('among TensorBoard’s files is omitted from an export', async () => {
     mkdirSync(join(folder, 'tensorboard'));
     writeFileSync(join(folder, 'tensorboard', 'own.tfevents'), 'own');
     symlinkSync(join(secret, 'tfevents.1'), join(folder, 'tensorboard', 'a.tfevents'));
@@ -153,7 +153,7 @@ describe.runIf(process.platform !== 'win32')('a link in a run folder', () => {
     expect(exported()).toBe('\nown');
   });
 
-  test('in TensorBoard’s place is no part of the run', async () => {
+  test("in place of TensorBoard's folder is not part of the run", async () => {
     symlinkSync(secret, join(folder, 'tensorboard'));
     const reader = await read(folder);
     expect(await partsOf(reader)).not.toContain('tensorboard');
@@ -165,14 +165,14 @@ describe.runIf(process.platform !== 'win32')('a link in a run folder', () => {
     ['an episodes file', 'episodes', 'episodes/step-000009.jsonl', 'step-000009.jsonl'],
     ['the episodes folder', 'episodes', 'episodes', ''],
     ['the metrics', 'metrics', 'metrics.jsonl', 'tfevents.1'],
-  ] as const)('in the place of %s ends the export', async (_, part, name, target) => {
+  ] as const)('in place of %s aborts the export', async (_, part, name, target) => {
     rmSync(join(folder, name), { recursive: true, force: true });
     symlinkSync(join(secret, target), join(folder, name));
     await expect(exportRun(await read(folder), [part], out())).rejects.toThrow(/is a link or no regular file, and is not exported: put what it leads to in its place/); // prettier-ignore
     expect(exported()).not.toContain('secret');
   });
 
-  test('in the notes’ place is not opened to be edited', async () => {
+  test('in place of the notes is not opened for editing', async () => {
     symlinkSync(join(secret, 'tfevents.1'), join(folder, 'notes.md'));
     await expect(notesFile(folder, basename(folder))).rejects.toThrow(
       /notes\.md cannot be written \(it is no regular file\)/,
@@ -180,7 +180,7 @@ describe.runIf(process.platform !== 'win32')('a link in a run folder', () => {
   });
 });
 
-test('a file or a full folder in the place of the labels’ lock is an error, not an endless wait', async () => {
+test('a file or a non-empty folder in place of the labels’ lock is an error, not an endless wait', async () => {
   const lock = join(folder, 'labels.json.lock');
   const makes = [() => writeFileSync(lock, ''), () => mkdirSync(join(lock, 'full'), { recursive: true })];
   for (const make of makes) {

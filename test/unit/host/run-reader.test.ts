@@ -45,14 +45,14 @@ const reader = (processes: Partial<ReaderWorld> = {}) =>
     ...{ place: { host: 'here', boot: 'b', pid_namespace: '1' }, ...processes },
   });
 
-test('a folder without a manifest is no run', async () => {
+test('a folder without a manifest is not a run', async () => {
   unlinkSync(join(folder, 'manifest.json'));
   const run = reader();
   expect(await run.refresh()).toBe(false);
   expect(run.summary).toBeUndefined();
 });
 
-test('a run is alive while its lease is fresh, and interrupted after', async () => {
+test('a run is live while its lease is fresh, and interrupted afterwards', async () => {
   const run = reader();
   touchLease(folder);
   now = statSync(join(folder, 'lease')).mtimeMs + leaseStaleMs - 1;
@@ -68,7 +68,7 @@ test('a run is alive while its lease is fresh, and interrupted after', async () 
   expect(standingOf(run.summary!)).toBe('interrupted');
 });
 
-/** A lease as this version writes it, last touched `ago` milliseconds before now. */
+/** Writes a lease of this version, last touched `ago` milliseconds before now. */
 function leaveLease(ago: number, more: Partial<Lease> = {}): void {
   const file = join(folder, 'lease');
   const lease = { pid: 7, started: new Date(now).toISOString(), endpoint: '/s', token: 't', process_start: '100' };
@@ -92,26 +92,26 @@ test.each<[string, number, Partial<ReaderWorld>, Standing]>([
 test.each<[string, Partial<Lease>]>([
   ['of another machine', { host: 'there', boot: 'c' }],
   ['of another container', { host: 'there', pid_namespace: '2' }],
-])('a lease %s is judged by its touches alone, however the clocks differ', async (_, more) => {
+])('a lease %s is judged only by changes of its timestamp, whatever the clock offset', async (_, more) => {
   const dead = { isAlive: () => false };
   leaveLease(60_000, more);
   const run = reader(dead);
   await run.refresh();
   expect(standingOf(run.summary!)).toBe('interrupted');
-  leaveLease(59_000, more); // it was touched, by a clock that is a minute behind
+  leaveLease(59_000, more); // touched, by a clock that is a minute behind
   await run.refresh();
   expect(standingOf(run.summary!)).toBe('running');
   now += leaseStaleMs;
   await run.refresh();
   expect(standingOf(run.summary!)).toBe('interrupted');
-  leaveLease(-60_000, more); // and by one that is ahead
+  leaveLease(-60_000, more); // touched, by a clock that is ahead
   await run.refresh();
   expect(standingOf(run.summary!)).toBe('running');
   now += leaseStaleMs;
   expect(standingOf(run.summary!)).toBe('interrupted');
 });
 
-test('a run that has just begun may lack status and lease', async () => {
+test('a run that has just started may lack status and lease', async () => {
   unlinkSync(join(folder, 'status.json'));
   const run = reader();
   await run.refresh();
@@ -122,7 +122,7 @@ test('a run that has just begun may lack status and lease', async () => {
   expect(standingOf(run.summary!)).toBe('interrupted');
 });
 
-test('a torn or foreign status keeps the last good one', async () => {
+test('a torn or invalid status keeps the last valid one', async () => {
   const run = reader();
   await run.refresh();
   writeFileSync(join(folder, 'status.json'), '{"state":"runn');
@@ -130,7 +130,7 @@ test('a torn or foreign status keeps the last good one', async () => {
   expect(run.summary!.status.step).toBe(12);
 });
 
-test('a status from the link counts unless the file has a newer one', async () => {
+test('a status from the trainer link counts unless the file has a newer one', async () => {
   const run = reader();
   await run.refresh();
   const { status } = run.summary!;
@@ -140,7 +140,7 @@ test('a status from the link counts unless the file has a newer one', async () =
   expect(run.summary!.status.step).toBe(13);
 });
 
-test('numbers grow with the files, and begin a new epoch when a resume cuts the metrics back', async () => {
+test('metrics grow with the files, and begin a new epoch when a resume truncates them', async () => {
   const run = reader();
   const first = await run.numbers();
   expect(first.metrics.map(line => line.step)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
@@ -159,7 +159,7 @@ test('numbers grow with the files, and begin a new epoch when a resume cuts the 
   expect(again.metrics.at(-1)).toEqual({ step: 13, time: 'later', wall_s: 2 });
 });
 
-test('numbers asked for at once are read once', async () => {
+test('concurrent reads of the metrics read the file once', async () => {
   const run = reader();
   const [first, second] = await Promise.all([run.numbers(), run.numbers()]);
   expect(first).toBe(second);
@@ -188,7 +188,7 @@ test('lists the steps with episodes, one step’s rows, and opens one episode', 
   expect(await run.episodeRows({ step: 11, mode: 'train' })).toEqual([]);
 });
 
-test('rows appended while a step is written show up, torn ones later', async () => {
+test('rows appended while a step is written appear, torn ones later', async () => {
   const run = reader();
   const at = { step: 12, mode: 'train' } as const;
   const file = join(folder, 'episodes', 'step-000012.jsonl');
@@ -202,12 +202,12 @@ test('rows appended while a step is written show up, torn ones later', async () 
   expect((await run.episode(at, 'train-000012-g007-m00'))!.tag).toBe('CoordFrozenLake');
 });
 
-test('checkpoints come newest first', async () => {
+test('checkpoints are listed newest first', async () => {
   folder = makeRun(workspace, { id: 'long', name: 'long', state: 'stopped', step: 30, seed: 4 });
   expect(await reader().checkpoints()).toEqual(['step-000030', 'step-000020', 'step-000010']);
 });
 
-test('what a user says of a run stands in place of the manifest, is seen at once, and can be taken back', async () => {
+test('user labels override the manifest, take effect at once, and can be removed', async () => {
   const run = reader();
   await run.refresh();
   expect(run.summary).not.toHaveProperty('tags');
@@ -220,7 +220,7 @@ test('what a user says of a run stands in place of the manifest, is seen at once
     archived: true,
     notes: 'Entropy fell *too* fast.',
   });
-  expect(readFileSync(await notesFile(folder, 'other'), 'utf8')).toContain('# lake'); // notes are never written over
+  expect(readFileSync(await notesFile(folder, 'other'), 'utf8')).toContain('# lake'); // notes are never overwritten
   await changeLabels(folder, () => ({ name: undefined, tags: [], archived: undefined }));
   await run.refresh();
   expect(run.summary?.name).toBe('lake');
@@ -230,7 +230,7 @@ test('what a user says of a run stands in place of the manifest, is seen at once
   expect(readdirSync(folder).filter(name => name.endsWith('.tmp'))).toEqual([]);
 });
 
-test('labels changed by several windows at once are all kept; a window that died over a change holds up nobody', async () => {
+test('concurrent label changes by several windows are all kept; a window that died during a change blocks nobody', async () => {
   const add = (tag: string) => changeLabels(folder, ({ tags = [] }) => ({ tags: [...tags, tag] }));
   const tags = Array.from({ length: 8 }, (_, i) => `tag-${i}`);
   await Promise.all([...tags.map(add), changeLabels(folder, () => ({ name: 'of another window' }))]);
@@ -245,7 +245,7 @@ test('labels changed by several windows at once are all kept; a window that died
   expect(readdirSync(folder).filter(name => /\.(tmp|lock)$/.test(name))).toEqual([]);
 });
 
-test('damaged labels are passed over and can be changed', async () => {
+test('damaged labels are ignored and can be changed', async () => {
   writeFileSync(join(folder, 'labels.json'), '{"schema": 1, "tags": "x"');
   const run = reader();
   await run.refresh();

@@ -12,7 +12,7 @@ import type { RunStatus } from '../../../extension/protocol/run-folder';
 
 const standing = (state: RunStatus['state'], live: boolean) => standingOf({ status: { state } as RunStatus, live });
 
-test('a run at work needs a living trainer; an ended one does not', () => {
+test('a running run needs a living trainer; an ended one does not', () => {
   expect(standing('starting', true)).toBe('running');
   expect(standing('running', true)).toBe('running');
   expect(standing('stopping', true)).toBe('running');
@@ -55,7 +55,7 @@ test.each([
   [2.5e9, '2.50 G'],
 ])('%d is %s', (value, text) => expect(short(value)).toBe(text));
 
-test('runs of one name are told apart by when they began; archived ones are offered where there are no others', () => {
+test('runs of one name are distinguished by start time; archived ones are offered only when there are no others', () => {
   expect(sharedNames([{ name: 'a' }, { name: 'b' }, { name: 'a' }, { name: 'a' }])).toEqual(new Set(['a']));
   const now = new Date(2026, 4, 3, 18, 0);
   const words = (...local: [number, number, number, number, number]) => startWords(new Date(...local).toISOString(), now, 'en-GB'); // prettier-ignore

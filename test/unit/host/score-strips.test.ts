@@ -1,4 +1,4 @@
-// The spread of scores as strips: every step has its column, and a bin tells what scores are in it.
+// Score distributions as strips: every step is in a column, and each bin counts the scores in its range.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-it('each step has a column of its own where there is one a step, whatever the span', async () => {
+it('each step has its own column when there is room for one per step, whatever the range', async () => {
   const strips = new ScoreStrips(folder);
   for (let span = 1; span <= 500; span++) {
     const [{ counts, bins }] = await strips.strips(1, span, span);
@@ -22,13 +22,13 @@ it('each step has a column of its own where there is one a step, whatever the sp
   }
 });
 
-it('fewer columns than steps hold all of them, and none from outside', async () => {
+it('fewer columns than steps contain all steps of the range and no others', async () => {
   const [{ counts, columns, bins }] = await new ScoreStrips(folder).strips(101, 477, 100);
   expect(counts.length).toBe(columns * bins);
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(377 * 8);
 });
 
-it('tells the lowest and highest score of each bin: one score is told as it is', async () => {
+it('reports the lowest and highest score of each bin: a single score is reported exactly', async () => {
   const [{ low, high, bins, lowest, highest }] = await new ScoreStrips(folder).strips(1, 10, 10);
   expect([low, high]).toEqual([-0.1, 1]);
   expect([lowest[0], highest[0], lowest[bins - 1], highest[bins - 1]]).toEqual([-0.1, -0.1, 1, 1]);

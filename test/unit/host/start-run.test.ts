@@ -9,21 +9,21 @@ let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'ragen-start-'))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Starts a program in the terminal entry's place. */
+/** Starts a program in place of the CLI entry. */
 const start = (program: string, args: string[] = []) => {
   const cli = join(folder, 'cli.cjs');
   writeFileSync(cli, program);
   return startRun(node, cli, args, folder);
 };
 
-test('answers the run that was started; arguments, folder and environment arrive', async () => {
+test('returns the started run; arguments, folder and environment are passed on', async () => {
   const program = `console.log(JSON.stringify({ run: process.argv.slice(2).join('|') + '|' + process.env.ORT_DISABLE_TELEMETRY, folder: process.cwd() }))`;
   const started = await start(program, ['train', '--config-name', 'quick start', 'a.b=[1, 2]']);
   expect(started.run).toBe('train|--config-name|quick start|a.b=[1, 2]|--detach|--json|1');
   expect(started.folder).toContain('ragen-start-');
 });
 
-test('a refused configuration becomes its problems, each with its place', async () => {
+test('a refused configuration returns its problems, each with its position', async () => {
   const problems = [
     {
       message: 'config: trainer.total_training_steps is "x": make it a whole number',
@@ -49,7 +49,7 @@ test('a refused configuration becomes its problems, each with its place', async 
   expect((error as ConfigError).message).toBe(problems[0].message);
 });
 
-test('an error without a list is the one problem; a document on several lines is read too', async () => {
+test('an error without a list is a single problem; a multi-line document is read too', async () => {
   const document = JSON.stringify({ error: { message: 'weights: no such folder' } }, null, 2);
   const error = await start(`console.log(${JSON.stringify(document)}); process.exit(1)`).catch(
     (thrown: unknown) => thrown,
@@ -57,7 +57,7 @@ test('an error without a list is the one problem; a document on several lines is
   expect((error as ConfigError).problems).toEqual([{ message: 'weights: no such folder' }]);
 });
 
-test('whatever else fails is told in the last sentence it wrote', async () => {
+test('any other failure is reported with the last line of its output', async () => {
   await expect(start(`console.error('first\\nthe disk is full: free some'); process.exit(1)`)).rejects.toThrow(
     /^the disk is full: free some$/,
   );
@@ -82,7 +82,7 @@ test.each([
   ],
 ])('%s is split', (line, parts) => expect(splitOverrides(line)).toEqual(parts));
 
-test('what is no override is told before anything is started', () => {
+test('an invalid override is reported before anything is started', () => {
   expect(overridesProblem('')).toBeUndefined();
   expect(overridesProblem('trainer.total_training_steps=20 +a.b=1 ~c.d')).toBeUndefined();
   expect(overridesProblem('a=1 fast')).toBe(

@@ -1,4 +1,4 @@
-// The link against a real JSON-RPC server on a socket of the file system.
+// The link against a real JSON-RPC server on a file-system socket.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -46,7 +46,7 @@ let lease: Lease | undefined;
 let link: TrainerLink;
 let told: { [K in keyof TrainerLinkListener]: ReturnType<typeof vi.fn> };
 
-/** Serves as a trainer does: greets who knows the token, answers pause. */
+/** Serves like a trainer: greets clients with the token, answers pause. */
 async function serve(name: string, token = 'secret') {
   const endpoint = process.platform === 'win32' ? `\\\\.\\pipe\\${name}-${process.pid}` : join(folder, name);
   server = createServer(socket => {
@@ -86,11 +86,11 @@ afterEach(async () => {
   await unserve();
   rmSync(folder, { recursive: true });
 });
-/** Patient, since other tests may have the machine. */
+/** A long timeout, because other tests may load the machine. */
 const eventually = (check: () => void) => vi.waitFor(check, 20_000);
 const begin = () => (link = new TrainerLink('lake', 'lake', async () => lease, told));
 
-test('asks for settings to change, and hands the trainer’s refusal on as it is', async () => {
+test('requests setting changes, and passes on the trainer’s refusal unchanged', async () => {
   await serve('settings');
   begin();
   expect(await link.change({ lr: 2 })).toEqual({ step: 3, changes: [{ key: 'lr', from: 1, to: 2 }] });
@@ -98,7 +98,7 @@ test('asks for settings to change, and hands the trainer’s refusal on as it is
   await expect(link.change({ lr: -1 })).rejects.toThrow(/^lr is -1: use a number ≥ 0$/);
 });
 
-test('greets with the token, tells the status, and carries commands and notices', async () => {
+test('greets with the token, reports the status, and carries commands and notices', async () => {
   await serve('a');
   begin();
   await eventually(() => expect(told.status).toHaveBeenCalledWith(expect.objectContaining({ step: 1 }), 0));
@@ -109,14 +109,14 @@ test('greets with the token, tells the status, and carries commands and notices'
   expect(told.status).toHaveBeenLastCalledWith(expect.objectContaining({ step: 2 }), 0.5);
 });
 
-test('a command waits for a trainer that is just starting', async () => {
+test('a command waits for a trainer that is starting', async () => {
   begin();
   const paused = link.pause();
   await serve('late');
   expect((await paused).state).toBe('paused');
 });
 
-test('comes back to a new trainer after the old one has gone', async () => {
+test('reconnects to a new trainer after the old one has gone', async () => {
   await serve('first');
   begin();
   await eventually(() => expect(link.connected).toBe(true));
@@ -127,7 +127,7 @@ test('comes back to a new trainer after the old one has gone', async () => {
   expect((await link.pause()).state).toBe('paused');
 });
 
-test('a lease that names no socket of this machine is not followed', async () => {
+test('a lease without a socket of this machine is not followed', async () => {
   const reached: unknown[] = [];
   const port = createServer(socket => reached.push(socket)).listen(0, '127.0.0.1');
   await new Promise(resolve => port.once('listening', resolve));
@@ -158,14 +158,14 @@ test('a lease that names no socket of this machine is not followed', async () =>
   expect(isLocalEndpoint('/w/.ragen/runs/a/trainer.sock', false)).toBe(true);
 });
 
-test('a trainer that refuses the token is not taken, and why is told', async () => {
+test('a trainer that refuses the token is rejected, and the reason is reported', async () => {
   await serve('strict', 'another');
   begin();
   await eventually(() => expect(told.trouble).toHaveBeenCalledWith(expect.stringContaining('the token is wrong')));
   expect(link.connected).toBe(false);
 });
 
-test('a trainer that ends before it answers, or refuses, is told in a sentence', async () => {
+test('a trainer that ends before it answers, or refuses, is reported in a sentence', async () => {
   await serve('brief');
   begin();
   await eventually(() => expect(link.connected).toBe(true));
@@ -178,7 +178,7 @@ test('a trainer that ends before it answers, or refuses, is told in a sentence',
   await expect(link.resume()).rejects.toThrow(/the run is not paused/);
 });
 
-test('disposed, it leaves the trainer alone', async () => {
+test('disposing the link leaves the trainer running', async () => {
   await serve('quiet');
   begin();
   await eventually(() => expect(link.connected).toBe(true));

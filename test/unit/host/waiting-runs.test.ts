@@ -1,4 +1,4 @@
-// What is told of runs that pause themselves: once for each occurrence, and not again after a reload of the window.
+// Notifications about runs that pause themselves: once per occurrence, and not again after a reload of the window.
 import { expect, test } from 'vitest';
 import { briefly, waitsBecause } from '../../../extension/host/run-words';
 import { WaitingRuns, type Memory } from '../../../extension/host/waiting-runs';
@@ -20,16 +20,16 @@ const remembered = (): Memory => {
 };
 const folders = (runs: { folder: string }[]): string[] => runs.map(({ folder }) => folder);
 
-test('a run that paused itself is told once, one that somebody paused never', () => {
+test('a run that paused itself is reported once, one paused by the user never', () => {
   const runs = new WaitingRuns(remembered());
   expect(folders(runs.unheard([run('a', 'running', '1'), run('b', 'paused', '1')]))).toEqual([]);
   expect(folders(runs.unheard([run('a', 'paused', '2', sentence), run('b', 'paused', '1')]))).toEqual(['a']);
-  expect(folders(runs.unheard([run('a', 'paused', '3', sentence)]))).toEqual([]); // something else of its status changed
+  expect(folders(runs.unheard([run('a', 'paused', '3', sentence)]))).toEqual([]); // another part of its status changed
   expect(folders(runs.unheard([run('a', 'running', '4')]))).toEqual([]);
   expect(folders(runs.unheard([run('a', 'paused', '5', sentence)]))).toEqual(['a']);
 });
 
-test('a reload of the window tells nothing again, in whatever order runs are read, and what came meanwhile is told', () => {
+test('a reload of the window repeats no report, in whatever order runs are read; later pauses are reported', () => {
   const memory = remembered();
   const before = [run('a', 'paused', '1', sentence), run('b', 'paused', '2', sentence)];
   expect(folders(new WaitingRuns(memory).unheard(before))).toEqual(['a', 'b']);
@@ -41,7 +41,7 @@ test('a reload of the window tells nothing again, in whatever order runs are rea
   expect(folders(later)).toEqual(['b']);
 });
 
-test('only a run that paused itself, and whose trainer lives, has a reason; it is short in a row', () => {
+test('only a self-paused run with a living trainer has a reason; it is short in a list row', () => {
   expect(waitsBecause(run('a', 'paused', '1').summary)).toBeUndefined();
   expect(waitsBecause(run('a', 'failed', '1', sentence).summary)).toBeUndefined();
   expect(waitsBecause(run('a', 'paused', '1', sentence, false).summary)).toBeUndefined();

@@ -1,4 +1,5 @@
-// Added tokens that match whole words only or take the white space beside them, against the tokenizers library (test/golden/make/added_tokens.py).
+// Added tokens that match only whole words or include adjacent white space, against the tokenizers library
+// (test/golden/make/added_tokens.py).
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { AddedTokens } from '../../../extension/trainer/models/added-tokens';
@@ -11,7 +12,7 @@ const { tokenizers, texts, ids } = JSON.parse(readFileSync('test/golden/chat/add
 };
 
 describe.each(Object.keys(tokenizers))('%s', name => {
-  it('has the ids of the tokenizers library for every text', () => {
+  it('gives the ids of the tokenizers library for every text', () => {
     const encoder = new TextEncoder(tokenizers[name], {});
     expect(texts.length).toBeGreaterThan(400);
     const wrong = texts.flatMap((text, i) => {
@@ -22,7 +23,7 @@ describe.each(Object.keys(tokenizers))('%s', name => {
   });
 });
 
-it('splits a text whose every character begins a token in linear steps', () => {
+it('splits a text whose every character begins a token in linear time', () => {
   const tokens = new AddedTokens([{ id: 1, content: 'ab', single_word: true }, { id: 2, content: 'a b', rstrip: true }]); // prettier-ignore
   const text = 'ab'.repeat(200_000);
   expect(tokens.split(text)).toEqual([text]);

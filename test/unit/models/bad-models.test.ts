@@ -1,5 +1,5 @@
-// What can be wrong with a model that is loaded, with all its weights trained or under adapters: one sentence each, of the same kind in
-// both, with the file or tensor and the remedy, before anything is computed.
+// Faulty models, with all weights trained and under adapters: each fails with one sentence, of the same kind in both,
+// that names the file or tensor and the remedy, before anything is computed.
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -20,7 +20,7 @@ const ways: [string, Partial<LoadOptions>][] = [
   ['under adapters, in 8 bits', { lora, baseQuantization: 'int8', rolloutQuantization: 'int8' }],
 ];
 
-/** The sentence that loading the model in this test's folder ends in. */
+/** The error message of loading the model in this test's folder. */
 async function refusal(options: Partial<LoadOptions>): Promise<string> {
   const load = new PolicyEngine().load({ ...plainLoad, modelFolder: path('model'), cacheFolder: path('cache'), ...options }); // prettier-ignore
   const error = await load.then(
@@ -37,7 +37,7 @@ async function refusal(options: Partial<LoadOptions>): Promise<string> {
 type Tensors = Map<string, { dims: number[]; data: Float32Array }>;
 const gate = 'model.layers.1.mlp.gate_proj.weight';
 
-/** A copy of the golden model whose tensors are changed. */
+/** Writes a copy of the golden model with modified tensors. */
 async function model(change: (tensors: Tensors) => void = () => undefined): Promise<void> {
   cpSync(goldenFolder('qwen2'), path('model'), { recursive: true });
   const tensors: Tensors = tensorsOf(join(goldenFolder('qwen2'), 'model.safetensors'));
@@ -46,7 +46,7 @@ async function model(change: (tensors: Tensors) => void = () => undefined): Prom
   await writeSafetensors(path('model', 'model.safetensors'), list);
 }
 
-/** Says in the header that a tensor is of another type of the same size. */
+/** Changes a tensor's type in the header to another one of the same size. */
 function relabel(dtype: string): void {
   const file = path('model', 'model.safetensors');
   const bytes = readFileSync(file);
@@ -61,7 +61,7 @@ function relabel(dtype: string): void {
 }
 
 describe.each(ways)('%s', (_, options) => {
-  test('a shard that is missing', async () => {
+  test('refuses a missing shard', async () => {
     await model();
     const tensors = [...tensorsOf(path('model', 'model.safetensors'))];
     rmSync(path('model', 'model.safetensors'));
@@ -79,7 +79,7 @@ describe.each(ways)('%s', (_, options) => {
     );
   });
 
-  test('a tensor of a type that is no weight', async () => {
+  test('refuses a tensor whose type is not a weight type', async () => {
     await model();
     relabel('I32');
     const message = await refusal(options);
@@ -88,28 +88,28 @@ describe.each(ways)('%s', (_, options) => {
     expect(message).toMatch(/I32.*: convert it to F32, F16 or BF16$/);
   });
 
-  test('a tensor of another shape', async () => {
+  test('refuses a tensor of another shape', async () => {
     await model(tensors => (tensors.get(gate)!.dims = [24, 40]));
     expect(await refusal(options)).toBe(
       `${path('model')}: the tensor ${gate} is [24, 40], but config.json asks for [40, 24]: use weights and config.json of one model`,
     );
   });
 
-  test('a tensor that is missing', async () => {
+  test('refuses a missing tensor', async () => {
     await model(tensors => tensors.delete(gate));
     expect(await refusal(options)).toBe(
       `${path('model')}: the weights have no tensor ${gate}: use weights of the architecture that config.json names`,
     );
   });
 
-  test.each([NaN, -Infinity])('a weight that is %f', async bad => {
+  test.each([NaN, -Infinity])('refuses a weight that is %f', async bad => {
     await model(tensors => (tensors.get(gate)!.data[5] = bad));
     expect(await refusal(options)).toBe(
       `${path('model')}: the tensor ${gate} holds ${bad} at element 5: get the weights anew, they are damaged`,
     );
   });
 
-  test('an architecture that is not known', async () => {
+  test('refuses an unknown architecture', async () => {
     await model();
     const config = JSON.parse(readFileSync(path('model', 'config.json'), 'utf8')) as object;
     writeFileSync(path('model', 'config.json'), JSON.stringify({ ...config, model_type: 'mamba' }));
@@ -118,7 +118,7 @@ describe.each(ways)('%s', (_, options) => {
     );
   });
 
-  test('no weights at all', async () => {
+  test('refuses a folder without weights', async () => {
     await model();
     rmSync(path('model', 'model.safetensors'));
     expect(await refusal(options)).toMatch(
@@ -128,18 +128,18 @@ describe.each(ways)('%s', (_, options) => {
 });
 
 describe('an adapter', () => {
-  test('of another base', async () => {
+  test('of another base is refused', async () => {
     const message = await refusal({ modelFolder: goldenFolder('llama'), adapterFolder: 'test/golden/lora/all-linear' });
     expect(message).toMatch(/adapter_model\.safetensors: the tensor \S+lora_[AB]\.weight is \[.+\], but for test\/golden\/llama at rank 4 it has to be \[.+\]: use it with the base it was made for/); // prettier-ignore
   });
 
-  test('that is not there', async () => {
+  test('that is missing is refused', async () => {
     await model();
     expect(await refusal({ adapterFolder: path('none') })).toMatch(/none.+adapter_config\.json: choose the folder of a LoRA adapter/); // prettier-ignore
   });
 });
 
-test('8 bits without adapters', async () => {
+test('8 bits without adapters are refused', async () => {
   await model();
   expect(await refusal({ rolloutQuantization: 'int8' })).toMatch(/all weights are trained: set lora\.rank above 0 or both to none$/); // prettier-ignore
 });

@@ -1,5 +1,6 @@
-// Tokenizers and chat templates of the kinds that Qwen2.5, Qwen3, Llama 3 and SmolLM2 come with, read as a model folder is, against
-// transformers (test/golden/make/chat_tokenizers.py): ids and decoded text of some hundred strings, text and ids of conversations.
+// Tokenizers and chat templates in the style of Qwen2.5, Qwen3, Llama 3 and SmolLM2, read from a model folder, against
+// transformers (test/golden/make/chat_tokenizers.py): ids and decoded text of several hundred strings, text and ids of
+// conversations.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { ChatMessage } from '../../../extension/trainer/models/chat-template';
@@ -8,11 +9,11 @@ import { readTokenizer } from '../../../extension/trainer/models/model-folder';
 interface Strings {
   texts: string[];
   ids: Record<string, number[][]>;
-  /** Where it is not the text itself, by place. */
+  /** Decoded texts that differ from the original, by index. */
   decoded: Record<string, Record<number, string>>;
 }
 interface Rendered {
-  /** Place in `messages`. */
+  /** Index into `messages`. */
   messages: number;
   add_generation_prompt: boolean;
   kwargs: Record<string, unknown>;
@@ -27,7 +28,7 @@ const conversations = read('conversations') as { messages: ChatMessage[][]; rend
 describe.each(['qwen2.5', 'qwen3', 'llama3', 'smollm2'])('%s', family => {
   const tokenizer = readTokenizer(folder(family));
 
-  it('has the ids of transformers for every string', () => {
+  it('gives the ids of transformers for every string', () => {
     expect(strings.texts.length).toBeGreaterThan(300);
     const wrong = strings.texts.flatMap((text, i) => {
       const [ours, theirs] = [tokenizer.encode(text), strings.ids[family][i]];
@@ -42,7 +43,7 @@ describe.each(['qwen2.5', 'qwen3', 'llama3', 'smollm2'])('%s', family => {
     });
   });
 
-  it('takes a lone half of a surrogate pair for the replacement character', () => {
+  it('replaces an unpaired surrogate by the replacement character', () => {
     for (const half of ['\ud83d', '\ude42']) {
       expect(tokenizer.encode(half)).toEqual(tokenizer.encode('\ufffd'));
       expect(tokenizer.encode(`a${half} b`)).toEqual(tokenizer.encode('a\ufffd b'));
@@ -63,7 +64,7 @@ describe.each(['qwen2.5', 'qwen3', 'llama3', 'smollm2'])('%s', family => {
     }
   });
 
-  it('continues an episode with what the template writes between its turns', () => {
+  it('continues an episode with the text that the template writes between turns', () => {
     const messages: ChatMessage[] = [
       { role: 'user', content: 'State:\nP_G' },
       { role: 'assistant', content: '<answer>Right</answer>' },
@@ -80,7 +81,7 @@ describe.each(['qwen2.5', 'qwen3', 'llama3', 'smollm2'])('%s', family => {
   });
 });
 
-it('stops where generation_config.json and the template say', () => {
+it('stops at the tokens of generation_config.json and the template', () => {
   const text = (family: string): string[] => {
     const tokenizer = readTokenizer(folder(family));
     return tokenizer.stopTokenIds.map(id => tokenizer.decode([id], { special: true }));
@@ -98,7 +99,7 @@ it('has one token that begins the text, which Llama 3’s template writes', () =
   expect(ids[0]).toBe(bos[0]);
 });
 
-it('takes a whole word of the vocabulary for a token where merges are ignored, and only there', () => {
+it('takes a whole vocabulary word as a token only where merges are ignored', () => {
   expect(readTokenizer(folder('llama3')).encode(' strawberry')).toHaveLength(1);
   expect(readTokenizer(folder('qwen2.5')).encode(' strawberry').length).toBeGreaterThan(1);
 });

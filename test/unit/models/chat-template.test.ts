@@ -1,4 +1,4 @@
-// The chat template: where it is found in a model folder, its variables and its fixed date; and the ids that end a sequence.
+// The chat template: where a model folder stores it, its variables and its fixed date; and the ids that end a sequence.
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -14,8 +14,8 @@ const render = (source: string, options?: ChatTemplateOptions, config = {}): str
   new ChatTemplate(source, 'a-model', config, options).render(asked, true);
 const write = (name: string, content: unknown): void => writeFileSync(join(folder(), name), JSON.stringify(content));
 
-describe('today', () => {
-  it('is a fixed day, in English, as Python’s strftime writes it', () => {
+describe('the date of a template', () => {
+  it('is a fixed date, in English, in the format of Python’s strftime', () => {
     expect(render('{{ strftime_now("%d %b %Y") }}')).toBe('26 Jul 2024');
     expect(render('{{ strftime_now("%A, %-d %B %Y, %Y-%m-%d %H:%M:%S %%") }}', { today: '2030-09-01' })).toBe(
       'Sunday, 1 September 2030, 2030-09-01 00:00:00 %',
@@ -25,7 +25,7 @@ describe('today', () => {
     );
   });
 
-  it('gives Llama 3 the date that its template takes where it is told none', () => {
+  it("gives Llama 3 its template's default date", () => {
     const llama = 'test/golden/chat/llama3';
     const told = readTokenizer(llama, { variables: { date_string: '03 Feb 2031' } }).render(asked, true);
     expect(told).toContain('Today Date: 03 Feb 2031\n');
@@ -33,7 +33,7 @@ describe('today', () => {
     expect(readTokenizer(llama).render(asked, true)).toContain('Today Date: 26 Jul 2024\n');
   });
 
-  it('is refused where it is none or is asked for unknowingly', () => {
+  it('is refused when it is invalid, and so is an unknown format code', () => {
     expect(() => render('x', { today: 'tomorrow' })).toThrow(
       /a-model: the day of the chat template is tomorrow: write/,
     );
@@ -42,7 +42,7 @@ describe('today', () => {
 });
 
 describe('variables', () => {
-  it('are those of apply_chat_template', () => {
+  it('equal those of apply_chat_template', () => {
     const config = { bos_token: '<s>', eos_token: { content: '</s>', lstrip: false }, pad_token: null };
     expect(render('{{ bos_token + messages[0].content + eos_token }}', {}, config)).toBe('<s>Go.</s>');
     expect(render('{{ pad_token is defined }} {{ tools is none }} {{ documents is none }}', {}, config)).toBe(
@@ -67,16 +67,16 @@ describe('methods of text', () => {
     expect(render("{{ (' a' + ' b ' | trim + 'c ') | trim }}{{ nothing | trim }}")).toBe('abc');
   });
 
-  it('are refused of what is no text', () => {
+  it('are refused on values that are not text', () => {
     expect(() => render('{{ 7 .strip() }}')).toThrow(UserError);
   });
 });
 
-describe('a folder', () => {
+describe('a model folder', () => {
   const body = (text: string): string => `{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}${text}`;
   const rendered = (): string => readTokenizer(folder()).render(asked, true);
 
-  it('gives its template by chat_template.jinja, tokenizer_config.json or chat_template.json, alone or named default', () => {
+  it('provides its template in chat_template.jinja, tokenizer_config.json or chat_template.json, single or named default', () => {
     cpSync('test/golden/chat/qwen3/tokenizer.json', join(folder(), 'tokenizer.json'));
     write('chat_template.json', { chat_template: body('json') });
     expect(rendered()).toBe('Go.<|im_end|>json');
@@ -101,7 +101,7 @@ describe('a folder', () => {
     expect(() => readTokenizer(folder())).toThrow(sentence);
   }); // prettier-ignore
 
-  it('says in config.json what ends a sequence where generation_config.json does not', () => {
+  it('takes the end of a sequence from config.json when generation_config.json lacks it', () => {
     write('config.json', { eos_token_id: [3, 4] });
     expect(readEosTokenIds(folder())).toEqual([3, 4]);
     write('generation_config.json', { temperature: 1 });

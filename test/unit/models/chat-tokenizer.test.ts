@@ -1,5 +1,6 @@
-// The chat tokenizer: ids equal those of the Python tokenizers library (test/golden/make/tokenizer.py); a conversation that grows
-// by sampled ids and continuations reads as the template writes the whole; and the templates that cannot be used are refused.
+// The chat tokenizer: ids equal those of the Python tokenizers library (test/golden/make/tokenizer.py); a conversation
+// extended by sampled ids and continuations equals the template's text of the whole; and unusable templates are
+// refused.
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -32,7 +33,7 @@ describe.each(['own', 'qwen'])('the tokenizer %s.json', name => {
   });
 
   it.each(['x', '7', '# _\n', '漢', '<|im_'])(
-    'takes a text of 2^18 characters made of %j, more than a call has arguments, and gives it back',
+    'encodes a text of 2^18 characters made of %j, more than a call has arguments, and decodes it again',
     part => {
       const text = part.repeat(2 ** 18 / part.length);
       const ids = tokenizer.encodePrompt([{ role: 'user', content: text }], '<think>');
@@ -82,7 +83,7 @@ describe('a conversation', () => {
     return { messages, ids };
   };
 
-  it('that grew by sampled ids and continuations reads as the template writes the whole', () => {
+  it("extended by sampled ids and continuations equals the template's text of the whole", () => {
     const turns = fc.array(turn, { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(
@@ -92,7 +93,7 @@ describe('a conversation', () => {
         (system, turns, prefix) => {
           const { messages, ids } = play(system, turns, prefix);
           const whole = tokenizer.render(messages, false);
-          // What the template writes after the last answer comes with the next continuation only.
+          // What the template writes after the last answer is added with the next continuation.
           const rest = turns.at(-1)!.ended ? '\n' : '<|im_end|>\n';
           expect(tokenizer.decode(ids, { special: true }) + rest).toBe(whole);
         },
@@ -100,7 +101,7 @@ describe('a conversation', () => {
     );
   });
 
-  it('has the same ids for the same text, and an answer that ended by its stop token has it once', () => {
+  it('has the same ids for the same text, and a single stop token after an answer that ended with it', () => {
     const asked = [{ role: 'user', content: 'Go.' }] as const;
     expect(tokenizer.encodePrompt(asked, '<think>')).toEqual(tokenizer.encodePrompt(asked, '<think>'));
     const [cut, ended] = [[], [stop]].map(answer => tokenizer.encodeContinuation(answer, 'Again.', ''));
@@ -110,7 +111,7 @@ describe('a conversation', () => {
     );
   });
 
-  it('hands out ids that its caller may change', () => {
+  it('returns ids that the caller may modify', () => {
     tokenizer.encode('Right || Up').fill(0);
     expect(tokenizer.decode(tokenizer.encode('Right || Up'))).toBe('Right || Up');
   });
@@ -120,7 +121,7 @@ describe('a conversation', () => {
     expect(new ChatTokenizer(files('own', { eosTokenIds: [stop, 7, 7] })).stopTokenIds).toEqual([stop, 7]);
   });
 
-  it('survives more texts than are remembered', () => {
+  it('handles more texts than its cache holds', () => {
     for (let i = 0; i < 5000; i++) tokenizer.encode(`x${i}`);
     expect(tokenizer.decode(tokenizer.encode('x1'))).toBe('x1');
   });
@@ -143,7 +144,7 @@ describe('a template', () => {
     expect(() => withTemplate(template)).toThrow(sentence);
   }); // prettier-ignore
 
-  it('may refuse a system message only when it is given one', () => {
+  it('may refuse a system message only if one is given', () => {
     const tokenizer = withTemplate(
       loop(`{% if message.role == 'system' %}{{ raise_exception('no system') }}{% endif %}${message}<|im_end|>`),
     );
@@ -163,7 +164,7 @@ describe('a template', () => {
   });
 });
 
-it('refuses a tokenizer.json that is none, in a sentence', () => {
+it('refuses an invalid tokenizer.json in a sentence', () => {
   expect(() => new ChatTokenizer(files('own', { tokenizer: { model: { type: 'Unknown' } } }))).toThrow(UserError);
   expect(() => new ChatTokenizer(files('own', { tokenizer: {} }))).toThrow(
     /a-model: tokenizer\.json cannot be used \(.+\): use a model with a tokenizer\.json/,

@@ -1,5 +1,5 @@
-// Chat templates with any newlines, and conversations that go on after an answer however it ended, against transformers
-// (test/golden/make/chat_turns.py).
+// Chat templates with any newlines, and conversations that continue after an answer however it ended, against
+// transformers (test/golden/make/chat_turns.py).
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -18,7 +18,7 @@ const chat = (...names: string[]): string => join('test/golden/chat', ...names);
 const golden = JSON.parse(readFileSync(chat('turns.json'), 'utf8')) as Golden;
 const folder = temporaryFolder();
 
-it.each(golden.newlines)('a template in $place with its own newlines is rendered as by Python: %#', row => {
+it.each(golden.newlines)('a template in $place with its own newlines renders as in Python: %#', row => {
   const { place, template, text } = row;
   cpSync(chat('qwen2.5', 'tokenizer.json'), join(folder(), 'tokenizer.json'));
   const isJson = place.endsWith('.json');
@@ -40,16 +40,16 @@ describe.each(['qwen2.5', 'llama3'])('the next prompt of %s', family => {
   const tokenizer = readTokenizer(chat(family), { variables: { date_string: '26 Jul 2024' } });
   const [turnEnd, ...others] = tokenizer.stopTokenIds;
 
-  it('is that of the template after an answer that its turn end ended', () => {
+  it("equals the template's after an answer that ended with its turn end", () => {
     for (const { messages, ids } of golden.continued[family])
       expect(grown(tokenizer, messages, [turnEnd])).toEqual(ids);
   });
 
-  it('is that of the template after an answer that was cut', () => {
+  it("equals the template's after an answer that was truncated", () => {
     for (const { messages, ids } of golden.continued[family]) expect(grown(tokenizer, messages, [])).toEqual(ids);
   });
 
-  it.each(others)('is that of the template, behind the sampled id %i that ends a sequence and no turn', other => {
+  it.each(others)("equals the template's, after the sampled id %i that ends a sequence but not a turn", other => {
     expect(others.length).toBeGreaterThan(0);
     for (const { messages, ids, text } of golden.continued[family]) {
       const found = grown(tokenizer, messages, [other]);
@@ -61,14 +61,14 @@ describe.each(['qwen2.5', 'llama3'])('the next prompt of %s', family => {
     }
   });
 
-  it('closes a last answer the same way', () => {
+  it('closes a last answer in the same way', () => {
     const closed = tokenizer.encodeEnd([turnEnd]);
     expect(tokenizer.encodeEnd([])).toEqual([turnEnd, ...closed]);
     for (const other of others) expect(tokenizer.encodeEnd([7, other])).toEqual([turnEnd, ...closed]);
   });
 });
 
-it('a turn end that was appended is no part of what is trained on', () => {
+it('an appended turn end is not trained on', () => {
   const tokenizer = readTokenizer(chat('qwen2.5'));
   const [turnEnd, endOfText] = tokenizer.stopTokenIds;
   const ask = [tokenizer.encodePrompt([{ role: 'user', content: 'a' }], '')];
@@ -91,6 +91,6 @@ it('a turn end that was appended is no part of what is trained on', () => {
   const [{ ids, mask, logprobs, turns }] = context.samples();
   expect(turns).toHaveLength(2);
   const ends = [...ids.keys()].filter(t => ids[t] === turnEnd && ids[t - 1] === endOfText);
-  expect(ends).toHaveLength(2); // behind the first answer, and behind the last
+  expect(ends).toHaveLength(2); // after the first answer and after the last
   for (const t of ends) expect([mask[t], logprobs[t], mask[t - 1]]).toEqual([0, 0, 1]);
 });

@@ -1,5 +1,5 @@
-// The critic against PyTorch (test/golden/make/critic.py): values, clipped value loss, every gradient and one AdamW step; and how
-// it is made from an actor.
+// The critic against PyTorch (test/golden/make/critic.py): values, clipped value loss, every gradient and one AdamW
+// step; and its initialization from an actor.
 import { describe, expect, it } from 'vitest';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import type { Critic } from '../../../extension/trainer/models/critic';
@@ -11,7 +11,7 @@ const config = goldenConfig('qwen2');
 const golden = tensorsOf('test/golden/critic/golden.safetensors');
 const of = (name: string): Float32Array => golden.get(name)!.data;
 const [b, t] = golden.get('ids')!.dims;
-/** Golden vectors speak of tokens 1…t−1; ours have a place for token 0 too. */
+/** Golden vectors cover tokens 1…t−1; these arrays also have an entry for token 0. */
 const shifted = (name: string, row: number): Float32Array =>
   Float32Array.from([0, ...of(name).subarray(row * (t - 1), (row + 1) * (t - 1))]);
 const count = of('mask').reduce((sum, bit) => sum + bit, 0);
@@ -37,13 +37,13 @@ function load(): Critic {
 }
 
 describe('the critic', () => {
-  it('values tokens as PyTorch does, before they are known', async () => {
+  it("has PyTorch's values for tokens before they are seen", async () => {
     const values = await load().values(samples, wholeBatch);
     for (let row = 0; row < b; row++)
       expect(relativeError(values[row], shifted('values', row).map((v, i) => v * samples[row].mask[i]))).toBeLessThan(1e-5); // prettier-ignore
   });
 
-  it('does not look at the token that it values, nor at later ones', async () => {
+  it('does not depend on the token that it values, nor on later ones', async () => {
     const critic = load();
     const mask = Uint8Array.of(0, 0, 0, 1, 0);
     const [first, other] = await critic.values(
@@ -72,7 +72,7 @@ describe('the critic', () => {
 });
 
 describe('a new critic', () => {
-  it.each(['qwen2', 'llama'])('has the %s actor’s trunk, and a head near zero that its seed decides', family => {
+  it.each(['qwen2', 'llama'])('has the %s actor’s trunk, and a seeded head near zero', family => {
     const actor = goldenWeights(family);
     const make = (seed: number) => criticWeights(goldenConfig(family), actor, new RandomStream(seed));
     const weights = make(1);

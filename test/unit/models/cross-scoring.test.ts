@@ -1,4 +1,4 @@
-// Cross-scoring against the naive way: each pair of prompt and text scored as a sequence of its own.
+// Cross-scoring against the naive method: each pair of prompt and text scored as a separate sequence.
 import { describe, expect, it } from 'vitest';
 import type { PassBudget } from '../../../extension/trainer/engine/engine';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
@@ -24,7 +24,7 @@ function texts(lengths: readonly number[], vocab: number, stream: RandomStream, 
   return lengths.map(length => Int32Array.from([...beginning, ...Array.from({ length }, () => stream.integer(vocab))]));
 }
 
-/** Sums by scoring prompt + text, one pair a pass. */
+/** Log-prob sums by scoring prompt + text, one pair per pass. */
 async function naive(policy: Policy, prompts: Int32Array[], reasonings: Int32Array[], temperature: number) {
   const sums: number[][] = [];
   for (const z of reasonings) {
@@ -50,7 +50,7 @@ function expectEqual(found: Float64Array[], expected: number[][], reasonings: In
 }
 
 describe('cross-scoring', () => {
-  it.each(['qwen2', 'llama'])('gives what scoring every pair gives: %s', async family => {
+  it.each(['qwen2', 'llama'])('equals scoring every pair: %s', async family => {
     const { config, policy, scoring } = opened(family);
     const stream = new RandomStream(3);
     const common = Array.from({ length: 9 }, () => stream.integer(config.vocabSize));
@@ -67,7 +67,7 @@ describe('cross-scoring', () => {
     ['few tokens', { maxTokens: 12, maxRows: 128 }],
     ['few rows', { maxTokens: 4096, maxRows: 3 }],
     ['next to nothing', { maxTokens: 1, maxRows: 1 }],
-  ])('gives the same however little a pass may hold: %s', async (_, budget) => {
+  ])('gives the same result however small a pass is: %s', async (_, budget) => {
     const { config, scoring } = opened('qwen2');
     const stream = new RandomStream(4);
     const prompts = texts([12, 5, 9], config.vocabSize, stream);
@@ -76,7 +76,7 @@ describe('cross-scoring', () => {
     expectEqual(await scoring.sums(prompts, reasonings, budget, 1), expected, reasonings);
   });
 
-  it('goes on from a long prompt with a long text that no episode held together', async () => {
+  it('continues a long prompt with a long text that never occurred in one episode', async () => {
     const { config, policy, scoring } = opened('qwen2', 16);
     const wide = opened('qwen2');
     const stream = new RandomStream(6);
@@ -100,7 +100,7 @@ describe('cross-scoring', () => {
     );
   });
 
-  it('computes every token once: prompts whatever the number of texts, equal texts and prompts once', async () => {
+  it('computes every token once: prompts whatever the number of texts, and equal texts and prompts once', async () => {
     const { config, scoring } = opened('qwen2');
     const stream = new RandomStream(5);
     const [a, b] = texts([20, 16], config.vocabSize, stream);
@@ -116,7 +116,7 @@ describe('cross-scoring', () => {
         const run = session.run.bind(session);
         return Object.assign(Object.create(session) as Session, {
           run: (feeds: Parameters<Session['run']>[0]) => {
-            // But for one stand-in for padding a pass.
+            // Not counting one padding token per pass.
             computed[kind.split(' ')[0] as keyof typeof computed] += feeds.ids.dims[0] - 1;
             return run(feeds);
           },

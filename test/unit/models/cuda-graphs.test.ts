@@ -1,5 +1,5 @@
-// The graphs of a run as CUDA gets them. No GPU is needed for what is checked here: every operation must be among those for which
-// onnxruntime documents a CUDA kernel of its type, and apart from products of bytes they are the CPU's own graphs.
+// The graphs of a run with CUDA. No GPU is needed: every operation must be among those for which onnxruntime documents
+// a CUDA kernel of its type, and except for int8 products the graphs equal the CPU's.
 import { expect, it } from 'vitest';
 import type { Graph } from '../../../extension/trainer/engine/graph';
 import { executionOrder } from '../../../extension/trainer/engine/onnx-writer';
@@ -13,7 +13,10 @@ import { generateGraph, imitateGraph, scoreGraph, updateGraph } from '../../../e
 import type { Network } from '../../../extension/trainer/models/policy-graphs';
 import { goldenConfig } from './models';
 
-/** Kernels of CUDAExecutionProvider that the graphs use, from docs/OperatorKernels.md of onnxruntime, opset 21 and com.microsoft. */
+/**
+ * Kernels of CUDAExecutionProvider used by the graphs, from onnxruntime's docs/OperatorKernels.md, opset 21 and
+ * com.microsoft.
+ */
 const kernels = new Set(
   `Abs Add And ArgMax Cast Clip Concat ConstantOfShape CumSum DequantizeLinear Div Equal Exp Expand Floor FusedMatMul Gather
   GatherElements Gemm Greater GreaterOrEqual Identity Less LessOrEqual Log LogSoftmax MatMul MatMulInteger Max Min Mul Neg
@@ -24,7 +27,7 @@ const kernels = new Set(
 const config = goldenConfig('qwen3');
 const lora = { rank: 2, alpha: 4, dropout: 0.1, targets: 'all-linear' };
 const place = { file: 'x', offset: 0, bytes: 0 };
-/** A base in its files, whose linear layers are bytes or halves. */
+/** A base in its files whose linear layers are int8 or float16. */
 const frozen = (bytes: boolean): Network => ({
   config,
   plan: {
@@ -65,7 +68,7 @@ it('have a kernel for every operation', () => {
   expect([...new Set(missing)]).toEqual([]);
 });
 
-it('multiply signed bytes alone', () => {
+it('multiply signed bytes only', () => {
   const products = graphs('cuda').flatMap(graph =>
     executionOrder(graph).flatMap(({ op, inputs }) =>
       op === 'MatMulInteger' ? [inputs.map(name => graph.values.get(name)?.type ?? 'int8')] : [],
@@ -75,7 +78,7 @@ it('multiply signed bytes alone', () => {
   expect(new Set(products.map(types => types.join()))).toEqual(new Set(['int8,int8']));
 });
 
-it("are the CPU's graphs but for that", () => {
+it("otherwise equal the CPU's graphs", () => {
   const operations = (graph: Graph): string[] => executionOrder(graph).map(({ op }) => op);
   const [cuda, cpu] = [graphs('cuda'), graphs('cpu')];
   cuda.forEach((graph, i) => {
@@ -83,7 +86,7 @@ it("are the CPU's graphs but for that", () => {
   });
 });
 
-it('run with CUDA first, and nodes that it has no kernel for are told of', () => {
+it('run with CUDA first, and report nodes without a kernel', () => {
   const [graph] = graphs('cuda');
   const settings = sessionSettings(graph, { provider: 'cuda', threads: 1, resident: () => true });
   expect(settings).toMatchObject({ executionProviders: ['cuda'], logSeverityLevel: 2 });

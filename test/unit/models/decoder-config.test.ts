@@ -1,10 +1,10 @@
-// Sizes in a config.json that no model has.
+// Impossible sizes in a config.json.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
 import { parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
 
-it('layers without end are refused before they are listed', () => {
+it('an excessive number of layers is refused before they are listed', () => {
   const config = JSON.parse(readFileSync('test/golden/llama/config.json', 'utf8')) as object;
   const parse = (layers: number) => parseDecoderConfig({ ...config, num_hidden_layers: layers }, 'config.json').layers;
   expect(parse(120)).toBe(120);

@@ -1,5 +1,5 @@
-// config.json read as transformers reads it where keys are absent, null or under their older names, and other families refused by name
-// (test/golden/make/decoder_configs.py).
+// config.json read as transformers reads it when keys are absent, null or under older names, and other families refused
+// by name (test/golden/make/decoder_configs.py).
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
@@ -22,38 +22,43 @@ const sentence = (config: unknown): string => {
   }
   throw new Error('nothing was refused');
 };
-/** Heads that keys and values cannot be shared among: transformers takes them and fails when it computes. */
+/** Whether the key-value heads divide the query heads: transformers accepts other numbers and fails when it computes. */
 const computes = (read: Json): boolean => Number(read.num_attention_heads) % Number(read.num_key_value_heads) === 0;
 
-it.each(golden.read.map(({ config, read }) => [JSON.stringify(config), read] as const))('%s', (text, read) => {
-  const config = JSON.parse(text) as Json;
-  if (read === null || !computes(read)) {
-    expect(sentence(config)).toMatch(read ? /num_key_value_heads is 32/ : /hidden_size is 66, .+ multiple of num_att/);
-    return;
-  }
-  const ours = parse(config);
-  const family = String(config.model_type);
-  expect(ours).toMatchObject({
-    family,
-    vocabSize: read.vocab_size,
-    hiddenSize: read.hidden_size,
-    intermediateSize: read.intermediate_size,
-    layers: read.num_hidden_layers,
-    heads: read.num_attention_heads,
-    kvHeads: read.num_key_value_heads,
-    headSize: read.head_dim,
-    maxPositions: read.max_position_embeddings,
-    normEps: read.rms_norm_eps,
-    tiedHead: read.tie_word_embeddings,
-    ropeTheta: read.rope_parameters.rope_theta,
-    outputBias: family !== 'qwen2' && read.attention_bias,
-    mlpBias: family === 'llama' && read.mlp_bias,
-  });
-  const { rope_theta, type, ...scaling } = read.rope_parameters;
-  expect([rope_theta, type ?? scaling.rope_type]).toEqual([ours.ropeTheta, ours.ropeScaling.rope_type]);
-  expect(ours.ropeScaling).toMatchObject(scaling);
-  for (const window of read.windows) expect(window).toBeGreaterThanOrEqual(ours.maxPositions);
-});
+it.each(golden.read.map(({ config, read }) => [JSON.stringify(config), read] as const))(
+  '%s is read as by transformers',
+  (text, read) => {
+    const config = JSON.parse(text) as Json;
+    if (read === null || !computes(read)) {
+      expect(sentence(config)).toMatch(
+        read ? /num_key_value_heads is 32/ : /hidden_size is 66, .+ multiple of num_att/,
+      );
+      return;
+    }
+    const ours = parse(config);
+    const family = String(config.model_type);
+    expect(ours).toMatchObject({
+      family,
+      vocabSize: read.vocab_size,
+      hiddenSize: read.hidden_size,
+      intermediateSize: read.intermediate_size,
+      layers: read.num_hidden_layers,
+      heads: read.num_attention_heads,
+      kvHeads: read.num_key_value_heads,
+      headSize: read.head_dim,
+      maxPositions: read.max_position_embeddings,
+      normEps: read.rms_norm_eps,
+      tiedHead: read.tie_word_embeddings,
+      ropeTheta: read.rope_parameters.rope_theta,
+      outputBias: family !== 'qwen2' && read.attention_bias,
+      mlpBias: family === 'llama' && read.mlp_bias,
+    });
+    const { rope_theta, type, ...scaling } = read.rope_parameters;
+    expect([rope_theta, type ?? scaling.rope_type]).toEqual([ours.ropeTheta, ours.ropeScaling.rope_type]);
+    expect(ours.ropeScaling).toMatchObject(scaling);
+    for (const window of read.windows) expect(window).toBeGreaterThanOrEqual(ours.maxPositions);
+  },
+);
 
 describe('another family', () => {
   it.each(Object.keys(golden.others))('%s is refused by its name', family => {
@@ -62,7 +67,7 @@ describe('another family', () => {
     );
   });
 
-  it.each([[{}], [{ hidden_size: 'wide' }]])('%j without a name is refused for that', config => {
+  it.each([[{}], [{ hidden_size: 'wide' }]])('%j without a family name is refused for that', config => {
     expect(sentence(config)).toBe('m/config.json: model_type is missing, so that the architecture is not known: use a model of type qwen2, qwen3 or llama'); // prettier-ignore
   });
 });
@@ -78,18 +83,18 @@ describe('a quantised checkpoint', () => {
     [{ compression_config: { format: 'pack-quantized' } }, 'compression_config', 'compressed-tensors'],
     [{ quantization: { group_size: 64, bits: 4 } }, 'quantization', 'MLX'],
     [{ quantization_config: {} }, 'quantization_config', 'by an unnamed method'],
-  ])('%j is refused as one', (change, key, method) => {
+  ])('%j is refused as such', (change, key, method) => {
     expect(sentence({ ...golden.read[2].config, ...change })).toBe(
       `m/config.json: ${key} says that the weights are quantised (${method}), which is not supported: use the model as it was before, in float32, float16 or bfloat16 (workbench.base_quantization=int8 holds it in 8 bits under adapters)`,
     );
   });
 
-  it('is none where the key is null', () => {
+  it('is not one when the key is null', () => {
     expect(parse({ ...golden.read[2].config, quantization_config: null }).layers).toBe(2);
   });
 });
 
-describe('what is refused', () => {
+describe('an invalid value', () => {
   const small = golden.read[2].config;
   it.each([
     [{ max_position_embeddings: 1e15 }, /max_position_embeddings: Too big: expected number to be <=16777216: /],
@@ -111,7 +116,7 @@ describe('what is refused', () => {
       /rope_parameters\.full_attention is .+ rotates alike/,
     ],
     [{ hidden_act: 'gelu' }, /hidden_act is "gelu"/],
-  ])('%j is named', (change, expected) => {
+  ])('%j is refused and named', (change, expected) => {
     expect(sentence({ ...small, ...change })).toMatch(expected);
   });
 
@@ -121,7 +126,7 @@ describe('what is refused', () => {
     { layer_types: ['full_attention', 'full_attention'], use_sliding_window: true, sliding_window: 8 },
     { model_type: 'llama', layer_types: ['full_attention', 'sliding_attention'], sliding_window: 8 },
     { hidden_act: 'swish' },
-  ])('%j is not', change => {
+  ])('%j is accepted', change => {
     expect(parse({ ...small, ...change }).layers).toBe(2);
   });
 });

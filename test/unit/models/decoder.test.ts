@@ -1,6 +1,6 @@
-// The decoder against transformers on small random checkpoints of each family (test/golden/make/decoders.py), read as a model folder
-// is, in shards and half precision where they are: logits, log-probs, entropy, the policy loss, every parameter's gradient and one
-// AdamW step, each within 1e-4 relative.
+// The decoder against transformers on small random checkpoints of each family (test/golden/make/decoders.py), read from
+// model folders, some sharded or in half precision: logits, log-probs, entropy, the policy loss, every parameter's
+// gradient and one AdamW step, each within 1e-4 relative.
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readDecoder } from '../../../extension/trainer/models/model-folder';
@@ -24,7 +24,7 @@ describe.each(['qwen2', 'llama', 'qwen3', 'llama3', 'qwen2-yarn'])('%s', family 
   };
   const of = (name: string): Float32Array => golden.get(name)!.data;
   const [b, t] = golden.get('ids')!.dims;
-  /** Golden vectors speak of tokens 1…t−1; ours have a place for token 0 too. */
+  /** Golden vectors cover tokens 1…t−1; these arrays also have an entry for token 0. */
   const shifted = (name: string, row: number): Float32Array =>
     Float32Array.from([0, ...of(name).subarray(row * (t - 1), (row + 1) * (t - 1))]);
   const samples = goldenSamples(family);
@@ -37,7 +37,7 @@ describe.each(['qwen2', 'llama', 'qwen3', 'llama3', 'qwen2-yarn'])('%s', family 
     }
   });
 
-  it('has the logits of transformers, but for a constant, over the whole vocabulary', async () => {
+  it('has the logits of transformers, up to a constant, over the whole vocabulary', async () => {
     const [, , vocab] = golden.get('logits')!.dims;
     const mask = new Uint8Array(t + 1).fill(1, t);
     const followed = Array.from({ length: vocab }, (_, next) => ({

@@ -1,6 +1,6 @@
-// The cache that stays on a device beside the one on the host: the same tokens, and log-probs but for rounding, over turns in which rows
-// share prompts, come and go, wait for each other and cross the borders of windows. Here both run on the CPU, where what stays on the
-// device stays in arrays; the tests on WebGPU repeat it on an adapter.
+// The key-value cache on a device against the one on the host: the same tokens, and log-probs equal up to rounding,
+// over turns in which rows share prompts, enter and leave, wait for each other and cross window boundaries. Here both
+// run on the CPU, where the device cache consists of arrays; the WebGPU tests repeat this on an adapter.
 import { describe, expect, it } from 'vitest';
 import type { SamplingOptions } from '../../../extension/trainer/engine/engine';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
@@ -26,8 +26,8 @@ async function expectAlike(turns: readonly Turn[], maxRows?: number): Promise<vo
   );
 }
 
-describe('rows whose cache stays on a device', () => {
-  it('draw the tokens that those on the host draw, over turns in which they come and go', async () => {
+describe('rows with a cache on a device', () => {
+  it('draw the same tokens as those on the host, over turns in which they enter and leave', async () => {
     const names = ['a', 'b', 'c', 'd', 'e'];
     const prompt = ids(17);
     const turns = Array.from({ length: 6 }, (_, turn): Turn => {
@@ -42,7 +42,7 @@ describe('rows whose cache stays on a device', () => {
     await expectAlike(turns);
   });
 
-  it('join those that are being decoded, with the same tokens and on the host the same bits', async () => {
+  it('join rows that are being decoded, with the same tokens and on the host the same bits', async () => {
     const names = Array.from({ length: 7 }, (_, i) => `r${i}`);
     const prompt = ids(12);
     const turns = Array.from({ length: 4 }, (_, turn): Turn => ({
@@ -61,26 +61,26 @@ describe('rows whose cache stays on a device', () => {
     );
   });
 
-  it('wait for each other, and leave room when they stop', async () => {
+  it('wait for each other, and free their slots when they stop', async () => {
     const rows = (n: number): Record<string, number[]> => Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`r${i}`, ids(n + i)])); // prettier-ignore
     const long = { ...stops, max_new_tokens: 50 };
     await expectAlike([{ append: rows(3), sampling: long }, { append: rows(1), sampling: long }], 3); // prettier-ignore
   });
 
   it.each([windowSlots - 1, windowSlots, windowSlots + 1, 2 * windowSlots, 2 * windowSlots + 1])(
-    'cross the border of a window after %i tokens',
+    'cross the boundary of a window after %i tokens',
     async count => {
       const turn = (n: number): Turn => ({ append: { a: ids(n), b: ids(2) }, sampling: { ...sampling, max_new_tokens: count } }); // prettier-ignore
       await expectAlike([turn(31), turn(1)]);
     },
   );
 
-  it('are drawn greedily and from cut distributions too', async () => {
+  it('support greedy decoding and top-k, top-p and min-p', async () => {
     const turn = (changed: Partial<SamplingOptions>): Turn => ({ append: { a: ids(4), b: ids(9) }, sampling: { ...sampling, ...changed } }); // prettier-ignore
     await expectAlike([turn({ do_sample: false }), turn({ top_p: 0.8, repetition_penalty: 1.2 }), turn({ top_k: 5 })]);
   });
 
-  it('are one alone', async () => {
+  it('may be a single row', async () => {
     const turn = (n: number): Turn => ({ append: { a: ids(n) }, sampling });
     await expectAlike([turn(1), turn(40), turn(1)]);
   });

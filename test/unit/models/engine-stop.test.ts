@@ -1,5 +1,6 @@
-// A stop of the engine, counted in units of work: what is in hand ends with the unit that runs, what comes later is refused, and weights and
-// moments are had as they were. Memory of packed passes: one is alive at a time.
+// Stopping the engine, counted in units of work: a running call ends after its current unit, later calls are refused,
+// and weights and moments keep or regain their previous state. Also the memory of packed passes: one is alive at a
+// time.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CriticSample, OptimizerOptions, PolicyLossOptions } from '../../../extension/trainer/engine/engine';
 import type { WeightedSample } from '../../../extension/trainer/engine/engine';
@@ -14,7 +15,7 @@ const loss: PolicyLossOptions = {
   ...{ kl_loss_coef: 0, kl_loss_type: 'k3', loss_agg_mode: 'token-mean', temperature: 1 },
 };
 const criticLoss = { cliprange_value: 0.5, loss_agg_mode: 'token-mean' as const };
-/** One sample a pass. */
+/** One sample per pass. */
 const alone = { maxTokens: 6, maxRows: 1 };
 const samples = Array.from({ length: 8 }, (_, i): WeightedSample & CriticSample => {
   const ids = Int32Array.of(3 + i, 14, 15, 9, 26, 5);
@@ -25,7 +26,7 @@ const samples = Array.from({ length: 8 }, (_, i): WeightedSample & CriticSample 
   };
 });
 
-/** The units that have begun, and after how many of them the engine is to stop. */
+/** Number of started units, and the number after which the engine is stopped. */
 let begun: number;
 let stopAt: number;
 let engine: PolicyEngine;
@@ -56,7 +57,7 @@ const calls: Record<string, () => Promise<unknown>> = {
 const state = async () => ({ state: await engine.state(), parameters: await engine.parameters() });
 
 describe.each(Object.keys(calls))('%s', name => {
-  it('tells of more units than one, and ends with the unit in which it is stopped', async () => {
+  it('reports more than one unit, and ends with the unit during which it is stopped', async () => {
     await calls[name]();
     expect(begun).toBeGreaterThan(3);
     if (name === 'generate') await engine.release(['a']);
@@ -64,13 +65,13 @@ describe.each(Object.keys(calls))('%s', name => {
     [begun, stopAt] = [0, 3];
     await expect(calls[name]()).rejects.toThrow(RunStopped);
     expect(begun).toBe(3);
-    expect(await state()).toEqual(before); // the optimizer step that was in hand is not made
+    expect(await state()).toEqual(before); // the optimizer step in progress is not applied
     await expect(calls[name]()).rejects.toThrow(RunStopped);
     expect(begun).toBe(3);
   });
 });
 
-it('takes the optimizer steps of a stopped training step back to the bit, those of the critic too', async () => {
+it("reverts the optimizer steps of a stopped training step bit by bit, including the critic's", async () => {
   await calls.update();
   await calls.updateCritic();
   const before = await state();
@@ -83,7 +84,7 @@ it('takes the optimizer steps of a stopped training step back to the bit, those 
   expect(await state()).toEqual(before);
 });
 
-it('finishes a training step of which an optimizer step was made that cannot be taken back', async () => {
+it('finishes a training step with an optimizer step that cannot be reverted', async () => {
   const unit = (): void => {
     if (++begun === stopAt) engine.stop();
   };
@@ -100,7 +101,7 @@ it('finishes a training step of which an optimizer step was made that cannot be 
   await expect(calls.update()).rejects.toThrow(RunStopped);
 });
 
-it('has nothing to take back where no optimizer step was made', async () => {
+it('has nothing to revert when no optimizer step was made', async () => {
   await engine.remember();
   await calls.score();
   const before = await state();

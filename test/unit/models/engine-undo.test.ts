@@ -1,4 +1,4 @@
-// What a stop takes back of a step: all of it for few parameters, nothing for many.
+// What a stop reverts of a training step: everything for few parameters, nothing for many.
 import { expect, it } from 'vitest';
 import { EngineUndo } from '../../../extension/trainer/models/engine-undo';
 import { HostParameters } from '../../../extension/trainer/models/parameter-bank';
@@ -18,10 +18,10 @@ async function changedAfter(undo: EngineUndo): Promise<{ undone: boolean; same: 
   return { undone: await undo.rollBack(), same: Buffer.from(weights.flat.buffer).equals(Buffer.from(before.buffer)) };
 }
 
-it('goes back for as many parameters as are copied', async () => {
+it('restores parameters up to the copy limit', async () => {
   expect(await changedAfter(new EngineUndo(8))).toEqual({ undone: true, same: true });
 });
 
-it('says that it cannot for more', async () => {
+it('reports that it cannot restore more', async () => {
   expect(await changedAfter(new EngineUndo(7))).toEqual({ undone: false, same: false });
 });

@@ -1,4 +1,4 @@
-// Exported folders: the same numbers in the type asked for, in files as asked for, or one sentence and nothing on the disk.
+// Exported folders: the same values in the requested type and files, or one sentence and nothing on the disk.
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -29,7 +29,7 @@ describe('without an adapter', () => {
     ['qwen2', 'F32', 'float32'],
     ['qwen3', 'BF16', 'bfloat16'],
     ['qwen2-yarn', 'F16', 'float16'],
-  ])('%s stays %s, to the bit', async (family, dtype, name) => {
+  ])('%s as %s keeps its bits', async (family, dtype, name) => {
     const progress: number[] = [];
     const exported = await exportModel(
       request({ model: goldenFolder(family), onProgress: (bytes, total) => progress.push(bytes / total) }),
@@ -46,7 +46,7 @@ describe('without an adapter', () => {
     expect(progress).toEqual([...progress].sort());
   });
 
-  test('another type is written into config.json, whatever it called it, and nothing else there changes', async () => {
+  test('another type is written into config.json under its present key, and nothing else changes there', async () => {
     const model = path('model');
     cpSync(goldenFolder('qwen2'), model, { recursive: true });
     const config = readFileSync(join(model, 'config.json'), 'utf8');
@@ -65,7 +65,7 @@ describe('without an adapter', () => {
     }
   });
 
-  test('the tokenizer goes along, optimizer states and the like do not', async () => {
+  test('the tokenizer is copied, optimizer states are not', async () => {
     const model = path('model');
     cpSync(goldenFolder('qwen2'), model, { recursive: true });
     for (const name of [
@@ -82,7 +82,7 @@ describe('without an adapter', () => {
     expect(text('merges.txt')).toBe('merges.txt');
   });
 
-  test('shards under an index', async () => {
+  test('shards are written with an index', async () => {
     const { files } = await exportModel(request({ maxShardBytes: 10_000 }));
     const shards = files.filter(name => name.startsWith('model-'));
     expect(shards.map(name => name.slice(0, 11))).toEqual(shards.map((_, i) => `model-0000${i + 1}`));
@@ -104,7 +104,7 @@ describe('with an adapter', () => {
     }
   };
 
-  test.each([undefined, 1, 24, 100])('its weights are peft’s merged ones, %s values at a time', async blockElements => {
+  test.each([undefined, 1, 24, 100])('its merged weights equal peft’s, %s values at a time', async blockElements => {
     const exported = await exportModel(request({ adapter, blockElements }));
     expect(exported).toMatchObject({ dtype: 'F32', mergedLayers: 14 });
     const { weights } = await readDecoder(path('out'));
@@ -116,7 +116,7 @@ describe('with an adapter', () => {
     }
   });
 
-  test('in half precision they are rounded once, after merging', async () => {
+  test('half precision rounds once, after merging', async () => {
     await exportModel(request({ adapter, out: path('whole') }));
     const whole = (await readDecoder(path('whole'))).weights.view('model.layers.1.mlp.up_proj.weight');
     await exportModel(request({ adapter, dtype: 'BF16' }));
@@ -126,7 +126,7 @@ describe('with an adapter', () => {
     expect(JSON.parse(text('config.json'))).toMatchObject({ dtype: 'bfloat16' });
   });
 
-  test('an adapter for another model leaves nothing', async () => {
+  test('an adapter for another model exports nothing', async () => {
     await expect(exportModel(request({ adapter, model: goldenFolder('llama') }))).rejects.toThrow(
       /but for test\/golden\/llama at rank 4 it has to be/,
     );
@@ -134,8 +134,8 @@ describe('with an adapter', () => {
   });
 });
 
-describe('refused', () => {
-  test('a folder with something in it, a file; an empty folder is taken', async () => {
+describe('a failed export', () => {
+  test('a non-empty folder or a file is refused, an empty folder is accepted', async () => {
     mkdirSync(path('out'));
     writeFileSync(path('out/mine'), '');
     await expect(exportModel(request())).rejects.toThrow(
@@ -152,7 +152,7 @@ describe('refused', () => {
     expect(existsSync(path('new/deep/config.json'))).toBe(true);
   });
 
-  test('weights that are no numbers, or beyond the type asked for', async () => {
+  test('weights that are not finite, or beyond the requested type, are refused', async () => {
     const model = path('model');
     cpSync(goldenFolder('qwen2'), model, { recursive: true });
     const write = (value: number): Promise<void> => {
@@ -180,14 +180,14 @@ describe('refused', () => {
     );
   });
 
-  test('a stop in the middle', async () => {
+  test('a stop in the middle leaves nothing', async () => {
     const stop = new AbortController();
     const stopped = exportModel(request({ signal: stop.signal, onProgress: () => stop.abort() }));
     await expect(stopped).rejects.toThrow(/^export: stopped: nothing was written to /);
     expect(readdirSync(folder())).toEqual([]);
   });
 
-  test('a full disk, wherever it strikes', async () => {
+  test('a full disk at any write leaves nothing', async () => {
     let at = 0;
     while (!existsSync(path('out'))) {
       expect(readdirSync(folder())).toEqual([]);

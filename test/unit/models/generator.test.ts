@@ -1,4 +1,4 @@
-// Generation against the scoring graph: what the cache says must be what a full forward pass says, over several turns, whatever
+// Generation against the scoring graph: cached computation must equal a full forward pass, over several turns, whatever
 // the batch around a row; and greedy decoding must follow the scored argmax.
 import { describe, expect, it } from 'vitest';
 import type { GeneratedRow, SamplingOptions } from '../../../extension/trainer/engine/engine';
@@ -63,7 +63,7 @@ describe.each(['qwen2', 'llama'])('%s', family => {
     }
   });
 
-  it('gives a row the same tokens and the same bits of their log-probs whatever the batch around it', async () => {
+  it('gives a row the same tokens and the same bits of their log-probs in any batch', async () => {
     const together = await episodes([0, 1, 2, 3, 4]);
     for (const alone of [[0], [1], [2], [3], [4], [2, 1], [4, 3, 0]])
       for (const [i, episode] of await episodes(alone)) expect(episode).toEqual(together.get(i));
@@ -82,7 +82,7 @@ describe.each(['qwen2', 'llama'])('%s', family => {
     expect(row.finish).toBe('length');
   });
 
-  it('decodes greedily the likeliest token of a full forward pass, token by token', async () => {
+  it('decodes greedily the most likely token of a full forward pass, token by token', async () => {
     const generator = playing(config, weights);
     const policy = trainedPolicy(config, weights);
     const options = { ...sampling, do_sample: false, stop_token_ids: [], max_new_tokens: 6, temperature: 1 };
@@ -137,7 +137,7 @@ describe('rows', () => {
       return rows;
     }
 
-    /** Every log-prob that generation reported must be what the whole sequence scores. */
+    /** Asserts that every reported log-prob equals the score of the whole sequence. */
     async expectScored(): Promise<void> {
       const histories = [...this.histories.values()];
       const samples = histories.map(({ ids, mask }) => ({ ids: Int32Array.from(ids), mask: Uint8Array.from(mask) }));
@@ -150,25 +150,25 @@ describe('rows', () => {
     }
   }
 
-  it('keep their cache over many turns of many lengths, across the borders of its blocks', async () => {
+  it('keep their cache over many turns of many lengths, across block boundaries', async () => {
     const episodes = new Episodes();
     const names = ['a', 'b', 'c', 'd', 'e'];
     for (let turn = 0; turn < 7; turn++) {
-      const playing = names.filter((_, i) => turn === 0 || (turn + i) % 3 !== 0); // rows come and go between turns
+      const playing = names.filter((_, i) => turn === 0 || (turn + i) % 3 !== 0); // rows enter and leave between turns
       const appended = Object.fromEntries(playing.map((name, i) => [name, randomIds(1 + ((7 * turn + 11 * i) % 29))]));
       await episodes.turn(appended, { ...plain, max_new_tokens: [5, 40, 1, 8, 33, 2, 12][turn] }, turn);
     }
     await episodes.expectScored();
   });
 
-  it.each([30, 31, 32, 33, 63, 64, 65])('cross a border right after a prompt of %i tokens', async length => {
+  it.each([30, 31, 32, 33, 63, 64, 65])('cross a block boundary right after a prompt of %i tokens', async length => {
     const episodes = new Episodes();
     await episodes.turn({ a: randomIds(length), b: randomIds(3) }, { ...plain, max_new_tokens: 3 }, 1);
     await episodes.turn({ a: randomIds(1), b: randomIds(length) }, { ...plain, max_new_tokens: 2 }, 2);
     await episodes.expectScored();
   });
 
-  it('that share a prompt draw their own tokens, and later turns do not mix', async () => {
+  it('that share a prompt draw separate tokens, and later turns do not mix', async () => {
     const episodes = new Episodes();
     const prompt = randomIds(40);
     const group = Object.fromEntries(['a', 'b', 'c', 'd'].map(name => [name, prompt]));
@@ -179,7 +179,7 @@ describe('rows', () => {
     await episodes.expectScored();
   });
 
-  it('draw the same tokens for the same seed, others for another', async () => {
+  it('draw the same tokens for the same seed, and others for another', async () => {
     const prompt = randomIds(6);
     const draw = async (seed: number): Promise<number[]> =>
       (await new Episodes().turn({ a: prompt }, { ...plain, max_new_tokens: 20 }, seed))[0].ids;
@@ -187,7 +187,7 @@ describe('rows', () => {
     expect(await draw(1)).not.toEqual(await draw(2));
   });
 
-  it('draw at most max_new_tokens in each turn, and end at a stop token, which is theirs', async () => {
+  it('draw at most max_new_tokens per turn, and end with a stop token that belongs to them', async () => {
     const episodes = new Episodes();
     const [row] = await episodes.turn({ a: randomIds(3) }, { ...plain, max_new_tokens: 5 }, 1);
     expect(row).toMatchObject({ finish: 'length', ids: { length: 5 } });
@@ -205,7 +205,7 @@ describe('rows', () => {
     expect(row).toMatchObject({ finish: 'length', ids: { length: 5 } });
   });
 
-  it('start anew after a release, also with new weights', async () => {
+  it('start again after a release, also with new weights', async () => {
     const moving = new Weights(weights.specs, weights.flat.slice());
     const generator = playing(config, moving);
     const prompt = randomIds(12);
@@ -229,7 +229,7 @@ describe('rows', () => {
     await episodes.expectScored();
   });
 
-  it('cut their distributions as asked', async () => {
+  it('apply the requested top-k, top-p and min-p', async () => {
     const prompt = randomIds(30);
     const draw = async (cuts: Partial<SamplingOptions>): Promise<GeneratedRow> =>
       (await new Episodes().turn({ a: prompt }, { ...plain, max_new_tokens: 30, ...cuts }, 1))[0];
@@ -252,11 +252,11 @@ describe('rows', () => {
     expect(stopped).toMatchObject({ ids: whole.ids.slice(0, 5), finish: 'stop' });
   });
 
-  it('must have something to append', async () => {
+  it('require tokens to append', async () => {
     await expect(new Episodes().turn({ a: [] }, plain, 1)).rejects.toThrow('generator: row a has nothing to append');
   });
 
-  it('are answered by call, the short before the long; their release waits, and so do calls that sample otherwise', async () => {
+  it('are answered per call, short calls before long ones; their release waits, and so do calls with other sampling options', async () => {
     const generator = playing(config, weights);
     const stops = { ...plain, max_new_tokens: 40, stop_token_ids: [1, 5, 9, 13, 17, 21] };
     const order: { row: string; length: number }[] = [];
@@ -273,7 +273,7 @@ describe('rows', () => {
     expect(order.at(-1)).toEqual({ row: 'other', length: plain.max_new_tokens });
   });
 
-  it('fail together, and generation goes on', async () => {
+  it('fail together, and generation continues', async () => {
     const generator = playing(config, weights);
     const call = (row: string, append: number[]) => generator.generate([{ row, append, seed: 3 }], plain);
     const ends = await Promise.allSettled([call('a', randomIds(4)), call('b', []), call('c', randomIds(3))]);

@@ -1,4 +1,4 @@
-// Measured gradients against those of optimizer steps, and their geometry against vectors computed apart.
+// Measured gradients against those of optimizer steps, and their geometry against separately computed vectors.
 import { describe, expect, it } from 'vitest';
 import type { LossPart, PolicyLossOptions, WeightedSample } from '../../../extension/trainer/engine/engine';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
@@ -38,7 +38,7 @@ async function samples(policy: Policy, count: number, seed: number): Promise<Wei
   }));
 }
 
-/** The gradient of one part, by an optimizer step on a policy of its own whose loss has but that part. */
+/** The gradient of one loss part, from an optimizer step on a separate policy with only that part. */
 async function gradientOf(batch: WeightedSample[], part: LossPart): Promise<Float32Array> {
   const policy = load();
   const zero = (xs: Float32Array): Float32Array => new Float32Array(xs.length);
@@ -58,7 +58,7 @@ const cosine = (a: Float32Array, b: Float32Array): number =>
 const parts: LossPart[] = ['task', 'entropy', 'kl'];
 
 describe('gradient analysis', () => {
-  it('gives the norm of each part, and how the parts and buckets lie to each other', async () => {
+  it('reports the norm of each part, and the angles between parts and between buckets', async () => {
     const policy = load();
     const batches = [await samples(policy, 6, 1), await samples(policy, 5, 2)];
     const found = await analyseGradients(policy, batches.map(batch => [batch]), wholeBatch, goldenLoss, 0); // prettier-ignore
@@ -72,7 +72,7 @@ describe('gradient analysis', () => {
     );
   });
 
-  it('averages norms over mini-batches, and gives the loss as an update does', async () => {
+  it('averages norms over mini-batches, and computes the loss as an update does', async () => {
     const policy = load();
     const batches = [await samples(policy, 4, 3), await samples(policy, 4, 4)];
     const { buckets } = await analyseGradients(policy, [batches], wholeBatch, goldenLoss, 0);
@@ -86,7 +86,7 @@ describe('gradient analysis', () => {
       expect(buckets[0].metrics[key], key).toBeCloseTo((updates[0][key] + updates[1][key]) / 2, 5);
   });
 
-  it('leaves weights and optimizer as they are', async () => {
+  it('leaves weights and optimizer unchanged', async () => {
     const [policy, other] = [load(), load()];
     const batch = await samples(policy, 4, 5);
     await analyseGradients(policy, [[batch]], wholeBatch, goldenLoss, 0);
@@ -95,7 +95,7 @@ describe('gradient analysis', () => {
     expect(await policy.bank.moments()).toEqual(await other.bank.moments());
   });
 
-  it('tells signal from noise: equal samples have no noise, samples of opposite advantage no signal', async () => {
+  it('separates signal from noise: equal samples have no noise, samples of opposite advantage no signal', async () => {
     const policy = load();
     const [one] = await samples(policy, 1, 6);
     const task = { ...goldenLoss, entropy_coeff: 0, use_kl_loss: false };
@@ -118,7 +118,7 @@ describe('gradient analysis', () => {
     expect(single.snr).toBeNull();
   });
 
-  it('keeps angles about where they are when gradients are sketched', async () => {
+  it('keeps angles approximately when gradients are sketched', async () => {
     const policy = load();
     const buckets = [[await samples(policy, 6, 8)], [await samples(policy, 6, 9)]];
     const exact = await analyseGradients(policy, buckets, wholeBatch, goldenLoss, 0);

@@ -1,5 +1,6 @@
-// Products with weights in halves: exactly they are, for trained, frozen and adapted layers; gradients are float32 and near those of float32.
-// onnxruntime's CPU has no products of halves: it computes them in float32 and drops some of the rounding; in halves they run in test/webgpu.
+// Float16 products: exactly the products with weights, for trained, frozen and adapted layers; gradients are float32
+// and close to those of float32. onnxruntime's CPU provider has no float16 products: it computes them in float32 and
+// skips some rounding. They run in float16 in test/webgpu.
 import { describe, expect, it } from 'vitest';
 import type { Graph } from '../../../extension/trainer/engine/graph';
 import { executionOrder } from '../../../extension/trainer/engine/onnx-writer';
@@ -34,7 +35,7 @@ describe.each<[string, Network]>([
     ...(network === inFiles ? [] : [imitateGraph(of, shape)]),
   ];
 
-  it('multiply halves, and nothing else is in them', () => {
+  it('use float16 for products only', () => {
     for (const graph of build(halves(network))) {
       const type = (name: string): string | undefined => graph.values.get(name)?.type;
       const nodes = executionOrder(graph);
@@ -49,21 +50,21 @@ describe.each<[string, Network]>([
     }
   });
 
-  it('are as they were where nothing is said', () => {
+  it('are unchanged by default', () => {
     for (const graph of build(network)) expect([...graph.values.values()].some(({ type }) => type === 'float16')).toBe(false); // prettier-ignore
   });
 });
 
-describe('a network with products in halves', () => {
+describe('a network with float16 products', () => {
   it('has nearly the loss and the gradients of float32', async () => {
     const expected = await computeSmall({ threads: 1 });
     const { differs, gradient } = compared(await computeSmall({ threads: 1 }, 'float16'), expected, 'float16');
     expect(differs).toBeNull();
-    expect(gradient).toBeGreaterThan(1e-5); // or nothing was rounded
+    expect(gradient).toBeGreaterThan(1e-5); // otherwise nothing was rounded
     expect(gradient).toBeLessThan(1e-2);
   });
 
-  it('is what the engine loads when it is asked to', async () => {
+  it('is loaded by the engine on request', async () => {
     const [whole, half] = [new PolicyEngine(), new PolicyEngine()];
     expect(await half.load({ ...plainLoad, precision: 'float16' })).toMatchObject({ provider: 'cpu' });
     await whole.load(plainLoad);

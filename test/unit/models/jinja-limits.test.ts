@@ -1,4 +1,4 @@
-// Templates that go on without end, or write without end, are refused by a sentence; those of long conversations are not.
+// Templates that run or write without bound are refused with a sentence; those of long conversations are not.
 import { describe, expect, it } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
 import { ChatTemplate } from '../../../extension/trainer/models/chat-template';
@@ -8,7 +8,7 @@ import { readTokenizer } from '../../../extension/trainer/models/model-folder';
 const render = (source: string): string => new ChatTemplate(source, 'a-model', {}).render([{ role: 'user', content: 'Go.' }], true); // prettier-ignore
 const digits = '0123456789';
 
-describe('is refused', () => {
+describe('a template is refused', () => {
   it.each([
     [
       'a loop of loops',
@@ -37,7 +37,7 @@ describe('is refused', () => {
   });
 });
 
-it('bounded templates keep the globals of Jinja, spelled as Python does', () => {
+it("bounded templates keep Jinja's globals, spelled as in Python", () => {
   expect(
     render('{{ range(3) | list }}{{ range(1, 7, 2) | list }}{{ range(3, 0, -2) | list }}{{ range(0) | list }}'),
   ).toBe('[0, 1, 2][1, 3, 5][3, 1][]');
@@ -46,7 +46,7 @@ it('bounded templates keep the globals of Jinja, spelled as Python does', () => 
   expect(() => render("{{ raise_exception('no roles') }}")).toThrow(/no roles/);
 });
 
-it.each(['llama3', 'qwen2.5', 'qwen3'])('a long conversation is written by the template of %s', name => {
+it.each(['llama3', 'qwen2.5', 'qwen3'])('the template of %s renders a long conversation', name => {
   const tokenizer = readTokenizer(`test/golden/chat/${name}`);
   const messages = Array.from({ length: 401 }, (_, i): ChatMessage => {
     return { role: i % 2 === 0 ? 'user' : 'assistant', content: `${'state '.repeat(500)}${i}` };

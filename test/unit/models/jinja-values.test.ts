@@ -1,4 +1,5 @@
-// Values in chat templates against transformers' template engine (test/golden/make/jinja_values.py): printed, compared, filtered.
+// Values in chat templates against transformers' template engine (test/golden/make/jinja_values.py): printing,
+// comparison, filters.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { distinct } from '../../../extension/trainer/models/jinja-values';
@@ -9,7 +10,7 @@ const { messages, rendered } = JSON.parse(readFileSync('test/golden/chat/jinja-v
   messages: ChatMessage[];
   rendered: [template: string, text: string][];
 };
-/** What @huggingface/jinja cannot do is refused, never rendered differently. */
+/** Expressions that @huggingface/jinja cannot compute are refused, never rendered differently. */
 const refused = ["{{ 'ab' * 2 }}", '{{ true + 1 }}'];
 
 const render = (template: string): string =>
@@ -33,7 +34,7 @@ it.each(refused)('refuses %s, which it cannot compute', template => {
   expect(() => render(template)).toThrow(/the chat template cannot be rendered/);
 });
 
-it('refuses what it would render differently', () => {
+it('refuses expressions that it would render differently', () => {
   expect(() => render("{{ messages | join(', ', attribute='role') }}")).toThrow(/join takes no attribute/);
   expect(() => render('{{ raise_exception }}')).toThrow(/cannot be written as text/);
 });
@@ -45,17 +46,17 @@ it.each([
   ["['a', 'A', 'a']", '(true)', "['a', 'A']"],
   ["[(1, 'a'), (1.0, 'a'), (true, 'A'), '1', 1]", '', "[(1, 'a'), (True, 'A'), '1', 1]"],
   ['[]', '', '[]'],
-])('%s | unique%s has the first of what is equal in Python', (list, args, expected) => {
+])('%s | unique%s keeps the first of the items that are equal in Python', (list, args, expected) => {
   expect(render(`{{ ${list} | unique${args} | list }}`)).toBe(expected);
 });
 
-it('refuses unique of what has no hash in Python', () => {
+it('refuses unique on items that are unhashable in Python', () => {
   expect(() => render('{{ [[1], [1]] | unique | list }}')).toThrow("unhashable type: 'list'");
   expect(() => render('{{ messages | unique | list }}')).toThrow("unhashable type: 'dict'");
   expect(() => render("{{ ['a'] | unique(attribute='x') | list }}")).toThrow('unique takes no attribute');
 });
 
-it('unique looks at each of 100,000 items a few times, equal ones or not', () => {
+it('unique examines each of 100,000 items a few times, equal ones or not', () => {
   const count = 100_000;
   for (const kinds of [count, 2]) {
     let looks = 0;
@@ -74,7 +75,7 @@ it('unique looks at each of 100,000 items a few times, equal ones or not', () =>
   }
 });
 
-it('evaluates each operand once, however deep it is nested', () => {
+it('evaluates each operand once, however deeply nested', () => {
   const nested = `messages${'[0:]'.repeat(40)}[0]['role']`;
   expect(render(`{{ ${nested} }}{{ ${'not '.repeat(60)}(1 in [2]) }}{{ 'a'${' | string | trim'.repeat(40)} }}`)).toBe(
     'userFalsea',

@@ -1,6 +1,6 @@
-// Training with adapters against peft (test/golden/make/lora.py): log-probs, losses, the gradient of every factor and one AdamW step,
-// over a base that stays in its files; without the adapter the same files are the reference policy. Dropout is seeded, right on
-// average, the same when activations are computed again, and for training alone.
+// Adapter training against peft (test/golden/make/lora.py): log-probs, losses, the gradient of every factor and one
+// AdamW step, over a base that stays in its files. Without the adapter the same files are the reference policy. Dropout
+// is seeded, unbiased, identical when activations are recomputed, and active in training only.
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Graph } from '../../../extension/trainer/engine/graph';
@@ -31,7 +31,7 @@ const base = async (): Promise<Network> => {
 const frozenPolicy = async (): Promise<Policy> =>
   new Policy(await base(), new HostParameters(new Weights([]), threads), threads);
 
-/** A policy with an adapter: the one of peft, with changed options. */
+/** A policy with an adapter: peft's, with changed options. */
 async function adapted(name: string, changed: Partial<LoraOptions> = {}, checkpointed = false): Promise<Policy> {
   const network = await base();
   const { lora, factors } = await readAdapter(join('test/golden/lora', name), {
@@ -84,7 +84,7 @@ describe.each(['all-linear', 'q-v'])('the adapter %s', name => {
 describe('the reference of an adapted policy', () => {
   const golden = tensorsOf(join(goldenFolder('qwen2'), 'golden.safetensors')).get('logprobs')!.data;
 
-  it('is its base alone', async () => {
+  it('is its base', async () => {
     const { logprobs } = await (await frozenPolicy()).score(samples, wholeBatch, goldenLoss.temperature);
     const length = samples[0].ids.length;
     logprobs.forEach((scored, r) => {
@@ -93,7 +93,7 @@ describe('the reference of an adapted policy', () => {
     });
   });
 
-  it('is what a new adapter begins as, to the bit', async () => {
+  it('equals a new adapter at its start, bit by bit', async () => {
     const network = await base();
     const lora: LoraOptions = { rank: 3, alpha: 9, dropout: 0, targets: 'all-linear' };
     const factors = new Weights(loraSpecs(network.config, lora));
@@ -101,7 +101,7 @@ describe('the reference of an adapted policy', () => {
     const policy = new Policy(adaptedNetwork(network, lora), new HostParameters(factors, threads), threads);
     const reference = await (await frozenPolicy()).score(samples, wholeBatch, 1);
     expect(await policy.score(samples, wholeBatch, 1)).toEqual(reference);
-    // Only B moves at first, since the gradient of A goes through B, which is zero.
+    // Only B moves in the first step: the gradient of A goes through B, which is zero.
     await policy.update(samples, wholeBatch, goldenLoss, goldenOptimizer);
     const gradient = await policy.bank.readGradient();
     for (const { name } of gradient.specs)
@@ -119,7 +119,7 @@ describe('dropout', () => {
     return (await policy.bank.readGradient()).flat.slice();
   };
 
-  it('is the same for the same seed, and another for another', async () => {
+  it('is the same for the same seed, and differs for another', async () => {
     const policy = await adapted('all-linear', { dropout: 0.3 });
     const first = await gradientOf(policy, 1);
     expect(await gradientOf(policy, 1)).toEqual(first);
@@ -127,17 +127,17 @@ describe('dropout', () => {
     expect(relativeError(await gradientOf(await adapted('all-linear'), 1), first)).toBeGreaterThan(0.05);
   });
 
-  it('is the same when activations are computed again', async () => {
+  it('is the same when activations are recomputed', async () => {
     const [kept, again] = await Promise.all([false, true].map(again => adapted('all-linear', { dropout: 0.3 }, again)));
     expect(relativeError(await gradientOf(again, 5), await gradientOf(kept, 5))).toBeLessThan(1e-5);
   });
 
-  it('leaves scores alone', async () => {
+  it('does not affect scores', async () => {
     const [dropping, whole] = [await adapted('q-v', { dropout: 0.5 }), await adapted('q-v')];
     expect(await dropping.score(samples, wholeBatch, 1)).toEqual(await whole.score(samples, wholeBatch, 1));
   });
 
-  it('is drawn anew for each imitation by its seed', async () => {
+  it('is drawn anew by the seed of each supervised step', async () => {
     const policy = await adapted('q-v', { dropout: 0.5 });
     const loss = (seed: number): Promise<number> =>
       policy.imitate(samples, wholeBatch, { ...goldenOptimizer, lr: 0 }, seed);
@@ -146,8 +146,8 @@ describe('dropout', () => {
     expect(await loss(2)).not.toBe(first);
   });
 
-  it('keeps what an adapter adds right on average, for every token and output', async () => {
-    // A single layer as the graphs compute it, on the noise that a policy feeds them.
+  it("keeps an adapter's contribution unbiased, for every token and output", async () => {
+    // A single layer as the graphs compute it, with the dropout noise that a policy feeds.
     const config = { ...(await base()).config, layers: 1 };
     const lora: LoraOptions = { rank: 4, alpha: 4, dropout: 0.4, targets: ['q_proj'] };
     const network = adaptedNetwork(trainedNetwork(config), lora);
@@ -194,9 +194,10 @@ describe('dropout', () => {
       expect(variance).toBeGreaterThan(0);
       const z = (mean - expected) / Math.sqrt(variance / seeds);
       squares += z ** 2;
-      expect(Math.abs(z), `output ${i}`).toBeLessThan(4.5); // one of all of them so far off once in a thousand times
+      expect(Math.abs(z), `output ${i}`).toBeLessThan(4.5); // exceeded by any output once in a thousand times
     });
-    // Together they are as far off as chance has it: the mean of z² is 1, within 3 σ as if a token's outputs were `rank` numbers.
+    // Joint deviation as expected by chance: the mean of z² is 1, within 3 σ, as if a token's outputs were `rank`
+    // independent numbers.
     expect(Math.abs(squares / whole.length - 1)).toBeLessThan(3 * Math.sqrt(2 / (tokens * lora.rank)));
   });
 });

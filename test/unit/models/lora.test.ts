@@ -1,4 +1,4 @@
-// Which layers get adapters, how their factors are laid out and how they begin: as PEFT has it.
+// Which layers get adapters, and the layout and initial values of their factors, as in PEFT.
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
@@ -16,7 +16,7 @@ describe('factors', () => {
   test.each([
     ['all-linear', 'all-linear'],
     ['q-v', ['q_proj', 'v_proj']],
-  ])('are those that peft makes for %s', (name, targets) => {
+  ])('equal those that peft creates for %s', (name, targets) => {
     const tensors = tensorsOf(join('test/golden/lora', name, 'adapter_model.safetensors'));
     const made = [...tensors].map(([tensor, { dims }]) => [tensor.replace('base_model.model.', ''), dims]);
     const specs = loraSpecs(config, { ...lora, targets });
@@ -38,7 +38,7 @@ describe('factors', () => {
 describe('targets', () => {
   const modules = (targets: string | string[]): string[] => loraModules(config, targets);
 
-  test('a name chooses what ends with it after a dot', () => {
+  test('a name selects modules that end with it after a dot', () => {
     expect(modules(['q_proj'])).toEqual(layers.map(layer => `${layer}.self_attn.q_proj`));
     expect(modules(['mlp.up_proj'])).toEqual(layers.map(layer => `${layer}.mlp.up_proj`));
     expect(modules(['model.layers.1.mlp.up_proj'])).toEqual(['model.layers.1.mlp.up_proj']);
@@ -47,7 +47,7 @@ describe('targets', () => {
     );
   });
 
-  test('a string is an expression for the whole name', () => {
+  test('a string is a regular expression for the full name', () => {
     expect(modules('.*\\.1\\..*_proj')).toHaveLength(7);
     expect(modules('model\\.layers\\.0\\.mlp\\.(up|gate)_proj')).toEqual([
       'model.layers.0.mlp.gate_proj',
@@ -56,7 +56,7 @@ describe('targets', () => {
     expect(modules('.*q_proj|.*v_proj')).toHaveLength(4);
   });
 
-  test('all-linear is all of them but the head, in any case', () => {
+  test('all-linear selects all linear layers except the head, in any case', () => {
     expect(modules('All-Linear')).toHaveLength(14);
     expect(loraModules({ ...config, tiedHead: false }, 'all-linear')).toEqual(modules('all-linear'));
     expect(modules('.*_proj')).toEqual(modules('all-linear'));
@@ -97,7 +97,7 @@ describe('initial values', () => {
     return weights;
   };
 
-  test('A is uniform in ±1/√in, B is zero, nothing else is touched', () => {
+  test('A is uniform in ±1/√in, B is zero, and nothing else changes', () => {
     const weights = start(1);
     for (const [module, width] of [
       ['model.layers.0.self_attn.q_proj', 400],
@@ -114,7 +114,7 @@ describe('initial values', () => {
     expect([...weights.view('other.weight')]).toEqual([7, 7, 7]);
   });
 
-  test('follow from the seed', () => {
+  test('are determined by the seed', () => {
     expect(start(1).flat).toEqual(start(1).flat);
     expect(start(1).flat).not.toEqual(start(2).flat);
   });

@@ -1,4 +1,4 @@
-// Weights that stay in their files: mapped also where the files are links out of their folder, as in the cache of Hugging Face's tools.
+// Memory-mapped weights, also when the files are links out of their folder, as in the cache of Hugging Face's tools.
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ let root: string;
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'ragen-mapped-'))));
 afterEach(() => rmSync(root, { recursive: true }));
 
-/** The golden model as those tools leave it: contents in blobs, a snapshot of links to them. */
+/** The golden model in that cache's layout: contents in blobs, a snapshot of links to them. */
 function linked(): string {
   const [blobs, snapshot] = ['blobs', 'snapshots/c0ffee'].map(name => join(root, name));
   for (const folder of [blobs, snapshot]) mkdirSync(folder, { recursive: true });
@@ -38,7 +38,7 @@ async function logprobs(folder: string): Promise<number[]> {
   return [...logprobs[0]];
 }
 
-test('links out of the folder give the same numbers', async () => {
+test('links out of the folder give the same results', async () => {
   const folder = linked();
   const expected = await logprobs(goldenFolder('qwen2'));
   expect(await logprobs(folder)).toEqual(expected);

@@ -1,5 +1,6 @@
-// A process of its own that does the step of a run on the built engine worker, and tells the most memory that it had held by the end of
-// each phase: node measure-peak.mjs <engine-worker.cjs> <JSON of what to do>. The last line of its output is JSON.
+// A separate process that performs the steps of a run on the built engine worker and reports the peak memory up to the
+// end of each phase: node measure-peak.mjs <engine-worker.cjs> <JSON of what to do>. The last line of its output is
+// JSON.
 import { Worker } from 'node:worker_threads';
 
 const [workerFile, json] = process.argv.slice(2);

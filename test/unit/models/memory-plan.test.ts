@@ -1,4 +1,4 @@
-// The memory plan against what processes really take, and what it says of models that nobody here could load.
+// The memory plan against measured processes, and its values for models too large to load here.
 import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -69,13 +69,13 @@ const plain: Omit<
   trains: true,
   moments: { actor: 'float32', critic: 'float32' },
 };
-/** Every pass holds as many tokens. */
+/** Every pass holds the same number of tokens. */
 const passes = (tokens: number) => ({
   ...{ updateTokens: tokens, criticTokens: tokens, scoreTokens: tokens, referenceTokens: tokens },
 });
 const lora = { rank: 8, alpha: 16, dropout: 0, targets: 'all-linear' };
 
-/** Bytes that a process had held by the end of each phase, and those that the plan names. */
+/** Peak bytes of a process up to the end of each phase, and the bytes in the plan. */
 async function compare(shape: Shape, input: Omit<PlanInput, 'decoder'>) {
   const path = await writeRandom(shape);
   const load: LoadOptions = {
@@ -107,8 +107,8 @@ async function compare(shape: Shape, input: Omit<PlanInput, 'decoder'>) {
   return { held, plan: planMemory({ ...input, decoder: parseDecoderConfig(configOf(shape), path) }) };
 }
 
-describe('by the end of each phase a process has held what the plan says, within a third', () => {
-  /** Bytes that JavaScript may leave until it collects them. */
+describe('by the end of each phase a process has used the planned memory, within a third', () => {
+  /** Bytes that JavaScript may hold until garbage collection. */
   const uncollected = 64 * 2 ** 20;
   const small = { hidden: 128, layers: 4, vocab: 512 };
   const wide = { hidden: 256, layers: 2, vocab: 16384 };
@@ -142,7 +142,7 @@ describe('by the end of each phase a process has held what the plan says, within
   });
 });
 
-/** Qwen2.5-0.5B with so many of its layers. */
+/** Qwen2.5-0.5B with the given number of layers. */
 const half = (layers: number): DecoderConfig =>
   parseDecoderConfig(
     {
@@ -162,7 +162,7 @@ const bytesOf = (what: string, change: Partial<PlanInput> = {}): number =>
 const peakOf = (change: Partial<PlanInput>): number => planMemory({ ...input, ...change }).peak.bytes;
 
 describe('the plan', () => {
-  test('is the sum of its rows, each with its formula, and peaks where the policy is changed', () => {
+  test('is the sum of its rows, each with its formula, and peaks in the policy update', () => {
     const { rows, phases: held, peak } = planMemory({ ...input, critic: true, diagnosisTokens: 1024 });
     expect(peak).toEqual({ phase: 'policy update', bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0) });
     expect(held.map(({ phase }) => phase)).toEqual([...phases]);
@@ -172,23 +172,23 @@ describe('the plan', () => {
     }
   });
 
-  test('of a run that only plays ends with the rollout', () => {
+  test('of an evaluation-only run ends with the rollout', () => {
     const { rows, peak } = planMemory({ ...input, trains: false });
     expect(peak.phase).toBe('rollout');
     expect(rows.map(({ phase }) => phase)).not.toContain('policy update');
   });
 
-  test('knows the sizes of Qwen2.5-0.5B', () => {
+  test('contains the sizes of Qwen2.5-0.5B', () => {
     const sizes = { decoder: half(24) };
     expect(bytesOf('base', sizes)).toBe(494_032_768 * 2);
-    // 2 · 24 layers · 2 heads · 64 numbers · 4 bytes a token, in 32 episodes and as many rows of the batch
+    // 2 · 24 layers · 2 heads · 64 numbers · 4 bytes per token, in 32 episodes and as many rows of the batch
     expect(bytesOf('keys and values', sizes)).toBe(64 * 256 * 24_576);
     const { rows } = planMemory({ ...input, ...sizes, lora: null });
     expect(rows.find(({ what }) => what === 'weights')!.bytes).toBe(494_032_768 * 4);
     expect(rows.find(({ what }) => what === 'optimizer')!.bytes).toBe(494_032_768 * 8);
   });
 
-  test('is less where less is kept', () => {
+  test('is smaller when less is kept', () => {
     const activations = 'activations and logits';
     expect(bytesOf(activations, { checkpointed: false })).toBeGreaterThan(bytesOf(activations));
     expect(bytesOf(activations, { updateTokens: 256 })).toBeLessThan(bytesOf(activations));
@@ -201,13 +201,13 @@ describe('the plan', () => {
     expect(peakOf({ scoreTokens: 0 })).toBeLessThan(peakOf({}));
   });
 
-  test('never takes less for one sequence more, also where the logits go through the head in twice as many parts', () => {
+  test('never decreases with one more sequence, also when the logits then use twice as many head chunks', () => {
     const sizes = { ...input, longest: 32, decoder: half(1), reference: false };
     const bytes = Array.from({ length: 16 }, (_, i) => planMemory({ ...sizes, updateTokens: 32 * (i + 1) }).peak.bytes);
     expect(bytes).toEqual([...bytes].sort((a, b) => a - b));
   });
 
-  test('finds the largest pass that fits: one sequence more would not', () => {
+  test('finds the largest pass that fits: one more sequence would not', () => {
     const least = peakOf({ updateTokens: input.longest });
     for (const limit of [least, least + 2 ** 29, least + 2 ** 31]) {
       const tokens = largestMicroBatchTokens(input, limit);

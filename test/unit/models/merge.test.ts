@@ -1,4 +1,4 @@
-// Merged weights are peft's, however many rows are merged at a time.
+// Merged weights equal peft's, however many rows are merged at a time.
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AdapterMerge } from '../../../extension/trainer/models/merge';
@@ -6,7 +6,7 @@ import { readAdapter } from '../../../extension/trainer/models/peft-adapter';
 import { tensorsOf } from '../../golden/tensors';
 import { goldenConfig, goldenFolder, goldenWeights, relativeError } from './models';
 
-test.each(['all-linear', 'q-v'])('%s', async name => {
+test.each(['all-linear', 'q-v'])('merged weights of %s equal those of peft', async name => {
   const folder = join('test/golden/lora', name);
   const adapter = await readAdapter(folder, { config: goldenConfig('qwen2'), folder: goldenFolder('qwen2') });
   const merge = await AdapterMerge.create(adapter);

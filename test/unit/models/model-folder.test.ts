@@ -1,5 +1,5 @@
-// Reading a model folder: what transformers wrote is read whole, from one file or shards, in any float type; and each thing that
-// can be wrong with a folder is told in one sentence with file, tensor and remedy.
+// Reading a model folder: folders written by transformers are read completely, from one file or shards, in any float
+// type; each fault of a folder is reported in one sentence with file, tensor and remedy.
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ const folder = temporaryFolder();
 const path = (name: string): string => join(folder(), name);
 type Tensors = ReturnType<typeof tensorsOf>;
 
-/** A copy of the golden checkpoint, with its tensors changed. */
+/** Writes a copy of the golden checkpoint with modified tensors. */
 async function checkpoint(change: (tensors: Tensors) => void = () => undefined): Promise<void> {
   cpSync(join(goldenFolder('qwen2'), 'config.json'), path('config.json'));
   const tensors = tensorsOf(join(goldenFolder('qwen2'), 'model.safetensors'));
@@ -30,7 +30,7 @@ function changeConfig(change: Record<string, unknown>): void {
   writeFileSync(path('config.json'), JSON.stringify({ ...config, ...change }));
 }
 
-/** The sentence of the UserError that reading the folder ends in. */
+/** The message of the UserError raised by reading the folder. */
 async function refusal(read: () => unknown = () => readDecoder(folder())): Promise<string> {
   try {
     await read();
@@ -69,7 +69,7 @@ describe('a decoder', () => {
     expect((await readDecoder(folder())).weights.flat).toEqual(goldenWeights('qwen2').flat);
   });
 
-  it('may hold tensors that it does not need, as a tied head written out', async () => {
+  it('may contain tensors that it does not need, such as a stored tied head', async () => {
     await checkpoint(tensors => tensors.set('lm_head.weight', tensors.get('model.embed_tokens.weight')!));
     expect((await readDecoder(folder())).weights.flat).toEqual(goldenWeights('qwen2').flat);
   });
@@ -99,7 +99,7 @@ describe('a decoder', () => {
   it.each([
     ['model.layers.0.self_attn.q_proj.qweight', 'in place of a weight'],
     ['model.layers.0.self_attn.q_proj.weight.quant_state.bitsandbytes__nf4', 'beside a weight of another shape'],
-  ])('that was quantised is refused by the tensor %s, %s', async name => {
+  ])('that was quantised is refused by its tensor %s, %s', async name => {
     const weight = 'model.layers.0.self_attn.q_proj.weight';
     await checkpoint(tensors => {
       if (name.endsWith('.qweight')) tensors.delete(weight);
@@ -109,14 +109,14 @@ describe('a decoder', () => {
     expect(await refusal()).toContain(`the weights are quantised (they hold ${name}), which is not supported: use the model as it was`); // prettier-ignore
   });
 
-  it('with weights that are cut short is refused', async () => {
+  it('with truncated weights is refused', async () => {
     await checkpoint();
     const bytes = readFileSync(path('model.safetensors'));
     writeFileSync(path('model.safetensors'), bytes.subarray(0, bytes.length - 100));
     expect(await refusal()).toMatch(/model\.safetensors has \d+ bytes where its header says \d+: get the file again/);
   });
 
-  it('with a header of weights that is no JSON is refused', async () => {
+  it('with a weight header that is not JSON is refused', async () => {
     await checkpoint();
     const bytes = readFileSync(path('model.safetensors'));
     bytes[9] = 0x7b;
@@ -232,7 +232,7 @@ it.each([
   { use_sliding_window: true, sliding_window: null, max_window_layers: 0 },
   { use_sliding_window: true, sliding_window: 64, max_window_layers: 0 },
   { model_type: 'llama', use_sliding_window: true, sliding_window: 16, max_window_layers: 0 },
-])('a sliding window that no layer has or that holds the whole context is none: %j', change => {
+])('a sliding window of no layer, or one over the whole context, is ignored: %j', change => {
   const json = JSON.parse(readFileSync(join(goldenFolder('qwen2'), 'config.json'), 'utf8')) as object;
   expect(parseDecoderConfig({ ...json, layer_types: null, ...change }, 'config.json').layers).toBe(2);
 });
@@ -243,7 +243,7 @@ describe('a tokenizer', () => {
   const refusalOf = (): Promise<string> => refusal(() => readTokenizer(folder()));
   const tokenizer = (): void => cpSync('test/golden/tokenizer/own.json', path('tokenizer.json'));
 
-  it('takes its template from chat_template.jinja, else from tokenizer_config.json', () => {
+  it('takes its template from chat_template.jinja, or else from tokenizer_config.json', () => {
     tokenizer();
     const asked = [{ role: 'user', content: 'Go.' }] as const;
     write('tokenizer_config.json', { chat_template: "{{ messages[-1].content + '<|im_end|>' }}" });

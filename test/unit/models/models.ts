@@ -1,4 +1,4 @@
-// Small models for tests: the golden checkpoints that transformers wrote, and random ones of any shape.
+// Small models for tests: the golden checkpoints written by transformers, and random ones of any shape.
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,11 +37,11 @@ export function goldenWeights(family: string): Weights {
   return weights;
 }
 
-/** The batch on which the golden losses of a family were taken: every token but the first is trained on. */
+/** The batch of a family's golden losses: every token but the first is trained on. */
 export function goldenSamples(family: string): WeightedSample[] {
   const golden = tensorsOf(join(goldenFolder(family), 'golden.safetensors'));
   const [rows, length] = golden.get('ids')!.dims;
-  /** Golden vectors speak of tokens 1…length − 1; ours have a place for token 0 too. */
+  /** Golden vectors cover tokens 1…length − 1; these arrays also have an entry for token 0. */
   const shifted = (name: string, row: number): Float32Array =>
     Float32Array.from([0, ...golden.get(name)!.data.subarray(row * (length - 1), (row + 1) * (length - 1))]);
   return Array.from({ length: rows }, (_, row) => ({
@@ -54,7 +54,7 @@ export function goldenSamples(family: string): WeightedSample[] {
   }));
 }
 
-/** The loss and the step whose numbers the golden files hold. */
+/** Loss and optimizer options of the golden files. */
 export const goldenLoss: PolicyLossOptions = {
   clip_ratio_low: 0.2,
   clip_ratio_high: 0.28,
@@ -74,7 +74,7 @@ export const goldenOptimizer: OptimizerOptions = {
   grad_clip: 0.05,
 };
 
-/** A decoder small enough to be run hundreds of times in a test. */
+/** A decoder small enough to run hundreds of times in a test. */
 export const tinyConfig: DecoderConfig = {
   family: 'qwen2',
   vocabSize: 13,
@@ -128,7 +128,7 @@ export function trainedCritic(config: DecoderConfig, weights: Weights): Critic {
   return new Critic(trainedNetwork(config, weights.specs.slice()), new HostParameters(weights, options), options);
 }
 
-/** A model loaded with all its weights trained, and nothing besides. */
+/** Load options for a fully trained model, without extras. */
 export const plainLoad: LoadOptions = {
   modelFolder: goldenFolder('qwen2'),
   adapterFolder: null,
@@ -145,7 +145,7 @@ export const plainLoad: LoadOptions = {
   cacheFolder: join(tmpdir(), 'ragen-test-cache'),
 };
 
-/** Sampling at temperature 1 with nothing cut. */
+/** Sampling at temperature 1 without cuts. */
 export const plainSampling: SamplingOptions = {
   temperature: 1,
   top_p: 1,
@@ -162,7 +162,7 @@ export const plainSampling: SamplingOptions = {
 /** Everything in one pass. */
 export const wholeBatch: PassBudget = { maxTokens: Infinity, maxRows: Infinity };
 
-/** A generator over weights of its own. */
+/** A generator over separately held weights. */
 export function playing(
   config: DecoderConfig,
   weights: Weights,

@@ -1,4 +1,4 @@
-// The exported ONNX model, run from its folder as any other runtime would: transformers' logits, with and without padding.
+// The exported ONNX model, run from its folder as by any other runtime: transformers' logits, with and without padding.
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -44,13 +44,13 @@ describe.each(['qwen2', 'llama', 'qwen3', 'llama3', 'qwen2-yarn'])('%s', family 
   const ids = rowsOf(family);
   const { vocab, expected } = golden(join(goldenFolder(family), 'golden.safetensors'));
 
-  test('logits are those of transformers', async () => {
+  test('its logits equal those of transformers', async () => {
     await open(goldenFolder(family));
     const got = await logits(ids, onesOf(ids), placesOf(ids));
     expect(relativeError(got, expected)).toBeLessThan(1e-5);
   });
 
-  test('padding on either side changes nothing', async () => {
+  test('padding on either side does not change its logits', async () => {
     await open(goldenFolder(family));
     const padding = [3, 0, 1];
     const padded = <T>(rows: T[][], pad: T, left: boolean): T[][] =>
@@ -70,12 +70,12 @@ describe.each(['qwen2', 'llama', 'qwen3', 'llama3', 'qwen2-yarn'])('%s', family 
   });
 });
 
-test('with an adapter, in half precision and shards', async () => {
+test('an adapter exports in half precision and shards', async () => {
   const adapter = 'test/golden/lora/all-linear';
   await open(goldenFolder('qwen2'), { adapter, dtype: 'F16', maxShardBytes: 5000 });
   const ids = rowsOf('qwen2');
   const got = await logits(ids, onesOf(ids), placesOf(ids));
   const error = relativeError(got, golden(join(adapter, 'golden.safetensors')).expected);
   expect(error).toBeLessThan(3e-3);
-  expect(error).toBeGreaterThan(1e-6); // rounded weights, indeed
+  expect(error).toBeGreaterThan(1e-6); // the weights were rounded
 });

@@ -1,4 +1,4 @@
-// How many arenas of onnxruntime a network holds: sessions are closed before others are made beside them.
+// The number of onnxruntime arenas of a network: sessions are closed before others are created.
 import { afterEach, expect, it, vi } from 'vitest';
 import { Graph } from '../../../extension/trainer/engine/graph';
 import { Session } from '../../../extension/trainer/engine/session';
@@ -14,7 +14,7 @@ const build = (): Graph => {
   return g;
 };
 const small: PassSize = { tokens: 64, scores: 64 * 64 };
-/** Alone, a pass of this size takes what may be kept. */
+/** One pass of this size uses the whole limit. */
 const large: PassSize = { tokens: 0, scores: arenasKept / (4 * config.layers * config.heads) };
 
 afterEach(() => void vi.restoreAllMocks());
@@ -27,7 +27,7 @@ function opened() {
   return { get, closed, sessions };
 }
 
-it('keeps the sessions of small passes side by side, and gives the same one again', async () => {
+it('keeps the sessions of small passes open, and reuses them', async () => {
   const { get, closed, sessions } = opened();
   const first = await get('update', false, 1, small);
   await get('update', true, 1, small);
@@ -38,7 +38,7 @@ it('keeps the sessions of small passes side by side, and gives the same one agai
   expect(closed).toHaveBeenCalledTimes(3);
 });
 
-it('closes a session before one for another number of parts of the head is made', async () => {
+it('closes a session before it creates one for another number of head chunks', async () => {
   const { get, closed, sessions } = opened();
   const first = await get('update', false, 1, small);
   await get('update', true, 1, small);
@@ -47,7 +47,7 @@ it('closes a session before one for another number of parts of the head is made'
   await sessions.release();
 });
 
-it('holds one session where passes are large, and remembers how large its passes were', async () => {
+it('keeps one session when passes are large, and remembers their size', async () => {
   const { get, closed, sessions } = opened();
   await get('update', false, 1, small);
   const other = await get('update', true, 1, large);
@@ -58,7 +58,7 @@ it('holds one session where passes are large, and remembers how large its passes
   await sessions.release();
 });
 
-it('counts all layers of a pass with a way back, else one', () => {
+it('counts all layers of a pass with backward, or one layer without', () => {
   expect(passBytes(config, large, true)).toBe(arenasKept);
   expect(passBytes(config, large, false)).toBe(arenasKept / config.layers);
 });

@@ -1,4 +1,4 @@
-// Adapter folders: those of peft are read, ours are read back to the bit, and what does not fit is told in one sentence.
+// Adapter folders: peft's are read, written ones are read back bit by bit, and mismatches are reported in one sentence.
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ const folder = temporaryFolder();
 const path = (name: string): string => join(folder(), name);
 const read = (from = folder()): Promise<Adapter> => readAdapter(from, base);
 
-describe('adapters of peft', () => {
+describe('adapters of peft are read', () => {
   test.each([
     ['all-linear', { rank: 4, alpha: 8, dropout: 0, targets: 'all-linear' }],
     ['q-v', { rank: 4, alpha: 6, dropout: 0, targets: ['q_proj', 'v_proj'] }],
@@ -35,13 +35,13 @@ describe('adapters of peft', () => {
   });
 });
 
-describe('written', () => {
+describe('a written adapter', () => {
   test.each([
     ['all-linear', 'all-linear'],
     ['an expression', '.*\\.[qv]_proj', ['q_proj', 'v_proj']],
     ['names', ['o_proj']],
     ['one layer of two', ['model.layers.1.mlp.up_proj']],
-  ])('%s comes back to the bit', async (_, targets, readAs: unknown = targets) => {
+  ])('%s is read back bit by bit', async (_, targets, readAs: unknown = targets) => {
     const lora = { rank: 3, alpha: 5, dropout: 0.05, targets };
     const factors = new Weights(loraSpecs(base.config, lora));
     initializeLora(factors, new RandomStream(5));
@@ -51,7 +51,7 @@ describe('written', () => {
     expect(adapter.factors.flat).toEqual(factors.flat);
   });
 
-  test('in keys that peft has, with layers that every reader finds', async () => {
+  test("uses peft's keys, with layer names that every reader finds", async () => {
     await writeAdapter(path('a'), await read(made('all-linear')), 'org/base');
     const json = (file: string) => JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
     const ours = json(path('a/adapter_config.json'));
@@ -63,7 +63,7 @@ describe('written', () => {
     expect(ours.target_modules).toEqual(['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj']);
   });
 
-  test('a full disk leaves no configuration, and so no adapter', async () => {
+  test('on a full disk leaves no configuration, and so no adapter', async () => {
     const adapter = await read(made('q-v'));
     for (const at of [1, 3, 9]) {
       const fs = failingFiles({ calls: 0, at, after: 'dead' });
@@ -73,7 +73,7 @@ describe('written', () => {
   });
 });
 
-describe('changed', () => {
+describe('a modified adapter', () => {
   beforeEach(() => cpSync(made('q-v'), folder(), { recursive: true }));
   const reconfigure = (change: Record<string, unknown>): void => {
     const file = path('adapter_config.json');
@@ -100,13 +100,13 @@ describe('changed', () => {
   };
   const first = 'base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight';
 
-  test('a rank-stabilised scale becomes an alpha', async () => {
+  test('with a rank-stabilised scale gets an equivalent alpha', async () => {
     reconfigure({ use_rslora: true });
     const { lora } = await read();
     expect(lora.alpha / lora.rank).toBeCloseTo(6 / Math.sqrt(4), 12);
   });
 
-  test('an adapter in half precision', async () => {
+  test('in half precision is read', async () => {
     const blocks = tensors().map(({ name, shape, data }) => ({
       name,
       shape,
@@ -120,7 +120,7 @@ describe('changed', () => {
     expect(half.factors.flat).not.toEqual(whole.factors.flat);
   });
 
-  test('where PEFT was told an expression, some layers or exceptions, the file says which layers have factors', async () => {
+  test('made with an expression, some layers or exceptions is read by the factors in its file', async () => {
     await rewrite(list => list.filter(({ name }) => name.includes('.layers.1.')));
     expect(await refusal()).toContain(`the tensor ${first} is missing`);
     for (const change of [
@@ -153,12 +153,12 @@ describe('changed', () => {
       { target_modules: ['q_proj', 'k_proj', 'v_proj'] },
       /the tensor base_model\.model\.model\.layers\.0\.self_attn\.k_proj\.lora_A\.weight is missing: get the adapter anew/,
     ],
-  ])('%j is refused', async (change, sentence) => {
+  ])('with %j is refused', async (change, sentence) => {
     reconfigure(change);
     expect(await refusal()).toMatch(sentence);
   });
 
-  test('what PEFT leaves empty is no feature', async () => {
+  test("with PEFT's empty values is accepted", async () => {
     reconfigure({
       modules_to_save: [],
       rank_pattern: null,
@@ -169,14 +169,14 @@ describe('changed', () => {
     expect((await read()).lora.rank).toBe(4);
   });
 
-  test('one factor of a pair', async () => {
+  test('with one factor of a pair is refused', async () => {
     await rewrite(list => list.filter(({ name }) => name !== first));
     expect(await refusal()).toContain(`the tensor ${first} is missing: get the adapter anew, it is not whole`);
     await rewrite(() => []);
     expect(await refusal()).toMatch(/has no tensors/);
   });
 
-  test('an adapter of another base', async () => {
+  test('of another base is refused', async () => {
     await expect(readAdapter(folder(), { config: goldenConfig('llama'), folder: 'llama' })).rejects.toThrow(
       /adapter_model\.safetensors: the tensor base_model\.model\.model\.layers\.0\.self_attn\.v_proj\.lora_B\.weight is \[12, 4\], but for llama at rank 4 it has to be \[6, 4\]: use it with the base it was made for, qwen2$/,
     );
@@ -197,7 +197,7 @@ describe('changed', () => {
     expect(await refusal()).toMatch(new RegExp(`the tensor ${name} changes ${module}, which takes no adapter here: merge it into its base with peft`)); // prettier-ignore
   });
 
-  test('what its configuration leaves out is what PEFT takes', async () => {
+  test("without optional keys gets PEFT's defaults", async () => {
     const file = path('adapter_config.json');
     const config = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
     const { peft_type, r } = config;
@@ -211,7 +211,7 @@ describe('changed', () => {
     expect(await refusal()).toMatch(/is \[4, 24\], but for test\/golden\/qwen2 at rank 8/);
   });
 
-  test('a value that is no number', async () => {
+  test('with a non-finite value is refused', async () => {
     await rewrite(list => {
       list.find(({ name }) => name === first)!.data[3] = NaN;
       return list;
@@ -221,7 +221,7 @@ describe('changed', () => {
     );
   });
 
-  test('files that are missing or broken', async () => {
+  test('with missing or broken files is refused', async () => {
     writeFileSync(path('adapter_config.json'), '{');
     expect(await refusal()).toMatch(/adapter_config\.json: is not JSON/);
     writeFileSync(path('adapter_config.json'), '[]');

@@ -1,5 +1,5 @@
-// The plan against whole runs whose answers grew to their limit, as test/bench/memory-runs.mjs measured them: planned-runs.json is what it
-// wrote (--points). A plan that says less than nine tenths of what a run held would promise too much.
+// The memory plan against complete runs whose answers reached their limit, measured by test/bench/memory-runs.mjs:
+// planned-runs.json is its output (--points). A plan below nine tenths of a run's memory would promise too much.
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
@@ -15,15 +15,18 @@ const points = JSON.parse(readFileSync(join(__dirname, 'planned-runs.json'), 'ut
   measured: number;
 }[];
 
-test.each(points.map(point => [point.name, point] as const))('%s: within a fifth of what it held', async (_, point) => {
-  const { config } = loadConfig({
-    configName: point.config,
-    overrides: point.overrides,
-    presetFolders: [join(root, 'media/presets')],
-    workspace: root,
-  });
-  const { peak } = planMemory(await planInput(config, join(root, 'media/models/ragen-tiny'), root));
-  const ratio = peak.bytes / point.measured;
-  expect(ratio).toBeGreaterThan(0.9);
-  expect(ratio).toBeLessThan(1.2);
-});
+test.each(points.map(point => [point.name, point] as const))(
+  '%s: the plan is within a fifth of the measured memory',
+  async (_, point) => {
+    const { config } = loadConfig({
+      configName: point.config,
+      overrides: point.overrides,
+      presetFolders: [join(root, 'media/presets')],
+      workspace: root,
+    });
+    const { peak } = planMemory(await planInput(config, join(root, 'media/models/ragen-tiny'), root));
+    const ratio = peak.bytes / point.measured;
+    expect(ratio).toBeGreaterThan(0.9);
+    expect(ratio).toBeLessThan(1.2);
+  },
+);

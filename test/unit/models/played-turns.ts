@@ -1,4 +1,4 @@
-// Turns of generation played from beginning to end, for tests that compare one way of generating with another.
+// Plays turns of generation from start to end, for tests that compare two ways of generating.
 import type { GeneratedRow, SamplingOptions } from '../../../extension/trainer/engine/engine';
 import type { DecoderConfig } from '../../../extension/trainer/models/decoder-config';
 import { openBank } from '../../../extension/trainer/models/device-parameters';
@@ -11,11 +11,11 @@ export interface Turn {
   /** New ids by row. */
   append: Record<string, number[]>;
   sampling: SamplingOptions;
-  /** Rows that are released before it. */
+  /** Rows that are released before the turn. */
   release?: string[];
 }
 
-/** What the rows of every turn drew, with seeds by turn and row; all rows are released in the end. */
+/** Tokens that the rows sampled in every turn, with seeds by turn and row; all rows are released at the end. */
 export async function playedTurns(
   config: DecoderConfig,
   weights: Weights,
@@ -34,8 +34,8 @@ export async function playedTurns(
 }
 
 /**
- * The same turns, each row going through its own in calls of its own: all are in hand at once, and a row's next turn joins whatever is being
- * decoded when its last is answered. Results in the order of `playedTurns`.
+ * The same turns, each row in separate calls: all are active at once, and a row's next turn joins the running decoding
+ * as soon as its last turn is answered. Results are in the order of `playedTurns`.
  */
 export async function playedApart(
   config: DecoderConfig,

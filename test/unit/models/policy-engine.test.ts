@@ -1,4 +1,4 @@
-// The engine as the training loop drives it: reference and actor, critic, state for checkpoints, and what it says when misused.
+// The engine as used by the training loop: reference and actor, critic, state for checkpoints, and errors on misuse.
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -54,7 +54,7 @@ async function trainStep(engine: PolicyEngine): Promise<void> {
 const scored = async (engine: PolicyEngine, which: 'actor' | 'reference'): Promise<number[]> =>
   (await engine.score(which, [sample], wholeBatch, 1)).logprobs.flatMap(row => [...row]);
 
-it('says what it loaded', async () => {
+it('reports what it loaded', async () => {
   const loaded = await new PolicyEngine().load({
     ...plainLoad,
     modelFolder: goldenFolder('llama'),
@@ -63,7 +63,7 @@ it('says what it loaded', async () => {
   expect(loaded).toMatchObject({ parameters: llama, maxPositions: 64 });
 });
 
-it('trains the actor and leaves the reference as it was', async () => {
+it('trains the actor and leaves the reference unchanged', async () => {
   const engine = await load();
   const before = await scored(engine, 'reference');
   expect(await scored(engine, 'actor')).toEqual(before);
@@ -82,7 +82,7 @@ it('generates with the weights of the last step', async () => {
   expect((await generate()).logprobs).not.toEqual(first.logprobs);
 });
 
-it('scores in passes of any size alike, in order', async () => {
+it('gives the same scores in passes of any size, in order', async () => {
   const engine = await load();
   const single = { maxTokens: Infinity, maxRows: 1 };
   const other = { ids: Int32Array.of(1, 2, 3), mask: Uint8Array.of(0, 1, 0) };
@@ -97,7 +97,7 @@ it('scores in passes of any size alike, in order', async () => {
 });
 
 it.each<MomentFormat>(['float32', 'int8'])(
-  'goes on from its parameters and state as if it had not been stopped, moments in %s',
+  'continues from its parameters and state as if it had not been stopped, moments in %s',
   async format => {
     const moments = { actor: format, critic: format };
     const whole = await load({ moments });
@@ -116,7 +116,7 @@ it.each<MomentFormat>(['float32', 'int8'])(
   },
 );
 
-it('hands out copies: what is done to them does not reach the model', async () => {
+it('returns copies: changing them does not affect the model', async () => {
   const engine = await load();
   const before = await scored(engine, 'actor');
   for (const { data } of await engine.parameters()) data.fill(0);
@@ -126,13 +126,13 @@ it('hands out copies: what is done to them does not reach the model', async () =
   expect((await engine.values([sample], wholeBatch))[0].some(v => v !== 0)).toBe(true);
 });
 
-describe('misuse', () => {
+describe('misuse is refused', () => {
   it('before a model is loaded', async () => {
     await expect(new PolicyEngine().release([])).rejects.toThrow('engine: no model is loaded');
     await expect(new PolicyEngine().score('actor', [], wholeBatch, 1)).rejects.toThrow('engine: no model is loaded');
   });
 
-  it('asking for a reference or a critic that is not there', async () => {
+  it('when a missing reference or critic is requested', async () => {
     const engine = await load({ referenceFolder: null, critic: false });
     await expect(engine.score('reference', [sample], wholeBatch, 1)).rejects.toThrow(
       'engine: no reference policy was loaded',
@@ -141,7 +141,7 @@ describe('misuse', () => {
     expect(await engine.state()).not.toHaveProperty('critic');
   });
 
-  it('a state of another model', async () => {
+  it('for a state of another model', async () => {
     const other = await load({ modelFolder: goldenFolder('llama'), referenceFolder: null });
     const engine = await load();
     await expect(engine.restore(await other.state())).rejects.toThrow(UserError);
@@ -150,7 +150,7 @@ describe('misuse', () => {
     );
   });
 
-  it('a state with moments of another form', async () => {
+  it('for a state with moments of another format', async () => {
     const other = await load({ moments: { actor: 'int8', critic: 'float32' } });
     const engine = await load();
     const sentence =
@@ -159,14 +159,14 @@ describe('misuse', () => {
     await expect(engine.restore(await other.state())).rejects.toThrow(sentence);
   });
 
-  it('a reference of another shape', async () => {
+  it('for a reference of another shape', async () => {
     await expect(load({ referenceFolder: goldenFolder('llama') })).rejects.toThrow(UserError);
     await expect(load({ referenceFolder: goldenFolder('llama') })).rejects.toThrow(
       /reference policy is of another shape/,
     );
   });
 
-  it('a folder without a model', async () => {
+  it('for a folder without a model', async () => {
     writeFileSync(join(folder(), 'config.json'), '{}');
     await expect(load({ modelFolder: folder() })).rejects.toThrow(UserError);
   });

@@ -1,5 +1,5 @@
-// GSPO's and CISPO's losses in the training graph against PyTorch (test/golden/make/policy_losses.py): the loss, what was clipped, and
-// the gradient of every parameter, however the samples are packed.
+// GSPO's and CISPO's losses in the training graph against PyTorch (test/golden/make/policy_losses.py): the loss, the
+// clip fraction, and the gradient of every parameter, however the samples are packed.
 import { describe, expect, it } from 'vitest';
 import type { WeightedSample } from '../../../extension/trainer/engine/engine';
 import { aggregationWeights } from '../../../extension/trainer/algorithms/loss-aggregation';
@@ -9,7 +9,7 @@ import { goldenConfig, goldenLoss, goldenWeights, relativeError, trainedPolicy, 
 const golden = tensorsOf('test/golden/policy-losses/golden.safetensors');
 const of = (name: string): Float32Array => golden.get(name)!.data;
 const [b, t] = golden.get('ids')!.dims;
-/** Golden vectors speak of tokens 1…t−1; ours have a place for token 0 too. */
+/** Golden vectors cover tokens 1…t−1; these arrays also have an entry for token 0. */
 const shifted = (name: string, row: number): Float32Array =>
   Float32Array.from([0, ...of(name).subarray(row * (t - 1), (row + 1) * (t - 1))]);
 const masks = Array.from({ length: b }, (_, row) => Uint8Array.from(shifted('mask', row)));
@@ -43,7 +43,7 @@ describe.each([
   it.each([
     ['in one pass', wholeBatch],
     ['in passes of two', { maxTokens: 2 * t, maxRows: 2 }],
-  ] as const)('%s is that of PyTorch', async (_, budget) => {
+  ] as const)("%s: equals PyTorch's loss", async (_, budget) => {
     const policy = trainedPolicy(goldenConfig('qwen2'), goldenWeights('qwen2'));
     const metrics = await policy.update(samples, budget, loss, still);
     const [expected, clipfrac, kl] = of(loss_mode);

@@ -1,4 +1,5 @@
-// A policy's steps: on-policy surrogate, micro-batches of any split, samples without trained tokens, imitation, broken numbers.
+// Steps of a policy: on-policy surrogate, any micro-batch split, samples without trained tokens, supervised training,
+// non-finite values.
 import { describe, expect, it } from 'vitest';
 import { policyLoss } from '../../../extension/trainer/algorithms/policy-loss';
 import type { OptimizerOptions, PolicyLossOptions, WeightedSample } from '../../../extension/trainer/engine/engine';
@@ -21,7 +22,7 @@ const optimizer: OptimizerOptions = { lr: 1e-3, betas: [0.9, 0.999], eps: 1e-8, 
 const config = goldenConfig('qwen2');
 const load = (): Policy => trainedPolicy(config, goldenWeights('qwen2'));
 
-/** Samples of the given lengths, with every other stretch of tokens trained on, under the policy's own log-probs. */
+/** Samples of the given lengths, with three of every five tokens trained on, under the policy's own log-probs. */
 async function onPolicy(policy: Policy, lengths: number[], advantage: () => number): Promise<WeightedSample[]> {
   const stream = new RandomStream(8);
   const samples = lengths.map(length => ({
@@ -50,7 +51,7 @@ describe('an update', () => {
     expect(metrics.grad_norm).toBeGreaterThan(0);
   });
 
-  it('makes what was rewarded likelier, and what was punished less likely', async () => {
+  it('raises the probability of rewarded samples and lowers that of penalized ones', async () => {
     for (const advantage of [1, -1]) {
       const policy = load();
       const samples = await onPolicy(policy, [9, 14], () => advantage);
@@ -64,7 +65,7 @@ describe('an update', () => {
     }
   });
 
-  it('is the same however a mini-batch is split, at any mix of lengths', async () => {
+  it('gives the same result however a mini-batch is split, for any mix of lengths', async () => {
     const stream = new RandomStream(1);
     const options = { ...loss, entropy_coeff: 0.01, use_kl_loss: true, kl_loss_coef: 0.1 };
     const budgets = [
@@ -88,7 +89,7 @@ describe('an update', () => {
     }
   });
 
-  it('is not changed by samples on which nothing is trained', async () => {
+  it('ignores samples without trained tokens', async () => {
     const [policy, other] = [load(), load()];
     const samples = await onPolicy(policy, [9, 14], () => 1);
     const bare: WeightedSample = { ...samples[0], mask: new Uint8Array(samples[0].ids.length) };
@@ -99,21 +100,24 @@ describe('an update', () => {
     expect((await policy.score([bare], wholeBatch, 1)).logprobs).toEqual([new Float32Array(9)]);
   });
 
-  it.each([NaN, Infinity])('with an advantage of %f is skipped, says so, and leaves the policy usable', async bad => {
-    const policy = load();
-    const samples = await onPolicy(policy, [9], () => 1);
-    const broken = [{ ...samples[0], advantages: new Float32Array(9).fill(bad) }];
-    const { flat } = await policy.bank.read();
-    const before = flat.slice();
-    const metrics = await policy.update(broken, wholeBatch, loss, optimizer);
-    expect(metrics.skipped).toBe(1);
-    expect(Number.isFinite(metrics.grad_norm)).toBe(false);
-    expect(flat).toEqual(before);
-    expect((await policy.update(samples, wholeBatch, loss, optimizer)).skipped).toBe(0);
-    expect(flat).not.toEqual(before);
-  });
+  it.each([NaN, Infinity])(
+    'with an advantage of %f is skipped, reports it, and leaves the policy usable',
+    async bad => {
+      const policy = load();
+      const samples = await onPolicy(policy, [9], () => 1);
+      const broken = [{ ...samples[0], advantages: new Float32Array(9).fill(bad) }];
+      const { flat } = await policy.bank.read();
+      const before = flat.slice();
+      const metrics = await policy.update(broken, wholeBatch, loss, optimizer);
+      expect(metrics.skipped).toBe(1);
+      expect(Number.isFinite(metrics.grad_norm)).toBe(false);
+      expect(flat).toEqual(before);
+      expect((await policy.update(samples, wholeBatch, loss, optimizer)).skipped).toBe(0);
+      expect(flat).not.toEqual(before);
+    },
+  );
 
-  it('has the metrics of the plain loss after weights have moved', async () => {
+  it('has the metrics of the reference loss after the weights have moved', async () => {
     const policy = load();
     const samples = await onPolicy(policy, [9, 14, 6], () => 1);
     for (let step = 0; step < 3; step++) await policy.update(samples, wholeBatch, loss, { ...optimizer, lr: 0.02 });
@@ -127,8 +131,8 @@ describe('an update', () => {
   });
 });
 
-describe('imitation', () => {
-  it('descends the mean cross-entropy: its gradient is that of an update with advantage 1', async () => {
+describe('supervised training', () => {
+  it("descends the mean cross-entropy: its gradient equals an update's with advantage 1", async () => {
     const [policy, other] = [load(), load()];
     const samples = await onPolicy(policy, [9, 14, 6], () => 1);
     const count = samples.reduce((n, { mask }) => n + mask.reduce((a, b) => a + b, 0), 0);
@@ -140,7 +144,7 @@ describe('imitation', () => {
       expect(relativeError(own.view(name), others.view(name)), name).toBeLessThan(1e-5);
   });
 
-  it('learns a sequence by heart', async () => {
+  it('memorizes a sequence', async () => {
     const policy = load();
     const samples = [{ ids: Int32Array.of(1, 9, 4, 4, 30, 2), mask: Uint8Array.of(0, 1, 1, 1, 1, 1) }];
     let last = Infinity;

@@ -1,5 +1,5 @@
-// A base in 8 bits: its rollouts stay close to the float policy's log-probs, adapters over it train as over a float model that holds the
-// same rounded weights, and its file is made once, made anew when the model changes or a part of it is lost.
+// An 8-bit base: its rollouts stay close to the float policy's log-probs, adapters over it train as over a float model
+// with the same rounded weights, and its file is created once, and again when the model changes or a part is lost.
 import {
   cpSync,
   mkdirSync,
@@ -46,7 +46,7 @@ function cached(): string {
 
 const quantized = async (model: string): Promise<Network> => quantizedNetwork(await mapDecoder(model), cache());
 
-/** The policy of a base with the same random adapter each time, whose two factors are both other than zero. */
+/** The policy of a base with the same random adapter each time; both of its factors are non-zero. */
 function adapted(base: Network): Policy {
   const factors = new Weights(loraSpecs(base.config, lora));
   const stream = new RandomStream(3);
@@ -55,7 +55,7 @@ function adapted(base: Network): Policy {
   return new Policy(adaptedNetwork(base, lora), new HostParameters(factors, threads), threads);
 }
 
-/** A model folder with the weights that the cached bytes stand for, its head written out. */
+/** A model folder with the dequantized weights of the cached bytes and a stored head. */
 async function dequantizedModel(config: DecoderConfig, from: string): Promise<string> {
   const bytes = await SafetensorsFile.open(cached());
   const model = join(folder(), 'dequantized');
@@ -84,7 +84,7 @@ async function dequantizedModel(config: DecoderConfig, from: string): Promise<st
 }
 
 describe.each(['qwen2', 'llama', 'qwen3'])('adapters over an 8-bit %s', family => {
-  it('have the gradients and the scores that they have over a float model of the rounded weights', async () => {
+  it('have the same gradients and scores as over a float model of the rounded weights', async () => {
     const base = await quantized(goldenFolder(family));
     const rounded = await mapDecoder(await dequantizedModel(base.config, goldenFolder(family)));
     const samples: WeightedSample[] = goldenSamples(family);
@@ -103,7 +103,7 @@ describe.each(['qwen2', 'llama', 'qwen3'])('adapters over an 8-bit %s', family =
       expect(relativeError(bytes.gradient.view(name), float.gradient.view(name)), name).toBeLessThan(1e-4);
   });
 
-  it('differ from the model before it was rounded, by three per cent at most', async () => {
+  it('differ from the model before rounding by at most three per cent', async () => {
     const whole = await mapDecoder(goldenFolder(family));
     const samples = goldenSamples(family);
     const score = async (base: Network): Promise<Float32Array[]> => (await adapted(base).score(samples, wholeBatch, 1)).logprobs; // prettier-ignore
@@ -117,7 +117,7 @@ describe.each(['qwen2', 'llama', 'qwen3'])('adapters over an 8-bit %s', family =
 });
 
 describe('8-bit rollouts', () => {
-  /** A wider random model than the golden ones: rounding errors average over its sums as they do in real ones. */
+  /** A wider random model than the golden ones: rounding errors average out over its sums as in real models. */
   async function wideModel(): Promise<string> {
     const model = join(folder(), 'wide');
     mkdirSync(model);
@@ -149,7 +149,7 @@ describe('8-bit rollouts', () => {
         return { ids: all, mask: Uint8Array.from(all, (_, t) => Number(t >= prompts[i].length)) };
       });
       const { logprobs, entropies } = await engine.score('actor', samples, wholeBatch, 1);
-      // Far from uniform and far from certain, where nothing would differ.
+      // Neither uniform nor certain, where log-probs could not differ.
       const entropy = entropies.flatMap((row, i) => [...row].filter((_, t) => samples[i].mask[t]));
       expect(entropy.reduce((a, b) => a + b) / entropy.length).toBeGreaterThan(1);
       expect(entropy.reduce((a, b) => a + b) / entropy.length).toBeLessThan(0.97 * Math.log(200));
@@ -168,7 +168,7 @@ describe('8-bit rollouts', () => {
   });
 });
 
-describe('the file of bytes', () => {
+describe('the 8-bit file', () => {
   const model = (): string => {
     const copy = join(folder(), 'model');
     cpSync(goldenFolder('llama'), copy, { recursive: true });
@@ -177,7 +177,7 @@ describe('the file of bytes', () => {
   const scores = async (network: Network): Promise<Float32Array[]> =>
     (await adapted(network).score(goldenSamples('llama'), wholeBatch, 1)).logprobs;
 
-  it('is made once, and used again', async () => {
+  it('is created once and reused', async () => {
     const source = model();
     const first = await scores(await quantized(source));
     const { ino, mtimeMs, size } = statSync(cached());
@@ -186,7 +186,7 @@ describe('the file of bytes', () => {
     expect(readdirSync(join(cached(), '..'))).toEqual(['int8.safetensors', 'int8.safetensors.sha256']);
   });
 
-  it('is another for weights that have changed', async () => {
+  it('is a different one for changed weights', async () => {
     const source = model();
     await quantized(source);
     const weights = join(source, 'model.safetensors');
@@ -200,7 +200,7 @@ describe('the file of bytes', () => {
     ['empty', file => truncateSync(file, 0)],
     ['different in one bit', file => { const bytes = readFileSync(file); bytes[bytes.length - 9] ^= 1; writeFileSync(file, bytes); }], // prettier-ignore
     ['overwritten', file => writeFileSync(file, Buffer.alloc(4096, 1))],
-  ])('is made anew where it is %s', async (_, damage) => {
+  ])('is recreated when it is %s', async (_, damage) => {
     const source = model();
     const first = await scores(await quantized(source));
     const whole = readFileSync(cached());
@@ -209,7 +209,7 @@ describe('the file of bytes', () => {
     expect(readFileSync(cached()).equals(whole)).toBe(true);
   });
 
-  it('does not come of one that was half written; what the dead left is removed, what the living write is not', async () => {
+  it('is not read from a partial write; files of dead processes are removed, those being written are not', async () => {
     const source = model();
     await quantized(source);
     const file = cached();

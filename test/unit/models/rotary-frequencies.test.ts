@@ -26,7 +26,7 @@ describe.each(golden.cases)('theta $theta, $scaling', ({ theta, scaling, inverse
     expect(ours.scale).toBeCloseTo(scale, 12);
   });
 
-  it('has its cosines and sines, far out too', () => {
+  it('has its cosines and sines, also at large positions', () => {
     const table = rotaryTable(shape, Math.max(...golden.positions) + 1);
     golden.positions.forEach((position, row) => {
       for (let i = 0; i < 32; i++) {
@@ -49,7 +49,7 @@ describe('the two spellings of config.json', () => {
       'the original length outside',
       { rope_theta: 1e6, rope_scaling: { type: 'yarn', factor: 4 }, original_max_position_embeddings: 32768 },
     ],
-  ])('%s means the same', (_, old) => {
+  ])('%s has the same meaning', (_, old) => {
     const { ropeTheta, ropeScaling } = parse(asNow);
     expect(parse(old)).toMatchObject({ ropeTheta, ropeScaling });
   });

@@ -1,4 +1,5 @@
-// A watched row: what is told of it is what it samples, from the first token of a turn on, and nothing is sampled otherwise for it.
+// A watched row: its reports are its sampled tokens, from the first token of a turn on, and watching does not change
+// the sampling.
 import { expect, it } from 'vitest';
 import { goldenConfig, goldenWeights, playing } from './models';
 
@@ -8,7 +9,7 @@ const sampling = {
 };
 const rows = [0, 1, 2].map(i => ({ row: `r${i}`, append: [8, 9, 10 + i], seed: i }));
 
-it('is told in order, also to one who comes late', async () => {
+it('is reported in order, also to a late subscriber', async () => {
   const alone = await playing(goldenConfig('qwen2'), goldenWeights('qwen2'), { threads: 1 }).generate(rows, sampling);
   const generator = playing(goldenConfig('qwen2'), goldenWeights('qwen2'), { threads: 1 });
   const heard = { r1: { ids: [] as number[], logprobs: [] as number[] }, r2: { ids: [] as number[], calls: 0 } };
@@ -26,7 +27,7 @@ it('is told in order, also to one who comes late', async () => {
   expect(heard.r1.ids).toEqual(alone[1].ids.slice(0, 4));
   expect(heard.r1.logprobs).toEqual(alone[1].logprobs.slice(0, 4));
   expect(heard.r2.ids).toEqual(alone[2].ids);
-  expect(heard.r2.calls).toBe(1 + alone[2].ids.length - 4); // what it had sampled by then, then each token
+  expect(heard.r2.calls).toBe(1 + alone[2].ids.length - 4); // the tokens so far, then one call per token
 
   generator.watch(null);
   const before = heard.r2.ids.length;

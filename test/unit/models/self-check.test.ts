@@ -1,5 +1,5 @@
-// The self-check finds what is off: every kind of difference has its sentence, and a provider that cannot run has not passed. Two CPU
-// sessions agree; what differs in the tests is the CPU's own figures with a fault put into them.
+// The self-check of a provider: every kind of difference has its message, and a provider that cannot run does not pass.
+// Two CPU sessions agree; the tests inject faults into the CPU's own results.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ function faulty(change: (found: Computed) => void): Computed {
 }
 
 describe('the self-check', () => {
-  it('looks at gradients that are not zero, of every parameter, and at tokens of three rows', () => {
+  it('compares non-zero gradients of every parameter, and tokens of three rows', () => {
     for (const { name } of expected.gradient.specs) {
       const norm = Math.hypot(...expected.gradient.view(name));
       expect(norm, name).toBeGreaterThan(1e-4);
@@ -31,7 +31,7 @@ describe('the self-check', () => {
     expect(Object.values(expected.loss).every(x => Number.isFinite(x) && x !== 0)).toBe(true);
   });
 
-  it('finds no difference where there is none, and overlooks rounding', async () => {
+  it('finds no difference between equal results, and tolerates rounding', async () => {
     expect(compared(await computeSmall({ threads: 1 }), expected)).toEqual({ differs: null, gradient: 0 });
     const rounded = faulty(({ gradient: { flat } }) => flat.forEach((x, i) => (flat[i] = x * (1 + (i % 2) * 1e-5))));
     expect(compared(rounded, expected).differs).toBeNull();
@@ -60,11 +60,11 @@ describe('the self-check', () => {
       found => (found.tokens[4] += 1),
       /^it samples other tokens than the CPU from the same numbers \(from token 5 on\)$/,
     ],
-  ])('finds %s that is off', (_, change, sentence) => {
+  ])('detects a difference in %s', (_, change, sentence) => {
     expect(compared(faulty(change), expected).differs).toMatch(sentence);
   });
 
-  it('is not passed by what gives other numbers or cannot run', async () => {
+  it('fails on different results or a provider that cannot run', async () => {
     const off = faulty(({ loss }) => (loss.grad_norm *= 2));
     const wrong = await selfCheck('webgpu', 1, 'float32', async ({ provider }) =>
       provider === 'cpu' ? expected : off,
@@ -88,9 +88,9 @@ describe('the self-check', () => {
   });
 });
 
-describe('a check in a process of its own', () => {
-  it('brings what the process found', async () => {
-    // The bundle's own entry, which tries a provider of which nothing is there to try.
+describe('a check in a separate process', () => {
+  it('returns the result of the process', async () => {
+    // The bundle's own entry, with a provider that does not exist.
     const found = await selfCheckApart('nothing' as 'cpu', 1, 'dist/engine-worker.cjs');
     expect(found).toMatchObject({ passed: false, faster: false });
     expect(found.about).toMatch(/^it does not run here \(.*nothing.*\)$/);
@@ -99,7 +99,7 @@ describe('a check in a process of its own', () => {
   it.each([
     ['SIGKILL', 'process.kill(process.pid, "SIGKILL")', 'it ended the process that tried it (SIGKILL)'],
     ['an exit code', 'process.exit(3)', 'it ended the process that tried it (code 3)'],
-  ])('outlives one that ends with %s', async (_, code, about) => {
+  ])('survives a process that ends with %s', async (_, code, about) => {
     const folder = mkdtempSync(join(tmpdir(), 'ragen-check-'));
     try {
       const entry = join(folder, 'entry.cjs');

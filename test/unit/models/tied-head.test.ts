@@ -1,6 +1,6 @@
-// tie_word_embeddings beside a stored head, as in transformers 5 (PreTrainedModel.tie_weights): a head that differs from the embedding is
-// kept, an equal one is tied, and one that is stored alone is the embedding too. Whatever is computed equals the same weights under a
-// configuration that declares what they are.
+// tie_word_embeddings with a stored head, as in transformers 5 (PreTrainedModel.tie_weights): a head that differs from
+// the embedding is kept, an equal one is tied, and a head stored alone is the embedding too. All results equal the same
+// weights under a configuration that declares their actual tie.
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -41,7 +41,7 @@ async function model(
   return path(name);
 }
 
-/** What scoring, an optimizer step and scoring again give, with the reference's and the critic's numbers. */
+/** Results of scoring, an optimizer step and scoring again, with those of the reference and the critic. */
 async function computed(modelFolder: string, options: Partial<LoadOptions>): Promise<unknown> {
   const engine = new PolicyEngine();
   const load = { ...plainLoad, cacheFolder: path('cache'), critic: true, ...options };
@@ -65,7 +65,7 @@ const ways: [string, Partial<LoadOptions>][] = [
 ]; // prettier-ignore
 
 describe.each(ways)('with %s', (_, options) => {
-  it('a head that differs from the embedding is used although a tie is declared', async () => {
+  it('a head that differs from the embedding is used even if a tie is declared', async () => {
     const [declared, plain] = [await model('tied', 'llama', true), await model('untied', 'llama', false)];
     expect(await computed(declared, options)).toEqual(await computed(plain, options));
   });
@@ -78,7 +78,7 @@ it('a head that equals the embedding is tied', async () => {
   expect(weights.flat).toEqual((await readDecoder(goldenFolder('qwen2'))).weights.flat);
 });
 
-it('a head that differs in its last element alone is not tied', async () => {
+it('a head that differs only in its last element is not tied', async () => {
   const changed = await model('last', 'qwen2', true, tensors => {
     const { dims, data } = tensors.get(embedding)!;
     const other = data.slice();
@@ -99,7 +99,7 @@ it('a head of another shape is refused', async () => {
   );
 });
 
-it('a head that is stored alone is the embedding too, read and mapped', async () => {
+it('a head stored alone is the embedding too, read and mapped', async () => {
   const alone = await model('alone', 'qwen2', true, tensors => {
     tensors.set(head, tensors.get(embedding)!);
     tensors.delete(embedding);
@@ -114,12 +114,12 @@ it('a head that is stored alone is the embedding too, read and mapped', async ()
   expect((await readDecoder(path('out'))).weights.flat).toEqual(expected.weights.flat);
 });
 
-it('without a declared tie an equal head stays a tensor of its own', async () => {
+it('without a declared tie an equal head stays a separate tensor', async () => {
   const both = await model('both', 'qwen2', false, tensors => tensors.set(head, tensors.get(embedding)!));
   expect((await readDecoder(both)).config.tiedHead).toBe(false);
 });
 
-it('an export keeps the head, and declares no tie to readers that would follow it', async () => {
+it('an export keeps the head, and declares no tie to readers that would apply it', async () => {
   const declared = await model('tied', 'llama', true);
   for (const format of ['safetensors', 'onnx'] as const)
     await exportModel({ model: declared, format, out: path(format), maxShardBytes: 1e9 });
@@ -141,7 +141,7 @@ it('a checkpoint keeps the head, and declares no tie', async () => {
   expect((await readDecoder(path('checkpoint'))).weights.flat).toEqual((await readDecoder(declared)).weights.flat);
 });
 
-it('a checkpoint that was written without the head is loaded beside a reference that has it', async () => {
+it('a checkpoint written without the head is loaded beside a reference that has one', async () => {
   const declared = await model('tied', 'llama', true);
   const earlier = await model('earlier', 'llama', true, tensors => tensors.delete(head));
   const engine = new PolicyEngine();
@@ -152,14 +152,14 @@ it('a checkpoint that was written without the head is loaded beside a reference 
   expect(reference[0][3]).not.toBeCloseTo(own[0][3], 3);
 });
 
-it('an 8-bit base that was made from the embedding is not found for the head', async () => {
+it('an 8-bit base made from the embedding is not used for the head', async () => {
   const declared = await model('tied', 'llama', true);
   const base = await mapDecoder(declared);
   const earlier = await quantizedNetwork({ ...base, config: { ...base.config, tiedHead: true } }, path('cache'));
   expect((await quantizedNetwork(base, path('cache'))).folder).not.toBe(earlier.folder);
 });
 
-it('is planned as it is loaded', async () => {
+it('the memory plan matches the loaded model', async () => {
   const declared = await model('tied', 'llama', true);
   const overrides = ['actor_rollout_ref.rollout.max_model_len=48', 'actor_rollout_ref.rollout.response_length=8'];
   const { config } = loadConfig({

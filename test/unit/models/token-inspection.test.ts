@@ -1,4 +1,4 @@
-// The distributions behind tokens, held against the log-prob of every token of the vocabulary in its place, taken one by one.
+// Token distributions, checked against the log-prob of every vocabulary token at each position, computed one by one.
 import { expect, it } from 'vitest';
 import { inspectGraph } from '../../../extension/trainer/models/policy-graphs';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
@@ -14,7 +14,7 @@ const samples = [9, 14, 5].map(length => ({
   mask: Uint8Array.from({ length }, (_, i) => Number(i > 2)),
 }));
 
-it('ranks, likeliest tokens and entropy are those of the whole distribution', async () => {
+it('ranks, top tokens and entropy equal those of the full distribution', async () => {
   const policy = trainedPolicy(config, goldenWeights('qwen2'));
   const temperature = 0.7;
   const inspected = await policy.inspect(samples, wholeBatch, temperature, 5);
@@ -34,11 +34,11 @@ it('ranks, likeliest tokens and entropy are those of the whole distribution', as
     inspected[s].top.forEach((column, k) => expect(column.logprobs[last]).toBeCloseTo(logprobs[order[k]], 4));
     const entropy = -logprobs.reduce((sum, x) => sum + x * Math.exp(x), 0);
     expect(inspected[s].entropies[last]).toBeCloseTo(entropy, 4);
-    expect(inspected[s].ranks[0]).toBe(0); // not asked for
+    expect(inspected[s].ranks[0]).toBe(0); // not requested
   }
 });
 
-it('is the same in parts of the output head', async () => {
+it('results are the same with the output head in chunks', async () => {
   const { network, bank } = trainedPolicy(config, goldenWeights('qwen2'));
   const sessions = new PackedSessions(network, { threads: 1 }, false);
   const [pass] = planPasses(samples, wholeBatch);

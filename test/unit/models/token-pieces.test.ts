@@ -1,4 +1,5 @@
-// Pieces of tokens: together the whole text, also where a character is spread over tokens and where a decoder writes blanks between them.
+// Pieces of tokens concatenate to the full text, also when a character is spread over tokens and when a decoder writes
+// spaces between tokens.
 import { expect, it } from 'vitest';
 import { readTokenizer } from '../../../extension/trainer/models/model-folder';
 import { tokenPieces } from '../../../extension/trainer/models/token-pieces';
@@ -9,7 +10,7 @@ it.each([
   '<think>Go Up\n\n  twice</think><answer>Up || Up</answer>',
   'Ωmega 🧊 naïve — 走る',
   '<|im_start|>user\nx<|im_end|>',
-])('%s', text => {
+])('the pieces of %s concatenate to the text', text => {
   const ids = tiny.encode(text);
   const pieces = tokenPieces(tiny, ids);
   expect(pieces).toHaveLength(ids.length);
@@ -17,7 +18,7 @@ it.each([
   expect(pieces.join('')).toBe(text);
 });
 
-it('a character that breaks off is shown as what it is, at the end and in the middle', () => {
+it('an incomplete character is shown as such, at the end and in the middle', () => {
   const ice = tiny.encode('🧊');
   expect(ice.length).toBeGreaterThan(1);
   expect(tokenPieces(tiny, ice.slice(0, -1)).join('')).toMatch(/^\uFFFD+$/);
@@ -25,7 +26,7 @@ it('a character that breaks off is shown as what it is, at the end and in the mi
   expect(tokenPieces(tiny, broken).join('')).toMatch(/^\uFFFD+abc def$/);
 });
 
-it('a decoder that strips the blank of a first word leaves those of the others', () => {
+it('a decoder that strips the space of the first word keeps those of the others', () => {
   const words = ['▁Go', '▁up', 's', '▁now'];
   const decode = (ids: readonly number[]): string => ids.map(id => words[id].replace('▁', ' ')).join('').trimStart(); // prettier-ignore
   expect(tokenPieces({ decode }, [0, 1, 2, 3])).toEqual(['Go', ' up', 's', ' now']);

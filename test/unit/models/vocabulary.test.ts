@@ -1,5 +1,5 @@
-// A tokenizer that has more tokens than the embedding has rows: refused with both numbers where they are used, and left alone where the
-// tokens beyond are added ones that nothing writes.
+// A tokenizer with more tokens than the embedding has rows: refused with both numbers if the tokens are used, and
+// accepted if the excess tokens are added ones that are never written.
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -20,7 +20,7 @@ interface TokenizerJson {
   added_tokens: { id: number; content: string; special: boolean }[];
 }
 
-/** A model with an embedding of `rows` rows beside the golden Qwen2.5 tokenizer, changed. */
+/** A model with an embedding of `rows` rows beside the golden Qwen2.5 tokenizer, modified by `change`. */
 async function model(rows: number, change: (tokenizer: TokenizerJson) => void = () => undefined): Promise<void> {
   cpSync('test/golden/chat/qwen2.5', folder(), { recursive: true });
   const json = JSON.parse(readFileSync(join(goldenFolder('qwen2'), 'config.json'), 'utf8')) as object;
@@ -35,7 +35,7 @@ async function model(rows: number, change: (tokenizer: TokenizerJson) => void = 
 }
 const tokens = 2522; // the vocabulary's 2,500 and 22 added ones
 
-it('that fits is taken', async () => {
+it('a vocabulary that fits is accepted', async () => {
   await model(tokens);
   expect((await checkModelFolder(folder())).parameters).toBeGreaterThan(0);
 });
@@ -43,13 +43,13 @@ it('that fits is taken', async () => {
 it.each([
   [tokens - 22, 'added tokens that the chat template writes'],
   [2000, 'the vocabulary itself'],
-])('with an embedding of %i rows is refused, for %s', async rows => {
+])('a vocabulary with an embedding of %i rows is refused, for %s', async rows => {
   await model(rows);
   const sentence = `${folder()}: tokenizer.json has ${tokens} tokens, but the embedding has ${rows} rows (vocab_size of config.json): use tokenizer.json and weights of one model, or extend the embedding to its tokens`;
   await expect(checkModelFolder(folder())).rejects.toThrow(new UserError(sentence));
 });
 
-it('with an added token beyond the embedding that nothing writes is taken, until an id of it is used', async () => {
+it('an unused added token beyond the embedding is accepted, until an id of it is used', async () => {
   await model(tokens, tokenizer => {
     tokenizer.added_tokens.push({ ...tokenizer.added_tokens[0], id: tokens, content: '[PAD]' });
   });

@@ -1,5 +1,5 @@
-// What is given notice of is what is shipped: the notices are those of the bundles as they were just built, every package has its licence and
-// its text, and the bill of materials names the same, with the lockfile's versions and hashes.
+// Third-party notices match what is shipped: they list the bundles as just built, every package has its licence and its
+// text, and the bill of materials lists the same packages with the lockfile's versions and hashes.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 const thirdParty = (...args: string[]) =>
   execFileSync(process.execPath, ['third-party.mjs', ...args], { encoding: 'utf8' });
 
-test('the notices are up to date, and name every package of a bundle with its licence', () => {
+test('the notices are up to date, and list every package of a bundle with its licence', () => {
   const { status, stderr } = spawnSync(process.execPath, ['third-party.mjs', '--check'], { encoding: 'utf8' });
   expect([status, stderr]).toEqual([0, '']);
   const notices = readFileSync('THIRD-PARTY-NOTICES.txt', 'utf8');
@@ -33,7 +33,7 @@ interface Bill {
   dependencies: { dependsOn: string[] }[];
 }
 
-test('the bill of materials names each with version, licence and hash, and the platform’s bundler', () => {
+test('the bill of materials lists each package with version, licence and hash, and the platform’s bundler', () => {
   const bill = JSON.parse(thirdParty('--sbom', 'linux-x64')) as Bill;
   expect(bill).toMatchObject({
     bomFormat: 'CycloneDX',
@@ -53,7 +53,7 @@ test('the bill of materials names each with version, licence and hash, and the p
   expect(new Set(bill.dependencies[0].dependsOn).size).toBe(bill.components.length);
 });
 
-test('the lockfile pins every package by its hash, from the registry alone', () => {
+test('the lockfile pins every package by its hash, from the registry only', () => {
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
     packages: Record<string, { integrity?: string; resolved?: string; link?: boolean; inBundle?: boolean }>;
   };

@@ -1,4 +1,5 @@
-// The time of a step: what a run measured comes out again for its own configuration, and everything else grows with what it works through.
+// Step time estimates: a measured run's time is reproduced for its own configuration, and estimates grow with the
+// workload.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Manifest, MetricsLine } from '../../../extension/protocol/run-folder';
@@ -11,7 +12,7 @@ const manifest = {
   ...{ id: 'r1', name: 'first', model: { path: 'ragen-tiny', sha256: '', parameters: 372_864 } },
   config,
 } as unknown as Manifest;
-/** A step of 4 s, 1.5 s of it play, with a validation of 9 s in every second one. */
+/** A step of 4 s, 1.5 s of it rollout, with a validation of 9 s in every second step. */
 const line = (step: number): MetricsLine => ({
   ...{ step, time: '', wall_s: step, 'timing_s/gen': 1.5, 'timing_s/update_actor': 2, 'perf/total_num_tokens': 20_000 },
   ...{ 'perf/rollout_tokens_per_s': 4000, 'perf/train_tokens_per_s': 5000, 'timing_s/step': step % 2 ? 4 : 13 },
@@ -20,8 +21,8 @@ const line = (step: number): MetricsLine => ({
 const measured = measuredRun(manifest, config, [1, 2, 3, 4].map(line))!;
 const work = workloadOf(config, 372_864);
 
-describe('a step', () => {
-  it('of a measured run’s own configuration takes what it took, validation left out', () => {
+describe('the estimated step time', () => {
+  it('of a measured run’s own configuration equals the measurement without validation', () => {
     const time = stepTime(work, 'ragen-tiny', 24, [measured])!;
     expect(time).toMatchObject({ basis: 'measured', run: { id: 'r1', name: 'first' } });
     expect(time.generation_s).toBeCloseTo(1.5);
@@ -31,24 +32,25 @@ describe('a step', () => {
     expect(time.tokens.trained).toBeCloseTo(10_000);
   });
 
-  it('of the quickstart is assumed near what it takes on two cores of an EPYC 7R13', () => {
-    // Measured there, medians of steps 1 to 8: 38 sampled tokens an episode, 251 in all, of which three quarters are trained on.
+  it('of the quickstart is close to that on two cores of an EPYC 7R13', () => {
+    // Measured on that machine, medians of steps 1 to 8: 38 sampled tokens per episode, 251 in all, three quarters of
+    // them trained on.
     const played = { ...work, sampled: 37.6, tokens: 251, kept: 0.75 };
     const asPlayed = stepTime(played, 'ragen-tiny', 1, [])!;
     expect(Math.abs(asPlayed.generation_s / 0.97 - 1)).toBeLessThan(0.25);
     expect(Math.abs(asPlayed.training_s / 0.89 - 1)).toBeLessThan(0.25);
-    // Lengths are guessed before anything was played: no more than twice the 1.9 s, and no less than half.
+    // Lengths are unknown before the first rollout: the estimate is within a factor of two of the measured 1.9 s.
     const before = stepTime(work, 'ragen-tiny', 1, [])!.step_s;
     expect(before).toBeGreaterThan(0.95);
     expect(before).toBeLessThan(3.7);
   });
 
-  it('of twice the episodes takes twice as long', () => {
+  it('doubles with twice the episodes', () => {
     const time = stepTime({ ...work, episodes: 2 * work.episodes }, 'ragen-tiny', 1, [measured])!;
     expect(time.step_s).toBeCloseTo(8);
   });
 
-  it('of another model is scaled, and without any run assumed', () => {
+  it('of another model is scaled, and assumed when there is no run', () => {
     const large = { ...work, parameters: 5e8 };
     const scaled = stepTime(large, 'large', 1, [measured])!;
     expect(scaled.basis).toBe('scaled');
@@ -56,13 +58,13 @@ describe('a step', () => {
     expect(stepTime(large, 'large', 1, [])!).toMatchObject({ basis: 'assumed', run: null });
   });
 
-  it('on a GPU is not guessed at', () => {
+  it('on a GPU is estimated only from a run on a GPU', () => {
     expect(stepTime({ ...work, device: 'cuda' }, 'ragen-tiny', 1, [measured])).toBeNull();
     const onGpu = { ...measured, work: { ...measured.work, device: 'cuda' } };
     expect(stepTime({ ...work, device: 'cuda' }, 'ragen-tiny', 1, [onGpu])!.step_s).toBeCloseTo(4);
   });
 
-  it('takes longer with more of anything', () => {
+  it('increases with every kind of work', () => {
     const size = fc.double({ min: 1, max: 1e4, noNaN: true });
     const works = fc.record({ parameters: size, episodes: size, sampled: size, tokens: size, passes: size });
     const more = fc.constantFrom('parameters', 'episodes', 'sampled', 'tokens', 'passes');
@@ -76,7 +78,7 @@ describe('a step', () => {
     );
   });
 
-  it('is not measured by a run that trained nothing', () => {
+  it('is not based on a run without training', () => {
     expect(measuredRun(manifest, config, [])).toBeNull();
     expect(measuredRun(manifest, config, [{ step: 0, time: '', wall_s: 1, 'timing_s/gen': 2 }])).toBeNull();
   });

@@ -1,4 +1,5 @@
-// Control groups, in a tree of files that looks like the kernel's, and really where this machine and user have them.
+// Control groups, in a file tree that looks like the kernel's, and with real groups where this machine and user have
+// them.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -11,7 +12,7 @@ const linux = process.platform === 'linux';
 const made: string[] = [];
 afterAll(() => made.forEach(folder => rmSync(folder, { recursive: true, force: true })));
 
-/** A root with these files; groups that are made in it get none of the kernel's files. */
+/** A root with these files; groups created in it get none of the kernel's files. */
 function rootWith(files: Record<string, string>): string {
   const root = mkdtempSync(join(tmpdir(), 'ragen-groups-'));
   made.push(root);
@@ -24,22 +25,22 @@ function rootWith(files: Record<string, string>): string {
   return root;
 }
 
-test.runIf(linux)('nothing is made where there are no groups, or the controller is not handed down', () => {
+test.runIf(linux)('no group is created without cgroups or when the controller is not delegated', () => {
   expect(ControlGroup.create(2 ** 30, rootWith({}))).toBeUndefined();
   const files = { 'proc/self/cgroup': '0::/a/b\n', 'sys/fs/cgroup/a/cgroup.subtree_control': 'pids\n' };
   expect(ControlGroup.create(2 ** 30, rootWith(files))).toBeUndefined();
 });
 
-test.runIf(linux)('a folder without the kernel’s files is no group, and does not stay', () => {
+test.runIf(linux)('a folder without the kernel’s files is not used as a group, and is removed', () => {
   const files = { 'proc/self/cgroup': '0::/a/b\n', 'sys/fs/cgroup/a/cgroup.subtree_control': 'cpu memory pids\n' };
   const root = rootWith(files);
   expect(ControlGroup.create(2 ** 30, root)).toBeUndefined();
   expect(readdirSync(join(root, 'sys/fs/cgroup/a'))).toEqual(['cgroup.subtree_control']);
 });
 
-test.runIf(linux)('a real group holds what a process starts, counts it and ends it', { timeout: 30_000 }, async context => {
+test.runIf(linux)('a real group contains a process’s children, counts and ends them', { timeout: 30_000 }, async context => {
   const group = ControlGroup.create(2 ** 30);
-  if (!group) return context.skip(); // this user may make none here
+  if (!group) return context.skip(); // this user may not create groups here
   const [abandonedPid] = [2 ** 22 + 1];
   const abandoned = group.folder.replace(/-\d+-[0-9a-f]+$/, `-${abandonedPid}-00`);
   mkdirSync(abandoned);

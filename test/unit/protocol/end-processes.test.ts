@@ -1,4 +1,5 @@
-// Processes of ours end with all that they started, also with what left their group, or whose starters were killed.
+// Ending a process also ends everything it started, including processes that left its group or whose parents were
+// killed.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -19,7 +20,7 @@ const runs = (pid: number): boolean => {
   }
 };
 
-/** A process in a group of its own, and a daemon that it has started and that left it; both tell their pids. */
+/** A process in its own group and a daemon that it started outside the group; both report their pids. */
 async function family(mark: string): Promise<{ parent: number; daemon: number }> {
   const daemon = `require('node:child_process').spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' })`;
   const code = `console.log(${daemon}.pid); setInterval(() => {}, 1000)`;
@@ -32,15 +33,15 @@ async function family(mark: string): Promise<{ parent: number; daemon: number }>
   return { parent: child.pid!, daemon: Number(told) };
 }
 
-describe.skipIf(process.platform === 'win32')('what a process has started', () => {
-  test('ends with it, also a daemon in a group of its own; others of other marks go on', async () => {
+describe.skipIf(process.platform === 'win32')('a process tree', () => {
+  test('ends completely, including a daemon in another group; trees of other owner tags continue', async () => {
     const [mark, otherMark] = [newMark(), newMark()];
     const [own, other] = await Promise.all([family(mark), family(otherMark)]);
     try {
       endStarted(own.parent, mark);
       await expect.poll(() => [own.parent, own.daemon].map(runs)).toEqual([false, false]);
       expect([other.parent, other.daemon].map(runs)).toEqual([true, true]);
-      endAbandoned(); // the owner of the other mark is this process
+      endAbandoned(); // the owner of the other tag is this process
       expect([other.parent, other.daemon].map(runs)).toEqual([true, true]);
     } finally {
       endStarted(other.parent, otherMark);
@@ -48,7 +49,7 @@ describe.skipIf(process.platform === 'win32')('what a process has started', () =
     await expect.poll(() => [other.parent, other.daemon].map(runs)).toEqual([false, false]);
   });
 
-  test('ends later where the owner of its mark was killed; what other marks are on goes on', async () => {
+  test('ends later when the owner of its tag was killed; trees of other tags continue', async () => {
     const owner = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
     const mark = newMark(owner.pid);
     expect(isAbandoned(mark)).toBe(false);
@@ -68,7 +69,7 @@ describe.skipIf(process.platform === 'win32')('what a process has started', () =
     }
   });
 
-  test('a mark is abandoned when its owner has ended, although its pid was given to another', () => {
+  test("is abandoned when its owner has ended, even if the owner's pid was reused", () => {
     const mark = newMark();
     expect(isAbandoned(mark)).toBe(false);
     const start = mark.split('.')[1];

@@ -1,4 +1,4 @@
-// What an environment process may say, and what is none of it.
+// Valid and invalid messages of an environment process.
 import { expect, it } from 'vitest';
 import { isEnvironmentMessage } from '../../../extension/protocol/environment-link';
 
@@ -17,7 +17,7 @@ it.each([
   },
   { id: 1, method: 'step', episodes: [{ ...state, info: {}, images: [], outcomes: [outcome] }] },
   { id: 1, method: 'solve', solutions: [{ episode: 'e' }] },
-])('%j is a message', message => {
+])('%j is a valid message', message => {
   expect(isEnvironmentMessage(message)).toBe(true);
 });
 
@@ -28,6 +28,6 @@ it.each([
   ...[{ id: 1, method: 'step', episodes: [state] }, { id: 1, method: 'step', episodes: [{ ...state, outcomes: [1] }] }],
   ...[{ id: 1, method: 'reset', episodes: [state, state] }, { id: 1, method: 'step', episodes: [{ ...state, outcomes: [{ ...outcome, reward: NaN }] }] }],
   ...[{ id: 1, method: 'reset', episodes: [{ ...state, error: 'x' }] }, { id: 1, method: 'load', environments: [], error: 1 }],
-])('%j is none', message => {
+])('%j is an invalid message', message => {
   expect(isEnvironmentMessage(message)).toBe(false);
 }); // prettier-ignore

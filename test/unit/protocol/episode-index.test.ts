@@ -1,4 +1,4 @@
-// Lines of the index that tell what cannot be: they are none, so that nobody reads a gigabyte for an episode that is not there.
+// Index lines with impossible values are rejected, so that a wrong size never causes a gigabyte read.
 import { expect, it } from 'vitest';
 import { indexLine, isIndexLine, type EpisodeIndexLine } from '../../../extension/protocol/episode-index';
 
@@ -13,7 +13,7 @@ function line(change: (line: EpisodeIndexLine) => void = () => undefined): Episo
   return one;
 }
 
-it('a line is one', () => {
+it('a correct line is valid', () => {
   expect(isIndexLine(line())).toBe(true);
   expect(isIndexLine(line(one => (one.columns.advantage[0] = null)))).toBe(true);
   expect(isIndexLine(indexLine('val', 1, 0))).toBe(true);
@@ -30,6 +30,6 @@ it.each<[string, (line: EpisodeIndexLine) => void]>([
   ['a tag that is no text', one => (one.tags[0] = {} as never)],
   ['a step before the first', one => (one.step = -1)],
   ['bytes before the file', one => (one.from = -1)],
-])('a line with %s is none', (_, change) => {
+])('a line with %s is invalid', (_, change) => {
   expect(isIndexLine(line(change))).toBe(false);
 });

@@ -1,5 +1,5 @@
-// Frames between a trainer and its environment process: what is sent comes out equal, and bytes that are no frame are refused before anything
-// is allocated for what they claim.
+// Frames between a trainer and its environment process: messages arrive unchanged, and malformed bytes are refused
+// before anything is allocated for their claimed size.
 import { describe, expect, test } from 'vitest';
 import { frameLimits, framed, FrameError, FrameReader, FrameWriter } from '../../../extension/protocol/frames';
 
@@ -19,7 +19,7 @@ const messages: unknown[] = [
   null,
 ];
 
-test('what is sent comes out equal, however it is cut', () => {
+test('messages arrive unchanged, however the stream is split', () => {
   const writer = new FrameWriter();
   const bytes = Buffer.concat(messages.map(message => writer.frame(message)));
   expect(read(bytes)).toEqual(messages);
@@ -29,7 +29,7 @@ test('what is sent comes out equal, however it is cut', () => {
   }
 });
 
-describe('bytes that are no frame', () => {
+describe('malformed bytes are refused', () => {
   const writer = new FrameWriter();
   const [first, second] = [writer.frame({ a: 1 }), writer.frame({ b: 2 })];
   const header = (json: number, binary: number) => {
@@ -64,7 +64,7 @@ describe('bytes that are no frame', () => {
     expect(all).toThrow(message); // and nothing is read after it
   });
 
-  test('half a message is waited for, and allocates nothing', () => {
+  test('an incomplete message is waited for, and allocates nothing', () => {
     expect(read(first.subarray(0, 25), first.subarray(25, 26))).toEqual([]);
   });
 

@@ -1,4 +1,5 @@
-// Names that would lead out of a folder: versions of environments and their sources in that of a run, configurations in that of the presets.
+// Names that would lead out of a folder: environment versions and their sources in a run folder, configurations in the
+// preset folder.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -11,16 +12,19 @@ import { temporaryFolder } from '../store/folder';
 const kept = { version: 'a1', name: 'x', kept: '', root: '/envs', entry: 'x.ts', sources: ['x.ts'] };
 const folder = temporaryFolder();
 
-it.each(['../x.ts', '..', 'a/../../x.ts', '/etc/passwd', 'C:/x.ts', '..\\x.ts', 'a//b', './x.ts', ''])('%j is no source', name => {
+it.each(['../x.ts', '..', 'a/../../x.ts', '/etc/passwd', 'C:/x.ts', '..\\x.ts', 'a//b', './x.ts', ''])('%j is not a valid source name', name => {
   expect(keptEnvironmentSchema.safeParse({ ...kept, sources: [name] }).success).toBe(false);
   expect(keptEnvironmentSchema.safeParse({ ...kept, entry: name }).success).toBe(false);
 }); // prettier-ignore
 
-it.each(['x.ts', 'lib/arms.ts', '..x/y..ts', '.hidden', 'my file (1).ts', 'é.ts'])('%j is a source', name => {
-  expect(keptEnvironmentSchema.safeParse({ ...kept, sources: [name] }).success).toBe(true);
-});
+it.each(['x.ts', 'lib/arms.ts', '..x/y..ts', '.hidden', 'my file (1).ts', 'é.ts'])(
+  '%j is a valid source name',
+  name => {
+    expect(keptEnvironmentSchema.safeParse({ ...kept, sources: [name] }).success).toBe(true);
+  },
+);
 
-it('a version that is a way out is none', async () => {
+it('a version that leads out of the folder is refused', async () => {
   mkdirSync(join(folder(), 'elsewhere'));
   mkdirSync(join(folder(), 'run/environments/a1'), { recursive: true });
   for (const place of ['elsewhere', 'run/environments/a1'])
@@ -33,7 +37,7 @@ it('a version that is a way out is none', async () => {
   expect(ran.map(({ version }) => version)).toEqual(['a1']);
 });
 
-it.each(['../small', 'a/small', '..', '', 'a'.repeat(5000)])('%j is no configuration', name => {
+it.each(['../small', 'a/small', '..', '', 'a'.repeat(5000)])('%j is not a valid configuration name', name => {
   writeFileSync(join(folder(), 'small.yaml'), '');
   mkdirSync(join(folder(), 'inside'));
   expect(findConfig(name, [join(folder(), 'inside')])).toBeUndefined();

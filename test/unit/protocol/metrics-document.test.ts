@@ -1,5 +1,5 @@
-// docs/METRICS.md knows every key that RAGEN logs, and its guides speak of keys that it defines. That it knows every key that runs log
-// is seen to by the runs: test/unit/trainer/configurations.test.ts and ragen-configurations.test.ts.
+// docs/METRICS.md contains every key that RAGEN logs, and its guides refer only to defined keys. The keys that runs log
+// are checked in test/unit/trainer/configurations.test.ts and ragen-configurations.test.ts.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ const text = readFileSync(join(__dirname, '../../../docs/METRICS.md'), 'utf8');
 const meanings = parseMetricMeanings(text);
 const unknown = (keys: readonly string[]) => keys.filter(key => meaningOf(meanings, key) === undefined);
 
-describe('keys of RAGEN', () => {
+describe("RAGEN's keys are documented", () => {
   const stats = ['mean', 'max', 'min'];
   const under = (prefix: string, keys: readonly string[]) => keys.map(key => `${prefix}/${key}`);
 
@@ -66,7 +66,7 @@ describe('keys of RAGEN', () => {
     ['grad_analysis', ['source_env_groups', 'adjusted_batch_size', 'uses_training_batch']],
   ])('%s/…', (prefix, keys) => expect(unknown(under(prefix, keys))).toEqual([]));
 
-  test('what the collapse diagnosis gives', () => {
+  test('including those of the collapse diagnosis', () => {
     const scores = {
       perToken: [
         [-1, -2],
@@ -83,7 +83,7 @@ describe('keys of RAGEN', () => {
   });
 });
 
-test('the guides name keys that have a meaning', () => {
+test('the guides refer only to documented keys', () => {
   const guides = text.split('\n').filter(line => line.startsWith('| **'));
   expect(guides.length).toBeGreaterThan(35);
   const names = guides.flatMap(line => [...line.split(' | ')[0].matchAll(/\*\*([^*]+)\*\*/g)].map(([, name]) => name));
@@ -103,7 +103,7 @@ test('the guides name keys that have a meaning', () => {
   expect(names.filter(name => !isKnown(name))).toEqual([]);
 });
 
-test('every guide says formula, healthy range, meaning of a move and remedy', () => {
+test('every guide has a formula, a healthy range, the meaning of a change, and a remedy', () => {
   for (const line of text.split('\n').filter(line => line.startsWith('| **')))
     expect(line.slice(2, -2).split(' | '), line).toHaveLength(5);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { OutputBudget } from '../../../extension/protocol/output-budget';
 
-test('so many characters pass in a second, with one word where the rest is left out', () => {
+test('a limited number of characters passes per second, followed by one notice about omitted output', () => {
   const budget = new OutputBudget(10);
   expect([budget.take('12345', 0), budget.take('6789', 400)]).toEqual(['12345', '6789']);
   expect(budget.take('abcdef', 500)).toBe('a… (further output of this second is left out)\n');

@@ -1,4 +1,4 @@
-// The words for the ends of processes, against real ends: each signal is sent to a child of this test.
+// Explanations of process exits, against real exits: each signal is sent to a child of this test.
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { explainExit } from '../../../extension/protocol/process-exit';
@@ -20,22 +20,22 @@ describe('signals', () => {
     ['SIGXCPU', 152, /ulimit -t/],
     ['SIGXFSZ', 153, /ulimit -f/],
     ['SIGSYS', 159, /not permitted here.*sandbox/],
-  ] as const)('%s and exit code %i say the same', (signal, code, words) => {
+  ] as const)('%s and exit code %i have the same explanation', (signal, code, words) => {
     const bySignal = explainExit(null, signal);
     expect(bySignal).toMatch(words);
     expect(bySignal).toContain(signal);
     expect(explainExit(code, null)).toBe(`${bySignal} (exit code ${code})`);
   });
 
-  test.skipIf(process.platform !== 'linux')('the numbers are those of the shell', () => {
+  test.skipIf(process.platform !== 'linux')("the numbers equal the shell's", () => {
     for (const signal of ['KILL', 'TRAP', 'ABRT', 'SEGV', 'BUS', 'ILL', 'FPE', 'TERM', 'XCPU', 'XFSZ', 'SYS']) {
-      // the inner shell dies by the signal, the outer one answers with its code
+      // the inner shell dies by the signal, the outer one exits with its code
       const { status } = spawnSync('/bin/sh', ['-c', `ulimit -c 0; sh -c 'kill -${signal} $$'; exit $?`]);
       expect(explainExit(status, null)).toBe(`${explainExit(null, `SIG${signal}`)} (exit code ${status})`);
     }
   });
 
-  test('one that has no entry is named', () => expect(explainExit(null, 'SIGUSR1')).toBe('was ended by SIGUSR1'));
+  test('a signal without an entry is named', () => expect(explainExit(null, 'SIGUSR1')).toBe('was ended by SIGUSR1'));
 });
 
 describe('exit codes', () => {
@@ -52,14 +52,15 @@ describe('exit codes', () => {
     [0xc000013a, /Ctrl\+C/],
   ])('Windows’ %i is explained', (code, words) => expect(explainExit(code, null)).toMatch(words));
 
-  test.each([0, 1, 3, 128, 200, 255])('nothing is made up about %i', code =>
+  test.each([0, 1, 3, 128, 200, 255])('exit code %i is not interpreted', code =>
     expect(explainExit(code, null)).toBe(`ended with code ${code}`),
   );
 
-  test('neither code nor signal', () => expect(explainExit(null, null)).toBe('ended without a word'));
+  test('an exit without code and signal is described', () =>
+    expect(explainExit(null, null)).toBe('ended without a word'));
 });
 
-test('every explanation is one sentence that goes on from its subject', () => {
+test('every explanation is one sentence that continues its subject', () => {
   const codes = [...Array(256).keys(), 0xc0000005, 0xc0000006, 0xc000007b, 0xc00000fd, 0xc0000142, 0xc0000374];
   for (const words of codes.map(code => explainExit(code, null)))
     expect(words).toMatch(/^(was|ended|crashed|lost|met|reached|could|ran|found|lacks|stopped) [^\n]*[^.\n]$/);

@@ -1,4 +1,5 @@
-// Whose code a run folder may have executed: what this user's trainer signed for this run, and what the user accepted, to the byte.
+// Which code of a run folder may be executed: what this user's trainer signed for this run, and what the user accepted,
+// byte for byte.
 import { spawn } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { createServer } from 'node:net';
@@ -29,7 +30,7 @@ afterEach(() => {
 });
 
 describe('the key', () => {
-  test.runIf(process.platform !== 'win32')('is the owner’s alone', () => {
+  test.runIf(process.platform !== 'win32')('is readable by the owner only', () => {
     expect(signingKey()).toBeUndefined();
     expect(signingKeyOrNew()).toHaveLength(32);
     expect(statSync(storage).mode & 0o777).toBe(0o700);
@@ -38,7 +39,7 @@ describe('the key', () => {
     expect(signingKeyOrNew()).toEqual(signingKey());
   });
 
-  test('is one, also where processes make it at the same time', async () => {
+  test('is created once, even by concurrent processes', async () => {
     const script = join(folder, 'key.cjs');
     const contents = `import { signingKeyOrNew } from ${JSON.stringify(resolve('extension/protocol/user-storage.ts'))};
       process.stdin.once('data', () => { process.stdout.write(signingKeyOrNew().toString('hex')); process.exit(); });
@@ -60,7 +61,7 @@ describe('the key', () => {
     expect(readdirSync(storage)).toEqual(['signing-key']);
   });
 
-  test('is not replaced where it is damaged', () => {
+  test('is not replaced when it is damaged', () => {
     mkdirSync(storage);
     writeFileSync(join(storage, 'signing-key'), 'short');
     expect(signingKey()).toBeUndefined();
@@ -68,14 +69,14 @@ describe('the key', () => {
     expect(readFileSync(join(storage, 'signing-key'), 'utf8')).toBe('short');
   });
 
-  test('lies where the system keeps what is the user’s own', () => {
+  test("is stored in the system's folder for user data", () => {
     expect(userStorage({ XDG_CONFIG_HOME: '/c' }, 'linux')).toBe(join('/c', 'ragen-workbench'));
     expect(userStorage({ RAGEN_USER_STORAGE: '/own' }, 'darwin')).toBe('/own');
     expect(userStorage({ LOCALAPPDATA: '/local' }, 'win32')).toBe(join('/local', 'ragen-workbench'));
   });
 });
 
-/** A run folder with a manifest and a kept environment, both signed. */
+/** A run folder with a manifest and a stored environment, both signed. */
 function makeRun(id = 'own'): string {
   const run = join(folder, 'runs', id);
   const kept = join(run, 'environments', 'v1');
@@ -96,11 +97,11 @@ const signed = (run: string, id: string, version = 'v1', tag = 'Lake') => {
 };
 
 describe('a signature', () => {
-  test('holds for what was signed', () => {
+  test('is valid for the signed files', () => {
     expect(signed(makeRun(), 'own')).toEqual([true, true, true]);
   });
 
-  test('does not hold in the folder of another run, under another version or for another tag', () => {
+  test('is invalid in the folder of another run, under another version or for another tag', () => {
     const run = makeRun();
     const copy = join(folder, 'runs', 'copy');
     cpSync(run, copy, { recursive: true });
@@ -110,7 +111,7 @@ describe('a signature', () => {
     expect(signed(run, 'own', 'v2')).toEqual([true, false, false]);
   });
 
-  test.each(['environment.js', 'version.json'])('does not hold where one byte of %s is another', name => {
+  test.each(['environment.js', 'version.json'])('is invalid when one byte of %s changes', name => {
     const run = makeRun();
     const file = join(run, 'environments/v1', name);
     const bytes = readFileSync(file);
@@ -119,10 +120,10 @@ describe('a signature', () => {
     expect(signed(run, 'own')).toEqual([true, false, false]);
   });
 
-  test('does not hold for another manifest, nor for one’s own run under another user’s key', () => {
+  test("is invalid for another manifest, and for the user's own run under another user’s key", () => {
     const run = makeRun();
     vi.stubEnv('RAGEN_USER_STORAGE', join(folder, 'somebody else'));
-    expect(signed(run, 'own')).toEqual([false, false, false]); // no key at all
+    expect(signed(run, 'own')).toEqual([false, false, false]); // no key exists
     signingKeyOrNew();
     expect(signed(run, 'own')).toEqual([false, false, false]);
     vi.stubEnv('RAGEN_USER_STORAGE', storage);
@@ -132,7 +133,7 @@ describe('a signature', () => {
   });
 
   test.each(['', '{', '{"schema":1,"hmac":"00"}', '{"schema":1,"hmac":7}', `{"schema":1,"hmac":"${'0'.repeat(64)}"}`])(
-    'that reads %j holds for nothing',
+    'with the content %j is invalid',
     text => {
       const run = makeRun();
       writeFileSync(join(run, 'signature.json'), text);
@@ -141,14 +142,14 @@ describe('a signature', () => {
     },
   );
 
-  test('of a manifest is none of an environment', () => {
+  test('of a manifest is invalid for an environment', () => {
     const run = makeRun();
     cpSync(join(run, 'signature.json'), join(run, 'environments/v1/signature.json'));
     expect(signed(run, 'own')).toEqual([true, false, false]);
   });
 
   test.runIf(process.platform !== 'win32')(
-    'is of regular files in the folder: links and sockets are not read',
+    'covers regular files in the folder only: links and sockets are not read',
     async () => {
       const run = makeRun();
       renameSync(join(run, 'manifest.json'), join(folder, 'elsewhere.json'));
@@ -164,8 +165,8 @@ describe('a signature', () => {
   );
 });
 
-describe('what the user accepts', () => {
-  test('is these bytes of this file of this run, once or for good', () => {
+describe('an acceptance by the user', () => {
+  test('covers these bytes of this file of this run, once or permanently', () => {
     const run = makeRun();
     rmSync(join(run, 'signature.json'));
     const code = () => [readManifestCode(run, 'own')!];
@@ -179,7 +180,7 @@ describe('what the user accepts', () => {
     expect(untrusted('own', code())).toHaveLength(1);
   });
 
-  test('outlives a damaged line', () => {
+  test('survives a damaged line', () => {
     const accepted = { run: 'r', file: 'manifest.json', sha256: '00' };
     acceptFiles([accepted]);
     writeFileSync(join(storage, 'accepted-code.jsonl'), '{"run":\n{"run":1}\n', { flag: 'a' });
@@ -188,7 +189,7 @@ describe('what the user accepts', () => {
   });
 
   test.runIf(process.platform !== 'win32' && process.getuid?.() !== 0)(
-    'is refused with a remedy where the storage cannot be written',
+    'is refused with a remedy when the storage is not writable',
     () => {
       mkdirSync(storage);
       chmodSync(storage, 0o500);

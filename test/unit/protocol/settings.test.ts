@@ -1,4 +1,4 @@
-// The configuration in effect, by events of a run's folder that nobody wrote for it.
+// The configuration in effect after the setting events of a run folder, including invalid events.
 import { expect, it } from 'vitest';
 import type { RunEvent } from '../../../extension/protocol/run-folder';
 import { configInEffect } from '../../../extension/protocol/settings';
@@ -6,7 +6,7 @@ import { configInEffect } from '../../../extension/protocol/settings';
 const config = { trainer: { critic_warmup: 1, total_training_steps: 5 }, list: [1] };
 const setting = (key: string, to = 9): RunEvent => ({ time: '', step: 1, kind: 'setting', message: '', data: { key, from: 1, to } }); // prettier-ignore
 
-it('a value that is there changes', () => {
+it('an event changes an existing value', () => {
   const to = { ...config, trainer: { ...config.trainer, total_training_steps: 3 } };
   expect(configInEffect(config, [setting('trainer.total_training_steps', 3)])).toEqual(to);
   expect(config.trainer.total_training_steps).toBe(5);

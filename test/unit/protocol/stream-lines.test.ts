@@ -1,10 +1,10 @@
-// Lines of JSON end where JSON lines do, however the stream is cut.
+// JSON lines are split at newlines only, however the stream is chunked.
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { linesOf } from '../../../extension/protocol/stream-lines';
 import { markupCorpus } from '../../e2e/fixtures/markup-corpus.mjs';
 
-test('whatever a text holds, its line comes whole, in pieces of any size', async () => {
+test('each line arrives complete for any text, in chunks of any size', async () => {
   const texts = [...markupCorpus, 'a\u2028b\u2029c', '\u0085', 'é😀', ''];
   const bytes = Buffer.from(texts.map(text => `${JSON.stringify(text)}\n`).join(''));
   for (const size of [1, 7, 4096]) {
@@ -18,7 +18,7 @@ test('whatever a text holds, its line comes whole, in pieces of any size', async
   }
 });
 
-test('a last line without its end is one', async () => {
+test('a last line without a newline counts', async () => {
   const lines: string[] = [];
   for await (const line of linesOf(Readable.from(['a\nb', 'c']))) lines.push(line);
   expect(lines).toEqual(['a', 'bc']);

@@ -1,7 +1,7 @@
-// Tags are found as the expressions found them that were there before, and in a time that grows with the text alone.
+// Tags are found where the earlier regular expressions found them, in time linear in the text.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { between, thoughtAndAnswer } from '../../../extension/protocol/tagged-text';
+import { between, thoughtAndAnswer, withAnswerTag } from '../../../extension/protocol/tagged-text';
 import { parseResponse, reasoningText } from '../../../extension/trainer/rollout/turn-protocol';
 
 const piece = fc.constantFrom(
@@ -19,7 +19,7 @@ const piece = fc.constantFrom(
 );
 const texts = fc.array(piece, { maxLength: 14 }).map(pieces => pieces.join(''));
 
-it('thought and answer are those of the expression', () => {
+it('thought and answer equal those of the regular expression', () => {
   fc.assert(
     fc.property(texts, text => {
       const groups = /<think>(?<thought>.*?)<\/think>\s*<answer>(?<answer>.*?)<\/answer>/s.exec(text)?.groups;
@@ -29,7 +29,19 @@ it('thought and answer are those of the expression', () => {
   );
 });
 
-it('what stands between two tags is that of the expression', () => {
+it('rewrites pairs of answer tags as the regular expression does', () => {
+  fc.assert(
+    fc.property(texts, text => {
+      expect(withAnswerTag(text, 'ans')).toBe(text.replace(/<answer>(.*?)<\/answer>/gs, '<ans>$1</ans>'));
+      expect(withAnswerTag(text)).toBe(text);
+      const groups = /<think>(?<thought>.*?)<\/think>\s*<ans>(?<answer>.*?)<\/ans>/s.exec(text.replaceAll('answer>', 'ans>'))?.groups; // prettier-ignore
+      expect(thoughtAndAnswer(text.replaceAll('answer>', 'ans>'), 'ans')).toEqual(groups ? { ...groups } : null);
+    }),
+    { numRuns: 10_000, seed: 5 },
+  );
+});
+
+it('the text between two tags equals that of the regular expression', () => {
   fc.assert(
     fc.property(texts, text => {
       expect(between(text, '<answer>', '</answer>')?.inner).toBe(/<answer>(.*?)<\/answer>/s.exec(text)?.[1]);
@@ -44,11 +56,11 @@ it.each([
   ['thoughts that close', '<think></think>'],
   ['answers that begin', '</think><answer>'],
   ['blanks', '</think>          '],
-])('a million characters of %s take no time', (_, repeated) => {
+])('a million characters of %s are parsed quickly', (_, repeated) => {
   const text = `<think>${repeated.repeat(1e6 / repeated.length)}`;
   const from = process.cpuUsage();
   parseResponse(text, { enable_think: true, action_sep: '||', max_actions_per_turn: 5 });
   reasoningText(text);
   const { user } = process.cpuUsage(from);
-  expect(user / 1000).toBeLessThan(1000); // the expressions took minutes
+  expect(user / 1000).toBeLessThan(1000); // the regular expressions took minutes
 });

@@ -21,14 +21,17 @@ interface Case {
 }
 const cases = JSON.parse(readFileSync(join(__dirname, '../../golden/version-effect.json'), 'utf8')) as Case[];
 
-test.each(cases)('the interval is SciPy’s ($x.length and $y.length values, $low to $high)', ({ x, y, low, high }) => {
-  const [from, to] = welchInterval(x, y)!;
-  const width = high - low;
-  expect(Math.abs(from - low)).toBeLessThan(1e-4 * width);
-  expect(Math.abs(to - high)).toBeLessThan(1e-4 * width);
-});
+test.each(cases)(
+  'the interval equals SciPy’s ($x.length and $y.length values, $low to $high)',
+  ({ x, y, low, high }) => {
+    const [from, to] = welchInterval(x, y)!;
+    const width = high - low;
+    expect(Math.abs(from - low)).toBeLessThan(1e-4 * width);
+    expect(Math.abs(to - high)).toBeLessThan(1e-4 * width);
+  },
+);
 
-test('values that do not vary have an interval of no width; a single one has none', () => {
+test('constant values have an interval of width 0; a single value has none', () => {
   expect(welchInterval([1, 1], [3, 3, 3])).toEqual([2, 2]);
   expect(welchInterval([1], [3, 3])).toBeNull();
 });
@@ -46,13 +49,13 @@ const episode = (step: number, group_id: number, version: string, reward: number
   };
 };
 
-test('the steps next to the swap count, by groups, and no other tag, validation or failed episode', () => {
+test('only the steps around the swap count, by groups, without other tags, validation or failed episodes', () => {
   const episodes = [
-    episode(1, 0, 'a', 99), // too long ago
+    episode(1, 0, 'a', 99), // too early
     ...[episode(2, 0, 'a', 0), episode(2, 0, 'a', 2), episode(2, 1, 'a', 0)],
     ...[episode(3, 0, 'a', 2), episode(3, 0, 'b', 4), episode(3, 1, 'b', 6)],
     ...[episode(4, 0, 'b', 5), episode(4, 1, 'b', 5)],
-    episode(5, 0, 'b', 99), // too long after
+    episode(5, 0, 'b', 99), // too late
     ...[episode(3, 2, 'b', 99, { tag: 'U' }), episode(3, 2, 'b', 99, { mode: 'val' })],
     ...[episode(3, 2, 'b', 99, { error: 'threw' }), episode(9, 0, 'a', 99)], // the old version again, later
   ];
@@ -66,18 +69,18 @@ test('the steps next to the swap count, by groups, and no other tag, validation 
   expect(success).toMatchObject({ before: { mean: 0.5 }, after: { mean: 1 }, difference: 0.5 });
 });
 
-test('a version that nothing was played under has no effect to tell', () => {
+test('a version without episodes has no effect', () => {
   expect(versionEffect([episode(1, 0, 'a', 1)], { tag: 'T', from: 'a', to: 'b' })).toBeUndefined();
 });
 
-test('words say means, change and interval', () => {
+test('the text contains means, change and interval', () => {
   const episodes = [0, 1, 2, 3].flatMap(g => [episode(1, g, 'a', g % 2), episode(2, g, 'b', 1 + (g % 2))]);
   expect(effectWords(versionEffect(episodes, { tag: 'T', from: 'a', to: 'b' })!)).toBe(
     'reward 0.50 → 1.50 (+1.00, 95 % interval 0.00 … 2.00), success 0 % → 50 % (+50, 95 % interval -42 … 142 points) over 4 and 4 groups',
   );
 });
 
-test('versions follow the manifest by reloads and by what a resume found', () => {
+test('versions follow the manifest through reloads and resumes', () => {
   const happened = (step: number, kind: RunEvent['kind'], data: object): RunEvent => {
     return { time: '', step, kind, message: '', data: data as Record<string, unknown> };
   };

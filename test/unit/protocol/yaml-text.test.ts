@@ -1,4 +1,5 @@
-// The bound on YAML's nesting: what the library's parser could not go through is refused before, everywhere; what configurations hold is not.
+// The limit on YAML nesting: input that the library's parser cannot handle is refused beforehand, everywhere; real
+// configurations pass.
 import { describe, expect, it } from 'vitest';
 import { gapAt, placeAt } from '../../../extension/host/configuration/yaml-places';
 import { mistakesIn } from '../../../extension/host/configuration/configuration-mistakes';
@@ -16,8 +17,8 @@ describe.each([
   ['braces', '{a: '.repeat(2000)],
   ['lines', lines(mostLevels + 1)],
   ['keys of keys over lines', Array.from({ length: 120 }, (_, i) => `${' '.repeat(i)}? a`).join('\n')],
-])('%s without end', (_, text) => {
-  it('are a mistake at their place, whoever reads them', () => {
+])('endlessly nested %s', (_, text) => {
+  it('are reported at their position by every reader', () => {
     const document = yamlDocument(text, {});
     expect(document.errors.map(({ message }) => message)).toEqual([
       expect.stringMatching(/nested more than 100 levels/),
@@ -33,7 +34,7 @@ describe.each([
 });
 
 it.each(['a: &x\n  <<: [*x, *x]\n  b: 1\n', 'a: &x [*x, *x, *x]\n', 'a: &a [1, 1, 1, 1]\n' + 'bcdefgh'.replace(/./g, k => `${k}: &${k} [${`*${String.fromCharCode(k.charCodeAt(0) - 1)}, `.repeat(9)}]\n`)])(
-  'aliases without end are told of once: %j',
+  'endless aliases are reported once: %j',
   text => {
     const problems: ConfigProblem[] = [];
     parseYaml(text, { file: '/a.yaml' }, problems);
@@ -42,7 +43,7 @@ it.each(['a: &x\n  <<: [*x, *x]\n  b: 1\n', 'a: &x [*x, *x, *x]\n', 'a: &a [1, 1
 ); // prettier-ignore
 
 it.each([`- 1\n${'|\n'.repeat(2000)}`, '}'.repeat(4000), `: ${'a: '.repeat(1000)}`])(
-  'of very many mistakes the first are told: %#',
+  'very many mistakes: the first ones are reported: %#',
   text => {
     const { errors } = yamlDocument(text, { prettyErrors: false });
     expect(errors).toHaveLength(100);
@@ -53,21 +54,21 @@ it.each([`- 1\n${'|\n'.repeat(2000)}`, '}'.repeat(4000), `: ${'a: '.repeat(1000)
   },
 );
 
-it('a second document is a mistake', () => {
+it('a second document is an error', () => {
   expect(yamlDocument('a: 1\n---\nb: 2\n', {}).errors.map(({ message }) => message)).toEqual([
     'a second document begins here: keep one',
   ]);
   expect(yamlDocument('', {}).errors).toEqual([]);
 });
 
-it('maps and lists are no keys: written out as texts in texts they would double with each level', () => {
+it('maps and lists are not allowed as keys: written as text they would double with each level', () => {
   const text = `trainer:\n${'- ? '.repeat(40)}\n`;
   expect(mistakesIn(text, {})[0].message).toMatch(/a map or a list is no key/);
   expect(() => yamlValue(text)).toThrow(/no key/);
   expect(placeAt(text, 3)).toMatchObject({ path: ['trainer'], part: 'key' });
 });
 
-it('nesting as deep as anybody writes it is read, and words that look like it', () => {
+it('realistic nesting is read, and text that looks like nesting', () => {
   expect(yamlDocument(lines(60), {}).errors).toEqual([]);
   expect(yamlValue(`${'['.repeat(80)}${']'.repeat(80)}`)).toBeInstanceOf(Array);
   const wide = Array.from({ length: 500 }, (_, i) => `k${i}: {a: [1, {b: 2}]}\nl${i}:\n  - - 1\n`).join('');
@@ -77,7 +78,7 @@ it('nesting as deep as anybody writes it is read, and words that look like it', 
   });
 });
 
-it('many keys and double keys take a time that grows with their number', () => {
+it('many keys and duplicate keys take linear time', () => {
   const keys = Array.from({ length: 40_000 }, (_, i) => `k${i}: ${i}\n`).join('');
   expect(Object.keys(yamlValue(keys) as object)).toHaveLength(40_000);
   expect(() => yamlValue('a: 1\nb: 2\na: 3\n')).toThrow('Map keys must be unique');
@@ -87,7 +88,7 @@ it('many keys and double keys take a time that grows with their number', () => {
   expect(() => yamlValue('{a: 1, a: 2}')).toThrow('Map keys must be unique');
 }, 30_000); // the library's check takes minutes
 
-it('a text of more than a megabyte, or with more than 1,000 aliases, is refused', () => {
+it('a text larger than a megabyte, or with more than 1,000 aliases, is refused', () => {
   expect(() => yamlValue(`a: "${'x'.repeat(2 ** 20)}"`)).toThrow('more than 1048576 characters');
   expect(() => yamlValue(`a: &a 1\nb:\n${'- *a\n'.repeat(1001)}`)).toThrow('more than 1000 aliases');
 });

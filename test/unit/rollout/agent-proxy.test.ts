@@ -1,4 +1,4 @@
-// The turn loop over a scripted generator: who is asked what, when it ends, what it costs when something goes wrong.
+// The turn loop over a scripted generator: which episodes are asked, when it ends, and the effect of failures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { EpisodeActions, EpisodeStep } from '../../../extension/protocol/environment-link';
@@ -27,7 +27,16 @@ function proxy(script: (row: string, turn: number) => string, changes: Parameter
 const train = { mode: 'train', step: 1, environments: [corridor] } as const;
 
 describe('turn loop', () => {
-  it('asks only for living episodes, and ends when none is left', async () => {
+  it('plays with answers in <ans> where the protocol says so', async () => {
+    const { generator, agent } = proxy(() => 'go</think><ans>Right || Right</ans>', {
+      agent_proxy: { ...corridorOptions().agent_proxy, answer_tag: 'ans' },
+    });
+    const { episodes } = await agent.rollout(train);
+    expect(episodes.every(({ success, penalty }) => success && penalty === 0)).toBe(true);
+    expect(characterTokenizer.decode(generator.calls[0].rows[0].append)).toContain('<ans> [your answer] </ans>');
+  });
+
+  it('asks only for unfinished episodes, and ends when none is left', async () => {
     // group 0 starts in cell 1 and needs three steps right, group 1 in cell 2 needs two
     const { generator, pool, agent } = proxy(() => step('Right || Right'));
     const { episodes } = await agent.rollout(train);
@@ -52,7 +61,7 @@ describe('turn loop', () => {
     expect(metrics['num_turns/mean']).toBe(3);
   });
 
-  it('appends per turn only what the row has not seen, rows together giving the episode’s ids', async () => {
+  it('appends per turn only what the row has not seen; the rows together give the episode’s ids', async () => {
     const { generator, agent } = proxy(() => step('Up'));
     const { episodes } = await agent.rollout(train);
     const [{ ids, turns: spans }] = episodes[0].samples;
@@ -62,7 +71,7 @@ describe('turn loop', () => {
     expect(showIds(appended[1])).toContain('Reward:\n-0.1\n\nTurn 2:\nState:\n');
   });
 
-  it('seeds each row by step, env_id and turn, whatever the batch', async () => {
+  it('seeds each row by step, env_id and turn, independent of the batch', async () => {
     const seedsOf = async (script: (row: string) => string, atStep: number, mode: 'train' | 'val' = 'train') => {
       const { generator, agent } = proxy(script);
       await agent.rollout({ ...train, mode, step: atStep });
@@ -80,7 +89,7 @@ describe('turn loop', () => {
     expect([...(await seedsOf(() => step('Up'), 1, 'val')).values()]).not.toContain([...all.values()][0]);
   });
 
-  it('validates with its own groups, seeds and sampling, and leaves the training seeds alone', async () => {
+  it('validates with separate groups, seeds and sampling, and leaves the training seeds unchanged', async () => {
     const { generator, pool, agent } = proxy(() => step('Up'));
     const { episodes } = await agent.rollout({ ...train, mode: 'val', step: 0 });
     expect(episodes.map(({ seed }) => seed)).toEqual([123, 124]);
@@ -92,7 +101,7 @@ describe('turn loop', () => {
     expect(agent.state).toEqual({ seed_counter: 2 });
   });
 
-  it('warns in the very sequence that is trained on', async () => {
+  it('includes the warning in the sequence that is trained on', async () => {
     const { agent } = proxy((_, turn) => (turn === 1 ? 'no tags' : step('Up')));
     const { episodes } = await agent.rollout(train);
     const text = showIds(episodes[0].samples[0].ids);
@@ -103,7 +112,7 @@ describe('turn loop', () => {
 });
 
 describe('full context', () => {
-  it('ends an episode whose next prompt does not fit even by itself', async () => {
+  it('ends an episode whose next prompt alone does not fit', async () => {
     const options = corridorOptions();
     const { agent, pool } = proxy(() => step('Up'), { rollout: { ...options.rollout, max_model_len: 1000 } });
     const play = pool.step.bind(pool);
@@ -129,7 +138,7 @@ describe('full context', () => {
     expect(metrics.context_full).toBe(0.25);
   });
 
-  it('refuses a batch in which nothing fits', async () => {
+  it('refuses a batch in which no episode fits', async () => {
     const options = corridorOptions();
     const { agent, pool } = proxy(() => step('Up'), { rollout: { ...options.rollout, max_model_len: 200 } });
     await expect(agent.rollout(train)).rejects.toThrow(
@@ -141,7 +150,7 @@ describe('full context', () => {
 });
 
 describe('failures', () => {
-  it('are told, counted, and kept out of the means', async () => {
+  it('are reported, counted, and excluded from the means', async () => {
     const { agent, pool } = proxy(() => step('Right || Right'));
     pool.failure = (episode, actions) =>
       actions.length > 0 && episode.endsWith('g001-m01') ? 'ice.ts:7 threw' : undefined;
@@ -161,7 +170,7 @@ describe('failures', () => {
     expect(episodeRecord(episodes[3]).error).toBe('ice.ts:7 threw');
   });
 
-  it('end the rollout with the first one’s sentence when they are too many', async () => {
+  it('end the rollout with the first one’s message when there are too many', async () => {
     const { agent, pool, generator } = proxy(() => step('Up'));
     pool.failure = episode => (episode.endsWith('g000-m00') ? undefined : `no map for ${episode.slice(13)}`);
     const rollout = agent.rollout(train);
@@ -174,7 +183,7 @@ describe('failures', () => {
 });
 
 describe('slow episodes', () => {
-  /** A pool whose steps take `delay(episode)` ms, told as they come. */
+  /** A pool whose steps take `delay(episode)` ms and are reported as they finish. */
   class SlowPool extends CorridorPool {
     delay: (episode: string) => number = () => 0;
     override async step(episodes: EpisodeActions[], onSteps?: (ready: EpisodeStep[]) => void): Promise<EpisodeStep[]> {
@@ -199,11 +208,11 @@ describe('slow episodes', () => {
     pool.delay = episode => (episode.endsWith(slow) ? 150 : 0);
     return { generator, pool, agent: new AgentProxy(generator, pool, characterTokenizer, corridorOptions({ es_manager: many, ...changes })) }; // prettier-ignore
   }
-  /** Of the clock, not of the episodes. */
+  /** Depends on the clock, not on the episodes. */
   const waited = expect.any(Number) as number;
   const namesOf = ({ rows }: { rows: { row: string }[] }) => rows.map(({ row }) => row.slice(13));
 
-  it('hold up no other, and come out as in lock step', async () => {
+  it('delay no other episode, and give the same results as in lock step', async () => {
     const waiting = slowProxy({ async_rollout: false });
     const expected = await waiting.agent.rollout(train);
     expect(waiting.generator.calls.map(call => call.rows.length)).toEqual([8, 8, 8]);
@@ -213,7 +222,7 @@ describe('slow episodes', () => {
     expect(going.generator.live.size + going.pool.live.size).toBe(0);
   });
 
-  it('take the sum of their own turns, while those of others pass', async () => {
+  it('take the sum of their own turns, while other episodes proceed', async () => {
     const { agent, pool } = slowProxy();
     pool.delay = episode => ({ 'g000-m00': 30, 'g000-m01': 150, 'g001-m02': 60 })[episode.slice(13)] ?? 0;
     const start = performance.now();
@@ -221,23 +230,23 @@ describe('slow episodes', () => {
     expect(performance.now() - start).toBeLessThan(3 * 150 + 200);
   });
 
-  it('go with the others where they are but little behind', async () => {
+  it('join the others when they are only slightly behind', async () => {
     const { agent, generator, pool } = slowProxy();
     const generate = generator.generate.bind(generator);
-    generator.generate = async (...call) => (await sleep(400), generate(...call)); // of which a twentieth is waited
+    generator.generate = async (...call) => (await sleep(400), generate(...call)); // gathering waits 1/20 of it
     pool.delay = episode => (episode.endsWith(slow) ? 3 : 0);
     await agent.rollout(train);
     expect(generator.calls.map(({ rows }) => rows.length)).toEqual([8, 8, 8]);
     expect(generator.calls.flatMap(namesOf)).toEqual(Array.from({ length: 3 }, () => ['g000', 'g001'].flatMap(g => [0, 1, 2, 3].map(m => `${g}-m0${m}`))).flat()); // prettier-ignore
   });
 
-  it('in windowed contexts come out as in lock step too', async () => {
+  it('give the same results as in lock step in windowed contexts too', async () => {
     const agent_proxy = { ...options.agent_proxy, context_window_mode: 'single_turn' as const, max_context_window: 2 };
     const expected = await slowProxy({ async_rollout: false, agent_proxy }).agent.rollout(train);
     expect(await slowProxy({ agent_proxy }).agent.rollout(train)).toEqual({ ...expected, environmentSeconds: waited });
   });
 
-  it('fail alone; and when all is over at an error elsewhere, nothing goes on behind it', async () => {
+  it('fail alone; when an error elsewhere ends the rollout, nothing continues in the background', async () => {
     const { agent, pool } = slowProxy();
     pool.failure = (episode, actions) => (episode.endsWith(slow) && actions.length > 0 ? 'late and wrong' : undefined);
     const { episodes } = await agent.rollout(train);
@@ -256,8 +265,8 @@ describe('slow episodes', () => {
   });
 });
 
-describe('stopping and watching', () => {
-  it('ends between turns, lets go of everything, and plays the same batch again', async () => {
+describe('stopping and progress', () => {
+  it('ends between turns, releases everything, and plays the same batch again', async () => {
     const control = new AbortController();
     const { agent, pool, generator } = proxy((_, turn) => {
       if (turn === 2) control.abort(new Error('paused'));
@@ -273,7 +282,7 @@ describe('stopping and watching', () => {
     expect((await agent.rollout(train)).episodes[0].seed).toBe(10000);
   });
 
-  it('keeps the first error when letting go fails too', async () => {
+  it('keeps the first error when releasing fails too', async () => {
     const { agent, pool } = proxy(() => {
       throw new Error('engine stopped');
     });
@@ -281,7 +290,7 @@ describe('stopping and watching', () => {
     await expect(agent.rollout(train)).rejects.toThrow('engine stopped');
   });
 
-  it('reports progress that only grows, to 1', async () => {
+  it('reports progress that only increases, up to 1', async () => {
     const { agent } = proxy(() => step('Right || Right'));
     const seen: number[] = [];
     await agent.rollout({ ...train, onProgress: fraction => seen.push(fraction) });
@@ -293,7 +302,7 @@ describe('stopping and watching', () => {
 });
 
 describe('metrics and records', () => {
-  it('averages over the tag’s episodes, with pass@k by group', async () => {
+  it('average over the tag’s episodes, with pass@k by group', async () => {
     const { agent } = proxy(row => step(row.endsWith('g001-m00') ? 'Right || Right' : 'Left || Left || Left'));
     const { episodes, metrics } = await agent.rollout(train);
     expect(metrics).toMatchObject({
@@ -313,14 +322,14 @@ describe('metrics and records', () => {
     expect(metrics.response_length).toBe(sampled.reduce((a, b) => a + b, 0) / 4);
   });
 
-  it('names answers that were cut off', async () => {
+  it('report truncated answers', async () => {
     const { agent } = proxy(() => 'on and on…');
     const { episodes, metrics } = await agent.rollout(train);
     expect(metrics['response_length/clip_ratio']).toBe(1);
     expect(episodes[0].turns[0].finish).toBe('length');
   });
 
-  it('becomes a line of the run folder', async () => {
+  it('give a line of the run folder', async () => {
     const { agent } = proxy(() => step('Up'));
     const { episodes } = await agent.rollout(train);
     const advantages = [Float32Array.from(episodes[0].samples[0].mask, bit => bit * 0.1)];

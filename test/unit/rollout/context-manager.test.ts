@@ -1,4 +1,4 @@
-// The context as token ids: what is masked, how segments join, when a sample or a row begins anew, and when it is full.
+// The context as token ids: what is masked, how segments join, when a new sample or row begins, and when it is full.
 import { describe, expect, it } from 'vitest';
 import type { TurnInHand } from '../../../extension/trainer/rollout/context-window';
 import {
@@ -17,7 +17,7 @@ const answer = (text: string) => {
   return { ids, logprobs: ids.map((_, index) => -index - 1), finish: 'stop' as const };
 };
 
-/** Plays turns with these answers; gives what the engine was to read for each. */
+/** Plays turns with these answers. Returns the new tokens for the engine in each turn. */
 function play(context: ReturnType<typeof openContext>, answers: string[]) {
   const history: TurnInHand['history'][number][] = [];
   return answers.map((text, index) => {
@@ -30,7 +30,7 @@ function play(context: ReturnType<typeof openContext>, answers: string[]) {
 const good = (text: string) => `${text}</think><answer>Up</answer>`;
 
 describe('the whole chat', () => {
-  it('is what the template would render', () => {
+  it("equals the template's rendering", () => {
     const context = openContext();
     play(context, [good('a')]);
     context.prompt(asked(2), [past(1, '<think>a</think><answer>Up</answer>')]);
@@ -42,7 +42,7 @@ describe('the whole chat', () => {
     expect(context.messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user', 'assistant']);
   });
 
-  it('gives for each generation only what is new', () => {
+  it('gives only the new tokens for each generation', () => {
     const context = openContext();
     const [first, second] = play(context, [good('a'), good('b')]);
     expect([first?.fresh, second?.fresh]).toEqual([true, false]);
@@ -55,7 +55,7 @@ describe('the whole chat', () => {
     ]);
   });
 
-  it('masks exactly the sampled tokens, the stop token included, and keeps their log-probs', () => {
+  it('masks exactly the sampled tokens, including the stop token, and keeps their log-probs', () => {
     const context = openContext();
     play(context, ['a', 'bc']);
     const [{ ids, mask, logprobs, turns }] = context.samples();
@@ -68,7 +68,7 @@ describe('the whole chat', () => {
     ]);
   });
 
-  it('closes a turn that was cut off, with a token that is not trained on', () => {
+  it('closes a truncated turn with a token that is not trained on', () => {
     const context = openContext();
     context.prompt(asked(1), []);
     context.accept({ ids: encodeText('cut'), logprobs: [-1, -1, -1] });
@@ -79,7 +79,7 @@ describe('the whole chat', () => {
     expect(mask[turns[0].span[1]]).toBe(0);
   });
 
-  it('keeps sampled ids that its tokenizer would never produce from their text', () => {
+  it('keeps sampled ids that its tokenizer would not produce from their text', () => {
     const context = openContext();
     context.prompt(asked(1), []);
     const odd = [...encodeText('a'), 3, ...encodeText('b'), turnEnd]; // id 3 decodes to nothing
@@ -94,7 +94,7 @@ describe('the whole chat', () => {
 describe('room', () => {
   const promptLength = openContext().prompt(asked(1), [])!.append.length;
 
-  it('is an answer more than the prompt, and without it nothing changes', () => {
+  it('must hold the prompt and an answer; otherwise nothing changes', () => {
     expect(openContext({ max_model_len: promptLength + 9 }).prompt(asked(1), [])).toBeNull();
     const context = openContext({ max_model_len: promptLength + 10 });
     expect(context.prompt(asked(1), [])!.append).toHaveLength(promptLength);
@@ -105,7 +105,7 @@ describe('room', () => {
     expect(context.shortened).toBe(false);
   });
 
-  it('is made by dropping the oldest turns, whose states the next ones keep; a further sample begins there', () => {
+  it('is made by dropping the oldest turns, whose states the next turns keep; a new sample begins there', () => {
     const context = openContext({ max_model_len: 2 * promptLength + 60 });
     const prompts = play(context, [good('a'), good('b'), good('c')]);
     expect(prompts.map(prompt => prompt?.fresh)).toEqual([true, false, true]);
@@ -119,7 +119,7 @@ describe('room', () => {
     expect([...second.logprobs.slice(0, second.turns[0].span[0])].every(logprob => logprob === 0)).toBe(true);
   });
 
-  it('is made as RAGEN makes it where that is asked for: the dropped turn takes the next state along', () => {
+  it('is made as in RAGEN on request: the dropped turn takes the next state with it', () => {
     const context = openContext({ max_model_len: 3 * promptLength + 90, ragen: true });
     const prompts = play(context, [good('a'), good('b'), good('c'), good('d')]);
     const shown = showIds(prompts[3]!.append);
@@ -143,7 +143,7 @@ describe('the last turns as a chat', () => {
     expect(prompts.map(prompt => prompt!.fresh)).toEqual([true, false, true]);
   });
 
-  it('makes a sample of each turn: its prompt as the model saw it, and its answer alone trained', () => {
+  it('makes one sample per turn: its prompt as the model saw it, with only its answer trained', () => {
     const context = openContext(window);
     const prompts = play(context, [good('a'), good('b'), good('c')]);
     const samples = context.samples();
@@ -155,7 +155,7 @@ describe('the last turns as a chat', () => {
     expect([...samples[2].ids.slice(0, samples[2].turns[0].span[0])]).toEqual(prompts[2]!.append);
   });
 
-  it('shows everything where the window has no end, as the whole chat does', () => {
+  it('shows everything with an unlimited window, like the whole chat', () => {
     const limited = play(openContext({ ...window, max_context_window: -1 }), [good('a'), good('b')]);
     expect(limited).toEqual(play(openContext(), [good('a'), good('b')]));
     expect(limited).toEqual(play(openContext({ ...window, max_context_window: null }), [good('a'), good('b')]));
@@ -167,10 +167,10 @@ describe('the last turns as a chat', () => {
   });
 });
 
-describe('one message that sums the turns up', () => {
+describe('one message that summarizes the turns', () => {
   const window = { context_window_mode: 'single_turn', max_context_window: 3 } as const;
 
-  it('is a prompt and a sample of its own each turn', () => {
+  it('is a separate prompt and sample in each turn', () => {
     const context = openContext(window);
     const prompts = play(context, [good('a'), good('b'), good('c'), good('d')]);
     expect(prompts.every(prompt => prompt?.fresh)).toBe(true);
@@ -183,7 +183,7 @@ describe('one message that sums the turns up', () => {
     expect(context.messages.filter(({ role }) => role === 'user')).toHaveLength(4);
   });
 
-  it('shows fewer turns where they would not fit', () => {
+  it('shows fewer turns when they would not fit', () => {
     const length = (turns: number) => {
       const unbounded = play(openContext({ ...window, max_context_window: turns }), [good('a'), good('b'), good('c')]);
       return unbounded[2]!.append.length;

@@ -1,4 +1,4 @@
-// The environment state manager: seeds, layout, the arithmetic of an episode, statuses and failures.
+// The environment state manager: seeds, layout, episode totals, statuses and failures.
 import { describe, expect, it } from 'vitest';
 import {
   EnvironmentStateManager,
@@ -48,7 +48,7 @@ const finished = (entry: EpisodeEntry) => {
 describe('seeds', () => {
   const seeds = (entries: EpisodeEntry[]) => [...new Set(entries.map(({ seed }) => seed))];
 
-  it('walk on from step to step in training, one a group', () => {
+  it('advance from step to step in training, one per group', () => {
     const { states } = manager({ env_groups: 8, group_size: 16 });
     const first = states.layOut(1, [corridor]);
     expect(first).toHaveLength(128);
@@ -65,14 +65,14 @@ describe('seeds', () => {
     }
   });
 
-  it('go on behind a seed that was forced', () => {
+  it('continue after a forced seed', () => {
     const { states } = manager({ env_groups: 8 });
     expect(states.layOut(1, [corridor], 10005)[0].seed).toBe(10005);
     expect(states.state).toEqual({ seed_counter: 6 });
     expect(states.layOut(2, [corridor])[0].seed).toBe(10006);
   });
 
-  it('go on from a checkpoint', () => {
+  it('continue from a checkpoint', () => {
     const { states } = manager({ env_groups: 4 });
     states.layOut(1, [corridor]);
     const resumed = manager({ env_groups: 4 }).states;
@@ -99,17 +99,17 @@ describe('seeds', () => {
 });
 
 describe('actions', () => {
-  it('are found by name whatever the case, and dropped when unknown', () => {
+  it('are matched by name in any case, and dropped when unknown', () => {
     expect(validActions(['up', 'Foo', 'RIGHT'], corridor.actions)).toEqual([1, 4]);
   });
 
-  it('are passed through as text where the environment names none', () => {
+  it('are passed on as text when the environment names none', () => {
     expect(validActions(['search[x]', 'Foo'])).toEqual(['search[x]', 'Foo']);
     expect(validActions(['1 + 2'], {})).toEqual(['1 + 2']);
   });
 });
 
-describe('actions of an episode of its own', () => {
+describe('episode-specific actions', () => {
   const arms = async (answer: string) => {
     const { states, pool } = manager();
     const reset = pool.reset.bind(pool);
@@ -122,20 +122,20 @@ describe('actions of an episode of its own', () => {
     return entry;
   };
 
-  it('are found by the names that its reset gave', async () => {
+  it('are matched by the names from the reset', async () => {
     const entry = await arms('nurse');
     expect(entry.history[0]).toMatchObject({ executed: ['Nurse'], penalty: 0 });
     expect(entry.penalty).toBe(0);
   });
 
-  it('make any other answer an invalid one', async () => {
+  it('make any other answer invalid', async () => {
     const entry = await arms('Dragon');
     expect(entry.history[0]).toMatchObject({ executed: [], penalty: -0.1, info: { manager_invalid_action: true } });
     expect([entry.penalty, entry.manager_invalid_action, entry.num_actions]).toEqual([-0.1, true, 0]);
   });
 });
 
-describe('episode arithmetic', () => {
+describe('episode totals', () => {
   it('adds up rewards and penalties turn by turn', async () => {
     const entry = await episodeOf(['Up || Down', 'Foo || Up', '']);
     expect(entry.history.map(({ reward }) => reward)).toEqual([-0.2, -0.1, 0]);
@@ -151,16 +151,16 @@ describe('episode arithmetic', () => {
     expect(metrics.action_is_valid).toBeCloseTo(0.6667, 4);
     expect(metrics.manager_invalid_action).toBeCloseTo(1 / 3, 9);
     expect(metrics).toMatchObject({ num_actions: 3, success: 0 });
-    expect(metrics).not.toHaveProperty('note'); // text is no metric
+    expect(metrics).not.toHaveProperty('note'); // text is not a metric
   });
 
-  it('does not penalise what max_actions_per_turn cuts', async () => {
+  it('does not penalise actions cut by max_actions_per_turn', async () => {
     const entry = await episodeOf(['Up || Up || Up']);
     expect(entry.penalty).toBe(0);
     expect(entry.num_actions).toBe(2);
   });
 
-  it('ends with success when the environment says so, and executes nothing after', async () => {
+  it('ends with success when the environment reports it, and executes nothing afterwards', async () => {
     const entry = await episodeOf(['Right || Right', 'Right || Up']); // seed 10000 starts in cell 1
     expect(entry).toMatchObject({ terminated: true, truncated: false, success: true, num_actions: 3 });
     expect(entry.history[1]).toMatchObject({ executed: ['Right'], reward: 10.9 });
@@ -171,7 +171,7 @@ describe('episode arithmetic', () => {
     expect(await episodeOf(['Left || Left'])).toMatchObject({ terminated: true, truncated: false, success: false });
   });
 
-  it('ends when the actions are used up, and executes no more than are left', async () => {
+  it('ends when the action budget is used up, and executes no more than remain', async () => {
     const entry = await episodeOf(['Up || Down', 'Right || Up'], { limit: 3 });
     expect(entry).toMatchObject({ terminated: true, truncated: true, success: false, num_actions: 3 });
     expect(entry.history[1].executed).toEqual(['Right']);
@@ -180,7 +180,7 @@ describe('episode arithmetic', () => {
     expect(ten).toMatchObject({ terminated: true, truncated: true, success: false, num_actions: 10 });
   });
 
-  it('lets the last action win when info is merged, but sums raw_reward', async () => {
+  it('merges info with the last action winning, but sums raw_reward', async () => {
     const { pool, states } = manager();
     const [entry] = states.layOut(1, [corridor]);
     await states.reset([entry]);
@@ -236,14 +236,14 @@ describe('images', () => {
     'config: custom_envs.Corridor shows images, which no model here reads: have it show text (sokoban: custom_envs.Corridor.env_config.render_mode=text)';
   const images = [new Uint8Array([137])];
 
-  it('are refused with the first state', async () => {
+  it('are refused in the first state', async () => {
     const { pool, states } = manager();
     const { reset } = pool;
     pool.reset = async episodes => (await reset.call(pool, episodes)).map(state => ({ ...state, images }));
     await expect(states.reset(states.layOut(1, [corridor]))).rejects.toThrow(new UserError(sentence));
   });
 
-  it('are refused when they come later', async () => {
+  it('are refused in later states', async () => {
     const { pool, states } = manager();
     const [entry] = states.layOut(1, [corridor]);
     await states.reset([entry]);

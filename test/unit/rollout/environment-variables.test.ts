@@ -1,4 +1,4 @@
-// Which variables started programs get: those of everyday use, those asked for, and no key beside them.
+// Environment variables of child processes: basic ones and requested ones, but no other secrets.
 import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { programEnvironment, variablesFor } from '../../../envs/api/program-environment';
@@ -22,7 +22,7 @@ const env = {
 };
 const keys = (variables: NodeJS.ProcessEnv) => Object.keys(variables).sort();
 
-test('a program gets what everyday use needs, what is asked for, and nothing else', () => {
+test('a program gets the basic variables, the requested ones, and nothing else', () => {
   expect(keys(programEnvironment([], env))).toEqual(['HOME', 'LC_ALL', 'PATH']);
   expect(keys(programEnvironment(['GYM_KEY', 'RETRIEVAL_*'], env))).toEqual(['GYM_KEY', 'HOME', 'LC_ALL', 'PATH', 'RETRIEVAL_SERVER_URL']); // prettier-ignore
   expect(keys(programEnvironment([], { Path: 'C:\\', SystemRoot: 'C:\\Windows', Secret: 'x' }, 'win32'))).toEqual(['Path', 'SystemRoot']); // prettier-ignore
@@ -35,7 +35,7 @@ describe('an environment process', () => {
     keys(environmentVariables(specs.map(([env_type, config = {}]) => ({ env_type, config })), builtIn, env)); // prettier-ignore
   const plain = ['HF_HOME', 'HOME', 'HTTPS_PROXY', 'LC_ALL', 'PATH'];
 
-  test('of the product’s own environments has the keys that they are configured with, and no other', () => {
+  test('of the built-in environments gets its configured keys and no others', () => {
     expect(variables(['sokoban'], ['deepcoder', { isolation: 'none' }])).toEqual(plain);
     expect(variables(['remote', { api_key_env: 'GYM_KEY' }])).toEqual([...plain, 'GYM_KEY'].sort());
     expect(variables(['search'])).toEqual([...plain, 'RETRIEVAL_SERVER_URL'].sort());
@@ -43,7 +43,7 @@ describe('an environment process', () => {
     expect(variables(['lean', { repl_command: ['lake', 'exe', 'repl'] }])).toEqual(plain);
   });
 
-  test('of a user’s environment has all, since that may read any', () => {
+  test('of a user’s environment gets all, because its code may read any', () => {
     expect(variables(['sokoban'], ['./envs/mine.ts'])).toEqual(Object.keys(env).sort());
   });
 });

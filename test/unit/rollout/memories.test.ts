@@ -1,4 +1,4 @@
-// The messages of mode `single_turn` as they read, for both memories.
+// Message texts of mode `single_turn`, for both memories.
 import { describe, expect, it } from 'vitest';
 import type { TurnInHand } from '../../../extension/trainer/rollout/context-window';
 import { alfWorldMemory, simpleMemory } from '../../../extension/trainer/rollout/memories';
@@ -13,12 +13,12 @@ describe('the simple memory', () => {
   const prompts = [asked(1), asked(2), asked(3)];
   const history = [past(1, '<think>a</think> <answer>Up</answer> bye', -0.1), past(2, 'no tags', 0)];
 
-  it('shows the turn in hand alone where there is nothing before it', () => {
+  it('shows only the current turn when there is none before it', () => {
     expect(simpleMemory({ prompts: [asked(1)], history: [] }, 0, protocol)).toBe(`(Turn 1):\nState:\ns1\n${demand}`);
     expect(simpleMemory({ prompts, history }, 2, protocol)).toBe(`(Turn 3):\nState:\ns3\n${demand}`);
   });
 
-  it('shows states, answers in canonical form and rewards of the turns before', () => {
+  it('shows states, canonical answers and rewards of the turns before', () => {
     expect(simpleMemory({ prompts, history }, 0, protocol)).toBe(
       'Summary: 2 step(s) completed so far, showing the last 2 turn(s) below.\n\nRecent turns:\n' +
         '---\nTurn 1 State:\ns1\nTurn 1 Action:\n<think>a</think><answer>Up</answer>\nTurn 1 Reward:\n-0.1\n' +
@@ -27,7 +27,17 @@ describe('the simple memory', () => {
     );
   });
 
-  it('numbers the turns as the episode does when the window begins later', () => {
+  it('shows all of it with the tag of the answers', () => {
+    const shown = [past(1, '<think>a</think><answer>Up</answer>', 0)].map(turn => ({
+      ...turn,
+      state: '<answer> or </answer>',
+    }));
+    const text = simpleMemory({ prompts: [asked(1), asked(2)], history: shown }, 0, { ...protocol, answer_tag: 'ans' });
+    expect(text).toContain('Turn 1 State:\n<ans> or </ans>\nTurn 1 Action:\n<think>a</think><ans>Up</ans>\n');
+    expect(text).not.toContain('answer>');
+  });
+
+  it('numbers the turns as in the episode when the window begins later', () => {
     const text = simpleMemory({ prompts, history }, 1, protocol);
     expect(text).toContain('2 step(s) completed so far, showing the last 1 turn(s)');
     expect(text.match(/Turn \d State/g)).toEqual(['Turn 2 State']);
@@ -45,14 +55,14 @@ describe('ALFWorld’s memory', () => {
     state: text,
   });
 
-  it('opens with the task and what may be done', () => {
+  it('starts with the task and the admissible actions', () => {
     expect(alfWorldMemory({ prompts: [asked(1, start)], history: [] }, 0, protocol)).toBe(
       `Your task is to: put a clean mug in cabinet.\nYou are at step 1. Your current observation is: ${room}\n` +
         `Your admissible actions now are: [go to cabinet 1, look].\n${demand}`,
     );
   });
 
-  it('shows short observations with the actions taken, the task still there when its turn is not', () => {
+  it('shows short observations with the actions taken, and the task even when its turn is outside the window', () => {
     const prompts = [asked(1, start), asked(2, long), { ...asked(3, state('Nothing happens.')), warn: true }];
     const history = [turn(1, start, 'look'), turn(2, long, 'fly')];
     const shown = `On the ${'very '.repeat(60)}long`.slice(0, 197);
@@ -68,7 +78,7 @@ describe('ALFWorld’s memory', () => {
     expect(alfWorldMemory({ prompts, history }, 2, protocol)).toContain('put a clean mug');
   });
 
-  it('cuts observations of more than 200 characters, and no others', () => {
+  it('truncates only observations of more than 200 characters', () => {
     const of = (length: number) => {
       const prompts = [asked(1, 'x'.repeat(length)), asked(2)];
       return /Observation 1: '(?<text>[^']*)'/.exec(

@@ -1,4 +1,4 @@
-// The pieces that collapse metrics compare, of episodes played in each context window.
+// The prompt and reasoning pieces that collapse metrics compare, for episodes in each context mode.
 import { describe, expect, it } from 'vitest';
 import { AgentProxy } from '../../../extension/trainer/rollout/agent-proxy';
 import { reasoningPieces } from '../../../extension/trainer/rollout/reasoning-pieces';
@@ -23,7 +23,7 @@ async function pieces(answers: string[], changes: Partial<ReturnType<typeof corr
 const well = (thought: string) => `${thought}</think><answer>Up</answer>`;
 
 describe('reasoning pieces', () => {
-  it('are each turn’s context and the text of its thought, without tags and blanks', async () => {
+  it('are each turn’s context and thought, without tags and surrounding spaces', async () => {
     const { first, turns, turnCount, turnTotal, asked } = await pieces([well(' one\n'), well('two'), well('three')]);
     expect(turns.map(({ turn, reasoning }) => [turn, showIds(reasoning)])).toEqual([
       [1, 'one'],
@@ -36,25 +36,25 @@ describe('reasoning pieces', () => {
     expect([turnCount, turnTotal]).toEqual([3, 3]);
   });
 
-  it('leave out turns without a closed thought or with a blank one, and count them', async () => {
+  it('leave out turns with an unclosed or blank thought, and count them', async () => {
     const { first, turns, turnCount, turnTotal } = await pieces(['no end', well('  '), well('third')]);
     expect(first).toBeNull();
     expect(turns.map(({ turn }) => turn)).toEqual([3]);
     expect([turnCount, turnTotal]).toEqual([1, 3]);
   });
 
-  it('read a thought whose answer is malformed, and strip what it holds of the markers', async () => {
+  it('include the thought of a malformed answer, without the markers it contains', async () => {
     const { first } = await pieces(['a<think>b</think> no answer', well('x'), well('y')]);
     expect(showIds(first!.reasoning)).toBe('ab');
   });
 
-  it('have the prompts that were shown where the context is windowed', async () => {
+  it('contain the windowed prompts that were shown', async () => {
     const answers = [well('one'), well('two'), well('three')];
     const { turns, asked } = await pieces(answers, { context_window_mode: 'single_turn', max_context_window: 2 });
     expect(turns.map(({ prompt }) => prompt)).toEqual(asked);
   });
 
-  it('are none without thinking', async () => {
+  it('are empty without thinking', async () => {
     const { first, turns, turnCount, turnTotal } = await pieces(['Up</answer>', 'Up</answer>', 'Up</answer>'], {
       enable_think: false,
     });

@@ -1,4 +1,4 @@
-// Metrics with a rule of their own: WebShop's sums, the largest tile, returns in the environment's own scale.
+// Metrics with special rules: WebShop's sums, the largest tile, returns in the environment's own scale.
 import { describe, expect, it } from 'vitest';
 import type { RolloutEpisode } from '../../../extension/trainer/rollout/rollout-batch';
 import { measureRollout } from '../../../extension/trainer/rollout/rollout-metrics';
@@ -46,7 +46,7 @@ function episode(tag: string, infos: Record<string, unknown>[], changes: Partial
 }
 
 describe('rollout metrics', () => {
-  it('sum what WebShop reports, but its validity flags', () => {
+  it('sum what WebShop reports, except its validity flags', () => {
     const infos = [
       { items: 2, action_is_valid: true },
       { items: 4, action_is_valid: false },
@@ -56,7 +56,7 @@ describe('rollout metrics', () => {
     expect(metrics).not.toHaveProperty(['WebShop/items']);
   });
 
-  it('take the last tile of an episode and the largest of the batch', () => {
+  it('use the last tile of an episode and the largest of the batch', () => {
     const batch = [
       episode('game_2048', [{ max_tile: 4 }, { max_tile: 8 }]),
       episode('game_2048', [{ max_tile: 2 }, { max_tile: 4 }]),
@@ -64,7 +64,7 @@ describe('rollout metrics', () => {
     expect(measureRollout(batch, 2)).toMatchObject({ 'game_2048/max_tile': 6, 'rollout/max_tile': 8 });
   });
 
-  it('keep tags apart, and count a key that an episode lacks as 0', () => {
+  it('keep tags apart, and count a missing key as 0', () => {
     const batch = [
       episode('A', [{ found: 1 }], { episodic_return: 4 }),
       episode('A', [{}], { group_id: 1, success: true }),
@@ -81,12 +81,12 @@ describe('rollout metrics', () => {
     });
   });
 
-  it('say only that all environments failed when all did', () => {
+  it('report only that all environments failed when all did', () => {
     const failed = episode('A', [], { error: { kind: 'died', message: 'gone' } });
     expect(measureRollout([failed], 1)).toEqual({ env_error_rate: 1 });
   });
 
-  it('ignore what is no finite number', () => {
+  it('ignore values that are not finite numbers', () => {
     const infos = [{ note: 'x', list: [1], gap: NaN, ratio: 0.5 }];
     expect(measureRollout([episode('A', infos)], 1)).toMatchObject({ 'A/ratio': 0.5 });
     expect(Object.keys(measureRollout([episode('A', infos)], 1)).join()).not.toMatch(/note|list|gap/);

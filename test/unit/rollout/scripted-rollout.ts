@@ -1,5 +1,5 @@
-// A small world for rollout tests: a tokenizer of one id a character, a generator that answers from a script, and a corridor to
-// walk along, kept in memory. Real implementations of the rollout's interfaces, only small.
+// A small setup for rollout tests: a tokenizer with one id per character, a generator that answers from a script, and a
+// corridor environment in memory. These are small real implementations of the rollout's interfaces.
 import type {
   EpisodeActions,
   EpisodeReset,
@@ -21,7 +21,7 @@ const firstCharacter = 10;
 
 export const encodeText = (text: string): number[] => [...text].map(c => (c.codePointAt(0) ?? 0) + firstCharacter);
 
-/** A chat template like Qwen's: `<|im_start|>role\n…<|im_end|>\n`, one id a character. */
+/** A chat template like Qwen's, `<|im_start|>role\n…<|im_end|>\n`, with one id per character. */
 export const characterTokenizer: PromptTokenizer = {
   encodePrompt: (messages: readonly ChatMessage[], prefix: string) => [
     ...messages.flatMap(({ role, content }) => [
@@ -52,7 +52,7 @@ export const characterTokenizer: PromptTokenizer = {
       .join(''),
 };
 
-/** A context of system message `S` in the mode that `changes` names, else the whole chat. */
+/** A context with the system message `S`, in the mode given in `changes` or else the whole chat. */
 export function openContext(
   changes: Partial<AgentProxyOptions['agent_proxy']> &
     Partial<Omit<ContextSettings, 'agent_proxy' | 'rollout'>> & {
@@ -66,7 +66,7 @@ export function openContext(
   return episodeContext(characterTokenizer, settings, 'S', 'corridor');
 }
 
-/** What is asked at a turn, for contexts of their own. */
+/** The prompt of a turn, for tests of contexts. */
 export const asked = (turn: number, state = `s${turn}`): TurnPrompt => ({
   turn,
   state,
@@ -81,13 +81,16 @@ export const past = (turn: number, raw: string, reward = -0.1): TurnInHand['hist
   return { state: `s${turn}`, raw, thought, answer, reward, executed: actions };
 };
 
-/** Text of ids with the special ones shown. */
+/** Text of ids, with special tokens shown. */
 export const showIds = (ids: ArrayLike<number>): string =>
   Array.from(ids, id =>
     id === turnStart ? '<|im_start|>' : id === turnEnd ? '<|im_end|>' : characterTokenizer.decode([id]),
   ).join('');
 
-/** Answers with `script(row, turn)` (without the generation prefix); a text that ends in `…` is cut off there without a stop token. */
+/**
+ * Answers with `script(row, turn)` (without the generation prefix). A text that ends in `…` is truncated there without
+ * a stop token.
+ */
 export class ScriptedGenerator implements Generator {
   readonly calls: { rows: GenerationRow[]; sampling: SamplingOptions }[] = [];
   readonly live = new Set<string>();
@@ -132,11 +135,14 @@ export const corridor: LoadedEnvironment = {
   has_solver: false,
 };
 
-/** Five cells, the start chosen by the seed (0…2), the goal in the last; walking off the left end loses. Each move costs 0.1. */
+/**
+ * Five cells; the seed selects the start (0…2), the goal is the last cell; leaving on the left loses. Each move costs
+ * 0.1.
+ */
 export class CorridorPool implements EnvironmentPool {
   readonly live = new Map<string, number>();
   readonly resets: EpisodeReset[] = [];
-  /** Says with which message an episode fails when it executes these actions (none: at its reset). */
+  /** Message with which an episode fails on these actions (empty: at its reset); undefined for no failure. */
   failure: (episode: string, actions: (number | string)[]) => string | undefined = () => undefined;
 
   async reset(episodes: EpisodeReset[]): Promise<EpisodeState[]> {
@@ -190,7 +196,9 @@ export class CorridorPool implements EnvironmentPool {
 
 const sampling = { temperature: 1, top_p: 1, top_k: -1, min_p: 0, repetition_penalty: 1, do_sample: true };
 
-/** Options of a small batch: 2 groups × 2 episodes of the corridor, 3 turns of up to 2 actions, 10 actions an episode. */
+/**
+ * Options of a small batch: 2 groups × 2 episodes of the corridor, 3 turns of up to 2 actions, 10 actions per episode.
+ */
 export function corridorOptions(changes: Partial<AgentProxyOptions> = {}): AgentProxyOptions {
   const groups = { env_groups: 2, group_size: 2, env_configs: { tags: ['Corridor'], n_groups: [2] } };
   return {

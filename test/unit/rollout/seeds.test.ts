@@ -1,4 +1,4 @@
-// The hash behind every seed: fixed values, since a change of it changes every run.
+// The hash behind every seed, against fixed values: a change of it would change every run.
 import { describe, expect, it } from 'vitest';
 import { deriveSeed } from '../../../extension/trainer/rollout/seeds';
 
@@ -17,7 +17,7 @@ describe('derived seeds', () => {
     `);
   });
 
-  it('tell streams, order, count and sign of coordinates apart', () => {
+  it('distinguish streams, order, count and sign of coordinates', () => {
     const seeds = [
       deriveSeed('a', 1, 2),
       deriveSeed('b', 1, 2),
@@ -31,7 +31,7 @@ describe('derived seeds', () => {
     expect(seeds.every(seed => Number.isInteger(seed) && seed >= 0 && seed < 2 ** 32)).toBe(true);
   });
 
-  it('collide no more often than chance over a long run', () => {
+  it('collide no more often than by chance over a long run', () => {
     const seen = new Set<number>();
     for (let step = 1; step <= 100; step++)
       for (let env = 0; env < 128; env++)
@@ -39,7 +39,7 @@ describe('derived seeds', () => {
     expect(64000 - seen.size).toBeLessThan(5); // 64,000 draws from 2^32 are expected to collide 0.5 times
   });
 
-  it('refuse what is no whole number', () => {
+  it('require integers', () => {
     expect(() => deriveSeed('a', 0.5)).toThrow('seed of a: 0.5');
     expect(() => deriveSeed('a', NaN)).toThrow(RangeError);
   });

@@ -1,5 +1,5 @@
-// Rollouts over real environment processes in which one episode in eight sleeps in each turn: what takes a sleep a turn in lock step
-// takes about one sleep, and the episodes are the same.
+// Rollouts over real environment processes in which one episode in eight sleeps in each turn: lock step takes one sleep
+// per turn, asynchronous rollout about one sleep, and the episodes are identical.
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -50,13 +50,13 @@ async function played(async_rollout: boolean, workers: number): Promise<{ batch:
   }
 }
 
-it('one episode in eight sleeps in each turn', async () => {
+it('slow episodes do not delay the others', async () => {
   const lockStep = await played(false, 1);
   expect(lockStep.ms).toBeGreaterThan(turns * sleepMs);
   expect(lockStep.batch.episodes.map(({ final_state }) => final_state)).toEqual(Array(16).fill(`count ${turns}`));
   for (const workers of [1, 3]) {
     const { batch, ms } = await played(true, workers);
     expect({ ...batch, environmentSeconds: 0 }).toEqual({ ...lockStep.batch, environmentSeconds: 0 });
-    expect(ms).toBeLessThan(lockStep.ms - 3 * sleepMs); // near one sleep where nothing else uses the machine
+    expect(ms).toBeLessThan(lockStep.ms - 3 * sleepMs); // about one sleep on an idle machine
   }
 });

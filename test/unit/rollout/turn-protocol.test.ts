@@ -1,4 +1,4 @@
-// The text protocol: parsing, the user's side, the system message, and numbers as Python prints them.
+// The text protocol: parsing, user messages, the system message, and numbers as Python prints them.
 import { describe, expect, it } from 'vitest';
 import { pythonFloat } from '../../../extension/trainer/rollout/python-float';
 import { systemMessage } from '../../../extension/trainer/rollout/system-message';
@@ -50,7 +50,7 @@ describe('parse', () => {
     expect(parseResponse(raw, think)).toMatchObject({ actions, llm_response });
   });
 
-  it('takes a whole answer as one action, separators and all', () => {
+  it('takes a whole answer as one action, including separators', () => {
     const code = 'if (a || b) {\n  go() || stop();\n}';
     const raw = `<think>x</think><answer>\n${code}\n</answer>`;
     const { actions, answer } = parseResponse(raw, { ...think, max_actions_per_turn: 1 }, true);
@@ -58,7 +58,7 @@ describe('parse', () => {
     expect(parseResponse('<think>x</think><answer> </answer>', think, true).actions).toEqual([]);
   });
 
-  it('tells thought and answer, and null where the format is not kept', () => {
+  it('returns thought and answer, or null when the format is violated', () => {
     expect(parseResponse('<think> why </think><answer> Up </answer>', think)).toMatchObject({
       thought: 'why',
       answer: 'Up',
@@ -66,7 +66,7 @@ describe('parse', () => {
     expect(parseResponse('<think>why', think)).toMatchObject({ thought: null, answer: null, actions: [] });
   });
 
-  it('takes the first answer alone when thinking is off', () => {
+  it('takes only the first answer when thinking is off', () => {
     expect(parseResponse('<answer>Up</answer><answer>Down</answer>', plain)).toEqual({
       thought: null,
       answer: 'Up',
@@ -86,23 +86,58 @@ describe('parse', () => {
   });
 });
 
-describe('the user’s side', () => {
+describe('answers in <ans>', () => {
+  const short = { ...think, answer_tag: 'ans' as const };
+
+  it('are read from that tag alone', () => {
+    expect(parseResponse('<think>a</think> <ans>Up || Left || Up</ans> bye', short)).toEqual({
+      thought: 'a',
+      answer: 'Up || Left',
+      actions: ['Up', 'Left'],
+      llm_response: '<think>a</think><ans>Up || Left</ans>',
+    });
+    expect(parseResponse('<think>a</think><answer>Up</answer>', short).answer).toBeNull();
+    expect(parseResponse('<think>a</think><ans>Up</ans>', think).answer).toBeNull();
+    expect(parseResponse('<think>a <ans>b</think><ans>Up<answer></ans>', short)).toMatchObject({ thought: 'a b', actions: ['Up'] }); // prettier-ignore
+    const whole = parseResponse('<ans>a || b</ans>', { ...short, enable_think: false }, true);
+    expect(whole).toMatchObject({ thought: null, actions: ['a || b'] });
+  });
+
+  it('are asked for and shown, whatever tag the environment writes', () => {
+    expect(generationPrefix(short)).toBe('<think>');
+    expect(generationPrefix({ ...short, enable_think: false })).toBe('<ans>');
+    const prompt = { turn: 1, state: 'say <answer> A </answer>', actions_left: 1, warn: false, max_tokens: 9 };
+    const text = turnText(prompt, short);
+    expect(text).toContain('State:\nsay <ans> A </ans>\n');
+    expect(text).toContain('<think> [Your thoughts] </think> <ans> [your answer] </ans> with');
+    const instruction = 'Act with finish[<answer>], as <answer>x</answer> or <answer> y </answer>.';
+    const options = { max_actions_per_traj: 1, max_actions_per_turn: 1, action_sep: '||' };
+    const environment = { instruction, legend: {}, config: {} };
+    expect(systemMessage(environment, options)).toContain(instruction);
+    expect(systemMessage(environment, { ...options, answer_tag: 'ans' })).not.toContain('</answer>');
+    expect(systemMessage(environment, { ...options, answer_tag: 'ans', env_instruction: '<answer>z</answer>!' })).toBe(
+      "You're a helpful assistant. <ans>z</ans>!",
+    );
+  });
+});
+
+describe('user messages', () => {
   const prompt = { turn: 2, state: '_P_G', actions_left: 8, warn: false, max_tokens: 120 };
 
-  it('shows turn, state, what is left, format and length', () => {
+  it('show turn, state, remaining actions, format and length', () => {
     expect(turnText(prompt, think)).toBe(
       '\nTurn 2:\nState:\n_P_G\nYou have 8 actions left. Always output: <think> [Your thoughts] </think> <answer> [your answer] </answer> with no extra text. Strictly follow this format. Max response length: 120 words (tokens).\n',
     );
     expect(turnText(prompt, plain)).toContain('Always output: <answer> [your answer] </answer> with');
   });
 
-  it('warns after an answer without a valid action', () => {
+  it('warn after an answer without a valid action', () => {
     expect(turnText({ ...prompt, warn: true }, think)).toContain(
       '_P_G\nThe last answer held no valid action, so the state has not changed. Please try again.\nYou have 8',
     );
   });
 
-  it('gives rewards as Python prints them', () => {
+  it('print rewards as Python does', () => {
     expect(rewardText(-0.1 + 10.9, 2)).toBe('Reward:\n10.8\n');
     expect(rewardText(1, 1)).toBe('Reward:\n1.0\n');
     expect(rewardText(0, 0)).toBe('Reward:\n0\n');
@@ -135,7 +170,7 @@ describe('system message', () => {
   const options = { max_actions_per_traj: 10, max_actions_per_turn: 2, action_sep: '||' };
   const bare = { instruction: '', legend: {}, config: {} };
 
-  it('holds instruction, legend and actions', () => {
+  it('contains instruction, legend and actions', () => {
     expect(systemMessage(corridor, options)).toBe(
       [
         "You're a helpful assistant. Walk to the goal at the right end.",
@@ -148,17 +183,17 @@ describe('system message', () => {
     );
   });
 
-  it('is the opener alone for an environment that says nothing', () => {
+  it('is only its first sentence for an environment without an instruction', () => {
     expect(systemMessage(bare, options)).toBe("You're a helpful assistant. ");
   });
 
-  it('takes the tag’s instruction, also an empty one', () => {
+  it('uses the tag’s instruction, even if empty', () => {
     expect(systemMessage({ ...bare, instruction: 'own' }, { ...options, env_instruction: 'tag' })).toContain('tag');
     expect(systemMessage({ ...bare, instruction: 'own' }, { ...options, env_instruction: '' })).not.toContain('own');
     expect(systemMessage({ ...bare, instruction: 'own' }, { ...options, env_instruction: null })).toContain('own');
   });
 
-  it('explains coordinates where the environment is configured to give them', () => {
+  it('explains coordinates if the environment is configured to give them', () => {
     expect(systemMessage({ ...bare, config: { observation_format: 'coord' } }, options)).toContain('counted from zero');
   });
 });

@@ -1,4 +1,4 @@
-// Checkpoints: what is written comes back, broken ones are skipped and named, old ones go.
+// Checkpoints: written state is read back, damaged checkpoints are skipped and named, old ones are deleted.
 import {
   appendFileSync,
   existsSync,
@@ -38,7 +38,7 @@ const blobs = (step: number): Record<string, Uint8Array | Float32Array> => ({
 const write = (step: number, keep = 2): Promise<string> => writeCheckpoint(folder(), state(step), blobs(step), keep);
 const names = (): string[] => readdirSync(join(folder(), 'checkpoints')).sort();
 
-test('state and blobs come back bit for bit', async () => {
+test('state and blobs are read back bit by bit', async () => {
   const path = await write(100);
   expect(path).toBe(join(folder(), 'checkpoints/step-000100'));
   const { checkpoint, broken } = await newestValid(folder());
@@ -51,14 +51,14 @@ test('state and blobs come back bit for bit', async () => {
   await expect(readFloats({ ...checkpoint }, 'notes.txt')).rejects.toThrow(/has 3 bytes, which are no 32-bit numbers/);
 });
 
-test('a part of a larger array is written as that part', async () => {
+test('a view of a larger array is written as that view', async () => {
   const whole = Float32Array.of(1, 2, 3, 4);
   await writeCheckpoint(folder(), state(1), { a: whole.subarray(1, 3) }, 1);
   const { checkpoint } = await newestValid(folder());
   expect(checkpoint && (await readFloats(checkpoint, 'a'))).toEqual(Float32Array.of(2, 3));
 });
 
-test('the newest are kept, the new one always, later ones of a discarded future never', async () => {
+test('the newest are kept, the new one always, later ones of an abandoned future never', async () => {
   for (const step of [1, 2, 3]) await write(step);
   expect(names()).toEqual(['step-000002', 'step-000003']);
   await write(2, 1);
@@ -98,7 +98,7 @@ test.each<[string, (path: string) => void, RegExp]>([
       ),
     /is not a checkpoint's/,
   ],
-])('%s: the one before is taken and the broken one named', async (_, damage, reason) => {
+])('%s: the previous checkpoint is used and the damaged one named', async (_, damage, reason) => {
   await write(1);
   const path = await write(2);
   damage(path);
@@ -107,7 +107,7 @@ test.each<[string, (path: string) => void, RegExp]>([
   expect(broken).toEqual([{ folder: path, reason: expect.stringMatching(reason) }]);
 });
 
-test('damage after opening is found on reading', async () => {
+test('damage after opening is detected on reading', async () => {
   const checkpoint = await openCheckpoint(await write(1));
   writeFileSync(join(checkpoint.folder, 'actor.bin'), Buffer.alloc(12, 1));
   await expect(readFloats(checkpoint, 'actor.bin')).rejects.toThrow(/does not match its checksum/);
@@ -115,7 +115,7 @@ test('damage after opening is found on reading', async () => {
   await expect(readFloats(checkpoint, 'actor.bin')).rejects.toThrow(/is cut short/);
 });
 
-test('what a crash left is used where it is the only one, and cleaned up by the next write', async () => {
+test('leftovers of a crash are used if there is nothing else, and cleaned up by the next write', async () => {
   const path = await write(7);
   const parent = join(folder(), 'checkpoints');
   renameSync(path, join(parent, '.old-step-000007'));
@@ -125,7 +125,7 @@ test('what a crash left is used where it is the only one, and cleaned up by the 
   expect(names()).toEqual(['step-000007', 'step-000008']);
 });
 
-test('an empty run has none; names of files are checked', async () => {
+test('an empty run has no checkpoint; file names are validated', async () => {
   expect(await newestValid(folder())).toEqual({ checkpoint: null, broken: [] });
   for (const name of ['../x', '.hidden', 'checkpoint.json', 'a/b'])
     await expect(writeCheckpoint(folder(), state(1), { [name]: new Uint8Array() }, 1)).rejects.toThrow(UserError);

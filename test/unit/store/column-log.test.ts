@@ -1,4 +1,5 @@
-// The columns beside metrics.jsonl: what is in a segment, what a resume keeps of them, and that they never end a run.
+// The column file beside metrics.jsonl: the contents of a segment, what a resume keeps, and that its errors never end a
+// run.
 import { appendFileSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -18,7 +19,7 @@ const line = (step: number, note = 't') => ({
   ...(step % 10 === 0 && { rare: -step }),
 });
 
-/** Appends lines from `first` to `last` as a trainer's sitting does; answers the byte behind each step's line. */
+/** Appends lines from `first` to `last` as one session of a trainer. Returns the end offset of each step's line. */
 function sitting(first: number, last: number, note?: string): Map<number, number> {
   const log = new LineLog(metrics(), { fsync: 'explicit' });
   const beside = new ColumnLog(columns(), metrics(), log.offset);
@@ -38,7 +39,7 @@ const written = () => {
   return decodeSegments(bytes.buffer).map(({ segment }) => segment);
 };
 
-test('segments hold the lines as columns, with gaps, and say which bytes they are made of', () => {
+test('segments hold the lines as columns, with gaps, and name the bytes they were made from', () => {
   const ends = sitting(1, segmentRows * 2 + 5);
   const [first, second, ...none] = written();
   expect(none).toEqual([]);
@@ -55,7 +56,7 @@ test('segments hold the lines as columns, with gaps, and say which bytes they ar
   expect(text.subarray(0, first.to).toString('base64', first.to - 64)).toBe(first.tail);
 });
 
-test('a sitting goes on with the lines that no segment has yet', () => {
+test('a session continues with the lines that are in no segment yet', () => {
   sitting(1, 300);
   expect(written()).toEqual([]);
   sitting(301, 600);
@@ -64,12 +65,12 @@ test('a sitting goes on with the lines that no segment has yet', () => {
   expect(steps).toEqual(Array.from({ length: segmentRows * 2 }, (_, i) => i + 1));
 });
 
-test('a resume drops the segments of what was cut away, and those whose lines are others now', () => {
+test('a resume drops the segments of truncated lines, and those whose lines have changed', () => {
   const ends = sitting(1, segmentRows * 3);
   truncateSync(metrics(), ends.get(segmentRows + 100)!);
   sitting(segmentRows + 101, segmentRows * 2, 'again');
   expect(written().map(segment => segment.to)).toEqual([ends.get(segmentRows), readFileSync(metrics()).length]);
-  // Replaced from outside, to the same length and more.
+  // Replaced from outside, by a text of the same length and more.
   const text = readFileSync(metrics(), 'utf8')
     .replaceAll('"time":"t"', '"time":"u"')
     .replaceAll('"rare":-', '"rare": ');
@@ -78,12 +79,12 @@ test('a resume drops the segments of what was cut away, and those whose lines ar
   expect([...written()[0].columns.get('wall_s')!.subarray(0, 2)]).toEqual([10.5, 11]);
 });
 
-test('a torn segment is cut off, and a file that is none begins anew', () => {
+test('a torn segment is cut off, and an invalid file is recreated', () => {
   sitting(1, segmentRows * 2);
   const whole = readFileSync(columns());
   truncateSync(columns(), whole.length - 9);
   sitting(segmentRows * 2 + 1, segmentRows * 2 + 1);
-  expect(readFileSync(columns())).toEqual(whole); // made again from the lines
+  expect(readFileSync(columns())).toEqual(whole); // recreated from the lines
   writeFileSync(columns(), 'RAGNCOL1 nonsense');
   sitting(segmentRows * 2 + 2, segmentRows * 2 + 2);
   expect(readFileSync(columns())).toEqual(whole);
@@ -91,7 +92,7 @@ test('a torn segment is cut off, and a file that is none begins anew', () => {
   expect(written()).toHaveLength(2);
 });
 
-test('a disk without room for them ends the columns, not the lines', () => {
+test('a full disk ends the columns, not the lines', () => {
   const full = () => {
     throw Object.assign(new Error('no space left'), { code: 'ENOSPC' });
   };

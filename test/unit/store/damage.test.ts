@@ -1,4 +1,5 @@
-// What one changed bit of a manifest, of checkpoint.json or of a log does: it is found, and the sentence names the file and what differs.
+// One changed bit in a manifest, a checkpoint.json or a log is detected, and the message names the file and the
+// difference.
 import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
@@ -48,7 +49,7 @@ test.each([
   expect(() => run.verifySeal()).toThrow(/manifest\.json .*: restore it from a copy/);
 });
 
-test('another name or other tags, and a folder that was moved, break no seal', () => {
+test('another name, other tags or a moved folder break no seal', () => {
   const { manifest } = run.verifySeal();
   change(join(run.path, 'manifest.json'), '"name": "lake"', '"name": "sea", "tags": ["wet"]');
   const moved = join(folder(), 'moved');
@@ -56,7 +57,7 @@ test('another name or other tags, and a folder that was moved, break no seal', (
   expect(RunFolder.open(moved).verifySeal()).toMatchObject({ manifest, sealed: true });
 });
 
-test('a manifest of an earlier version has no seal, and its configuration is checked all the same', () => {
+test('a manifest of an earlier version has no seal, but its configuration is checked', () => {
   const file = join(run.path, 'manifest.json');
   const { sha256: _, ...old } = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
   writeFileSync(file, JSON.stringify(old));
@@ -75,7 +76,7 @@ test.each([
 ])('checkpoint.json: %s', async (_, from, to) => {
   await save(1);
   const path = await save(2);
-  // the last one is the manifest's own checksum
+  // the last occurrence is the manifest's own checksum
   const file = join(path, 'checkpoint.json');
   const text = readFileSync(file, 'utf8');
   const at = text.lastIndexOf(from);
@@ -86,7 +87,7 @@ test.each([
   await expect(newest).rejects.toThrow(/step-000002.checkpoint\.json .*the newest whole one is step-000001: ragen resume x --checkpoint step-000001/); // prettier-ignore
 });
 
-test('a checkpoint in the folder of another step, and one of another run', async () => {
+test('a checkpoint in the folder of another step, or of another run, is refused', async () => {
   const path = await save(2);
   renameSync(path, join(path, '../step-000004'));
   await expect(openCheckpoint(join(path, '../step-000004'))).rejects.toThrow(/is of step 2, unlike the folder/);
@@ -97,7 +98,7 @@ test('a checkpoint in the folder of another step, and one of another run', async
   expect(() => refuseForeign(checkpoint, other)).toThrow(/is a checkpoint of run .* and not of other: begin a new run/);
 });
 
-/** Logs of two saved steps; gives the mark of the second. */
+/** Logs of two saved steps. Returns the log position of the second. */
 function logs() {
   mkdirSync(join(run.path, 'episodes'), { recursive: true });
   const metrics = new LineLog(join(run.path, 'metrics.jsonl'), { fsync: 'explicit' });
@@ -121,7 +122,7 @@ function logs() {
   return mark;
 }
 
-test('logs as they were written pass, up to a mark and to the end', async () => {
+test('unchanged logs pass, up to a checkpoint and to the end', async () => {
   const mark = logs();
   expect((await checkLogs(run.path, mark)).damages).toEqual([]);
   const { damages, covered } = await checkLogs(run.path, null);
@@ -145,20 +146,20 @@ test.each<[string, (file: (name: string) => string) => void, { file: string; how
   expect(damages[0].how).toMatch(expected.how);
 }); // prettier-ignore
 
-test('bytes behind the mark may differ: a resume cuts them', async () => {
+test('bytes after the checkpoint may differ: a resume truncates them', async () => {
   const mark = logs();
   change(join(run.path, 'metrics.jsonl'), '{"step":3}', '{"step":4}');
   expect((await checkLogs(run.path, mark)).damages).toEqual([]);
 });
 
-test('a log that is written anew, or cut and continued, is checked as it is now', async () => {
+test('a log that is rewritten, or truncated and continued, is checked in its current form', async () => {
   const file = join(run.path, 'scores.jsonl');
   const ledger = new LogLedger(join(run.path, 'checksums.jsonl'));
   const log = new LineLog(file, { fsync: 'explicit' });
   log.append({ step: 1 });
   const end = log.append({ step: 2 });
   log.append({ step: 3 });
-  log.truncateTo(end); // within what was not handed over yet
+  log.truncateTo(end); // within the lines not yet in the ledger
   ledger.note(log.takePiece('scores.jsonl'));
   log.truncateTo(0);
   log.append({ step: 1, again: true });

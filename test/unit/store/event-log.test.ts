@@ -1,4 +1,5 @@
-// TensorBoard's event files: byte for byte what TensorBoard's own writer puts down, and cut back at a resume as the other logs are.
+// TensorBoard's event files: byte for byte what TensorBoard's own writer produces, and truncated on resume like the
+// other logs.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -13,7 +14,7 @@ import { temporaryFolder } from './folder';
 const folder = temporaryFolder();
 const golden = join(import.meta.dirname, '../../golden/tensorboard');
 
-test('a file is byte for byte what TensorBoard writes', () => {
+test("a file equals TensorBoard's byte for byte", () => {
   const { seconds, resumed_at, scalars } = JSON.parse(readFileSync(join(golden, 'scalars.json'), 'utf8')) as {
     seconds: number;
     resumed_at: number;
@@ -30,7 +31,7 @@ test('a file is byte for byte what TensorBoard writes', () => {
   expect(eventsIn(file).at(-1)?.summary?.value[7]).toEqual({ tag: 'group/7', simple_value: 1 });
 });
 
-test('an append that fails leaves nothing of its record', () => {
+test('a failed append leaves nothing of its record', () => {
   const file = join(folder(), 'events');
   let full = false;
   const writeSync = ((fd: number, bytes: Uint8Array, from: number, length: number, position: number) => {
@@ -55,7 +56,7 @@ const about = {
   ...{ hardware: {}, model: { path: '', sha256: '', parameters: 0 }, environments: [] },
 };
 
-test('sittings have a file each; going back cuts those that the checkpoint knew and removes later ones', async () => {
+test('each session has its own file; going back truncates files known to the checkpoint and removes later ones', async () => {
   const run = await RunFolder.create(folder(), about, new Date(0));
   const first = run.eventLog(null);
   first.log.scalars(1, 1, { a: 1 });
@@ -72,7 +73,7 @@ test('sittings have a file each; going back cuts those that the checkpoint knew 
   expect(scalarSteps(run.path)).toEqual([1, 2, 3]);
   expect(eventsIn(run.file(second.name))[1]).toMatchObject({ step: 2, session_log: { status: 1 } });
 
-  // A record that a kill tore lies behind the offset, as does a whole sitting after the checkpoint.
+  // A record torn by a kill lies after the offset, as does a whole session after the checkpoint.
   writeFileSync(run.file(first.name), Buffer.concat([readFileSync(run.file(first.name)), Buffer.from([9, 0, 0])]));
   for (let times = 0; times < 2; times++) await run.rollBack(1, offsets);
   expect(readdirSync(run.file('tensorboard'))).toEqual([eventLogName(1)]);

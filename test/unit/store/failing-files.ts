@@ -1,4 +1,5 @@
-// File systems that fail on demand: the nth call throws, before or after doing its work, as a full disk or a dying process would.
+// File systems that fail on demand: the nth call throws, before or after doing its work, as on a full disk or in a
+// dying process.
 import { fileSystem, syncFileSystem } from '../../../extension/trainer/store/files';
 import type { FileSystem, SyncFileSystem } from '../../../extension/trainer/store/files';
 
@@ -10,7 +11,7 @@ export interface Failure {
   calls: number;
   /** The call that fails, from 1; Infinity for none. */
   at: number;
-  /** What the calls after that do: go on failing, as for a dead process, or work again. */
+  /** Behaviour of later calls: keep failing, as in a dead process, or work again. */
   after: 'dead' | 'works';
 }
 
@@ -19,7 +20,9 @@ const fails = (failure: Failure): boolean => {
   return failure.calls === failure.at || (failure.after === 'dead' && failure.calls > failure.at);
 };
 
-/** Wraps every method, and those of the file handles that `open` returns. `close` of a dead process is left alone. */
+/**
+ * Wraps every method, including those of the file handles that `open` returns. In a dead process, `close` still works.
+ */
 function wrap<T extends object>(target: T, failure: Failure): T {
   return new Proxy(target, {
     get(object, name) {

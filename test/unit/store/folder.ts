@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 
-/** Call at the top of a test file; the result gives the folder of the test in hand. */
+/** Call at the top of a test file; the returned function gives the folder of the current test. */
 export function temporaryFolder(): () => string {
   let folder = '';
   beforeEach(() => {

@@ -1,4 +1,4 @@
-// Narrowing to half precision: every number between two neighbours goes to the nearer one, and to the even one from the middle.
+// Conversion to half precision: round to nearest, ties to even.
 import { describe, expect, test } from 'vitest';
 import { fromBrain, fromHalf, toBrain, toHalf } from '../../../extension/trainer/store/half-precision';
 
@@ -13,14 +13,15 @@ describe.each(types)('$name', ({ widen, narrow, infinity }) => {
   const values = new Float32Array(1 << 16);
   widen(all, values, 0);
 
-  test('every value comes back, NaN as NaN', () => {
+  test('every value converts back, NaN as NaN', () => {
     const back = narrow(values);
     const wrong = all.filter(i => (Number.isNaN(values[i]) ? (back[i] & 0x7fff) <= infinity : back[i] !== i));
     expect([...wrong]).toEqual([]);
   });
 
-  test('what lies between two neighbours', () => {
-    // Of all finite pairs, both signs: the middle, and the F32 numbers right below and above it. F32 has bits to spare for them.
+  test('values between two neighbours round to the nearest, ties to even', () => {
+    // For all finite neighbours, both signs: the midpoint, and the F32 numbers directly below and above it. F32
+    // represents them exactly.
     const below = all.subarray(0, infinity - 1);
     const middle = Float32Array.from(below, i => values[i] / 2 + values[i + 1] / 2);
     const from = new Uint32Array(middle.buffer);
@@ -35,7 +36,7 @@ describe.each(types)('$name', ({ widen, narrow, infinity }) => {
     }
   });
 
-  test('what is beyond the largest', () => {
+  test('values beyond the largest become infinity', () => {
     const largest = values[infinity - 1];
     const step = largest - values[infinity - 2];
     const limit = Math.fround(largest + step / 2);
@@ -45,7 +46,7 @@ describe.each(types)('$name', ({ widen, narrow, infinity }) => {
     expect([...narrowed]).toEqual([infinity - 1, infinity, infinity | 0x8000, infinity, infinity, infinity | 0x8000]);
   });
 
-  test('a NaN whose payload would be rounded away, and a part of an array', () => {
+  test('a NaN stays NaN when its payload is rounded away, and a view of an array converts', () => {
     const nan = bits(Uint32Array.of(0x7f800001, 0xff800001, 0x7fffffff, 0xffffffff));
     for (const half of narrow(nan)) expect((half & 0x7fff) > infinity).toBe(true);
     expect([...narrow(values.subarray(5, 8))]).toEqual([5, 6, 7]);

@@ -1,4 +1,4 @@
-// Answers that no hub gives: entries without a path, names that are lists, lists that never end.
+// Malformed hub responses: entries without a path, names that are lists, lists that never end.
 import { afterEach, expect, it, vi } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
 import { mostRequests } from '../../../extension/trainer/store/hub-call';
@@ -17,7 +17,7 @@ const info = {
 const file = { type: 'file', path: 'config.json', size: 10, oid: 'b'.repeat(40) };
 let asked = 0;
 
-/** Has the hub list these entries, and name a next page where `next`. */
+/** Makes the hub list these entries, with a link to a next page if `next`. */
 function listing(entries: unknown[], next = false): Promise<unknown> {
   asked = 0;
   const headers = { 'content-type': 'application/json', ...(next && { link: '<https://hub.example/next>; rel="next"' }) };
@@ -26,21 +26,21 @@ function listing(entries: unknown[], next = false): Promise<unknown> {
 } // prettier-ignore
 afterEach(() => vi.unstubAllGlobals());
 
-it('a file without a path is passed over', async () => {
+it('a file without a path is skipped', async () => {
   const { path: _, ...nameless } = file;
   expect(await listing([nameless, { ...file, path: ['x'] }, file])).toMatchObject({ files: [{ name: 'config.json' }] });
 });
 
-it.each([{ oid: ['b'.repeat(40)] }, { oid: 5 }, { size: -1 }, { size: '10' }, { oid: '../x' }])('%j is no hub’s', async change => {
+it.each([{ oid: ['b'.repeat(40)] }, { oid: 5 }, { size: -1 }, { size: '10' }, { oid: '../x' }])('an entry with %j is refused', async change => {
   await expect(listing([{ ...file, ...change }])).rejects.toThrow(/does not answer as a hub/);
 }); // prettier-ignore
 
-it('a list without end is no hub’s', async () => {
+it('an endless list is refused', async () => {
   await expect(listing([], true)).rejects.toThrow(UserError);
   expect(asked).toBe(mostRequests);
 });
 
-it('a page without end is given up within its bound', async () => {
+it('an endless page is aborted within its limit', async () => {
   let sent = 0;
   const endless = new ReadableStream<Uint8Array>({
     pull: controller => {

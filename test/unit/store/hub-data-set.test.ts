@@ -1,5 +1,5 @@
-// Data sets of the hub against a peer that speaks as the hub does: which files are fetched and where they lie, what is asked of the
-// network, what is said where there is none; and how a run's environments come to them.
+// Hub data sets against a peer that speaks the hub's protocol: which files are fetched and where they are stored, which
+// requests are sent, the errors when nothing is found, and how a run's environments get their data sets.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -58,7 +58,7 @@ test.each([
   expect(hubDataSet(text)).toEqual(set);
 });
 
-test('plain names are data sets for dataset_path alone, and only where no such path is', () => {
+test('plain names are data sets only for dataset_path, and only when no such path exists', () => {
   const set = { repo: 'meta-math/MetaMathQA', revision: 'main', folder: '' };
   expect(dataSetOf('dataset_path', 'meta-math/MetaMathQA', cache)).toEqual(set);
   expect(dataSetOf('train_path', 'meta-math/MetaMathQA', cache)).toBeUndefined();
@@ -66,7 +66,7 @@ test('plain names are data sets for dataset_path alone, and only where no such p
   expect(dataSetOf('dataset_path', null, cache)).toBeUndefined();
 });
 
-test('Parquet files are fetched in their folders, once', async () => {
+test('Parquet files are fetched into their folders, once', async () => {
   const folder = await fetchHubDataSet(hubDataSet('hf://datasets/org/countdown')!, { client: client() });
   expect(folder.startsWith(join(cache, 'datasets--org--countdown'))).toBe(true);
   expect(readdirSync(folder, { recursive: true }).map(String).sort()).toEqual([
@@ -84,7 +84,7 @@ test('Parquet files are fetched in their folders, once', async () => {
   expect(peer.requests).toHaveLength(asked);
 });
 
-test('one folder of a data set, and JSON where there is nothing better', async () => {
+test('one folder of a data set is fetched, and JSON when there is nothing better', async () => {
   const part = await fetchHubDataSet(hubDataSet('hf://datasets/org/countdown@refs/convert/parquet/other')!, {
     client: client(),
   });
@@ -93,7 +93,7 @@ test('one folder of a data set, and JSON where there is nothing better', async (
   expect(readdirSync(plain).sort()).toEqual(['download.json', 'rows.json']);
 });
 
-test('rows that changed in the cache are fetched again, or refused by name without the hub', async () => {
+test('rows changed in the cache are fetched again, or refused by name without the hub', async () => {
   const set = hubDataSet('hf://datasets/org/countdown')!;
   const folder = await fetchHubDataSet(set, { client: client() });
   const damage = (): void => {
@@ -109,7 +109,7 @@ test('rows that changed in the cache are fetched again, or refused by name witho
   expect(readFileSync(join(folder, train))).toEqual(golden(`countdown/${train}`));
 });
 
-test('what cannot be had is told', async () => {
+test('what cannot be fetched is reported', async () => {
   const fetch = (text: string, more = {}) => fetchHubDataSet(hubDataSet(text)!, { client: client(more) });
   await expect(fetch('hf://datasets/org/none')).rejects.toThrow(
     'hub: the data set org/none has no .parquet, .jsonl, .json files at main: name the revision refs/convert/parquet, or another data set',
@@ -122,7 +122,7 @@ test('what cannot be had is told', async () => {
   );
 });
 
-test('an environment plays what its configuration names', async () => {
+test('an environment uses the data set of its configuration', async () => {
   const told: string[] = [];
   const spec = {
     tag: 'Countdown',

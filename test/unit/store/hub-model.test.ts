@@ -1,5 +1,5 @@
-// Models of the hub against a peer that speaks as the hub does: what is fetched, what is kept, what is asked again, and each way in
-// which it can go wrong, by its sentence. Nothing may be visible before it is whole.
+// Hub models against a peer that speaks the hub's protocol: what is fetched, kept and requested again, and the message
+// of each failure. Nothing is visible before it is complete.
 import { spawn } from 'node:child_process';
 import {
   existsSync,
@@ -36,7 +36,7 @@ const noise = (bytes: number, seed = 1): Buffer => {
   return content;
 };
 const weights = noise(3_000_000);
-/** A repository with a model in shards, and much beside it that is none of the trainer's business. */
+/** A repository with a sharded model and many files that the trainer does not need. */
 const sharded = (): PeerModel => ({
   commit,
   revisions: ['v1.0', 'refs/pr/7'],
@@ -87,7 +87,7 @@ const clientFor = (env: Record<string, string> = {}, more: { silenceMs?: number 
   new HubClient({ ...hubOptions({ HF_ENDPOINT: peer.endpoint, ...env }), retryMs: 1, silenceMs: 5000, ...more });
 const fetchModel = (revision = 'main', options: FetchOptions = {}) =>
   fetchHubModel({ repo, revision }, { client: clientFor(), ...options });
-/** The sentence of a failed fetch. */
+/** The error message of a failed fetch. */
 const sentence = async (failing: Promise<unknown>): Promise<string> => {
   const error = await failing.then(
     () => new Error('it did not fail'),
@@ -101,20 +101,20 @@ const sentence = async (failing: Promise<unknown>): Promise<string> => {
 const root = (): string => join(cache, 'models--org--small-1.5');
 const own = (): string => join(root(), 'ragen');
 const partials = (): string[] => readdirSync(join(own(), 'partial'));
-/** Where a request for a part begins. */
+/** Start offset of a range request. */
 const startOf = (text: string): number => Number(/ (\d+)-$/.exec(text)?.[1]);
-/** Of what came right before a break, Node may give up what it has not passed on yet. */
+/** Node may discard bytes that arrived right before a broken connection. */
 const isNearly = (bytes: number, sent: number): void => {
   expect(bytes).toBeLessThanOrEqual(sent);
   expect(bytes).toBeGreaterThan(sent - 300_000);
 };
-/** Compares checksums: of megabytes, the elements would take seconds. */
+/** Compares checksums: comparing megabytes by element would take seconds. */
 const holds = (file: string, content: Buffer): void => expect(sha256(readFileSync(file))).toBe(sha256(content));
-/** Names that would be taken for a model: none while nothing is whole. */
+/** Names that could be taken for a model; empty until a model is complete. */
 const visible = (): string[] =>
   existsSync(own()) ? readdirSync(own()).filter(name => !['partial', 'refs'].includes(name)) : [];
 
-/** Changes a byte in the middle of a file, whose size stays. */
+/** Changes a byte in the middle of a file and keeps its size. */
 const damage = (file: string): void => {
   const bytes = readFileSync(file);
   bytes[bytes.length >> 1] ^= 1;
@@ -123,7 +123,7 @@ const damage = (file: string): void => {
 const firstShard = 'model-00001-of-00002.safetensors';
 
 describe('a file that changed in the cache', () => {
-  test.each([firstShard, 'config.json', 'tokenizer.json'])('%s is fetched again, and nothing else is', async name => {
+  test.each([firstShard, 'config.json', 'tokenizer.json'])('%s is fetched again, and nothing else', async name => {
     const { folder } = await fetchModel();
     const [before, whole] = [peer.contents().length, readFileSync(join(folder, name))];
     damage(join(folder, name));
@@ -135,7 +135,15 @@ describe('a file that changed in the cache', () => {
     expect(peer.requests).toHaveLength(asked);
   });
 
-  test('is found beside another one, before either is used', async () => {
+  test('ends with the reason of an aborted signal', async () => {
+    await fetchModel();
+    const [signal, reason] = [new AbortController(), new Error('stopped')];
+    const found = findHubModel({ repo, revision: 'main' }, { client: clientFor(), signal: signal.signal });
+    signal.abort(reason);
+    await expect(found).rejects.toBe(reason);
+  });
+
+  test('is detected beside another changed file, before either is used', async () => {
     const { folder } = await fetchModel();
     const names = ['config.json', 'tokenizer.json'];
     const whole = names.map(name => readFileSync(join(folder, name)));
@@ -144,7 +152,7 @@ describe('a file that changed in the cache', () => {
     expect(names.map((name, i) => readFileSync(join(folder, name)).equals(whole[i]))).toEqual([true, true]);
   });
 
-  test('is refused by name where the hub cannot be asked, and healed when it can', async () => {
+  test('is refused by name when the hub cannot be reached, and repaired when it can', async () => {
     const { folder } = await fetchModel();
     damage(join(folder, firstShard));
     const offline = { client: clientFor({ HF_HUB_OFFLINE: '1' }) };
@@ -158,7 +166,7 @@ describe('a file that changed in the cache', () => {
 });
 
 describe('a model', () => {
-  test('is fetched with what the trainer reads, and nothing else', async () => {
+  test('is fetched with the files that the trainer reads, and nothing else', async () => {
     const { folder, commit: at } = await fetchModel();
     expect(at).toBe(commit);
     const wanted = [
@@ -182,7 +190,7 @@ describe('a model', () => {
     expect(peer.requests.every(({ encoding }) => encoding === 'identity')).toBe(true);
   });
 
-  test('that is there is used without a word to the network, by revision, by tag and by commit', async () => {
+  test('in the cache is used without network access, by revision, by tag and by commit', async () => {
     const first = await fetchModel();
     await fetchModel('v1.0');
     const asked = peer.requests.length;
@@ -193,13 +201,13 @@ describe('a model', () => {
     expect(peer.requests.length).toBe(asked);
   });
 
-  test('at another revision shares what is equal, and both stay', async () => {
+  test('at another revision shares equal files, and both stay', async () => {
     const first = await fetchModel();
     const later = sharded();
     later.commit = 'beef'.padEnd(40, '1');
     later.files['config.json'] = '{"model_type":"qwen3"}';
     peer.models[repo] = later;
-    expect((await fetchModel()).folder).toBe(first.folder); // once fetched, main stays what it was
+    expect((await fetchModel()).folder).toBe(first.folder); // once fetched, main stays at its commit
     peer.requests.length = 0;
     const second = await fetchModel(later.commit);
     expect(peer.contents()).toEqual(['config.json']);
@@ -207,13 +215,13 @@ describe('a model', () => {
     expect(readFileSync(join(first.folder, 'config.json'), 'utf8')).toContain('qwen2');
   });
 
-  test('at a revision with slashes', async () => {
+  test('at a revision with slashes is fetched', async () => {
     expect((await fetchModel('refs/pr/7')).commit).toBe(commit);
     await peer.close();
     expect((await fetchModel('refs/pr/7')).commit).toBe(commit);
   });
 
-  test('tells how far it is: all bytes, never backwards', async () => {
+  test('reports its progress: all bytes, never decreasing', async () => {
     const heard: HubProgress[] = [];
     const { files } = await fetchModel('main', { onProgress: progress => heard.push(progress) });
     const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -224,7 +232,7 @@ describe('a model', () => {
     expect(heard.length).toBeGreaterThan(10);
   });
 
-  test('is known before its weights are here', async () => {
+  test('is described before its weights are downloaded', async () => {
     const facts = await findHubModel({ repo, revision: 'main' }, { client: clientFor() });
     expect(facts).toMatchObject({ commit, folder: null });
     expect(peer.contents().some(name => name.includes('-of-'))).toBe(false);
@@ -242,14 +250,14 @@ describe('a model', () => {
     expect(visible()).toEqual([]);
   });
 
-  test('in one file; an index that is there too is passed over', async () => {
+  test('in a single file is fetched, and an additional index is ignored', async () => {
     peer.models[repo] = sharded();
     peer.models[repo].files['model.safetensors'] = noise(10, 9);
     const { files } = await fetchModel();
     expect(files.map(({ name }) => name).filter(name => name.includes('safetensors'))).toEqual(['model.safetensors']);
   });
 
-  test('that is an adapter', async () => {
+  test('that is an adapter is fetched', async () => {
     peer.models[repo] = {
       commit,
       files: {
@@ -263,20 +271,20 @@ describe('a model', () => {
     expect(readdirSync(folder).sort()).toEqual(['adapter_config.json', 'adapter_model.safetensors', 'download.json']);
   });
 
-  test('whose folder was damaged is made whole again from what is there', async () => {
+  test('with a damaged folder is restored from the cached files', async () => {
     const { folder } = await fetchModel();
     rmSync(join(folder, 'config.json'));
     peer.requests.length = 0;
     expect((await fetchModel()).folder).toBe(folder);
     expect(existsSync(join(folder, 'config.json'))).toBe(true);
     expect(peer.contents()).toEqual([]);
-    truncateSync(join(folder, 'model-00001-of-00002.safetensors'), 1000); // the blob with it: they are one
+    truncateSync(join(folder, 'model-00001-of-00002.safetensors'), 1000); // the blob as well: they are one file
     await fetchModel();
     holds(join(folder, 'model-00001-of-00002.safetensors'), weights);
     expect(visible()).toEqual([commit]);
   });
 
-  test('of zero bytes in a file', async () => {
+  test('with an empty file is fetched', async () => {
     peer.models[repo].files['generation_config.json'] = '';
     const { folder } = await fetchModel();
     expect(readFileSync(join(folder, 'generation_config.json'), 'utf8')).toBe('');
@@ -284,7 +292,7 @@ describe('a model', () => {
 });
 
 describe('the token', () => {
-  test('goes to the hub and to nobody else', async () => {
+  test('is sent to the hub only', async () => {
     peer.models[repo].private = true;
     await fetchModel('main', { client: clientFor({ HF_TOKEN: token }) });
     const [hub, store] = ['hub', 'store'].map(host => peer.requests.filter(request => request.host === host));
@@ -293,7 +301,7 @@ describe('the token', () => {
     expect(store.every(({ authorization }) => authorization === undefined)).toBe(true);
   });
 
-  test('of any form is taken as it is; without one none is sent', async () => {
+  test('of any form is sent unchanged; without a token none is sent', async () => {
     expect(await sentence(fetchModel('main', { client: clientFor({ HF_TOKEN: 'mirror-secret' }) }))).toBe(
       `hub: ${peer.endpoint} does not accept the token in HF_TOKEN: set a valid one, or none`,
     );
@@ -304,7 +312,7 @@ describe('the token', () => {
 });
 
 describe('a broken connection', () => {
-  test('is bridged: only the rest is asked for', async () => {
+  test('is resumed: only the rest is requested', async () => {
     peer.models[repo] = single({ cuts: [1_000_000, 500_000, 0] });
     const { folder } = await fetchModel();
     holds(join(folder, 'model.safetensors'), weights);
@@ -317,7 +325,7 @@ describe('a broken connection', () => {
     expect(afterThree).toBe(afterTwo);
   });
 
-  test('in a small file', async () => {
+  test('in a small file is retried', async () => {
     peer.models[repo] = single();
     peer.models[repo].files['tokenizer.json'] = { content: noise(5000), lfs: false, cuts: [10, 20] };
     const { folder } = await fetchModel();
@@ -329,7 +337,7 @@ describe('a broken connection', () => {
     expect(/ /.test(last) ? startOf(last) : 0).toBeLessThanOrEqual(30);
   });
 
-  test('again and again without a byte between them ends in a sentence, and what came is kept for the next time', async () => {
+  test('that repeats without progress ends in a sentence, and received bytes are kept for the next time', async () => {
     peer.models[repo] = single({ cuts: [1_200_000, 0, 0, 0, 0, 0, 0, 0, 0] });
     expect(await sentence(fetchModel())).toMatch(/^hub: http:.* broke off.*: check the network/);
     expect(visible()).toEqual([]);
@@ -341,12 +349,12 @@ describe('a broken connection', () => {
     const heard: number[] = [];
     const { folder } = await fetchModel('main', { onProgress: ({ bytes }) => heard.push(bytes) });
     expect(peer.contents()).toEqual([`model.safetensors ${kept}-`]);
-    expect(heard.find(bytes => bytes > 1000)).toBe(kept + 4); // from where it was
+    expect(heard.find(bytes => bytes > 1000)).toBe(kept + 4); // from the previous offset
     holds(join(folder, 'model.safetensors'), weights);
     expect(partials()).toEqual([]);
   });
 
-  test('that stands still is given up', async () => {
+  test('that stalls is aborted', async () => {
     peer.models[repo] = single({ standsStill: [100_000, 200_000, 0, 0, 0, 0, 0, 0] });
     const started = performance.now();
     const message = await sentence(fetchModel('main', { client: clientFor({}, { silenceMs: 60 }) }));
@@ -354,25 +362,25 @@ describe('a broken connection', () => {
     expect(performance.now() - started).toBeLessThan(5000);
     const kept = statSync(join(own(), 'partial', sha256(weights))).size;
     isNearly(kept, 300_000);
-    peer.models[repo] = single({ standsStill: [100_000] }); // a way that was lost and found again
+    peer.models[repo] = single({ standsStill: [100_000] }); // a connection that was lost and restored
     await fetchModel('main', { client: clientFor({}, { silenceMs: 60 }) });
     isNearly(startOf(peer.contents().at(-1)!), kept + 100_000);
   });
 
   test('that is slow but alive is waited for', async () => {
-    peer.models[repo] = single({ slowly: { bytes: 500_000, ms: 40 } }); // longer in all than the silence that is allowed
+    peer.models[repo] = single({ slowly: { bytes: 500_000, ms: 40 } }); // longer in total than the allowed silence
     const client = clientFor({}, { silenceMs: 200 });
     holds(join((await fetchModel('main', { client })).folder, 'model.safetensors'), weights);
   });
 
-  test('in the list, or a hub that is overloaded for a moment', async () => {
+  test('in the list, or a briefly overloaded hub, is retried', async () => {
     peer.fails = [503, 429, 500];
     expect((await fetchModel()).commit).toBe(commit);
-    peer.models[repo] = { ...single({ fails: [502, 403] }), commit: 'd'.repeat(40) }; // 403 of the store: a link that ran out
+    peer.models[repo] = { ...single({ fails: [502, 403] }), commit: 'd'.repeat(40) }; // 403: an expired store link
     expect((await fetchModel('d'.repeat(40))).commit).toBe('d'.repeat(40));
   });
 
-  test('a hub that stays overloaded', async () => {
+  test('to a hub that stays overloaded ends in a sentence', async () => {
     peer.fails = Array<number>(100).fill(503);
     expect(await sentence(fetchModel())).toMatch(
       /^hub: .* answers 503 .*, and .* does not hold org\/small-1\.5 at main: /,
@@ -382,7 +390,7 @@ describe('a broken connection', () => {
     expect(await sentence(fetchModel())).toMatch(/answers 504 to the request for org\/small-1\.5: try again later$/);
   });
 
-  test('a server that does not know ranges, or refuses them, is asked for all of it', async () => {
+  test('to a server without or with refused ranges is retried with the whole file', async () => {
     for (const range of ['ignored', 'refused'] as const) {
       const at = (range === 'ignored' ? 'a' : 'b').repeat(40);
       const content = noise(2_000_000, at.charCodeAt(0));
@@ -401,7 +409,7 @@ describe('another process', () => {
     return file;
   };
 
-  test('that was killed left a part: it is taken up', async () => {
+  test('that was killed left a partial file: it is continued', async () => {
     peer.models[repo] = single();
     const child = spawn(process.execPath, ['-e', '0']);
     await new Promise(done => child.once('exit', done));
@@ -411,7 +419,7 @@ describe('another process', () => {
     expect(peer.contents()).toContain('model.safetensors 2000000-'); // the longer one
   });
 
-  test('that is at it is waited for, and its part taken up when it dies', async () => {
+  test('that is downloading is waited for, and its partial file continued when it dies', async () => {
     peer.models[repo] = single();
     const child = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)']);
     try {
@@ -429,7 +437,7 @@ describe('another process', () => {
     }
   });
 
-  test('that is at it and ends well: nothing is fetched twice', async () => {
+  test('that is downloading and finishes: nothing is fetched twice', async () => {
     peer.models[repo] = single({ slowly: { bytes: 300_000, ms: 10 } });
     let begun = (): void => undefined;
     const underWay = new Promise<void>(resolve => (begun = resolve));
@@ -441,7 +449,7 @@ describe('another process', () => {
     expect(peer.contents().filter(name => name.startsWith('model.safetensors'))).toEqual(['model.safetensors']);
   });
 
-  test('Hugging Face’s own tools: their contents are shared, and their whole models do without the network', async () => {
+  test('of Hugging Face’s own tools: their blobs are shared, and their complete models need no network', async () => {
     const blobs = join(root(), 'blobs');
     const snapshot = join(root(), 'snapshots', commit);
     mkdirSync(blobs, { recursive: true });
@@ -469,16 +477,16 @@ describe('another process', () => {
   });
 });
 
-describe('a content that is not what the list says', () => {
-  test('wrong once: fetched anew from its start', async () => {
+describe('content that does not match the list', () => {
+  test('is downloaded again from the start when it is wrong once', async () => {
     peer.models[repo] = single();
     mkdirSync(join(own(), 'partial'), { recursive: true });
-    writeFileSync(join(own(), 'partial', sha256(weights)), noise(1_000_000, 77)); // a bad part from before
+    writeFileSync(join(own(), 'partial', sha256(weights)), noise(1_000_000, 77)); // a bad partial file from before
     holds(join((await fetchModel()).folder, 'model.safetensors'), weights);
     expect(peer.contents().slice(-2)).toEqual(['model.safetensors 1000000-', 'model.safetensors']);
   });
 
-  test('wrong each time: a sentence, and nothing is kept of it', async () => {
+  test('is refused in a sentence when it is wrong each time, and nothing of it is kept', async () => {
     const sent = Buffer.from(weights);
     sent[1_234_567] ^= 1;
     peer.models[repo] = single({ sent });
@@ -490,12 +498,12 @@ describe('a content that is not what the list says', () => {
     expect(existsSync(join(root(), 'blobs', sha256(weights)))).toBe(false);
   });
 
-  test('a small file too: git’s checksum', async () => {
+  test('is detected in a small file too, by git’s checksum', async () => {
     peer.models[repo].files['config.json'] = { content: Buffer.from('{"a":1}'), sent: Buffer.from('{"a":2}') };
     expect(await sentence(fetchModel())).toMatch(/config\.json of org\/small-1\.5 came damaged twice/);
   });
 
-  test('of another size: changed on the way', async () => {
+  test('is refused when its size differs', async () => {
     peer.models[repo] = single({ sent: weights.subarray(1) });
     expect(await sentence(fetchModel())).toBe(
       "hub: model.safetensors of org/small-1.5 has 2999999 bytes, but the hub's list says 3000000: try again later, or name another revision",
@@ -503,14 +511,14 @@ describe('a content that is not what the list says', () => {
     expect(visible()).toEqual([]);
   });
 
-  test('a part longer than the file is begun anew', async () => {
+  test('is downloaded again when the partial file is too long', async () => {
     peer.models[repo] = single();
     mkdirSync(join(own(), 'partial'), { recursive: true });
     writeFileSync(join(own(), 'partial', sha256(weights)), noise(3_000_001));
     holds(join((await fetchModel()).folder, 'model.safetensors'), weights);
   });
 
-  test('a part that is all of it needs no request', async () => {
+  test('needs no request when the partial file is complete', async () => {
     peer.models[repo] = single();
     mkdirSync(join(own(), 'partial'), { recursive: true });
     writeFileSync(join(own(), 'partial', sha256(weights)), weights);
@@ -520,7 +528,7 @@ describe('a content that is not what the list says', () => {
 });
 
 describe('refusals', () => {
-  test('no such model, or a private one', async () => {
+  test('cover a missing or private model', async () => {
     const ask = (env: Record<string, string>) =>
       sentence(fetchHubModel({ repo: 'org/none', revision: 'main' }, { client: clientFor(env) }));
     expect(await ask({})).toBe(
@@ -531,7 +539,7 @@ describe('refusals', () => {
     );
   });
 
-  test('gated', async () => {
+  test('cover a gated model', async () => {
     peer.models[repo].gated = true;
     expect(await sentence(fetchModel())).toBe(
       `hub: org/small-1.5 is open only to those who accepted its terms: accept them at ${peer.endpoint}/org/small-1.5 and set HF_TOKEN to a token of yours`,
@@ -541,13 +549,13 @@ describe('refusals', () => {
     );
   });
 
-  test('no such revision', async () => {
+  test('cover a missing revision', async () => {
     expect(await sentence(fetchModel('v9'))).toBe(
       'hub: org/small-1.5 has no revision v9: name a branch, a tag or a commit of it after the @',
     );
   });
 
-  test('no model in it', async () => {
+  test('cover a repository without a model', async () => {
     const without = async (...names: string[]): Promise<string> => {
       peer.models[repo] = sharded();
       for (const name of names) delete peer.models[repo].files[name];
@@ -563,27 +571,27 @@ describe('refusals', () => {
     expect(await sentence(fetchModel())).toMatch(/is no index of shards/);
   });
 
-  test('nobody there', async () => {
+  test('cover an unreachable hub', async () => {
     await peer.close();
     expect(await sentence(fetchModel())).toBe(
       `hub: ${peer.endpoint} cannot be reached (ECONNREFUSED), and ${root()} does not hold org/small-1.5 at main: go online once to fetch it, or give a folder with a model`,
     );
   });
 
-  test('a name that no server has', async () => {
+  test('cover a host name that does not resolve', async () => {
     const client = clientFor({ HF_ENDPOINT: 'https://hub.invalid' });
     expect(await sentence(fetchModel('main', { client }))).toMatch(
       /^hub: https:\/\/hub\.invalid cannot be reached \((ENOTFOUND|EAI_AGAIN)\), and/,
     );
   });
 
-  test('an address that is none', () => {
+  test('cover an invalid address', () => {
     expect(() => hubOptions({ HF_ENDPOINT: 'huggingface.co' })).toThrow(
       'hub: HF_ENDPOINT is "huggingface.co": make it an address such as https://huggingface.co',
     );
   });
 
-  test('a server that is no hub', async () => {
+  test('cover a server that is not a hub', async () => {
     const { createServer } = await import('node:http');
     const page = createServer((_, response) => response.end('<html>Please log in</html>'));
     await new Promise<void>(done => page.listen(0, '127.0.0.1', done));
@@ -597,7 +605,7 @@ describe('refusals', () => {
 });
 
 describe('the disk', () => {
-  test('full in the middle: a sentence, what was written is kept, and the next time goes on', async () => {
+  test('that is full in the middle gives a sentence; written bytes are kept, and the next time continues', async () => {
     peer.models[repo] = single();
     for (const at of [1, 3, 6, 9]) {
       const failure = { calls: 0, at, after: 'dead' as const };
@@ -610,7 +618,7 @@ describe('the disk', () => {
     expect(partials()).toEqual([]);
   });
 
-  test('too small from the start: told before anything large is fetched', async () => {
+  test('that is too small from the start is reported before anything large is fetched', async () => {
     peer.models[repo] = single({ listedBytes: 2 ** 52 });
     expect(await sentence(fetchModel())).toMatch(
       /^hub: org\/small-1\.5 needs 4503599\.6 GB more on the disk of .*, which has [\d.]+ [GM]B free: free space, or set HF_HOME/,
@@ -618,14 +626,14 @@ describe('the disk', () => {
     expect(peer.contents()).not.toContain('model.safetensors');
   });
 
-  test.skipIf(process.platform === 'win32')('a cache that is a file', async () => {
+  test.skipIf(process.platform === 'win32')('with a file in place of the cache is refused', async () => {
     writeFileSync(join(cache, 'file'), '');
     process.env.HF_HUB_CACHE = join(cache, 'file');
     expect(await sentence(fetchModel())).toMatch(/^store: cannot make .* \(ENOTDIR\)/);
   });
 });
 
-test('given up in the middle: at once, with what came kept', async () => {
+test('an abort in the middle takes effect at once, and received bytes are kept', async () => {
   peer.models[repo] = single({ slowly: { bytes: 400_000, ms: 20 } });
   const giving = new AbortController();
   const fetching = fetchModel('main', {
@@ -640,7 +648,7 @@ test('given up in the middle: at once, with what came kept', async () => {
   expect(visible()).toEqual([commit]);
 });
 
-test('the cache’s place follows HF_HUB_CACHE, HF_HOME and XDG_CACHE_HOME', async () => {
+test('the cache location follows HF_HUB_CACHE, HF_HOME and XDG_CACHE_HOME', async () => {
   delete process.env.HF_HUB_CACHE;
   process.env.HF_HOME = join(cache, 'home');
   expect(new HubCache(repo).root).toBe(join(cache, 'home/hub/models--org--small-1.5'));
@@ -652,7 +660,7 @@ test('the cache’s place follows HF_HUB_CACHE, HF_HOME and XDG_CACHE_HOME', asy
 
 const otherDisk = '/dev/shm';
 const isOther = existsSync(otherDisk) && statSync(otherDisk).dev !== statSync(tmpdir()).dev;
-test.skipIf(!isOther)('where no hard link can be made, a symbolic one leads to the content', async () => {
+test.skipIf(!isOther)('without hard links, a symbolic link leads to the content', async () => {
   const source = mkdtempSync(join(otherDisk, 'ragen-hub-'));
   try {
     writeFileSync(join(source, 'content'), weights);

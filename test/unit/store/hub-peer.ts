@@ -1,6 +1,7 @@
-// A hub on 127.0.0.1 that speaks as huggingface.co does to a client without xet: revisions, the tree in pages, small files behind a
-// redirect of its own, large files behind a redirect to a store on another port, ETag, X-Linked-*, ranges, refusals with X-Error-Code.
-// What goes wrong is switched on for each file. Sources: the hub's API documentation, and huggingface_hub's reading of the headers.
+// A hub on 127.0.0.1 that speaks like huggingface.co to a client without xet: revisions, the tree in pages, small files
+// behind a redirect on the same host, large files behind a redirect to a store on another port, ETag, X-Linked-*,
+// ranges, refusals with X-Error-Code. Faults are enabled per file. Sources: the hub's API documentation, and how
+// huggingface_hub reads the headers.
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -8,21 +9,21 @@ import type { AddressInfo } from 'node:net';
 
 export interface PeerFile {
   content: Buffer;
-  /** Kept in the store for large files; by default every *.safetensors and tokenizer.json is. */
+  /** Stored in the store for large files; by default every *.safetensors and tokenizer.json. */
   lfs?: boolean;
-  /** What the answer holds in place of the content; the list keeps saying what it said. */
+  /** Content of the response in place of the listed content. */
   sent?: Buffer;
-  /** The connection is cut after so many bytes of each answer, one entry an answer. */
+  /** The connection is cut after this many bytes of each response, one entry per response. */
   cuts?: number[];
-  /** The answer stands still after so many bytes until the peer is closed, one entry an answer. */
+  /** The response stalls after this many bytes until the peer is closed, one entry per response. */
   standsStill?: number[];
-  /** Sent in pieces with a pause between them. */
+  /** Sent in chunks with a pause between them. */
   slowly?: { bytes: number; ms: number };
-  /** How a Range is met in place of a 206. */
+  /** Response to a Range request in place of 206. */
   range?: 'ignored' | 'refused';
-  /** Statuses of the first answers, before it is given out. */
+  /** Statuses of the first responses, before the content is served. */
   fails?: number[];
-  /** Size in the list, where it is not the content's. */
+  /** Size in the list, if it differs from the content's. */
   listedBytes?: number;
 }
 
@@ -46,7 +47,7 @@ export interface Peer {
   endpoint: string;
   models: Record<string, PeerModel>;
   requests: SeenRequest[];
-  /** Answers of the hub's first requests, whatever they ask for. */
+  /** Statuses of the hub's first responses, for any request. */
   fails: number[];
   /** Requests for contents, in order, as `name` or `name from-`. */
   contents(): string[];
@@ -80,7 +81,7 @@ export async function openPeer(models: Record<string, PeerModel>): Promise<Peer>
     });
   const store = createServer((request, response) => {
     see('store', request);
-    // A link signed for one request: it bears no account, and none may be sent along.
+    // A link signed for one request: no token may be sent with it.
     const [, key] = /^\/(.*)\?X-Signature=ok$/.exec(decodeURIComponent(request.url!)) ?? [];
     if (!key || request.headers.authorization) return void response.writeHead(400).end();
     const [model, name] = key.split('|');

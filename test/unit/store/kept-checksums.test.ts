@@ -1,4 +1,5 @@
-// Checksums by a file's identity: an unchanged file is read once, a changed one again, and a cache that cannot be used costs time alone.
+// Checksums cached by file identity: an unchanged file is read once, a changed one again, and an unusable cache costs
+// only time.
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
@@ -11,7 +12,7 @@ const kinds: [ChecksumKind, string][] = [
   ['git', 'b'.repeat(40)],
 ];
 
-/** The function with its cache below the test's folder. */
+/** Loads the module with its cache below the test's folder. */
 async function loaded() {
   process.env.XDG_CACHE_HOME = join(folder(), 'cache');
   vi.resetModules();
@@ -23,13 +24,13 @@ async function loaded() {
 }
 
 test.each(kinds)(
-  'the %s of a file is computed once, and again when the file has changed',
+  'the %s of a file is computed once, and again after the file has changed',
   async (kind, sum) => {
     const { keptChecksum } = await loaded();
     const file = join(folder(), 'weights');
     writeFileSync(file, 'one');
     const compute = vi.fn(() => Promise.resolve(sum));
-    // What was written a moment ago may change within one tick of the file system's clock, and is not kept.
+    // A file written within one tick of the file system's clock may change unnoticed, so its checksum is not cached.
     await vi.waitFor(
       async () => {
         compute.mockClear();
@@ -49,7 +50,7 @@ test.each(kinds)(
   60_000,
 );
 
-test('a cache that is no folder costs time alone', async () => {
+test('a cache that is not a folder costs only time', async () => {
   const { keptChecksum } = await loaded();
   const file = join(folder(), 'weights');
   writeFileSync(file, 'one');

@@ -1,4 +1,4 @@
-// Who may train a run: one process at a time, and a dead one's lease is taken over, under a clock of the test's own.
+// Which process may train a run: one at a time, and a dead process's lease is taken over. Uses a simulated clock.
 import {
   cpSync,
   existsSync,
@@ -22,13 +22,13 @@ const folder = temporaryFolder();
 const file = (): string => join(folder(), 'lease');
 const zero = Date.UTC(2026, 0, 1);
 
-/** A world whose time only passes when somebody sleeps or the test says so. */
+/** A simulated environment whose time passes only when a process sleeps or the test advances it. */
 class TestWorld implements LeaseWorld {
   time = zero;
   readonly alive = new Map<number, number>();
   private readonly ticks = new Set<() => void>();
   place = { host: 'here', boot: 'boot-1', pid_namespace: '1' };
-  /** What the wall clock is ahead of the time that passes. */
+  /** Offset of the wall clock from the monotonic time. */
   ahead = 0;
   now = (): number => this.time + this.ahead;
   monotonic = (): number => this.time;
@@ -54,7 +54,7 @@ class TestWorld implements LeaseWorld {
 const take = (world: LeaseWorld, pid: number, onLost = () => {}): Promise<HeldLease> =>
   takeLease({ runFolder: folder(), run: 'r1', pid, endpoint: '/tmp/socket', token: `token-${pid}`, onLost }, world);
 
-test('a second process is refused while the first lives, and may go on after its release', async () => {
+test('a second process is refused while the first lives, and may continue after its release', async () => {
   const world = new TestWorld();
   world.alive.set(1, zero).set(2, zero);
   const held = await take(world, 1);
@@ -78,7 +78,7 @@ test('a second process is refused while the first lives, and may go on after its
   (await take(world, 2)).release();
 });
 
-test('the lease is touched each second, so that it stays fresh', async () => {
+test('the lease is touched every second, so that it stays fresh', async () => {
   const world = new TestWorld();
   world.alive.set(1, zero);
   const held = await take(world, 1);
@@ -87,13 +87,13 @@ test('the lease is touched each second, so that it stays fresh', async () => {
   held.release();
 });
 
-/** A lease of an earlier version, which says neither place nor start of its process. */
+/** A lease of an earlier version, without place and start time of its process. */
 function leaveEarlier(pid: unknown, touched: number): void {
   writeFileSync(file(), JSON.stringify({ pid, started: new Date(zero).toISOString(), endpoint: '/s', token: 'old' }));
   utimesSync(file(), touched / 1000, touched / 1000);
 }
 
-test("a killed trainer's lease is taken over at once: its process decides, not its age", async () => {
+test("a killed trainer's lease is taken over at once: the state of its process decides, not its age", async () => {
   const world = new TestWorld();
   world.alive.set(1, zero).set(2, zero);
   await take(world, 1);
@@ -109,7 +109,7 @@ test.each([-86_400_000, 86_400_000])('a clock that jumps by %i ms changes nothin
   world.alive.set(1, zero).set(2, zero);
   await take(world, 1);
   world.ahead = jump;
-  world.startTimeOf = pid => (world.alive.has(pid) ? world.alive.get(pid)! + jump : undefined); // as /proc/stat has it
+  world.startTimeOf = pid => (world.alive.has(pid) ? world.alive.get(pid)! + jump : undefined); // like /proc/stat
   expect(readLease(folder(), world)).toMatchObject({ live: true });
   await expect(take(world, 2)).rejects.toThrow(/process 1/);
   world.alive.delete(1);
@@ -120,14 +120,14 @@ test.each([-86_400_000, 86_400_000])('a clock that jumps by %i ms changes nothin
 test.each([
   ['another machine', { host: 'there', boot: 'boot-2', pid_namespace: '1' }],
   ['another container', { host: 'there', boot: 'boot-1', pid_namespace: '2' }],
-])('a lease of %s is held while it is touched, and taken over when it is not', async (_, place) => {
+])('a lease of %s is held while it is touched, and taken over afterwards', async (_, place) => {
   const there = new TestWorld();
   there.place = place;
   there.alive.set(1, zero);
   there.ahead = -30_000; // its clock
   const theirs = await take(there, 1);
   const world = new TestWorld();
-  world.alive.set(1, zero).set(2, zero); // a process 1 of its own says nothing
+  world.alive.set(1, zero).set(2, zero); // an own process 1 proves nothing
   const sleep = world.sleep;
   world.sleep = ms => {
     there.pass(1);
@@ -140,20 +140,23 @@ test.each([
   expect((await take(world, 2)).lease.pid).toBe(2);
   expect(world.time - zero).toBeGreaterThan(leaseStaleMs);
   theirs.release();
-  expect(readFileSync(file(), 'utf8')).toContain('"pid":2'); // it is not theirs any more
+  expect(readFileSync(file(), 'utf8')).toContain('"pid":2'); // the lease is no longer theirs
 });
 
-test.each([0, -1, 1.5, 2 ** 31, 1e300, null, '1', [1], {}])('the pid %j is none: the lease is nobody’s', async pid => {
-  const world = new TestWorld();
-  world.isAlive = () => true;
-  leaveEarlier(pid, zero);
-  expect(readLease(folder(), world)).toEqual({ lease: null, live: true }); // by its touch
-  world.time += leaseStaleMs;
-  expect(readLease(folder(), world)).toEqual({ lease: null, live: false });
-  expect((await take(world, 2)).lease.pid).toBe(2);
-});
+test.each([0, -1, 1.5, 2 ** 31, 1e300, null, '1', [1], {}])(
+  'the pid %j is invalid: the lease has no owner',
+  async pid => {
+    const world = new TestWorld();
+    world.isAlive = () => true;
+    leaveEarlier(pid, zero);
+    expect(readLease(folder(), world)).toEqual({ lease: null, live: true }); // by its last touch
+    world.time += leaseStaleMs;
+    expect(readLease(folder(), world)).toEqual({ lease: null, live: false });
+    expect((await take(world, 2)).lease.pid).toBe(2);
+  },
+);
 
-test('an earlier version’s lease of a dead process is taken over once nobody touches it, also one of the future', async () => {
+test('an earlier version’s lease of a dead process is taken over once it is no longer touched, also one with a future time', async () => {
   for (const touched of [zero, zero + 86_400_000, zero - 86_400_000]) {
     const world = new TestWorld();
     leaveEarlier(1, touched);
@@ -171,12 +174,12 @@ test('an earlier version’s lease of a living process is held', async () => {
   await expect(take(world, 2)).rejects.toThrow(/already being trained by process 1:/);
 });
 
-test.skipIf(process.platform === 'win32')('a lease that is a link to nowhere is refused in a sentence', async () => {
+test.skipIf(process.platform === 'win32')('a lease that is a dangling link is refused in a sentence', async () => {
   symlinkSync(join(folder(), 'nowhere'), file());
   await expect(take(new TestWorld(), 1)).rejects.toThrow(/lease can be neither read nor made: remove it/);
 });
 
-test('an old lease of a live process is held: a laptop that slept has one', async () => {
+test('an old lease of a live process is held, as after a laptop has slept', async () => {
   const world = new TestWorld();
   world.alive.set(1, zero).set(2, zero);
   await take(world, 1);
@@ -184,7 +187,7 @@ test('an old lease of a live process is held: a laptop that slept has one', asyn
   await expect(take(world, 2)).rejects.toThrow(/process 1/);
 });
 
-test('a pid given to a later process does not hold the lease', async () => {
+test('a reused pid does not hold the lease', async () => {
   const world = new TestWorld();
   world.alive.set(1, zero).set(2, zero);
   await take(world, 1);
@@ -193,7 +196,7 @@ test('a pid given to a later process does not hold the lease', async () => {
   expect((await take(world, 2)).lease.pid).toBe(2);
 });
 
-test('of many who find an abandoned lease one gets it', async () => {
+test('of several processes that find an abandoned lease exactly one gets it', async () => {
   const world = new TestWorld();
   await take(world, 1);
   world.time += 60_000;
@@ -203,13 +206,13 @@ test('of many who find an abandoned lease one gets it', async () => {
   expect(existsSync(`${file()}.takeover`)).toBe(false);
 });
 
-test('a lease that another put in place between the look and the take-over stays', async () => {
+test('a lease that another process created between the check and the take-over stays', async () => {
   const world = new TestWorld();
   await take(world, 1);
   world.time += 60_000;
   const first = world.isAlive;
   world.isAlive = pid => {
-    // While this process judges the abandoned lease, process 3 is quicker.
+    // While this process checks the abandoned lease, process 3 replaces it.
     if (pid === 1) {
       rmSync(file());
       writeFileSync(
@@ -224,7 +227,7 @@ test('a lease that another put in place between the look and the take-over stays
   expect(readFileSync(file(), 'utf8')).toContain('"pid":3');
 });
 
-test('a lease cut short and a take-over that died are nobody`s', async () => {
+test('a truncated lease and an aborted take-over have no owner', async () => {
   const world = new TestWorld();
   world.alive.set(2, zero);
   writeFileSync(file(), '{"pid": 1');
@@ -233,7 +236,7 @@ test('a lease cut short and a take-over that died are nobody`s', async () => {
   expect((await take(world, 2)).lease.pid).toBe(2);
 });
 
-test('losing the lease is told once, and nothing of the new owner is removed', async () => {
+test('the loss of the lease is reported once, and nothing of the new owner is removed', async () => {
   const world = new TestWorld();
   let lost = 0;
   const held = await take(world, 1, () => lost++);
@@ -248,7 +251,7 @@ test('losing the lease is told once, and nothing of the new owner is removed', a
   expect(readFileSync(file(), 'utf8')).toContain('other');
 });
 
-test('a folder that cannot be written is explained', async () => {
+test('an unwritable folder is explained', async () => {
   await expect(
     takeLease(
       { runFolder: join(folder(), 'gone'), run: 'r1', pid: 1, endpoint: '', token: '', onLost: () => {} },
@@ -257,7 +260,7 @@ test('a folder that cannot be written is explained', async () => {
   ).rejects.toThrow(/store: cannot write .*lease \(ENOENT\): it does not exist/);
 });
 
-test('the real world knows this process', () => {
+test('the real system information describes this process', () => {
   expect(isAlive(process.pid)).toBe(true);
   for (const pid of [2 ** 22 + 1, 0, -1, NaN, Infinity, 1.5]) expect([pid, isAlive(pid)]).toEqual([pid, false]);
   const start = startTimeOf(process.pid);
@@ -270,7 +273,7 @@ test('the real world knows this process', () => {
   stop();
 });
 
-test('a copied lease is held by nobody, and a resume of the copy takes its place', async () => {
+test('a copied lease has no owner, and a resume of the copy replaces it', async () => {
   const world = new TestWorld();
   world.alive.set(1, zero).set(2, zero);
   const held = await take(world, 1);

@@ -1,4 +1,4 @@
-// Append-only JSON lines: what is committed, what a reader sees, what a crash or a full disk leaves.
+// Append-only JSON lines: what is committed, what a reader sees, and what remains after a crash or a full disk.
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -27,7 +27,7 @@ test('lines are appended and read back from any offset', () => {
   expect([...readLines(file())].map(line => line.next)).toEqual(offsets);
 });
 
-test('a torn tail is passed over by readers and cut by the next writer', () => {
+test('a torn tail is skipped by readers and cut by the next writer', () => {
   writeFileSync(file(), '{"a":1}\n{"b":');
   expect(values()).toEqual([{ a: 1 }]);
   const log = new LineLog(file(), { fsync: 'explicit' });
@@ -37,7 +37,7 @@ test('a torn tail is passed over by readers and cut by the next writer', () => {
   expect(text()).toBe('{"a":1}\n{"c":3}\n');
 });
 
-test('a tail longer than a block, and lines longer than a block', () => {
+test('a tail longer than a block and lines longer than a block are handled', () => {
   const long = 'x'.repeat(200_000);
   writeFileSync(file(), `${JSON.stringify(long)}\n1\n"${long}`);
   expect(values()).toEqual([long, 1]);
@@ -46,7 +46,7 @@ test('a tail longer than a block, and lines longer than a block', () => {
   expect(text()).toHaveLength(200_005);
 });
 
-test('a resume truncates to the end of a line, and to nothing else', () => {
+test('a resume truncates to the end of a line only', () => {
   const log = new LineLog(file(), { fsync: 'explicit' });
   const first = log.append(1);
   log.append(2);
@@ -62,9 +62,9 @@ test('a resume truncates to the end of a line, and to nothing else', () => {
   log.close();
 });
 
-test('a full disk leaves whole lines, names file and remedy, and the log can go on', () => {
+test('a full disk leaves complete lines, the error names file and remedy, and the log can continue', () => {
   const failure = { calls: 0, at: Infinity, after: 'works' as const };
-  // Half of each write goes through before the disk is full.
+  // Half of each write succeeds before the disk is full.
   const half: SyncFileSystem = {
     ...syncFileSystem,
     writeSync: ((fd: number, bytes: Uint8Array, from: number, length: number, position: number) => {
@@ -98,7 +98,7 @@ test('bytes that could not be removed after a failure do not become a line', () 
   expect(values()).toEqual([1, 2]);
 });
 
-test('a damaged line in the middle is named by its place', () => {
+test('a damaged line in the middle is named by its position', () => {
   writeFileSync(file(), '{"a":1}\n{oops}\n');
   expect(() => values()).toThrow(
     /the line at byte 8 of .*log\.jsonl is damaged \(.*\): restore the file or remove the line/,
@@ -107,7 +107,7 @@ test('a damaged line in the middle is named by its place', () => {
   expect(() => [...readValues(file(), number)]).toThrow(/the line at byte 0/);
 });
 
-test('a file that is not there has no lines; a writer may append while another reads', () => {
+test('a missing file has no lines; a writer may append while another reads', () => {
   expect([...readLines(file())]).toEqual([]);
   const log = new LineLog(file(), { fsync: 'explicit' });
   log.append(1);
@@ -118,7 +118,7 @@ test('a file that is not there has no lines; a writer may append while another r
   log.close();
 });
 
-test('of a damaged file, lines longer than any trainer writes are left out and a torn tail is given', () => {
+test('from a damaged file, overlong lines are dropped and a torn tail is returned', () => {
   writeFileSync(file(), `1\n${'x'.repeat(mostLineBytes + 100_000)}\n2\n{"torn"`);
   expect([...readDamagedLines(file())].map(line => line.text)).toEqual(['1', '2', '{"torn"']);
   expect(() => [...readLines(file())]).toThrow(

@@ -1,4 +1,5 @@
-// Files of folders that come from elsewhere: regular ones are read, also behind links; pipes, devices and endless files are refused at once.
+// Files of untrusted folders: regular ones are read, also through links; pipes, devices and endless files are refused
+// at once.
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +26,7 @@ async function refusals(file: string): Promise<Error[]> {
   ); // prettier-ignore
 }
 
-test('a regular file is read, also behind a link', async () => {
+test('a regular file is read, also through a link', async () => {
   writeFileSync(path('a'), 'content');
   symlinkSync(path('a'), path('link'));
   for (const name of ['a', 'link']) {
@@ -35,7 +36,7 @@ test('a regular file is read, also behind a link', async () => {
   }
 });
 
-test('a file that is not there, or a folder, has the system’s error', async () => {
+test('a missing file or a folder gives the system’s error', async () => {
   mkdirSync(path('folder'));
   for (const error of await refusals(path('none'))) expect(error).toMatchObject({ code: 'ENOENT' });
   for (const error of await refusals(path('folder'))) expect(error).toMatchObject({ code: 'EISDIR' });
@@ -62,8 +63,8 @@ test('an endless file is refused by its size', async () => {
   }
 });
 
-describe.skipIf(process.platform === 'win32')('what is no file', () => {
-  test('a pipe is refused without a wait for its writer, and so is a link to a device', async () => {
+describe.skipIf(process.platform === 'win32')('special files', () => {
+  test('pipes are refused without waiting for a writer, and so are links to devices', async () => {
     expect(spawnSync('mkfifo', [path('pipe')]).status).toBe(0);
     symlinkSync('/dev/zero', path('zero'));
     for (const name of ['pipe', 'zero']) {
@@ -73,7 +74,7 @@ describe.skipIf(process.platform === 'win32')('what is no file', () => {
     }
   });
 
-  test('a model folder with a pipe in it is refused', () => {
+  test('pipes in a model folder are refused', () => {
     for (const name of ['tokenizer.json', 'chat_template.jinja']) writeFileSync(path(name), '{}');
     expect(spawnSync('mkfifo', [path('tokenizer_config.json')]).status).toBe(0);
     expect(() => readTokenizer(folder())).toThrow(/tokenizer_config\.json: it is a pipe, a socket or a device/);

@@ -1,4 +1,4 @@
-// A log that other processes hold open stays within its bounds, and what they write goes on in it.
+// A log that other processes hold open stays within its limits, and their later output goes to the same log.
 import { spawn } from 'node:child_process';
 import {
   closeSync,
@@ -20,7 +20,7 @@ const folder = temporaryFolder();
 const file = () => join(folder(), 'trainer.log');
 const limits = { mostBytes: 1000, kept: 3 };
 
-test('what is too long is set aside, the newest first, and the oldest goes', () => {
+test('a log that is too long is rotated, newest first, and the oldest is deleted', () => {
   const fd = openSync(file(), 'a');
   for (let part = 1; part <= 6; part++) {
     writeSync(fd, `${part}`.repeat(600));
@@ -35,14 +35,14 @@ test('what is too long is set aside, the newest first, and the oldest goes', () 
   expect([1, 2, 3].map(part => readFileSync(`${file()}.${part}`, 'utf8')[0])).toEqual(['6', '5', '4']);
 });
 
-test('a log that is short enough, or not there, is left alone', () => {
+test('a log that is short enough, or missing, is left unchanged', () => {
   rotateLog(file(), limits);
   writeFileSync(file(), 'short');
   rotateLog(file(), limits);
   expect([readFileSync(file(), 'utf8'), existsSync(`${file()}.1`)]).toEqual(['short', false]);
 });
 
-test('a process whose standard error it is writes on at its new end', async () => {
+test('a process that uses the log as standard error continues at its new end', async () => {
   const fd = openSync(file(), 'a');
   const code = `let line = 0; const timer = setInterval(() => { process.stderr.write('line ' + line + ' ' + 'x'.repeat(90) + '\\n'); if (++line === 200) clearInterval(timer); }, 1);`;
   const child = spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'ignore', fd] });
@@ -55,11 +55,11 @@ test('a process whose standard error it is writes on at its new end', async () =
   expect(parts.length).toBeGreaterThan(2);
   for (const part of parts) expect(statSync(join(folder(), part)).size).toBeLessThan(12_000);
   const text = parts.map(part => readFileSync(join(folder(), part), 'utf8')).join('');
-  expect(text).not.toContain('\0'); // as where a writer kept its own offset
+  expect(text).not.toContain('\0'); // as if a writer had kept its own offset
   expect(text).toContain('line 199 ');
 });
 
-test('where it cannot be copied it stays, and is cut when it gets far too long', () => {
+test('a log that cannot be copied stays, and is truncated when it gets far too long', () => {
   const cannotCopy = () => mkdirSync(`${file()}.0`);
   cannotCopy();
   writeFileSync(file(), 'x'.repeat(1500));

@@ -33,7 +33,7 @@ const status: RunStatus = {
   updated: created.toISOString(),
 };
 
-test('ids carry time, name and hash; those of one second differ', async () => {
+test('ids contain time, name and hash; those of one second differ', async () => {
   const runs = await Promise.all(Array.from({ length: 5 }, () => RunFolder.create(folder(), about, created)));
   for (const run of runs) expect(run.id).toMatch(/^20260704-090503-gro-e-co-first-try-[0-9a-f]{4}$/);
   expect(new Set(runs.map(run => run.id)).size).toBe(5);
@@ -41,7 +41,7 @@ test('ids carry time, name and hash; those of one second differ', async () => {
   expect(again.id).toBe(runs.map(run => run.id).find(id => id === again.id));
 });
 
-test('the manifest is read back, and the folder has its parts', async () => {
+test('the manifest is read back, and the folder has its subfolders', async () => {
   const run = await RunFolder.create(folder(), about, created);
   expect(RunFolder.open(run.path).manifest).toEqual({
     schema: 1,
@@ -61,7 +61,7 @@ test('the manifest is read back, and the folder has its parts', async () => {
   expect(() => RunFolder.find(folder(), '../x')).toThrow(/there is no run \.\.\/x in .*: see ragen runs for their ids/);
 });
 
-test('runs are listed newest first; what is no run is passed over', async () => {
+test('runs are listed newest first; other folders are skipped', async () => {
   const older = await RunFolder.create(folder(), about, created);
   const newer = await RunFolder.create(folder(), { ...about, name: '???' }, new Date(created.getTime() + 1000));
   mkdirSync(join(folder(), '.ragen/runs/empty'));
@@ -74,7 +74,7 @@ test('runs are listed newest first; what is no run is passed over', async () => 
   expect(() => RunFolder.open(join(folder(), '.ragen/runs/damaged'))).toThrow(/manifest\.json is damaged/);
 });
 
-test('the status is replaced whole', async () => {
+test('the status is replaced atomically', async () => {
   const run = await RunFolder.create(folder(), about, created);
   expect(run.readStatus()).toBeNull();
   await run.writeStatus(status);
@@ -83,14 +83,14 @@ test('the status is replaced whole', async () => {
   expect(readdirSync(run.path).filter(name => name.startsWith('.'))).toEqual([]);
 });
 
-test('a workspace that cannot hold runs is explained', async () => {
+test('a workspace that cannot store runs is explained', async () => {
   writeFileSync(join(folder(), 'file'), '');
   await expect(RunFolder.create(join(folder(), 'file'), about, created)).rejects.toThrow(
     /store: cannot make .* \(ENOTDIR\): a part of the path is not a folder/,
   );
 });
 
-test('the source of an environment is kept once a version', async () => {
+test('the source of an environment is stored once per version', async () => {
   const run = await RunFolder.create(folder(), about, created);
   const bundleOf = (lake: string): string => {
     const sources = ['../shared/words.ts', '../node_modules/left/index.js', 'lake.ts'];
@@ -151,7 +151,7 @@ test('going back to a step drops later lines and episodes', async () => {
   for (const name of [...halves, 'labels.json.4.tmp']) writeFileSync(run.file(name), 'half');
   for (let i = 0; i < 2; i++) await run.rollBack(1, { 'metrics.jsonl': offset, 'events.jsonl': 0 });
   expect(halves.filter(name => existsSync(run.file(name)))).toEqual([]);
-  expect(existsSync(run.file('labels.json.4.tmp'))).toBe(true); // the editor may be putting it in place
+  expect(existsSync(run.file('labels.json.4.tmp'))).toBe(true); // the editor may be about to rename it
   expect(readFileSync(run.file('metrics.jsonl'), 'utf8')).toBe('{"step":1}\n');
   expect(readFileSync(run.file('scores.jsonl'), 'utf8')).toBe('{"step":1,"tags":{}}\n');
   expect(readdirSync(run.file('episodes')).sort()).toEqual(['step-000001.jsonl', 'val-000001.jsonl']);

@@ -1,4 +1,4 @@
-// Streaming weights: blocks become one file or shards, rounded as asked, and a stream that ends wrongly leaves nothing.
+// Streaming weights: blocks become one file or shards, rounded on request, and a stream that fails leaves nothing.
 import { readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
@@ -11,7 +11,7 @@ import { temporaryFolder } from './folder';
 const folder = temporaryFolder();
 const path = (name: string): string => `${folder()}/${name}`;
 
-/** A tensor in blocks of `size`; counts how often its blocks are asked for. */
+/** A tensor in blocks of `size`; counts how often its blocks are requested. */
 function streamed(name: string, shape: number[], data: Float32Array, size = 3): StreamedTensor & { asked: number } {
   const tensor = {
     name,
@@ -27,7 +27,7 @@ function streamed(name: string, shape: number[], data: Float32Array, size = 3): 
 
 const values = Float32Array.from({ length: 10 }, (_, i) => Math.fround(Math.sin(i + 1)));
 
-test('a stream of F32 is the file that is written at once', async () => {
+test('a streamed F32 file equals one written at once', async () => {
   await writeSafetensors(path('at-once'), [
     { name: 'a', shape: [2, 5], data: values },
     { name: 'b', shape: [], data: Float32Array.of(3) },
@@ -43,7 +43,7 @@ test('a stream of F32 is the file that is written at once', async () => {
 test.each([
   ['BF16', 2 ** -8],
   ['F16', 2 ** -11],
-] as const)('%s is written rounded, at half the size', async (dtype, error) => {
+] as const)('%s is rounded, at half the size', async (dtype, error) => {
   await streamSafetensors(path('half'), [streamed('a', [10], values)], dtype);
   const file = await SafetensorsFile.open(path('half'));
   expect(file.tensors.get('a')).toMatchObject({ dtype, shape: [10] });
@@ -54,7 +54,7 @@ test.each([
   expect(back).not.toEqual(values);
 });
 
-test('shards are filled up to the limit; a larger tensor has one to itself', async () => {
+test('shards are filled up to the limit; a larger tensor has its own shard', async () => {
   const ones = (n: number): Float32Array => new Float32Array(n).fill(n);
   const sizes = [2, 1, 7, 1, 2, 1];
   const tensors = sizes.map((n, i) => streamed(`t${i}`, [n], ones(n)));
@@ -71,13 +71,13 @@ test('shards are filled up to the limit; a larger tensor has one to itself', asy
   await weights.close();
 });
 
-test('what fits is one file, and half precision counts at its own size', async () => {
+test('a model that fits is one file, and half precision counts with its own size', async () => {
   const tensors = [streamed('a', [10], values), streamed('b', [10], values)];
   expect(await streamModel(folder(), tensors, 'BF16', 40)).toEqual(['model.safetensors']);
   expect(readdirSync(folder())).toEqual(['model.safetensors']);
 });
 
-test('a stream that is too short, that fails, or a full disk leaves nothing', async () => {
+test('a stream that is too short or fails, or a full disk, leaves nothing', async () => {
   const write = (tensor: StreamedTensor, fs?: ReturnType<typeof failingFiles>): Promise<void> =>
     streamSafetensors(path('a'), [tensor], 'F32', fs);
   await expect(write(streamed('a', [11], values))).rejects.toThrow(/a has 10 elements for shape \[11\]/);

@@ -1,4 +1,4 @@
-// Weights on disk: what is read is what was written, and every broken file says what is wrong with it.
+// Weights on disk: written tensors are read back, and every broken file has an error that names its fault.
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { temporaryFolder } from './folder';
 const folder = temporaryFolder();
 const path = (name = 'model.safetensors'): string => join(folder(), name);
 
-/** A file with this header text and data, whatever they say. */
+/** Writes a file with this header and data, valid or not, and returns its path. */
 function forge(header: string | object, data: Uint8Array | number = 0, name?: string, length?: bigint): string {
   const text = Buffer.from(typeof header === 'string' ? header : JSON.stringify(header));
   const prefix = Buffer.alloc(8);
@@ -28,7 +28,7 @@ async function read(file: string, tensor: string, range?: { from: number; to: nu
   }
 }
 
-test('tensors come back bit for bit, whole or in part', async () => {
+test('tensors are read back bit by bit, completely or in part', async () => {
   const data = Float32Array.from({ length: 12 }, (_, i) => Math.fround(Math.sin(i) * 10 ** (i - 6)));
   await writeSafetensors(path(), [
     { name: 'b', shape: [3, 4], data },
@@ -63,7 +63,7 @@ test('all half-precision values convert exactly', async () => {
     b: { dtype: 'BF16', shape: [65536], data_offsets: [131072, 262144] },
   };
   const file = forge(header, Buffer.concat([Buffer.from(halves.buffer), Buffer.from(halves.buffer)]));
-  // IEEE 754 by its definition: sign, exponent and mantissa, as a sum of powers of two.
+  // IEEE 754 by definition: sign, exponent and mantissa, as a sum of powers of two.
   const half = (bits: number): number => {
     const [sign, exponent, mantissa] = [bits >> 15 ? -1 : 1, (bits >> 10) & 31, bits & 1023];
     if (exponent === 31) return mantissa ? NaN : sign * Infinity;
@@ -80,7 +80,7 @@ test('all half-precision values convert exactly', async () => {
   expect(await read(file, 'h', { from: 15360, to: 15361 })).toEqual(Float32Array.of(1));
 });
 
-test('a conversion longer than its buffer', async () => {
+test('a conversion longer than its buffer is correct', async () => {
   const count = 3_000_000;
   const data = Buffer.alloc(count * 2);
   for (let i = 0; i < count; i++) data.writeUInt16LE(0x3f80 + (i % 7), i * 2);
@@ -91,7 +91,7 @@ test('a conversion longer than its buffer', async () => {
   );
 });
 
-describe('broken files', () => {
+describe('a broken file is refused', () => {
   const t = (over: object = {}): object => ({ dtype: 'F32', shape: [2], data_offsets: [0, 8], ...over });
   test.each<[string, string | object, number, RegExp]>([
     ['not JSON', '{"a":', 0, /has a header that is not JSON: get the file again or convert it anew$/],
@@ -128,7 +128,7 @@ describe('broken files', () => {
     await expect(SafetensorsFile.open(file)).rejects.toThrow(`weights: ${file}`);
   });
 
-  test('a length that cannot be', async () => {
+  test('an impossible length is refused', async () => {
     for (const length of [3n, 100n, 2n ** 63n, 2n ** 64n - 1n])
       await expect(SafetensorsFile.open(forge('{}', 0, undefined, length))).rejects.toThrow(
         length === 3n ? /claims/ : /claims a header of \d+ bytes/,
@@ -138,14 +138,14 @@ describe('broken files', () => {
     await expect(SafetensorsFile.open(path('none'))).rejects.toThrow(/store: cannot read .*none \(ENOENT\)/);
   });
 
-  test('integers are no weights', async () => {
+  test('integers are refused as weights', async () => {
     const file = forge({ t: { dtype: 'I64', shape: [1], data_offsets: [0, 8] } }, 8);
     await expect(read(file, 't')).rejects.toThrow(
       /has the tensor t in I64, which cannot be read as weights: convert it to F32, F16 or BF16/,
     );
   });
 
-  test('names of the prototype are names', async () => {
+  test('names of prototype properties are ordinary names', async () => {
     await writeSafetensors(path(), [{ name: '__proto__', shape: [1], data: Float32Array.of(5) }]);
     expect(await read(path(), '__proto__')).toEqual(Float32Array.of(5));
   });
@@ -160,7 +160,7 @@ describe('model folders', () => {
       JSON.stringify({ metadata: { total_size: 8 }, weight_map: map }),
     );
 
-  test('one file', async () => {
+  test('are read from one file', async () => {
     await shard('model.safetensors', 'a', 1);
     const weights = await Weights.open(folder());
     expect(weights.names).toEqual(['a']);
@@ -168,7 +168,7 @@ describe('model folders', () => {
     await weights.close();
   });
 
-  test('shards under an index', async () => {
+  test('are read from shards with an index', async () => {
     await shard('model-00001-of-00002.safetensors', 'a', 1);
     await shard('model-00002-of-00002.safetensors', 'b', 2);
     index({ a: 'model-00001-of-00002.safetensors', b: 'model-00002-of-00002.safetensors' });
@@ -180,7 +180,7 @@ describe('model folders', () => {
     await weights.close();
   });
 
-  test('an index that lies', async () => {
+  test('are refused when the index is wrong', async () => {
     await shard('model-1.safetensors', 'a', 1);
     index({ b: 'model-1.safetensors' });
     await expect(Weights.open(folder())).rejects.toThrow(/puts the tensor b into model-1\.safetensors, which lacks it/);
@@ -198,7 +198,7 @@ describe('model folders', () => {
     await expect(Weights.open(folder())).rejects.toThrow(/is not JSON/);
   });
 
-  test('a folder without weights', async () => {
+  test('are refused without weights', async () => {
     mkdirSync(path('empty'));
     await expect(Weights.open(path('empty'))).rejects.toThrow(
       /has neither model\.safetensors nor model\.safetensors\.index\.json: choose a folder/,

@@ -31,7 +31,7 @@ const comparison: Comparison = {
 };
 
 describe('estimate', () => {
-  test('is mean and half width of the 95 % interval of Student’s t', () => {
+  test('returns mean and half width of the 95 % interval of Student’s t', () => {
     expect(estimate([])).toBeNull();
     expect(estimate([0.25])).toEqual({ mean: 0.25, interval: null, n: 1 });
     // scipy.stats.t.interval(0.95, 2, loc=mean, scale=sem) of [.1, .2, .6]: half width 0.65724
@@ -41,14 +41,14 @@ describe('estimate', () => {
     expect(estimate([0.5, 0.5, 0.5])!.interval).toBe(0);
   });
 
-  test('narrows with more seeds, over the end of the table, too', () => {
+  test('narrows with more seeds, also beyond the end of the table', () => {
     const width = (n: number) => estimate(Array.from({ length: n }, (_, i) => i % 2))!.interval!;
     for (const n of [4, 10, 30, 32]) expect(width(n + 2)).toBeLessThan(width(n));
     expect(width(1000)).toBeCloseTo(1.96 * Math.sqrt(250 / 999 / 1000), 5);
   });
 });
 
-test('the table shows what differs, and how far each point came', () => {
+test('the table shows what differs, and the progress of each point', () => {
   expect(comparisonTable(comparison).split('\n')).toEqual([
     'name     a.lr  b.lr   final success   best success  runs',
     'PPO      0.1   null   62.5 % ± 158.8  75.0 % ± 0.0  2 finished',
@@ -56,7 +56,7 @@ test('the table shows what differs, and how far each point came', () => {
   ]);
 });
 
-test('CSV has a line a run', () => {
+test('CSV has one line per run', () => {
   expect(comparisonCsv(comparison).split('\r\n')).toEqual([
     'point,config,name,a.lr,b.lr,run,seed,state,steps,final,best,best_step,wall_s',
     '"PPO, x",base,PPO,0.1,,run-1,1,finished,4,0.5,0.75,2,1.5',
@@ -66,14 +66,14 @@ test('CSV has a line a run', () => {
   ]);
 });
 
-test('what is not finished is said', () => {
+test('unfinished runs are reported', () => {
   expect(incomplete(comparison)).toBe(
     'sweep mine: 1 of 3 runs are not finished (failed: run-1): the same command goes on with them',
   );
   expect(incomplete({ ...comparison, points: [comparison.points[0]] })).toBeUndefined();
 });
 
-test('a run whose status is damaged is one row with its reason', () => {
+test('a run with a damaged status is one row with its reason', () => {
   const folder = {
     id: 'run-3',
     file: () => '/nowhere/metrics.jsonl',

@@ -1,4 +1,4 @@
-// What a sweep's file stands for, what is wrong with one, and the sweeps that come along.
+// Expansion of a sweep file into runs, errors in sweep files, and the bundled sweeps.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const read = (text: string, ...overrides: string[]) => {
   return readSweep('mine.yaml', source(overrides));
 };
 
-test('grid × list × seeds, all other things equal', () => {
+test('a sweep is grid × list × seeds, everything else equal', () => {
   const { id, points, members, keys, named } = read(
     `config_name: quickstart
 overrides: [trainer.total_training_steps=7]
@@ -63,12 +63,12 @@ const value = (estimator: string, lr: number) => ({
   'trainer.project_name': 'true',
 });
 
-test('counted seeds lie so far apart that no two runs share an environment', () => {
+test('counted seeds are so far apart that no two runs share an environment seed', () => {
   const { members } = read('config_name: quickstart\nseeds: 3');
   expect(members.map(({ seed }) => seed)).toEqual([10_000, 1_010_000, 2_010_000]);
 });
 
-test('a key that one point sets and another leaves alone is compared by its value in both', () => {
+test('a key set by one point only is compared by its value in both', () => {
   const { points, keys } = read('config_name: quickstart\nlist: [[], [trainer.test_freq=1], [seed.val=124]]');
   expect(keys).toEqual(['trainer.test_freq', 'seed.val']);
   expect(points.map(({ values }) => values)).toEqual([
@@ -78,20 +78,20 @@ test('a key that one point sets and another leaves alone is compared by its valu
   ]);
 });
 
-test('a file may grow: what was there keeps its configuration', () => {
+test('a sweep file may grow: existing points keep their configuration', () => {
   const hashes = (values: string) =>
     read(`config_name: quickstart\ngrid: {trainer.test_freq: [${values}]}`).members.map(({ loaded }) => loaded.hash);
   expect(hashes('1, 2, 3').slice(0, 2)).toEqual(hashes('1, 2'));
 });
 
-test('keys whose last parts are the same are told in full', () => {
+test('keys with the same last part are shown in full', () => {
   const { points } = read(
     'config_name: quickstart\ngrid: {actor_rollout_ref.actor.optim.lr: [1], critic.optim.lr: [2]}',
   );
   expect(points[0].label).toBe('actor_rollout_ref.actor.optim.lr=1, critic.optim.lr=2');
 });
 
-describe('mistakes are one sentence', () => {
+describe('each error is one sentence', () => {
   test.each([
     ['config_name: quickstart\ngird: {}', /^sweep: .*mine\.yaml: Unrecognized key: "gird"$/],
     ['grid: {a: [1]}', /^sweep: .*mine\.yaml: give either config_name or config$/],
@@ -113,14 +113,14 @@ describe('mistakes are one sentence', () => {
     ],
   ])('%s', (text, sentence) => expect(() => read(text)).toThrow(sentence));
 
-  test('a name that nobody has', () =>
+  test('an unknown name is refused', () =>
     expect(() => readSweep('kl_cof', source())).toThrow('sweep: there is no sweep "kl_cof": did you mean kl_coef?'));
 });
 
 describe('the sweeps of the paper', () => {
   const shipped = (name: string) => readSweep(name, { workspace: repository, presetFolders: [presetFolder] });
 
-  test('filter value', () => {
+  test('vary the filter value', () => {
     const { points, members } = shipped('filter_value');
     expect(points.map(({ name }) => name)).toEqual(['1.0', '0.98', '0.95', '0.9', '0.8', '0.6', '0.4', 'nofilter']);
     expect(members).toHaveLength(8);
@@ -140,7 +140,7 @@ describe('the sweeps of the paper', () => {
     expect(keys).toContain(key);
   });
 
-  test('main table', () => {
+  test('cover the main table', () => {
     const { points, members } = shipped('main_table');
     expect(members).toHaveLength(4 * 4 * 2);
     expect([...new Set(points.map(({ name }) => name))]).toEqual(['PPO', 'DAPO', 'GRPO', 'DrGRPO']);

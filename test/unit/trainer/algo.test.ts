@@ -1,5 +1,5 @@
-// `ragen algo`: each function on vectors worked out by hand or with PyTorch, in the order of the cases; refusals are one sentence with
-// the index of the case.
+// `ragen algo`: each function on vectors computed by hand or with PyTorch, in the order of the cases; a refusal is one
+// sentence with the index of the case.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ const refusal = (name: string, ...cases: unknown[]): string => {
   throw new Error('nothing was refused');
 };
 
-/** Numbers in any nesting, relative 1e-5. */
+/** Numbers in any nesting, within 1e-5 relative. */
 function expectClose(actual: unknown, expected: unknown): void {
   if (typeof expected === 'number')
     expect(Math.abs((actual as number) - expected), `${actual} is ${expected}`).toBeLessThan(1e-5 * Math.max(1, Math.abs(expected))); // prettier-ignore
@@ -64,12 +64,12 @@ describe('advantage', () => {
     gamma: 1,
   };
 
-  it('of gae, raw and whitened', () => {
+  it('of gae is computed raw and whitened', () => {
     const raw = advantage({ ...gae, lam: 0.95, whiten: false });
     expectClose(raw.advantages, [[0.787694, 0.723889, 0.656725, 0.3755, 0.3755, 0.3755, 0.29, 0.2]]);
     expectClose(raw.returns, [[0.887694, 0.923889, 0.956725, 0.7755, 0.8755, 0.9755, 0.99, 1]]);
     const { advantages } = advantage({ ...gae, lam: 1 });
-    // .9, .8, .7, .4, .3, .2 about their mean .55, with unbiased variance .083
+    // .9, .8, .7, .4, .3, .2 with mean .55 and unbiased variance .083
     const unit = (x: number): number => x / Math.sqrt(0.083);
     expectClose(advantages, [[0.35, 0.25, 0.15, 0, 0, -0.15, -0.25, -0.35].map(unit)]);
   });
@@ -90,7 +90,7 @@ describe('advantage', () => {
     high_level_gamma: 0.95,
     whiten: false,
   };
-  it.each([{ turn_ends: [[4, 9]] }, {}])('of bi-level gae with %o', ends => {
+  it.each([{ turn_ends: [[4, 9]] }, {}])('of bi-level gae is computed with %o', ends => {
     const plain = advantage({ ...biLevel, ...ends, lam: 1 });
     expectClose(plain.advantages, [[1.85, 1.75, 1.65, 1.55, 1.45, 0.4, 0.3, 0.2, 0.1, 0]]);
     expectClose(plain.returns, [[1.95, 1.95, 1.95, 1.95, 1.95, 1, 1, 1, 1, 1]]);
@@ -98,7 +98,7 @@ describe('advantage', () => {
     expectClose(gaps.advantages, [[1.552022, 1.528444, 1.503625, 1.4775, 1.45, 0, 0, 0.195, 0.1, 0]]);
   });
 
-  it('of bi-level gae without any reward is there by RAGEN’s rule too', () => {
+  it('of bi-level gae without any reward is defined under RAGEN’s rule too', () => {
     const nothing = { ...biLevel, rewards: [[0, 0]], values: [[0.5, 0.25]], lam: 1 };
     expectClose(advantage(nothing).advantages, [[-0.5, -0.25]]);
     expectClose(advantage({ ...nothing, turn_ends: [[0, 1]] }).advantages, [[-0.5, -0.25]].map(() => [0.95 * 0.25 - 0.5 - 0.95 * 0.25, -0.25])); // prettier-ignore
@@ -118,14 +118,14 @@ describe('advantage', () => {
     [{ estimator: 'reinforce_plus_plus_baseline', group, whiten: false }, [0.5, -0.5, -0.5, 0.5]],
     [{ estimator: 'reinforce_plus_plus_baseline', group }, [0.866025, -0.866025, -0.866025, 0.866025]],
     [{ estimator: 'reinforce_plus_plus' }, [0.866025, -0.866025, -0.866025, 0.866025]],
-  ])('of %o', (input, expected) => {
+  ])('is computed for %o', (input, expected) => {
     const column = (rows: number[][]): number[] => rows.map(([x]) => x);
     const found = advantage({ ...input, scores });
     expectClose(column(found.advantages), expected);
     expectClose(column(found.returns), ['reinforce_plus_plus', 'remax'].includes(input.estimator) ? scores : expected);
   });
 
-  it('of a group spreads over the mask, and per-turn rows of an episode count once', () => {
+  it('of a group covers the mask, and per-turn rows of an episode count once', () => {
     const spread = advantage({ estimator: 'grpo', group: [0, 0], rewards: [[0, 3, 1], [0, 0, 0]], mask: [[1, 0, 1], [0, 1, 1]], norm_adv_by_std_in_grpo: false }); // prettier-ignore
     expectClose(spread.advantages, [
       [2, 0, 2],
@@ -135,7 +135,7 @@ describe('advantage', () => {
     expectClose(turns.advantages, [[1], [1], [-1]]);
   });
 
-  it('of turns is judged by what follows them', () => {
+  it('of a turn is based on its return-to-go', () => {
     const input = { estimator: 'grpo', use_turn_scores: true, group: [0, 0], rewards: [[1, 0, 2], [0, 0, 0]], turn_ends: [[0, 2], [2]] }; // prettier-ignore
     const { advantages } = advantage({ ...input, high_level_gamma: 1, norm_adv_by_std_in_grpo: false });
     expectClose(advantages, [
@@ -144,7 +144,7 @@ describe('advantage', () => {
     ]);
   });
 
-  it('of reinforce_plus_plus runs on over gaps, or begins anew there as verl’s', () => {
+  it('of reinforce_plus_plus continues across gaps, or restarts there as in verl', () => {
     const input = { estimator: 'reinforce_plus_plus', rewards: [[0, 0, 0, 1]], mask: [[1, 1, 0, 1]], gamma: 0.5 };
     expectClose(advantage(input).returns, [[0.25, 0.5, 0, 1]]);
     expectClose(advantage({ ...input, compat: 'ragen' }).returns, [[0, 0, 0, 1]]);
@@ -193,17 +193,17 @@ describe('filter', () => {
     [{ strategy: 'top' }, 'rollout_filter_strategy is top: use one of top_p, top_k, top_k_abs, min_p'],
     [{ type: 'middle' }, 'rollout_filter_type is middle: use one of largest, smallest'],
     [{ top_p_prob_mode: 'log' }, 'rollout_filter_top_p_prob_mode is log: use one of linear, softmax'],
-  ])('that would be refused says so in its place: %o', (options, words) =>
+  ])('reports a refusal in its place: %o', (options, words) =>
     expect(call(options)).toEqual({ error: expect.stringContaining(words) as string }),
   );
 
-  it('takes null for a score that is not a number', () => {
+  it('accepts null for a score that is not a number', () => {
     expect(evaluate('filter', { scores: [null, 1, 2], rollout_filter_value: 0.9 })).toEqual([{ kept: [1, 2] }]);
   });
 });
 
 describe('losses', () => {
-  it('of the policy', () => {
+  it('are computed for the policy', () => {
     const [vanilla, cispo, gspo] = evaluate<Record<string, unknown>>(
       'policy-loss',
       ...['vanilla', 'cispo', 'gspo'].map(loss_mode => ({
@@ -231,19 +231,19 @@ describe('losses', () => {
     ['seq-mean-token-sum', -3],
     ['seq-mean-token-mean', -4 / 3],
     ['seq-mean-token-sum-norm', -2],
-  ])('are added up by %s', (loss_agg_mode, loss) => {
+  ])('are aggregated by %s', (loss_agg_mode, loss) => {
     const zeros = [[0, 0, 0], [0, 0, 0]]; // prettier-ignore
     const found = evaluate<{ loss: number }>('policy-loss', { logprob: zeros, old_logprob: zeros, advantages: [[1, 0, 0], [1, 2, 2]], mask: [[1, 0, 0], [1, 1, 1]], loss_agg_mode }); // prettier-ignore
     expectClose(found[0].loss, loss);
   });
 
-  it('of the critic', () => {
+  it('are computed for the critic', () => {
     const found = evaluate('value-loss', { vpreds: [[2, 9, 1]], returns: [[2, 0, 0]], old_values: [[1, 0, 1]], mask: [[1, 0, 1]], clip: 0.5 }); // prettier-ignore
     const [{ loss, clipfrac }] = found as { loss: number; clipfrac: number }[];
     expectClose([loss, clipfrac], [0.5 * ((0.25 + 1) / 2), 0.5]);
   });
 
-  it('of KL, by every name', () => {
+  it('are computed for KL, by every name', () => {
     const kinds = ['kl', 'k1+', 'abs', 'mse', 'k2', 'low_var_kl', 'low-var-kl', 'k3+'];
     const found = evaluate<{ per_token: number[][] }>('kl', ...kinds.map(kind => ({ logprob: [[-1, -1.3]], ref: [[-1.3, -1]], kind }))); // prettier-ignore
     const back = Math.exp(0.3) - 1.3;
@@ -269,7 +269,7 @@ describe('normalise', () => {
 });
 
 describe('collapse', () => {
-  it('has RAGEN’s metrics of a matrix', () => {
+  it('returns RAGEN’s metrics of a matrix', () => {
     const [{ metrics }] = evaluate<{ metrics: Record<string, number> }>('collapse', {
       log_probs_per_token: [
         [-1, -3, -3.2],
@@ -286,7 +286,7 @@ describe('collapse', () => {
 });
 
 describe('cases', () => {
-  it('are answered in order, however many there are', () => {
+  it('are answered in order, for any number of them', () => {
     expect(evaluate('filter')).toEqual([]);
     fc.assert(
       fc.property(fc.array(fc.array(fc.integer({ min: -9, max: 9 }), { minLength: 1, maxLength: 6 })), batches => {
@@ -318,7 +318,7 @@ describe('cases', () => {
     expect(message).toMatch(/: \S+ .+: \S/);
   }); // prettier-ignore
 
-  it('that are no array are refused', () => {
+  it('are refused unless they are an array', () => {
     expect(() => evaluateCases('kl', '{"kind":"k1"}', 'x.json')).toThrow('x.json: holds {"kind":"k1"}, not an array: put the case into [ ]'); // prettier-ignore
     expect(() => evaluateCases('kl', '[', 'x.json')).toThrow(/^x\.json: is not JSON \(.+\): give an array of cases$/);
   });

@@ -1,5 +1,5 @@
-// `ragen eval` of models behind APIs, whole, against a server on this machine that speaks both protocols: episodes, concurrency, costs,
-// failures, resume after a kill, and that the key is nowhere on disk. The real services are not asked.
+// `ragen eval` of API models end to end, against a local server that speaks both protocols: episodes, concurrency,
+// costs, failures, resume after a kill, and that the key is never on disk. The real services are not contacted.
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ const keyVariable = 'RAGEN_TEST_PEER_KEY';
 let workspace: Workspace;
 let peer: ApiPeer;
 
-/** 12 groups of 2, 3 requests at a time, over either protocol. */
+/** 12 groups of 2, 3 concurrent requests, over either protocol. */
 const configuration = (url: string): string => `# A model behind an API.
 defaults:
   - words
@@ -66,7 +66,7 @@ beforeEach(async () => {
   peer = await startPeer();
   process.env[keyVariable] = peer.key;
   workspace.write('config/api.yaml', configuration(peer.url));
-  // Every other turn it thinks as it should; the words differ in length, and so in reward.
+  // Every other turn has a well-formed thought; the words differ in length, and so in reward.
   peer.answer = messages => {
     const word = 'word'.repeat(1 + (messages.at(-1)!.content.length % 3));
     return {
@@ -82,7 +82,7 @@ afterEach(async () => {
 const evaluate = (...overrides: string[]) =>
   document<Answer>(workspace.folder, ['eval', '--config-name', 'api', ...overrides]);
 
-/** Every byte below a folder, as text. */
+/** Every byte of the files below a folder, as text. */
 const everything = (folder: string): string =>
   readdirSync(folder)
     .map(name => join(folder, name))
@@ -93,7 +93,7 @@ const everything = (folder: string): string =>
 
 describe('both protocols', () => {
   for (const name of ['chat', 'claude'])
-    test(`${name}: whole episodes, each answer once, no more requests at a time than allowed, and what it cost`, async () => {
+    test(`${name}: complete episodes, each answer once, at most the allowed number of concurrent requests, and the cost`, async () => {
       peer.delayMs = 20;
       const { code, stderr, answer } = await evaluate(`model_config.model_name=${name}`);
       expect(code, stderr).toBe(0);
@@ -104,7 +104,7 @@ describe('both protocols', () => {
       expect(peer.mostOpen).toBe(3);
       const turns = episodes.reduce((sum, episode) => sum + episode.turns.length, 0);
       expect(peer.requests.length).toBe(turns);
-      // The prefix of local models is there once, whether the model wrote it or not.
+      // The generation prefix of local models occurs once, whether the model wrote it or not.
       for (const { raw, answer: said } of episodes.flatMap(episode => episode.turns))
         expect(raw).toMatch(said === null ? /^<think><answer>/ : /^<think> hm <\/think><answer>(word)+<\/answer>$/);
       const { api, overall, model } = answer.evaluation;
@@ -116,13 +116,13 @@ describe('both protocols', () => {
       else expect(api!.cost).toBeNull();
       expect(metrics[0]['val-env/response_length']).toBeCloseTo(api!.output_tokens / 24, 9);
       expect(answer.evaluation.entropy).toBeNull();
-      // The second turn's request holds the first answer as the model wrote it.
+      // The second turn's request contains the first answer as the model wrote it.
       const second = peer.answered.find(messages => messages.length === 3)!;
       expect(second[1].content).toMatch(/^<think> hm <\/think><answer>/);
     });
 });
 
-test('windowed contexts show the service what they show a local model', async () => {
+test('windowed contexts send the service the messages a local model sees', async () => {
   const few = [
     'es_manager.val.env_groups=2',
     'es_manager.val.env_configs.n_groups=[2]',
@@ -138,7 +138,7 @@ test('windowed contexts show the service what they show a local model', async ()
   }
 });
 
-test('refusals, limits and lost connections on the way change nothing of what comes out', async () => {
+test('refusals, limits and lost connections do not change the results', async () => {
   const calm = await evaluate();
   peer.mishaps = [
     null,
@@ -160,7 +160,7 @@ test('refusals, limits and lost connections on the way change nothing of what co
   );
 });
 
-test('answers that are cut, filtered or refused end their episodes as failures, and are counted', async () => {
+test('answers that are truncated, filtered or refused end their episodes as failures, and are counted', async () => {
   const answer = peer.answer;
   let count = 0;
   peer.answer = messages => {
@@ -181,10 +181,10 @@ test('answers that are cut, filtered or refused end their episodes as failures, 
     expect([success, truncated]).toEqual([false, true]);
     expect(turns.at(-1)!.finish).toBe('length');
   }
-  expect(said.evaluation.overall.episodes).toBe(24); // they count
+  expect(said.evaluation.overall.episodes).toBe(24); // failures count as episodes
 });
 
-test('after a kill only what is left is asked', async () => {
+test('after a kill only the remaining episodes are requested', async () => {
   peer.delayMs = 60;
   const { code, answer, stderr } = await document<{ folder: string }>(workspace.folder, [
     ...['eval', '--config-name', 'api', '--detach'],
@@ -201,7 +201,7 @@ test('after a kill only what is left is asked', async () => {
   await until('some episodes are played', () => lines() >= 6);
   await kill(answer.folder);
   await peer.forsaken();
-  // What was being written at the kill has no checksum yet, and is asked again.
+  // Episodes that were being written at the kill have no checksum yet, and are requested again.
   const ledger = readFileSync(join(answer.folder, 'checksums.jsonl'), 'utf8').split('\n').slice(0, -1);
   const pieces = ledger.map(line => JSON.parse(line) as { file: string; to: number });
   const covered = pieces.findLast(piece => piece.file === 'episodes/val-000000.jsonl')!.to;
@@ -219,7 +219,7 @@ test('after a kill only what is left is asked', async () => {
   expect(resumed.answer.evaluation.api!.requests).toBe(episodes.reduce((sum, { turns }) => sum + turns.length, 0));
 });
 
-test('a service that stays away stops the evaluation, which can be resumed', async () => {
+test('a service that stays unavailable stops the evaluation, which can be resumed', async () => {
   peer.mishaps = new Array<{ status: number }>(400).fill({ status: 401 });
   const { code, answer } = await evaluate();
   expect(code).toBe(1);
@@ -231,7 +231,7 @@ test('a service that stays away stops the evaluation, which can be resumed', asy
   expect(resumed.answer.evaluation.overall.episodes).toBe(24);
 });
 
-test('without a key nothing is made; with a wrong one that the service repeats, it is nowhere', async () => {
+test('without a key nothing is created; a wrong key that the service repeats is stored nowhere', async () => {
   const before = runsOf(workspace.folder).length;
   delete process.env[keyVariable];
   const missing = await evaluate();

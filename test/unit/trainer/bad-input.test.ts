@@ -1,5 +1,5 @@
-// What can be wrong with a run, one case each: exit code 1, one sentence that names the place and the remedy in the terminal, the same
-// in the JSON document, and a run folder, where there is one, that can be read to its last line.
+// Errors of a run, one case each: exit code 1, one sentence in the terminal that names the location and the remedy, the
+// same in the JSON document, and a run folder, if there is one, that is readable to its last line.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -35,7 +35,7 @@ interface Refusal {
 
 const train = (...overrides: string[]): string[] => ['train', '--config-name', 'words', ...overrides];
 
-/** The sentence of a command that is refused before there is a run. */
+/** The message of a command that is refused before a run exists. */
 async function refused(args: string[]): Promise<Refusal['error']> {
   const { code, stderr, answer } = await document<Refusal>(workspace.folder, args);
   expect(stderr).toBe(`${answer.error.message}\n`);
@@ -45,7 +45,7 @@ async function refused(args: string[]): Promise<Refusal['error']> {
   return answer.error;
 }
 
-/** The sentence for which a run pauses by itself; its trainer lives. */
+/** The message with which a run pauses itself while its trainer lives. */
 async function waiting(overrides: string[]): Promise<{ message: string; run: string }> {
   const run = await startDetached(workspace.folder, overrides);
   const { error } = await until('the run waits', () => {
@@ -58,7 +58,7 @@ async function waiting(overrides: string[]): Promise<{ message: string; run: str
   return { message: error!, run };
 }
 
-/** As `waiting`; the run is stopped then, as one that waits must let itself be. */
+/** Like `waiting`, and then stops the run: a waiting run must be stoppable. */
 async function waitedInVain(...overrides: string[]): Promise<{ message: string; run: string }> {
   const waited = await waiting(overrides);
   process.kill(leaseOf(waited.run)!.pid, 'SIGTERM');
@@ -66,7 +66,7 @@ async function waitedInVain(...overrides: string[]): Promise<{ message: string; 
   return waited;
 }
 
-/** The sentence of a run that fails. */
+/** The message of a run that fails. */
 async function failed(args: string[], shell?: string): Promise<{ message: string; run: string }> {
   const { code, stderr, answer } = await document<Refusal & { run: string; state: string }>(
     workspace.folder,
@@ -85,26 +85,26 @@ async function failed(args: string[], shell?: string): Promise<{ message: string
 }
 
 describe('configuration', () => {
-  test('an unknown key, with the key that was meant', async () => {
+  test('an unknown key is refused, with the key that was meant', async () => {
     const { message, key } = await refused(train('trainer.total_trainin_steps=3'));
     expect(message).toContain('trainer.total_trainin_steps');
     expect(message).toContain('did you mean total_training_steps?');
     expect(key).toBe('trainer.total_trainin_steps');
   });
 
-  test('an unknown key in a file, with its line', async () => {
+  test('an unknown key in a file is refused, with its line', async () => {
     const file = workspace.write('config/typo.yaml', '# x\ndefaults:\n  - words\n\ntrainer:\n  test_frequ: 3\n');
     const error = await refused(['train', '--config-name', 'typo']);
     expect(error).toMatchObject({ key: 'trainer.test_frequ', file, line: 6 });
     expect(error.message).toContain('typo.yaml:6:');
   });
 
-  test('a wrong type', async () => {
+  test('a wrong type is refused', async () => {
     const { message } = await refused(train('trainer.total_training_steps=many'));
     expect(message).toMatch(/trainer\.total_training_steps is "many".*an integer ≥ 0/);
   });
 
-  test('several problems, one sentence each', async () => {
+  test('several problems are reported in one sentence each', async () => {
     const { code, stderr, answer } = await document<Refusal & { error: { problems: unknown[] } }>(
       workspace.folder,
       train('trainer.total_training_steps=many', 'workbench.device=tpu'),
@@ -114,26 +114,26 @@ describe('configuration', () => {
     expect(answer.error.problems.length).toBe(2);
   });
 
-  test('no configuration, and one that does not exist', async () => {
+  test('no configuration, and one that does not exist, are refused', async () => {
     expect((await refused(['train'])).message).toMatch(/^config: no configuration is named/);
     expect((await refused(['train', '--config-name', 'word'])).message).toMatch(/word.*words/);
   });
 
-  test('an option that does not exist', async () => {
+  test('an unknown option is refused', async () => {
     const { code, answer, stderr } = await document<Refusal>(workspace.folder, ['train', '--fast']);
     expect(code).toBe(1);
     expect(stderr).toBe("error: unknown option '--fast'\n");
     expect(answer.error.message).toContain('--fast');
   });
 
-  test('a run that does not exist', async () => {
+  test('a run that does not exist is refused', async () => {
     expect((await refused(['resume', 'nothing'])).message).toMatch(/^store: there is no run nothing/);
     expect((await refused(['eval', '--run', 'nothing'])).message).toMatch(/^store: there is no run nothing/);
   });
 });
 
 describe('model', () => {
-  /** Overrides that name a model folder made wrong by `change`. */
+  /** Overrides that name a model folder made faulty by `change`. */
   const model = (name: string, change: (folder: string) => void): string => {
     const folder = join(workspace.folder, 'models', name);
     writeModel(folder);
@@ -142,31 +142,31 @@ describe('model', () => {
   };
   const weightsOf = (folder: string): string => join(folder, 'model.safetensors');
 
-  test('no folder', async () => {
+  test('a missing folder is refused', async () => {
     const { message, key } = await refused(train('model_path=models/none'));
     expect(message).toMatch(/^config: model_path is "models\/none".*config\.json/);
     expect(key).toBe('model_path');
   });
 
-  test('a config.json that is not JSON', async () => {
+  test('a config.json that is not JSON is refused', async () => {
     const { message } = await refused(
       train(model('no-json', folder => writeFileSync(join(folder, 'config.json'), '{'))),
     );
     expect(message).toMatch(/no-json.config\.json: is not JSON/);
   });
 
-  test('weights cut short', async () => {
+  test('truncated weights are refused', async () => {
     const change = (folder: string): void =>
       writeFileSync(weightsOf(folder), readFileSync(weightsOf(folder)).subarray(0, 5000));
     expect((await refused(train(model('short', change)))).message).toContain(join('short', 'model.safetensors'));
   });
 
-  test('no tokenizer', async () => {
+  test('a missing tokenizer is refused', async () => {
     const { message } = await refused(train(model('mute', folder => rmSync(join(folder, 'tokenizer.json')))));
     expect(message).toMatch(/mute: cannot read tokenizer\.json/);
   });
 
-  test('a weight that is no number', async () => {
+  test('a non-finite weight is refused', async () => {
     const change = (folder: string): void => {
       const bytes = readFileSync(weightsOf(folder));
       bytes.writeFloatLE(NaN, bytes.length - 4);
@@ -175,7 +175,7 @@ describe('model', () => {
     expect((await failed(train(model('nan', change)))).message).toMatch(/tensor .* holds NaN at element/);
   });
 
-  test('a policy that comes to give no numbers: its steps change nothing, and too many of them end the run', async () => {
+  test('a policy that becomes non-finite: its steps change nothing, and too many of them end the run', async () => {
     const { message, run } = await failed(
       train(
         ...['actor_rollout_ref.actor.optim.lr=1e30', 'trainer.total_training_steps=9', 'trainer.save_freq=1'],
@@ -191,17 +191,17 @@ describe('model', () => {
     expect(checkpoints).toEqual(['step-000001']);
     const told = events.filter(({ message }) => message.startsWith('step 2 changed nothing: engine: '));
     expect(told).toMatchObject([{ kind: 'warning', step: 1 }]);
-    expect(events.filter(({ message }) => message.includes('changed nothing: '))).toEqual(told); // once, not each step
+    expect(events.filter(({ message }) => message.includes('changed nothing: '))).toEqual(told); // once
   });
 
-  test('a context too short for the first prompt', async () => {
+  test('a context too short for the first prompt is refused', async () => {
     const { message } = await failed(train('actor_rollout_ref.rollout.max_model_len=16'));
     expect(message).toMatch(
       /^config: environment Words shows too much in turn 1 at seed \d+, member 0: the prompt has \d+ tokens, and actor_rollout_ref\.rollout\.max_model_len 16 must hold it with an answer of response_length 12: raise max_model_len, lower response_length, or have the environment show less$/,
     );
   });
 
-  test('a context longer than the model has positions', async () => {
+  test("a context longer than the model's positions is refused", async () => {
     const { message } = await refused(train('actor_rollout_ref.rollout.max_model_len=4000'));
     expect(message).toMatch(/max_model_len is 4000, but models\/random has 512 positions: lower it/);
   });
@@ -218,25 +218,25 @@ describe('environment', () => {
     return `custom_envs.Words.env_type=environments/${name}.ts`;
   };
 
-  test('no file', async () => {
+  test('a missing file is refused', async () => {
     const { message } = await refused(train('custom_envs.Words.env_type=environments/none.ts'));
     expect(message).toMatch(/^config: custom_envs\.Words\.env_type is environments\/none\.ts.*frozen_lake/);
   });
 
-  test('code that does not compile, with its place', async () => {
+  test('code that does not compile is refused, with its location', async () => {
     workspace.write('environments/syntax.ts', 'export default {\n  oops oops\n};\n');
     expect((await refused(train('custom_envs.Words.env_type=environments/syntax.ts'))).message).toContain(
       'syntax.ts:2',
     );
   });
 
-  test('code that throws when it is loaded', async () => {
+  test('code that throws when it is loaded is refused', async () => {
     workspace.write('environments/loads.ts', "throw new Error('no maps here');\n");
     const { message } = await refused(train('custom_envs.Words.env_type=environments/loads.ts'));
     expect(message).toMatch(/^environment Words \(.*loads\.ts.*no maps here/);
   });
 
-  test('a step that throws, with file and line', async () => {
+  test('a step that throws is reported with file and line', async () => {
     const { message, run } = await waitedInVain(environment('throws', "throw new Error('the door is stuck');"));
     expect(message).toMatch(/^environment Words \(.*throws\.ts:\d+.*the door is stuck/);
     expect(message).toMatch(/: mend the file and save it \(\d+ of 8 episodes failed; workbench\.max_failed_episodes_share is 0\.25\), then resume the run$/); // prettier-ignore
@@ -244,17 +244,17 @@ describe('environment', () => {
     expect(event).toMatchObject({ step: 0, data: { tag: 'Words', kind: 'threw' } });
   });
 
-  test('a step that never ends', async () => {
+  test('a step that never ends is reported', async () => {
     const { message } = await waitedInVain(environment('loops', 'for (;;);'), ...few);
     expect(message).toMatch(/^environment Words \(.*loops\.ts.*100 ms/);
   });
 
-  test('a promise that is never kept', async () => {
+  test('a promise that is never settled is reported', async () => {
     const waits = environment('waits', 'await new Promise(() => {});');
     expect((await waitedInVain(waits, ...few)).message).toMatch(/waits\.ts.*100 ms/);
   });
 
-  test('a reward that is no number', async () => {
+  test('a reward that is not a number is reported', async () => {
     const nan = environment(
       'nan',
       'return { observation: "", reward: NaN, terminated: true, truncated: false, info: {} };',
@@ -262,8 +262,8 @@ describe('environment', () => {
     expect((await waitedInVain(nan)).message).toMatch(/^environment Words \(.*nan\.ts.*reward.*NaN/);
   });
 
-  test('failures up to the share that is allowed end their episodes alone, and stay out of training', async () => {
-    // A group has 4 members: one of them is a quarter, which is not more than 0.25.
+  test('failures up to the allowed share end only their episodes, which are excluded from training', async () => {
+    // A group has 4 members: one of them is a quarter, which does not exceed 0.25.
     const one = environment('one', "if (member === 3 && mode === 'train') throw new Error('member 3');");
     const { code, answer, stderr } = await document<{ folder: string }>(
       workspace.folder,
@@ -280,12 +280,12 @@ describe('environment', () => {
     for (const line of metrics.filter(({ step }) => step > 0))
       expect(line['train/env_error_rate']).toBe(broken.filter(({ step }) => step === line.step).length / 8);
     const told = events.filter(({ kind }) => kind === 'environment_error');
-    // The first of a rollout at once and the others together at its end, not one an episode.
+    // The first failure of a rollout is reported at once and the others together at its end.
     expect(told.length).toBeLessThanOrEqual(2 * new Set(broken.map(({ step }) => step)).size);
     expect(told.reduce((sum, { data }) => sum + Number(data?.episodes), 0)).toBe(broken.length);
   });
 
-  test('with a share of 0 one failure pauses the run, which goes on as if it had not been once its environment is mended and it is resumed', async () => {
+  test('with a share of 0 one failure pauses the run, which continues with identical results once its environment is fixed and it is resumed', async () => {
     const mended = environment('mended', "if (mode === 'train' && seed >= 10004) throw new Error('not yet written');");
     const { message, run } = await waiting([mended, 'workbench.max_failed_episodes_share=0']);
     expect(message).toMatch(/not yet written.*\(\d of 8 episodes failed; workbench\.max_failed_episodes_share is 0\), then resume the run$/); // prettier-ignore
@@ -297,14 +297,14 @@ describe('environment', () => {
     expect(code, stderr).toBe(0);
     const { metrics, events } = readRun(run);
     expect(metrics.map(({ step }) => step)).toEqual([0, 1, 2, 3, 4]);
-    expect(events.some(({ kind }) => kind === 'resume')).toBe(false); // the same trainer went on
+    expect(events.some(({ kind }) => kind === 'resume')).toBe(false); // the same trainer continued
     expect(statusOf(run)).toMatchObject({ state: 'finished', step: 4 });
     expect(statusOf(run)!.error).toBeUndefined();
   });
 });
 
 describe('run folder', () => {
-  test('a second trainer is refused while the first lives; a first that is killed is told, and may be resumed', async () => {
+  test('a second trainer is refused while the first lives; a killed one is reported, and its run may be resumed', async () => {
     const following = document<Refusal>(
       workspace.folder,
       train('trainer.total_training_steps=100000', 'trainer.save_freq=-1'),
@@ -317,7 +317,7 @@ describe('run folder', () => {
     expect(second.code).toBe(1);
     expect(second.stderr).toBe(`${second.answer.error.message}\n`);
     expect(second.answer.error.message).toContain(`run ${basename(run)} is already being trained by process ${pid}`);
-    // one that comes at the same moment, past the terminal's own look: the lease decides
+    // a second trainer that starts directly, without the CLI's own check: the lease decides
     const trainer = join(__dirname, '../../../dist/trainer.cjs');
     expect(() =>
       execFileSync(process.execPath, [trainer, '--run', run, '--resume'], { cwd: workspace.folder, stdio: 'pipe' }),
@@ -336,7 +336,7 @@ describe('run folder', () => {
     expect(readRun(run).metrics.length).toBeGreaterThan(step);
   });
 
-  test('a checkpoint that is none, or damaged, is told before anything is cut', async () => {
+  test('an invalid or damaged checkpoint is reported before anything is truncated', async () => {
     const { answer } = await document<{ folder: string }>(workspace.folder, train('trainer.total_training_steps=1'));
     const { metrics, checkpoints, status } = readRun(answer.folder);
     const resumed = async (...more: string[]): Promise<string> => {
@@ -375,7 +375,7 @@ describe('full disk', () => {
     };
 
   test(
-    'in the middle of a run: the run waits, says so once, stays readable, and goes on once there is room',
+    'in the middle of a run: the run pauses, reports it once, stays readable, and continues once there is space',
     mounted(2000, async () => {
       const many = ['trainer.total_training_steps=1000', 'workbench.keep_checkpoints=1000', 'trainer.test_freq=-1'];
       await document(workspace.folder, [...train(...many), '--detach']);
@@ -396,14 +396,14 @@ describe('full disk', () => {
       const told = readRun(run).events.filter(({ message }) => message.startsWith('paused: '));
       expect(told.map(({ message }) => message)).toEqual([`paused: ${error}`]);
       await until('the disk is full once more', waits);
-      process.kill(leaseOf(run)!.pid, 'SIGTERM'); // as who interrupts it
+      process.kill(leaseOf(run)!.pid, 'SIGTERM'); // as an interruption by the user
       await until('it has ended', () => leaseOf(run) === null);
       expect(statusOf(run)).toMatchObject({ state: 'failed', error: expect.stringContaining('ENOSPC') as string });
     }),
   );
 
   test(
-    'from the start: no run is made',
+    'from the start: no run is created',
     mounted(4, async folder => {
       execFileSync('/bin/sh', ['-c', `cat /dev/zero > "${folder}/filler" 2> /dev/null || true`]);
       const { code, stderr, answer } = await document<Refusal>(workspace.folder, train());
@@ -414,7 +414,7 @@ describe('full disk', () => {
     }),
   );
 
-  test.skipIf(process.platform === 'win32')('a file larger than is allowed', async () => {
+  test.skipIf(process.platform === 'win32')('a file larger than the limit is reported', async () => {
     // 100 blocks of 1 KiB: the weights of a checkpoint do not fit
     const { message } = await failed(train('trainer.total_training_steps=2'), 'ulimit -f 100');
     expect(message).toMatch(/^store: cannot write the checkpoint .*step-000001 \(EFBIG\)/);

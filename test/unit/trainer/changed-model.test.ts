@@ -1,5 +1,6 @@
-// A resume that reads the base model again compares its weights with those that the run was made with: other weights under the same
-// adapters would train otherwise. Where all weights come from the checkpoint, the model's folder is not compared.
+// A resume that reads the base model again compares its weights with those the run was created with, because adapters
+// over other weights would train differently. If all weights come from the checkpoint, the model's folder is not
+// compared.
 import { readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -19,12 +20,12 @@ const ragen = (...args: string[]) => document<Answer>(workspace.folder, args);
 beforeAll(async () => {
   workspace = makeWorkspace();
   process.env.XDG_CACHE_HOME = join(workspace.folder, 'cache');
-  // As in a cache of models: the weights are a link to a file elsewhere.
+  // As in a model cache: the weights are a link to a file elsewhere.
   weights = join(workspace.folder, 'blob');
   const named = join(workspace.folder, 'models/random/model.safetensors');
   renameSync(named, weights);
   symlinkSync(weights, named);
-  // The hash of a file that was changed this moment is not kept.
+  // The hash of a file changed just now is not cached.
   await vi.waitFor(() => expect(Date.now() - statSync(weights).ctimeMs).toBeGreaterThan(2500), 20_000);
 });
 afterAll(async () => {
@@ -32,7 +33,7 @@ afterAll(async () => {
   workspace.remove();
 });
 
-/** Trains two steps and takes the second checkpoint away. */
+/** Trains two steps and deletes the second checkpoint. */
 async function runOfTwoSteps(...overrides: string[]) {
   const { code, stderr, answer } = await ragen(
     ...['train', '--config-name', 'words', 'workbench.keep_checkpoints=9', 'trainer.total_training_steps=2', ...overrides], // prettier-ignore
@@ -43,7 +44,7 @@ async function runOfTwoSteps(...overrides: string[]) {
   return { run: answer.folder, expected };
 }
 
-/** Runs `work` while one bit of the weights is another. */
+/** Runs `work` while one bit of the weights is changed. */
 async function withOtherWeights<T>(work: () => Promise<T>): Promise<T> {
   const bytes = readFileSync(weights);
   const changed = Buffer.from(bytes);
@@ -71,7 +72,7 @@ test.each([
     const refused = await withOtherWeights(() => ragen('resume', basename(run)));
     expect(refused.code).toBe(1);
     expect(refused.answer.error?.message).toMatch(sentence(run));
-    // A damaged entry of the cache of checksums refuses nothing.
+    // A damaged entry of the checksum cache causes no refusal.
     const kept = join(workspace.folder, 'cache/ragen-workbench/checksums');
     for (const name of readdirSync(kept))
       writeFileSync(join(kept, name), readFileSync(join(kept, name), 'utf8').replace(/"[0-9a-f]{64}"/, `"${'0'.repeat(64)}"`)); // prettier-ignore
@@ -82,7 +83,7 @@ test.each([
   120_000,
 );
 
-test('weights that come whole from the checkpoint are resumed beside a changed model', async () => {
+test('weights that come completely from the checkpoint are resumed beside a changed model', async () => {
   const { run, expected } = await runOfTwoSteps();
   const { code, stderr } = await withOtherWeights(() => ragen('resume', basename(run)));
   expect(code, stderr).toBe(0);

@@ -1,4 +1,4 @@
-// What `ragen train|resume|eval|runs|presets` answer, to people and as JSON.
+// Output of `ragen train|resume|eval|runs|presets`, as text and as JSON.
 import { appendFileSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -51,7 +51,7 @@ const validationsOf = (run: string): { step: number; success: number; return: nu
   );
 
 describe('train', () => {
-  test('answers with the run, its validations and its speed', () => {
+  test('returns the run, its validations and its speed', () => {
     expect(whole).toMatchObject({ run: basename(whole.folder), state: 'finished', steps: 4 });
     expect(whole.validation.map(({ step }) => step)).toEqual([0, 2, 4]);
     expect(whole.validation).toEqual(validationsOf(whole.folder));
@@ -70,10 +70,10 @@ describe('train', () => {
     expect(status!.reward).toBe(metrics.at(-1)!['charts/avg_episode_return']);
   });
 
-  test('writes a run folder that tells all', () => {
+  test('writes a complete run folder', () => {
     const { events, checkpoints, episodes } = readRun(whole.folder);
     expect(checkpoints).toEqual(['step-000001', 'step-000002', 'step-000003', 'step-000004']);
-    const measured = events.splice(0, 1).concat(events.splice(1, 1)); // with numbers of this machine
+    const measured = events.splice(0, 1).concat(events.splice(1, 1)); // with values of this machine
     expect(measured.map(({ kind }) => kind)).toEqual(['memory_plan', 'longest_batch']);
     expect(events.map(({ kind, message }) => `${kind} ${message}`)).toEqual([
       'state running',
@@ -90,13 +90,13 @@ describe('train', () => {
     expect(existsSync(join(whole.folder, 'trainer.sock'))).toBe(false);
   });
 
-  test('a checkpoint is a model folder in Hugging Face’s form, with the optimizer beside it', () => {
+  test('writes checkpoints as model folders in Hugging Face’s form, with the optimizer state beside', () => {
     const names = readdirSync(join(whole.folder, 'checkpoints/step-000004'));
     for (const name of ['config.json', 'tokenizer.json', 'model.safetensors', 'actor.m', 'actor.v', 'checkpoint.json'])
       expect(names).toContain(name);
   });
 
-  test('tells people a row a step and what came of it', async () => {
+  test('prints one row per step and a summary', async () => {
     const { code, stdout, stderr } = await ragen(workspace.folder, [
       'train',
       '--config-name',
@@ -130,7 +130,7 @@ describe('train', () => {
 });
 
 describe('stop and pause', () => {
-  test('a run without a terminal is held, goes on, and ends with a checkpoint', async () => {
+  test('a detached run is paused, resumed, and ends with a checkpoint', async () => {
     const folder = await startDetached(workspace.folder, ['trainer.total_training_steps=1000', 'trainer.save_freq=-1']);
     const run = basename(folder);
     await until('it trains', () => (statusOf(folder)?.step ?? 0) > 0);
@@ -172,7 +172,7 @@ describe('runs', () => {
     rmSync(lost, { recursive: true });
   });
 
-  test('shows what was said of a run, and leaves archived ones out unless asked', async () => {
+  test("shows a run's labels, and omits archived runs unless requested", async () => {
     const labels = join(whole.folder, 'labels.json');
     const listed = async (...flags: string[]) => (await ragen(workspace.folder, ['runs', ...flags])).stdout;
     writeFileSync(labels, JSON.stringify({ schema: 1, name: 'the whole one', tags: ['paper', 'lr'] }));
@@ -185,7 +185,7 @@ describe('runs', () => {
     rmSync(labels);
   });
 
-  test('an empty folder says how to begin, and is an empty list', async () => {
+  test('explains how to start in an empty folder, and returns an empty list', async () => {
     const empty = join(workspace.folder, 'models');
     expect((await ragen(empty, ['runs'])).stdout).toBe('No runs here yet: ragen train --config-name quickstart\n');
     expect((await document(empty, ['runs'])).answer).toEqual([]);
@@ -195,14 +195,14 @@ describe('runs', () => {
   });
 });
 
-test('presets lists the workspace’s own configurations with those that come along', async () => {
+test('presets lists the workspace’s own configurations with the bundled ones', async () => {
   const { answer } = await document<{ name: string; description: string }[]>(workspace.folder, ['presets']);
   expect(answer.find(({ name }) => name === 'words')?.description).toBe('A run of seconds.');
   expect(answer.map(({ name }) => name)).toContain('quickstart');
 });
 
 describe('eval', () => {
-  test('by name plays the validation once, and gives what training gave before its first step', async () => {
+  test('by name plays the validation once, and returns what training measures before its first step', async () => {
     const { code, stderr, answer } = await document<Summary>(workspace.folder, ['eval', '--config-name', 'words']);
     expect(code, stderr).toBe(0);
     expect(answer.validation).toEqual([whole.validation[0]]);
@@ -213,7 +213,7 @@ describe('eval', () => {
     expect(refused.answer.error.message).toMatch(/^eval: run .* has no checkpoint: /);
   });
 
-  test('of a run’s checkpoint plays with the weights and the configuration that the run had', async () => {
+  test('of a run’s checkpoint uses the weights and the configuration of the run', async () => {
     appendFileSync(join(workspace.folder, 'config/words.yaml'), '\nseed:\n  val: 777\n'); // changed since
     const last = await document<Summary>(workspace.folder, ['eval', '--run', whole.run]);
     expect(last.code, last.stderr).toBe(0);
@@ -250,11 +250,11 @@ describe('resume', () => {
     expect(readRun(whole.folder).status).toMatchObject({ state: 'finished', step: 4 });
   });
 
-  test('from an earlier checkpoint takes back the later steps, and trains them to the same numbers', async () => {
+  test('from an earlier checkpoint removes the later steps, and trains them again with the same results', async () => {
     const before = results(whole.folder);
     const detached = await document(workspace.folder, ['resume', whole.run, '--checkpoint', 'step-000002', '--detach']);
     expect(detached.code, detached.stderr).toBe(0);
-    await kill(whole.folder); // whenever that is: the later checkpoints are gone with their steps
+    await kill(whole.folder); // at any time: the later checkpoints were removed together with their steps
     const { metrics, checkpoints } = readRun(whole.folder);
     expect(metrics.map(({ step }) => step)).toEqual(metrics.map((_, i) => i));
     expect(checkpoints.filter(name => /^step-/.test(name)).length).toBeLessThanOrEqual(metrics.length - 1);
@@ -264,7 +264,7 @@ describe('resume', () => {
   });
 });
 
-test('a watcher hears the newest success in training where there is no validation, and may ask for a checkpoint, and is answered at once while the model computes', async () => {
+test('a client sees the latest training success when there is no validation, may request a checkpoint, and is answered at once while the model computes', async () => {
   const run = await startDetached(workspace.folder, [
     ...[
       'trainer.total_training_steps=1000',

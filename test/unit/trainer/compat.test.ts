@@ -1,4 +1,4 @@
-// workbench.compat: ragen on real runs: what the rollout filter sees (docs/QUIRKS.md, 25).
+// workbench.compat: ragen on real runs: the scores that the rollout filter uses (docs/QUIRKS.md, 25).
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { document, killAll, readRun } from './terminal';
 import { makeWorkspace } from './workspace';
@@ -11,7 +11,7 @@ afterAll(async () => {
   workspace.remove();
 });
 
-/** In-group deviation that the filter reports for one step, and the true ones by group. */
+/** In-group deviation that the filter reports for one step, and the true deviations by group. */
 async function deviations(compat: string): Promise<{ reported: number; groups: number[] }> {
   const { code, answer, stderr } = await document<{ folder: string }>(workspace.folder, [
     ...['train', '--config-name', 'words', `workbench.compat=${compat}`],
@@ -32,13 +32,13 @@ async function deviations(compat: string): Promise<{ reported: number; groups: n
 
 const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
 
-test('the filter sees scores as they are', async () => {
+test('the filter uses raw scores', async () => {
   const { reported, groups } = await deviations('corrected');
   expect(Math.max(...groups)).toBeGreaterThan(0.05);
   expect(reported).toBeCloseTo(mean(groups), 5);
 });
 
-test('with compat: ragen it sees them normalised: a group’s deviation is 1 or 0', async () => {
+test('with compat: ragen it uses normalised scores: a group’s deviation is 1 or 0', async () => {
   const { reported, groups } = await deviations('ragen');
   expect(reported).toBeCloseTo(mean(groups.map(std => Number(std > 1e-6))), 4);
   expect(reported).not.toBeCloseTo(mean(groups), 3);

@@ -1,5 +1,5 @@
-// Every estimator, loss aggregation, rollout filter and KL term that a configuration may name trains for two steps on real episodes,
-// with metrics that add up and that all have a meaning in docs/METRICS.md.
+// Every estimator, loss aggregation, rollout filter and KL term of the configuration trains for two steps on real
+// episodes, with consistent metrics that are all documented in docs/METRICS.md.
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Episode } from '../../../extension/protocol/run-folder';
@@ -22,7 +22,7 @@ afterAll(() => {
 
 const trained = (overrides: string[], steps = 2): Promise<Trained> => trainHere(workspace, overrides, steps);
 
-/** What holds of every step that was trained on. */
+/** Invariants of every trained step. */
 function expectSane({ lines, episodes, end }: Trained, steps = 2): void {
   expect(end).toBe('finished');
   expect(lines.map(({ step }) => step)).toEqual(Array.from({ length: steps }, (_, i) => i + 1));
@@ -58,11 +58,11 @@ function expectSane({ lines, episodes, end }: Trained, steps = 2): void {
   }
 }
 
-/** Mean advantage over the trained tokens of each kept episode of step 1, with the episode. */
+/** Kept episodes of step 1, with the mean advantage over their trained tokens. */
 const stepOne = ({ episodes }: Trained) => episodes.filter(({ step, kept }) => step === 1 && kept);
 
 describe('estimators', () => {
-  test('gae trains a critic, whose values, returns and losses are told', async () => {
+  test('gae trains a critic and logs its values, returns and losses', async () => {
     const run = await trained(['algorithm.adv_estimator=gae', 'critic.optim.lr=1e-2', ...keepAll]);
     expectSane(run);
     for (const line of run.lines) {
@@ -81,14 +81,14 @@ describe('estimators', () => {
     expect(run.lines[1]['critic/values/mean']).not.toBe(run.lines[0]['critic/values/mean']);
   });
 
-  test('critic_warmup leaves the actor alone before that step', async () => {
+  test('critic_warmup leaves the actor unchanged before that step', async () => {
     const { lines } = await trained(['algorithm.adv_estimator=gae', 'trainer.critic_warmup=2', ...keepAll], 3);
     expect(lines.map(line => 'actor/grad_norm' in line)).toEqual([false, true, true]);
     expect(lines.every(line => 'critic/grad_norm' in line && 'actor/entropy' in line)).toBe(true);
     expect(unknownKeys(lines)).toEqual([]);
   });
 
-  test('grpo: deviations from the mean of the group, over its deviation', async () => {
+  test('grpo: deviation from the mean of the group, divided by its standard deviation', async () => {
     const run = await trained(keepAll);
     expectSane(run);
     for (const group of groupsOf(stepOne(run))) {
@@ -99,7 +99,7 @@ describe('estimators', () => {
     }
   });
 
-  test('Dr. GRPO: deviations from the mean of the group', async () => {
+  test('Dr. GRPO: deviation from the mean of the group', async () => {
     const run = await trained([
       'algorithm.norm_adv_by_std_in_grpo=false',
       'actor_rollout_ref.actor.loss_agg_mode=seq-mean-token-sum-norm',
@@ -110,7 +110,7 @@ describe('estimators', () => {
       for (const { advantage, score } of group) expect(advantage).toBeCloseTo(score - mean(group.map(e => e.score)), 4);
   });
 
-  test('rloo: deviations from the mean of the others', async () => {
+  test('rloo: deviation from the mean of the others', async () => {
     const run = await trained([
       'algorithm.adv_estimator=rloo',
       'actor_rollout_ref.actor.loss_agg_mode=seq-mean-token-sum',
@@ -124,18 +124,18 @@ describe('estimators', () => {
       }
   });
 
-  test('remax: the return of a token less the score of its group’s greedy episode', async () => {
+  test('remax: the return of a token minus the score of its group’s greedy episode', async () => {
     const remax = ['algorithm.adv_estimator=remax', ...keepAll];
     const run = await trained(remax);
     expectSane(run);
-    // What an always greedy policy scores on the same groups: a run whose sampler is greedy from the start, before its first update.
+    // Scores of a greedy policy on the same groups: a run with greedy sampling, before its first update.
     const greedy = await trained(['actor_rollout_ref.rollout.do_sample=false', ...keepAll], 1);
     const baselines = new Map(greedy.episodes.filter(e => e.member === 0).map(e => [e.seed, e.score]));
     for (const group of groupsOf(stepOne(run)))
       for (const { advantage, score, seed } of group) expect(advantage).toBeCloseTo(score - baselines.get(seed)!, 4);
     expect(run.lines[0]['rollout/greedy_score']).toBeCloseTo(mean([...baselines.values()]), 5);
     expect(new Set(stepOne(run).map(({ advantage }) => advantage)).size).toBeGreaterThan(1);
-    // Training's own episodes are those of any other estimator.
+    // The training episodes equal those of any other estimator.
     const grpo = await trained(keepAll, 1);
     expect(stepOne(run).map(e => [e.id, e.seed, e.score])).toEqual(stepOne(grpo).map(e => [e.id, e.seed, e.score]));
   });
@@ -154,7 +154,7 @@ describe('estimators', () => {
 });
 
 describe('reference policy', () => {
-  test('the KL loss begins at zero, since the policy begins as its reference, and grows as it leaves it', async () => {
+  test('the KL loss starts at zero, because the policy equals its reference, and grows as it moves away', async () => {
     const run = await trained([
       'actor_rollout_ref.actor.use_ref=true',
       'actor_rollout_ref.actor.use_kl_loss=true',
@@ -172,7 +172,7 @@ describe('reference policy', () => {
     expect(unknownKeys(run.lines)).toEqual([]);
   });
 
-  test('without a KL term no reference is scored', async () => {
+  test('without a KL term no reference policy is scored', async () => {
     const { lines } = await trained(['actor_rollout_ref.actor.use_ref=true', ...keepAll], 1);
     expect(lines[0]).not.toHaveProperty(['rollout/ref_log_prob']);
     expect(lines[0]).not.toHaveProperty(['actor/kl_loss']);
@@ -197,7 +197,7 @@ describe('rollout filters', () => {
     ['top_p', 0.5, 'reward_variance'],
     ['min_p', 0.9, 'reward_variance'],
     ['top_k', 0.25, 'length'],
-  ])('%s %d by %s keeps whole groups, and trains on those alone', async (strategy, value, metric) => {
+  ])('%s %d by %s keeps whole groups, and trains on those only', async (strategy, value, metric) => {
     const run = await trained(filter(strategy, value, metric), 1);
     expectSane(run, 1);
     const groups = groupsOf(run.episodes);
@@ -212,7 +212,7 @@ describe('rollout filters', () => {
     expect(left.flat().every(e => e.advantage === null && e.tokens.advantages === undefined)).toBe(true);
   });
 
-  test('scaling the loss by the share that was kept scales the advantages', async () => {
+  test('scaling the loss by the kept share scales the advantages', async () => {
     const whole = await trained(filter('top_k', 0.5), 1);
     const scaled = await trained([...filter('top_k', 0.5), 'actor_rollout_ref.actor.filter_loss_scaling=sqrt'], 1);
     expect(stepOne(scaled).map(e => e.advantage! / Math.SQRT1_2)).toEqual(
@@ -220,7 +220,7 @@ describe('rollout filters', () => {
     );
   });
 
-  test('a run in which nothing is ever kept updates nothing and stops early, in words', async () => {
+  test('a run in which nothing is ever kept updates nothing and stops early with a message', async () => {
     const same = 'environments/same.ts';
     const { wordsEnvironment } = await import('./workspace');
     workspace.write(
@@ -249,14 +249,14 @@ describe('rollout filters', () => {
 });
 
 describe('control runs', () => {
-  test('zero_task_advantage leaves the entropy bonus alone to train', async () => {
+  test('zero_task_advantage leaves only the entropy bonus to train', async () => {
     const { lines, episodes } = await trained(['algorithm.zero_task_advantage=true', ...keepAll], 1);
     expect(lines[0]['actor/pg_loss']).toBeCloseTo(0, 6);
     expect(lines[0]['actor/grad_norm']).toBeGreaterThan(0);
     expect(episodes.every(({ advantage }) => advantage === 0)).toBe(true);
   });
 
-  test('bypass_mode takes the sampler’s log-probs for the old ones: the first ratio is one all the same', async () => {
+  test('bypass_mode uses the sampler’s log-probs as the old ones, and the first ratio is still one', async () => {
     const run = await trained(
       ['algorithm.rollout_correction.bypass_mode=true', 'actor_rollout_ref.actor.ppo_mini_batch_size=8', ...keepAll],
       1,

@@ -1,5 +1,6 @@
-// Each context window, shortened chats and answers without a mask train for two steps in the real trainer. The training graph's
-// log-probs agree with the sampler's only where a sample's context is the one that was sampled from, so that agreement proves it.
+// Each context mode, shortened chats and answers without a mask train for two steps in the real trainer. The training
+// graph's log-probs equal the sampler's only if a sample's context is the one it was sampled from, so that agreement
+// verifies the context.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Episode } from '../../../extension/protocol/run-folder';
 import { document, killAll, readRun } from './terminal';
@@ -42,7 +43,7 @@ const samplesOf = ({ tokens: { ids, mask, starts = [0] } }: Episode) =>
 test.each([
   ['limited_multi_turn', 2],
   ['single_turn', -1],
-])('%s trains a sample a turn, and counts each episode once in its group', async (mode, turns) => {
+])('%s trains one sample per turn, and counts each episode once in its group', async (mode, turns) => {
   const window = [`agent_proxy.context_window_mode=${mode}`, `agent_proxy.max_context_window=${turns}`];
   const { metrics, episodes } = await trained(...window, 'algorithm.norm_adv_by_std_in_grpo=false');
   for (const episode of episodes) {
@@ -60,7 +61,7 @@ test.each([
   }
 });
 
-test('a chat that outgrows the model goes on without its oldest turns, in a further sample', async () => {
+test('a chat that outgrows the model continues without its oldest turns, in a further sample', async () => {
   const { metrics, episodes } = await trained('actor_rollout_ref.rollout.max_model_len=140');
   expect(metrics[0]['train/context_shortened']).toBeGreaterThan(0);
   const shortened = episodes.filter(({ tokens }) => tokens.starts);
@@ -68,13 +69,13 @@ test('a chat that outgrows the model goes on without its oldest turns, in a furt
   for (const episode of episodes) for (const { ids } of samplesOf(episode)) expect(ids.length).toBeLessThanOrEqual(140);
 });
 
-test('without a response mask all behind the system message is trained on', async () => {
+test('without a response mask everything after the system message is trained on', async () => {
   const { episodes } = await trained('enable_response_mask=false');
   const beyond = episodes.map(({ tokens }) => tokens.advantages!.filter((a, t) => a !== 0 && !tokens.mask[t]).length);
   expect(beyond.some(tokens => tokens > 0)).toBe(true);
 });
 
-test('thinking answers begin in a thought', async () => {
+test('answers with thinking start inside a thought', async () => {
   const { episodes } = await trained('agent_proxy.enable_think=true');
   expect(episodes.every(({ turns }) => turns.every(({ raw }) => raw.startsWith('<think>')))).toBe(true);
 });

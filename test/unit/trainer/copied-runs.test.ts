@@ -1,4 +1,5 @@
-// A copy of a run folder beside its original, which is being trained: the copy is a run of its own, and no command on it reaches the trainer.
+// A copy of a run folder beside its original, which is being trained: the copy is a separate run, and no command on it
+// reaches the trainer.
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -31,14 +32,14 @@ function copied(name: string, lease: object = {}): string {
   writeFileSync(join(copy, 'lease'), JSON.stringify({ ...leaseOf(original), ...lease }));
   return copy;
 }
-/** The original goes on as if nobody had asked anything. */
+/** Asserts that the original continues undisturbed. */
 async function goesOn(): Promise<void> {
   const { step } = statusOf(original)!;
   await untilStep(original, step + 2);
   expect(statusOf(original)!.state).toBe('running');
 }
 
-test('stop, pause and set refuse the copy, and its original goes on', async () => {
+test('stop, pause and set refuse the copy, and its original continues', async () => {
   const id = basename(copied('copy'));
   for (const [command, ...more] of [['stop'], ['pause'], ['set', 'actor_rollout_ref.actor.entropy_coeff=0.5']]) {
     const { code, answer } = await ragen(command, id, ...more);
@@ -58,7 +59,7 @@ test('stop, pause and set refuse the copy, and its original goes on', async () =
   );
 });
 
-test('a lease of an earlier version, which names no folder, leads to the original, which is not asked', async () => {
+test('a lease of an earlier version, without a folder name, leads to the original, which is not contacted', async () => {
   const copy = copied('older', { folder: undefined });
   const { code, answer } = await ragen('pause', basename(copy));
   expect([code, answer.error?.message]).toEqual([1, expect.stringMatching(/^run older does not answer/)]);
@@ -78,7 +79,7 @@ test('a lease of an earlier version, which names no folder, leads to the origina
   await goesOn();
 });
 
-test('a manifest’s id names no other run, and no other folder', async () => {
+test('a manifest’s id does not select another run or another folder', async () => {
   const copy = copied('renamed');
   const manifest = JSON.parse(readFileSync(join(copy, 'manifest.json'), 'utf8')) as object;
   for (const id of [basename(original), '../../../escaped']) {
@@ -91,7 +92,7 @@ test('a manifest’s id names no other run, and no other folder', async () => {
   await goesOn();
 });
 
-test('a link to a run folder is no run of this workspace', async () => {
+test('a link to a run folder is not a run of this workspace', async () => {
   const elsewhere = join(workspace.folder, 'elsewhere');
   mkdirSync(elsewhere);
   renameSync(copied('moved'), join(elsewhere, 'moved'));

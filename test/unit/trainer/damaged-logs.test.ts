@@ -1,4 +1,5 @@
-// A damaged log stops a resume until the user accepts it; then the run goes on, to the bit, and nothing that was on disk is lost.
+// A damaged log stops a resume until the user accepts it; then the run continues bit by bit, and nothing on disk is
+// lost.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -22,7 +23,7 @@ afterAll(async () => {
   workspace.remove();
 });
 
-test('a damaged line of metrics is refused, then accepted: the rest stays, the original is kept, an event says so', async () => {
+test('a damaged line of metrics is refused, then accepted: the rest stays, the original is kept, an event records it', async () => {
   const made = await ragen('train', '--config-name', 'words', 'workbench.keep_checkpoints=9');
   expect(made.code, made.stderr).toBe(0);
   const run = made.answer.folder;
@@ -56,9 +57,35 @@ test('a damaged line of metrics is refused, then accepted: the rest stays, the o
   expect(after.episodes).toEqual(expected.episodes);
   expect(after.metrics).toEqual(expected.metrics.slice(1));
 
-  // What was accepted once is asked no more: the logs that are left have checksums of their own.
+  // Accepted damage is not reported again: the remaining logs have new checksums.
   rmSync(join(run, 'checkpoints/step-000004'), { recursive: true });
   const again = await ragen('resume', basename(run));
   expect(again.code, again.stderr).toBe(0);
   expect(results(run)).toEqual(after);
+}, 120_000);
+
+test('a damaged line of events is accepted together with new settings', async () => {
+  const made = await ragen('train', '--config-name', 'words', 'workbench.keep_checkpoints=9');
+  expect(made.code, made.stderr).toBe(0);
+  const run = made.answer.folder;
+  for (const step of [3, 4]) rmSync(join(run, `checkpoints/step-00000${step}`), { recursive: true });
+  const file = join(run, 'events.jsonl');
+  const bytes = readFileSync(file);
+  bytes[1] = 0; // of the first line
+  writeFileSync(file, bytes);
+
+  const changes = ['trainer.total_training_steps=3'];
+  const refused = await ragen('resume', basename(run), ...changes);
+  expect(refused.code).toBe(1);
+  expect(refused.answer.error?.message).toContain('--accept-damaged-logs');
+  expect(readFileSync(file)).toEqual(bytes);
+
+  const accepted = await ragen('resume', basename(run), '--accept-damaged-logs', ...changes);
+  expect(accepted.code, accepted.stderr).toBe(0);
+  expect(readFileSync(join(run, 'damaged/events.jsonl'))).toEqual(bytes);
+  const { metrics, events } = readRun(run);
+  expect(metrics.at(-1)?.step).toBe(3);
+  expect(events.filter(({ kind }) => kind === 'setting').map(({ data }) => data?.key)).toEqual([
+    'trainer.total_training_steps',
+  ]);
 }, 120_000);

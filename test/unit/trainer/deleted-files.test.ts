@@ -1,5 +1,5 @@
-// A resume of a folder from which something was deleted: it either does without, or names the file and what to do. And of logs beyond 2 GiB,
-// which are larger than any buffer of Node.js: they are read line by line.
+// Resuming a folder with deleted files: the run either works without them, or the error names the file and the remedy.
+// Also logs beyond 2 GiB, larger than any Node.js buffer: they are read line by line.
 import { cpSync, existsSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -31,7 +31,7 @@ beforeAll(async () => {
   expect(made.code, made.stderr).toBe(0);
   run = made.answer.folder;
   expected = results(run);
-  rmSync(join(run, 'checkpoints/step-000003'), { recursive: true }); // so that a resume has something to do
+  rmSync(join(run, 'checkpoints/step-000003'), { recursive: true }); // gives the resume a step to train
   kept = join(workspace.folder, 'kept');
   cpSync(run, kept, { recursive: true, preserveTimestamps: true });
 }, 60_000);
@@ -44,18 +44,18 @@ afterAll(async () => {
   workspace.remove();
 });
 
-/** Names of all that lies below a folder, at any depth. */
+/** Names of everything below a folder, at any depth. */
 const namesIn = (folder: string): string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
 
-/** Sparse: it takes no room on disk. */
+/** Sparse: uses no disk space. */
 const beyondBuffers = 2 ** 31 + 4096;
 
-test('without any one of its files or folders a run goes on, or is refused by the name of the file with a remedy', async () => {
+test('without any one of its files or folders a run continues, or is refused with the name of the file and a remedy', async () => {
   const remedy = /--accept-damaged-logs|--checkpoint step-\d+|--trust-code|restore (it|one)/;
   const refused: string[] = [];
   const whole = readdirSync(join(kept, 'checkpoints')).at(-1)!;
   for (const name of namesIn(kept)) {
-    if (/^(checkpoints|environments|tensorboard|diagnostics).*\/.*\//.test(name) && !name.includes(whole)) continue; // of older ones, which nothing reads
+    if (/^(checkpoints|environments|tensorboard|diagnostics).*\/.*\//.test(name) && !name.includes(whole)) continue; // older ones are not read
     rmSync(run, { recursive: true });
     cpSync(kept, run, { recursive: true, preserveTimestamps: true });
     rmSync(join(run, name), { recursive: true });
@@ -78,7 +78,7 @@ test('without any one of its files or folders a run goes on, or is refused by th
 }, 600_000);
 
 test.each(['metrics.jsonl', 'events.jsonl', 'scores.jsonl', 'checksums.jsonl'])(
-  'a run without %s goes on where the user accepts it',
+  'a run without %s continues when the user accepts it',
   async name => {
     rmSync(join(run, name));
     const refused = await ragen('resume', basename(run));
@@ -94,7 +94,7 @@ test.each(['metrics.jsonl', 'events.jsonl', 'scores.jsonl', 'checksums.jsonl'])(
 );
 
 test.each(['metrics.jsonl', 'events.jsonl', 'scores.jsonl', 'checksums.jsonl', 'episodes/step-000001.jsonl'])(
-  'a resume cuts what stands in %s behind its checkpoint, also beyond 2 GiB',
+  'a resume truncates %s after its checkpoint, also beyond 2 GiB',
   async name => {
     truncateSync(join(run, name), beyondBuffers);
     const { code, stderr } = await ragen('resume', basename(run));
@@ -105,7 +105,7 @@ test.each(['metrics.jsonl', 'events.jsonl', 'scores.jsonl', 'checksums.jsonl', '
   120_000,
 );
 
-test('an accepted log beyond 2 GiB keeps the lines that can be read', async () => {
+test('an accepted log beyond 2 GiB keeps its readable lines', async () => {
   const file = join(run, 'scores.jsonl');
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
   writeFileSync(file, lines.map((line, i) => (i === 0 ? `?${line}` : line)).join('\n'));

@@ -1,5 +1,5 @@
-// Real steps with diagnostics, of the model that comes along on small lakes: what they leave in metrics and folder, and that the numbers
-// can be computed again from what was left.
+// Real steps with diagnostics, of the bundled model on small lakes: their metrics and files, and that the values can be
+// recomputed from the files.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -43,7 +43,7 @@ const lakes = [
   ...keepAll,
 ];
 
-test('collapse is diagnosed at step 1 and every second step, from what the run folder keeps', async () => {
+test('collapse is diagnosed at step 1 and every second step, from data in the run folder', async () => {
   const { folder, lines, episodes } = await trainHere(
     workspace,
     [
@@ -91,7 +91,7 @@ test('collapse is diagnosed at step 1 and every second step, from what the run f
       });
       expect(metrics.mi_estimate).toBeGreaterThanOrEqual(metrics.mi_estimate_ci_low);
       expect(metrics.mi_estimate).toBeLessThanOrEqual(metrics.mi_estimate_ci_high);
-      // Under its own prompt a thought is as likely as the sampler said, tag and turn's rest left out.
+      // Under its own prompt a thought is as likely as in sampling, without tags and the rest of the turn.
       expect(metrics.conditional_entropy_est).toBeGreaterThan(0);
       expect(metrics.conditional_entropy_est).toBeLessThan(Math.log(800));
     }
@@ -114,7 +114,7 @@ test('nothing is diagnosed in a windowed context', async () => {
   expect(Object.keys(lines[0]).filter(key => key.startsWith('collapse'))).toEqual([]);
 });
 
-/** Two steps on words, of which the filter leaves groups out, with all three parts in the loss. */
+/** Two steps on words, of which the filter drops groups, with all three parts in the loss. */
 const withKl = [
   'actor_rollout_ref.actor.use_ref=true',
   'actor_rollout_ref.actor.use_kl_loss=true',
@@ -129,7 +129,7 @@ const analysing = [
   'actor_rollout_ref.rollout.gradient_analysis_num_buckets=2',
 ];
 
-test('gradients are measured by bucket, before and after the filter, and change nothing of the run', async () => {
+test('gradients are measured by bucket, before and after the filter, without effect on the run', async () => {
   const plain = await trainHere(workspace, withKl, 2);
   const { folder, lines } = await trainHere(
     workspace,
@@ -165,12 +165,12 @@ test('gradients are measured by bucket, before and after the filter, and change 
       });
     cosines.forEach((row, i) => expect(row[i] ?? 1).toBeCloseTo(1, 5));
   }
-  // The filter keeps the groups that deviate most, which before it are the upper bucket.
+  // The filter keeps the groups with the largest deviation, which are the upper bucket before it.
   expect(kept.groups).toHaveLength(2);
   kept.gradients.forEach(({ norm }, p) => expect(norm).toBeCloseTo(analyses[1].buckets[1].gradients[p].norm, 6));
 });
 
-test('gradients can be measured on a rollout of their own, which training does not notice', async () => {
+test('gradients can be measured on a separate rollout, without effect on training', async () => {
   const plain = await trainHere(workspace, withKl, 2);
   const { folder, lines } = await trainHere(
     workspace,
@@ -194,7 +194,7 @@ test('gradients can be measured on a rollout of their own, which training does n
   expect(all.groups.length).toBeGreaterThan(2); // more than the step's own filter keeps
 });
 
-test('where the filter keeps nothing, the gradients of the whole rollout are measured all the same', async () => {
+test('when the filter keeps nothing, the gradients of the whole rollout are still measured', async () => {
   const same = 'environments/all-the-same.ts';
   workspace.write(
     same,
@@ -215,12 +215,12 @@ test('where the filter keeps nothing, the gradients of the whole rollout are mea
   const file = readFileSync(join(folder, gradientsFile(1)), 'utf8');
   const { analyses } = gradientAnalysisSchema.parse(JSON.parse(file));
   expect(analyses.map(({ name }) => name)).toEqual(['grad_norm_prefilter']);
-  expect(lines[0]['grad_norm_prefilter/task']).toBeCloseTo(0, 6); // all scores alike
+  expect(lines[0]['grad_norm_prefilter/task']).toBeCloseTo(0, 6); // all scores are equal
   expect(lines[0]['grad_norm_prefilter/entropy']).toBeGreaterThan(0);
   expect(lines[0]).not.toHaveProperty(['grad_norm/task']);
 });
 
-test('a run can measure gradients alone and end', async () => {
+test('a run can measure only gradients and end', async () => {
   const { lines, events, end } = await trainHere(
     workspace,
     [...withKl, ...analysing, 'trainer.gradient_analysis_only=true', 'trainer.exit_after_gradient_analysis=true'],

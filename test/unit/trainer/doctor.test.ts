@@ -1,4 +1,4 @@
-// `ragen doctor` as a terminal runs it: the machine alone, and runs that fit, do not fit, or cannot be.
+// `ragen doctor` in the CLI: the machine alone, and runs that fit, do not fit, or are impossible.
 import { readFileSync } from 'node:fs';
 import { platform } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ interface Found {
 }
 
 let workspace: Workspace;
-/** A model of more than 400 billion parameters in two layers, of which there is nothing but config.json. */
+/** A model of more than 400 billion parameters in two layers; only its config.json exists. */
 const huge = {
   ...{ model_type: 'llama', vocab_size: 32_000, hidden_size: 131_072, intermediate_size: 524_288 },
   ...{ num_hidden_layers: 2, num_attention_heads: 1024, num_key_value_heads: 8, max_position_embeddings: 4096 },
@@ -39,7 +39,7 @@ const refusal = async (...args: string[]): Promise<string> => {
   return message;
 };
 
-test('the machine: versions, cores, memory, disk, providers', async () => {
+test('the machine report has versions, cores, memory, disk and providers', async () => {
   const { code, stderr, answer } = await doctor();
   expect(stderr).toBe('');
   expect(code).toBe(0);
@@ -63,14 +63,14 @@ test('the machine: versions, cores, memory, disk, providers', async () => {
   expect(auto === 'cpu' || providers.some(({ provider, self_check }) => provider === auto && self_check?.faster)).toBe(true); // prettier-ignore
 });
 
-test('too old a Node is seen', () => {
+test('an old Node version is detected', () => {
   expect(nodeFits('18.20.4', '>=20')).toBe(false);
   expect(nodeFits('20.0.0', '>=20')).toBe(true);
   expect(nodeFits('24.1.0', '>=20')).toBe(true);
 });
 
 describe('a run that fits', () => {
-  test('has a plan that adds up, and the largest micro-batch divides the mini-batch', async () => {
+  test('has a consistent plan, and the largest micro-batch divides the mini-batch', async () => {
     const { code, stderr, answer } = await doctor('--config-name', 'words');
     expect(stderr).toBe('');
     expect(code).toBe(0);
@@ -84,7 +84,7 @@ describe('a run that fits', () => {
     expect(run.largest_micro_batch.ppo_micro_batch_size_per_gpu).toBe(4);
   });
 
-  test('is planned as configured: adapters, a critic, validation alone', async () => {
+  test('is planned as configured: adapters, a critic, evaluation only', async () => {
     const { answer: adapted } = await doctor('--config-name', 'words', 'lora.rank=2', 'algorithm.adv_estimator=gae');
     expect(adapted.run!.model.trained).toBe('adapters');
     expect(adapted.run!.rows.map(({ what }) => what)).toEqual(expect.arrayContaining(['base', 'adapters', 'critic optimizer'])); // prettier-ignore
@@ -95,7 +95,7 @@ describe('a run that fits', () => {
     expect(played.run!.largest_micro_batch).toEqual({ tokens: 0, ppo_micro_batch_size_per_gpu: 0 });
   });
 
-  test('is shown to people as a table, phase by phase', async () => {
+  test('is printed as a table, phase by phase', async () => {
     const { code, stdout } = await ragen(workspace.folder, ['doctor', '--config-name', 'words']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Node +\d/);
@@ -104,7 +104,7 @@ describe('a run that fits', () => {
     expect(stdout).toMatch(/^Peak: \d+ MiB in the policy update; .* can be had\nLargest pass with gradient: [\d,]+ tokens \(ppo_micro_batch_size_per_gpu=4\)\nIt fits\.\nA step: about [\d.]+ s, of which [\d.]+ s to play; all steps: [\d.]+ s \(by the rates of another machine, .*\)\n$/m); // prettier-ignore
   });
 
-  test('of a model without a configuration is cut to what the model has positions for', async () => {
+  test("of a model without a configuration is limited to the model's positions", async () => {
     const { code, answer } = await doctor('--model', 'models/random', 'lora.rank=4');
     expect(code).toBe(0);
     expect(answer.run).toMatchObject({ config_name: 'base', model: { path: 'models/random' } });
@@ -115,7 +115,7 @@ describe('a run that fits', () => {
 });
 
 describe('a run that does not fit', () => {
-  test('of a model that no change would make fit is told so, from config.json alone', async () => {
+  test('of a model that no change makes fit is reported as such, from config.json alone', async () => {
     const { code, stderr, answer } = await doctor('--config-name', 'words', '--model', 'models/huge');
     expect(code).toBe(1);
     const run = answer.run!;
@@ -129,7 +129,7 @@ describe('a run that does not fit', () => {
     expect(adapted.run!.rows.find(({ what }) => what === 'base')!.bytes).toBe(2 * run.model.parameters); // bfloat16
   });
 
-  test('is told the change that makes it fit, and with that it does', async () => {
+  test('gets the change that makes it fit, and then fits', async () => {
     const episodes = 2 ** 16;
     const large = [
       ...['--config-name', 'words', `ppo_mini_batch_size=${episodes}`, `es_manager.train.env_groups=${episodes}`],
@@ -147,7 +147,7 @@ describe('a run that does not fit', () => {
   });
 });
 
-test('what cannot be planned is one sentence', async () => {
+test('a run that cannot be planned gives one sentence', async () => {
   workspace.write('models/mamba/config.json', JSON.stringify({ ...huge, model_type: 'mamba' }));
   const cases = [
     [
@@ -167,7 +167,7 @@ test('what cannot be planned is one sentence', async () => {
 });
 
 describe('a run', () => {
-  test('says before it loads its model what it is planned to hold, as doctor plans it', async () => {
+  test('logs its planned memory before it loads its model, as planned by doctor', async () => {
     const { answer } = await document<{ folder: string }>(workspace.folder, [
       ...['train', '--config-name', 'words', 'trainer.total_training_steps=1'],
     ]);

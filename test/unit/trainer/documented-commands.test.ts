@@ -1,6 +1,7 @@
-// Every command of a code block in the documentation is run as it stands there, in one workspace, in the order of the pages. What would train
-// for long gets overrides for a step of a few episodes behind its own; names of runs, checkpoints and episodes are those of a run made here.
-// What cannot be run is listed with the reason. A command that a page gains is run by the rule of its name, or has none and fails.
+// Runs every command of the documentation's code blocks as written, in one workspace, in the order of the pages. Long
+// trainings get overrides for one step of a few episodes; names of runs, checkpoints and episodes are replaced by those
+// of a run made here. Commands that cannot run are listed with the reason. A new command is run by the rule of its
+// name, or fails without one.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -16,7 +17,7 @@ const groups = (mode: 'train' | 'val', perTag: number[], size: number) => [
   `es_manager.${mode}.env_configs.n_groups=[${perTag.join(',')}]`,
   `es_manager.${mode}.group_size=${size}`,
 ];
-/** Overrides for a step of four short episodes and a validation of one a tag. */
+/** Overrides for a step of four short episodes and a validation of one episode per tag. */
 const tiny = (validationTags = 1) => [
   ...groups('train', [2], 2),
   ...groups('val', Array<number>(validationTags).fill(1), 1),
@@ -48,6 +49,8 @@ beforeAll(async () => {
   write('envs/my-own.ts', environment);
   const readme = readFileSync(join(root, 'README.md'), 'utf8');
   write('envs/corridor.ts', /```ts\n(import [\s\S]*?)```/.exec(readme)![1]);
+  const studies = readFileSync(join(root, 'docs/CASE-STUDIES.md'), 'utf8');
+  write('envs/always-right.ts', /```ts\n(import [\s\S]*?)```/.exec(studies)![1]);
   write('config/corridor.yaml', /`config\/corridor\.yaml`:\s+```yaml\n([\s\S]*?)```/.exec(readme)![1]);
   write('rows.jsonl', '{"tokens":[794,440,72]}\n{"tokens":[5,9,12]}\n');
   write('prompts.json', '[{"messages":[{"role":"user","content":"Where am I?"}]}]');
@@ -59,7 +62,7 @@ afterAll(async () => {
   workspace.remove();
 });
 
-/** Names that stand for something that a reader has. */
+/** Replaces placeholder names by existing ones. */
 const filled = (words: readonly string[]): string[] =>
   words.map(word =>
     word
@@ -69,7 +72,7 @@ const filled = (words: readonly string[]): string[] =>
       .replace(/^<folder, hub id or ragen-tiny>$/, 'ragen-tiny'),
   );
 
-/** Commands that no machine can be asked to run, with the reason; their configuration is composed all the same. */
+/** Commands that cannot be run here, with the reason; their configuration is still composed. */
 const unrunnable: Record<string, string> = {
   'eval --config-name evaluate_api_llm model_config.model_name=gpt-4o': 'needs a key and the network',
 };
@@ -80,7 +83,7 @@ const finishes = async (words: readonly string[], code = [0]) => {
   return said;
 };
 
-/** Starts a run of the preset with fewer episodes and many steps, and gives its id once it has made one. */
+/** Starts a run of the preset with fewer episodes and many steps, and returns its id after the first step. */
 async function running(): Promise<string> {
   const small = [...groups('train', [8], 4), ...groups('val', [1], 1), 'ppo_mini_batch_size=16', 'micro_batch_size_per_gpu=16']; // prettier-ignore
   const args = ['train', '--config-name', 'quickstart', '--detach', ...small, 'trainer.total_training_steps=500'];
@@ -97,7 +100,7 @@ const onRunning = async (words: string[]) => {
 
 type Rule = (words: string[]) => Promise<unknown>;
 
-/** A command that names its configuration is planned as it stands, before it is cut short. */
+/** Plans a command that names its configuration in its original form, before it is shortened. */
 async function plans(words: readonly string[]): Promise<void> {
   if (!words.includes('--config-name') || words.includes('--run')) return;
   await finishes(['plan', ...words.slice(1).filter(word => word !== '--model').map(word => word === 'ragen-tiny' ? 'model_path=ragen-tiny' : word)]); // prettier-ignore
@@ -115,7 +118,7 @@ const evaluate: Rule = async words => {
   await finishes([...words, ...tiny(transfer ? 2 : 1)]);
 };
 
-/** How a command is run, by its first words; the first rule that fits. */
+/** How to run a command, by its first words; the first matching rule applies. */
 const rules: [string, Rule][] = [
   ['train', train],
   ['eval', evaluate],
@@ -144,7 +147,7 @@ const rules: [string, Rule][] = [
   ['algo', words => given('{"estimator":"grpo","scores":[1,0],"mask":[[1],[1]],"group":[0,0]}', words)],
 ];
 
-/** Given again, a sweep knows the runs that it has made, and says nothing about them twice. */
+/** On a second call, a sweep recognizes its existing runs and prints no notes about them. */
 async function sweeps(words: string[]): Promise<void> {
   const args = [...words, ...tiny(), ...steps(1)];
   const { stderr } = await finishes(args);
@@ -166,7 +169,7 @@ async function given(oneCase: string, words: string[]): Promise<void> {
   expect(stdout).not.toContain('"error"');
 }
 
-/** A server is one as soon as it says where; the port of a documentation may be taken. */
+/** A server counts as started once it prints its address; a documented port may be in use. */
 async function serves(words: string[]): Promise<void> {
   const args = words.map((word, i) => (words[i - 1] === '--port' ? '0' : word));
   const port = args.includes('--port') ? [] : ['--port', '0'];
@@ -209,7 +212,7 @@ describe('runs as documented', () => {
   });
 });
 
-describe('what the text names exists', () => {
+describe('names in the text exist', () => {
   const help = new Map<string, Promise<string>>();
   const helpOf = (words: string[]): Promise<string> => {
     const name = words.join(' ');
@@ -232,7 +235,7 @@ describe('what the text names exists', () => {
       return at > 0 && !words[at + 1].startsWith('<') ? [words[at + 1]] : [];
     }),
   )('configuration %s', async name => {
-    if (name === 'guess') return; // the reader's own, which the page has
+    if (name === 'guess') return; // the reader's own, defined on the page
     await finishes(['config', '--config-name', name]);
   });
 });

@@ -1,5 +1,6 @@
-// The `ragen` commands that the documentation shows: those on lines of code blocks, to be run, and those in the text, to be checked for names
-// and options. A command of a block begins its line, after `npx` or not, and ends before a comment.
+// Extracts the `ragen` commands of the documentation: those on lines of code blocks, to be run, and those in the text,
+// whose names and options are checked. A command of a block starts its line, optionally after `npx`, and ends before a
+// comment.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './workspace';
@@ -7,7 +8,7 @@ import { root } from './workspace';
 export interface DocumentedCommand {
   /** Path from the repository, and line. */
   place: string;
-  /** The words behind `ragen`, quotes resolved. */
+  /** The words after `ragen`, without quotes. */
   words: string[];
 }
 
@@ -17,7 +18,7 @@ const markdownOf = (folder: string): string[] =>
     .map(name => join(folder, name))
     .sort();
 
-/** Pages for people: the README, docs/ and the walkthrough of the editor. */
+/** User documentation: the README, docs/ and the editor's walkthrough. */
 export const pages: readonly string[] = ['README.md', ...markdownOf('docs'), ...markdownOf('media/walkthrough')];
 
 /** Lines of a page's code blocks, fenced or indented, with their numbers from 1. */
@@ -35,11 +36,11 @@ function codeLines(text: string): { line: number; code: string }[] {
   });
 }
 
-/** The words of a command; `<a, b or c>` is one. */
+/** The words of a command; `<a, b or c>` is one word. */
 export const wordsOf = (command: string): string[] =>
   (command.match(/(?:<[^>]*>|"[^"]*"|'[^']*'|[^\s"'<]|<)+/g) ?? []).map(word => word.replace(/["']/g, ''));
 
-/** Every command of a code block. */
+/** Every command of the code blocks. */
 export function blockCommands(): DocumentedCommand[] {
   return pages.flatMap(page =>
     codeLines(readFileSync(join(root, page), 'utf8')).flatMap(({ line, code }) => {
@@ -49,7 +50,7 @@ export function blockCommands(): DocumentedCommand[] {
   );
 }
 
-/** Every command in the text of a page, and in the comments of a preset. */
+/** Every command in the text of the pages, and in the comments of the presets. */
 export function inlineCommands(): DocumentedCommand[] {
   const presets = readdirSync(join(root, 'media/presets')).filter(name => name.endsWith('.yaml'));
   const inText = (file: string, form: RegExp) =>

@@ -1,4 +1,4 @@
-// `train --from`: the configuration of an earlier run with other overrides in its own's place, whether or not its file is as it was.
+// `train --from`: the configuration of an earlier run with its overrides replaced, whether or not its file has changed.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => workspace.remove());
 
-test('the same overrides give the same configuration, and an override that is gone gives way to the file', async () => {
+test('the same overrides give the same configuration, and a removed override falls back to the file', async () => {
   expect(first.config_file).toBe(join(workspace.folder, 'config/words.yaml'));
   const same = await again(overrides);
   expect([same.config_hash, same.overrides, same.config_file]).toEqual([
@@ -41,7 +41,7 @@ test('the same overrides give the same configuration, and an override that is go
   expect(gamma(without)).toBe(1);
 });
 
-test('where the file was changed since, the run’s own values stay the base', async () => {
+test('when the file has changed since, the run’s own values stay the base', async () => {
   const file = join(workspace.folder, 'config/words.yaml');
   const text = readFileSync(file, 'utf8');
   writeFileSync(file, `${text}\ncritic:\n  optim:\n    lr: 0.5\n`);

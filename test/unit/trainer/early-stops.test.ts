@@ -1,10 +1,14 @@
-// The rules that end a run early, on metrics as a run writes them; that a run obeys them is shown in training-features.test.ts.
+// The rules that end a run early, on metrics as a run writes them; training-features.test.ts shows that a run obeys
+// them.
 import { describe, expect, test } from 'vitest';
 import { afterStep, afterValidation, earlyStop, nothingSeen } from '../../../extension/trainer/early-stops';
 import type { Watch } from '../../../extension/trainer/early-stops';
 
 const rules = {
-  workbench: { early_stops: ['reward_variance_collapse' as const, 'low_validation_success' as const] },
+  workbench: {
+    early_stops: ['reward_variance_collapse' as const, 'low_validation_success' as const],
+    trajectory_filter: { strategy: 'none' as const, value: 0.25, metric: 'reward' as const, only_successful: true },
+  },
   emptyStopSteps: 3,
 };
 const trained = (std: number) => ({ 'rollout/empty_after_filter': 0, 'rollout/in_group_reward_std': std });
@@ -13,11 +17,16 @@ const steps = (watch: Watch, metrics: Record<string, number>, times: number): Wa
   Array.from({ length: times }).reduce<Watch>(seen => afterStep(seen, metrics), watch);
 
 describe('empty_filtered_steps', () => {
-  test('comes after so many empty steps in a row; 0 never', () => {
+  test('triggers after the given number of consecutive empty steps; 0 never does', () => {
     const two = steps(nothingSeen, empty, 2);
     expect(earlyStop(two, rules)).toBeNull();
     expect(earlyStop(afterStep(afterStep(two, trained(1)), empty), rules)).toBeNull();
-    expect(earlyStop(afterStep(two, empty), rules)).toMatchObject({ type: 'empty_filtered_steps' });
+    const stop = earlyStop(afterStep(two, empty), rules);
+    expect(stop).toMatchObject({ type: 'empty_filtered_steps' });
+    expect(stop?.sentence).toMatch(/^the rollout filter kept no group in 3 steps/);
+    const trajectory_filter = { ...rules.workbench.trajectory_filter, strategy: 'top' as const };
+    const best = { ...rules, workbench: { ...rules.workbench, trajectory_filter } };
+    expect(earlyStop(afterStep(two, empty), best)?.sentence).toMatch(/^the filters kept no episode .*none of the kept groups succeeds/); // prettier-ignore
     expect(earlyStop(steps(two, empty, 50), { ...rules, emptyStopSteps: 0 })).toBeNull();
   });
 });
@@ -25,7 +34,7 @@ describe('empty_filtered_steps', () => {
 describe('reward_variance_collapse', () => {
   const baseline = steps(nothingSeen, trained(2), 10);
 
-  test('comes when ten steps in a row are under a tenth of the mean of the first ten', () => {
+  test('triggers when ten consecutive steps are below a tenth of the mean of the first ten', () => {
     const nine = steps(baseline, trained(0.19), 9);
     expect(earlyStop(nine, rules)).toBeNull();
     const stop = earlyStop(afterStep(nine, trained(0.19)), rules);
@@ -33,13 +42,13 @@ describe('reward_variance_collapse', () => {
     expect(stop!.sentence).toMatch(/under 0\.200 in each of the last 10 steps, a tenth of the 2\.00 of the first 10/);
   });
 
-  test('a single step at or above the bound puts it off by ten steps', () => {
+  test('is postponed by ten steps by a single step at or above the threshold', () => {
     const up = afterStep(steps(baseline, trained(0.1), 9), trained(0.2));
     expect(earlyStop(steps(up, trained(0.1), 9), rules)).toBeNull();
     expect(earlyStop(steps(up, trained(0.1), 10), rules)).not.toBeNull();
   });
 
-  test('empty steps count neither for the baseline nor for the window', () => {
+  test('counts empty steps neither in the baseline nor in the window', () => {
     const slow = steps(steps(steps(nothingSeen, trained(2), 5), empty, 2), trained(4), 5);
     expect(slow.firstStds).toEqual([2, 2, 2, 2, 2, 4, 4, 4, 4, 4]);
     const window = steps(steps(steps(slow, trained(0.2), 5), empty, 2), trained(0.2), 4);
@@ -47,9 +56,9 @@ describe('reward_variance_collapse', () => {
     expect(earlyStop(afterStep(window, trained(0.2)), rules)).not.toBeNull();
   });
 
-  test('nothing collapses from a baseline of zero, nor where the rule is off', () => {
+  test('never triggers with a baseline of zero, nor when the rule is off', () => {
     expect(earlyStop(steps(nothingSeen, trained(0), 40), rules)).toBeNull();
-    const off = { ...rules, workbench: { early_stops: [] } };
+    const off = { ...rules, workbench: { ...rules.workbench, early_stops: [] } };
     expect(earlyStop(steps(baseline, trained(0), 40), off)).toBeNull();
   });
 });
@@ -58,7 +67,7 @@ describe('low_validation_success', () => {
   const validated = (watch: Watch, a: number, b: number): Watch =>
     afterValidation(watch, { 'val-env/A/success': a, 'val-env/B/success': b, 'val-env/A/pass@1': 0 });
 
-  test('comes when one environment’s success is under 1 % five times in a row', () => {
+  test('triggers when one environment’s success is below 1 % five times in a row', () => {
     let watch = nothingSeen;
     for (const a of [0, 0, 0.01, 0, 0, 0, 0.009]) watch = validated(watch, a, 0.5);
     expect(earlyStop(watch, rules)).toBeNull();

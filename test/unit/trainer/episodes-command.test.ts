@@ -1,4 +1,5 @@
-// `ragen episodes`: which episodes the filter line leaves, newest first; whole episodes; one HTML file in which nothing of an episode is markup.
+// `ragen episodes`: episodes that match the filter, newest first; complete episodes; one HTML file in which no episode
+// text becomes markup.
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -41,7 +42,7 @@ afterAll(async () => {
   workspace.remove();
 });
 
-test('lists all, the newest first', async () => {
+test('lists all, newest first', async () => {
   const rows = await asked();
   expect(idsOf(rows)).toEqual(idsWhere(() => true));
   const steps = rows.map(({ step }) => step);
@@ -49,7 +50,7 @@ test('lists all, the newest first', async () => {
   expect(await asked('--limit', '3')).toEqual(rows.slice(0, 3));
 });
 
-test('leaves those that the filter line leaves', async () => {
+test('lists the episodes that match the filter', async () => {
   expect(idsOf(await asked('mode:train', 'success:false'))).toEqual(idsWhere(e => e.mode === 'train' && !e.success));
   expect(idsOf(await asked('step:2', 'score>0'))).toEqual(idsWhere(e => e.step === 2 && e.score > 0));
   const turned = await ragen(workspace.folder, [
@@ -73,14 +74,14 @@ test('leaves those that the filter line leaves', async () => {
   ]);
 });
 
-test('prints whole episodes', async () => {
+test('prints complete episodes', async () => {
   const [first] = await asked<Episode[]>('--print', '--limit', '1');
   expect(first).toEqual(all.find(({ id }) => id === first.id));
   const { stdout } = await ragen(workspace.folder, ['episodes', basename(run), '--print', '--limit', '1']);
   for (const { state, raw } of first.turns) expect(stdout).toContain(`${state}\n\n${raw}`.split('\n')[0]);
 });
 
-test('writes one HTML file without markup of an episode’s own', async () => {
+test('writes one HTML file without markup from episode texts', async () => {
   const { file, episodes } = await asked<{ file: string; episodes: number }>('--html', 'out.html', 'mode:val');
   expect([file, episodes]).toEqual([join(workspace.folder, 'out.html'), idsWhere(e => e.mode === 'val').length]);
   const text = readFileSync(file, 'utf8');

@@ -1,5 +1,5 @@
-// `ragen eval` of local models: success and pass@k counted from the episodes, trajectories, resume after a kill, a run's adapters,
-// and episodes of another environment than the one trained on.
+// `ragen eval` of local models: success and pass@k counted from the episodes, trajectories, resume after a kill, a
+// run's adapters, and episodes of another environment than the trained one.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ interface Answer {
   evaluation: EvaluationSummary;
 }
 
-/** 140 groups of 2: more than are played at a time. */
+/** 140 groups of 2: more than are played at once. */
 const many = [
   'es_manager.val.env_groups=140',
   'es_manager.val.group_size=2',
@@ -45,7 +45,7 @@ afterAll(async () => {
 });
 
 describe('the summary', () => {
-  test('counts success and pass@k over the groups, with intervals around them', () => {
+  test('counts success and pass@k over the groups, with confidence intervals', () => {
     const { episodes } = readRun(whole.folder);
     expect(episodes.length).toBe(280);
     const solvedIn = (group: number): number => episodes.filter(e => e.group_id === group && e.success).length;
@@ -65,7 +65,7 @@ describe('the summary', () => {
     expect(whole.validation).toMatchObject([{ step: 0, success: expect.closeTo(mean, 12) }]);
   });
 
-  test('knows tokens and entropies of each trajectory', () => {
+  test('contains tokens and entropies of each trajectory', () => {
     const { episodes } = readRun(whole.folder);
     const lines = linesOf(whole.evaluation.files.trajectories);
     expect(lines.map(({ custom_id }) => custom_id)).toEqual(lines.map((_, i) => `traj_${i}`));
@@ -73,7 +73,7 @@ describe('the summary', () => {
       const { tokens, success, score } = episodes.find(({ env_id }) => env_id === metadata.env_id)!;
       expect(metadata).toMatchObject({ success, total_reward: score, 'Words/success': Number(success) });
       expect(metadata.n_tokens).toBe(tokens.mask.filter(bit => bit === 1).length);
-      // 800 tokens: an entropy lies between none and that of all alike.
+      // 800 tokens: an entropy lies between 0 and that of the uniform distribution.
       expect(metadata.entropy).toBeGreaterThan(0);
       expect(metadata.entropy).toBeLessThan(Math.log(900));
     }
@@ -81,12 +81,12 @@ describe('the summary', () => {
     expect(whole.evaluation.generated_tokens).toBe(total);
     const weighted = lines.reduce((sum, { metadata }) => sum + Number(metadata.entropy) * Number(metadata.n_tokens), 0);
     expect(whole.evaluation.entropy).toBeCloseTo(weighted / total, 9);
-    // Temperature 1 and no cuts in this configuration: the mean of −log p is an estimate of the same entropy.
+    // Temperature 1 without cuts in this configuration: the mean of −log p estimates the same entropy.
     const drawn = episodes.flatMap(({ tokens }) => tokens.logprobs.filter(x => x !== null));
     expect(-drawn.reduce((sum, x) => sum + x, 0) / drawn.length).toBeCloseTo(whole.evaluation.entropy!, 0);
   });
 
-  test('is known by its episodes, since it takes no steps', async () => {
+  test('is identified by its episodes, because it has no steps', async () => {
     const progress = { step: 0, total_steps: 0, episodes: { done: 280, of: 280 } };
     expect(readRun(whole.folder).status).toMatchObject({ state: 'finished', ...progress });
     const { answer: rows } = await document<({ run: string } & typeof progress)[]>(workspace.folder, ['runs']);
@@ -95,7 +95,7 @@ describe('the summary', () => {
     expect(stdout.split('\n').find(line => line.startsWith(whole.run))).toMatch(/finished +280\/280 /);
   });
 
-  test('lies beside the trajectories and in the run folder', () => {
+  test('is stored beside the trajectories and in the run folder', () => {
     const { files } = whole.evaluation;
     expect(files.trajectories).toBe(join(workspace.folder, 'results', whole.run, 'val_rollouts.jsonl'));
     for (const file of [files.summary, join(whole.folder, 'evaluation.json')])
@@ -103,7 +103,7 @@ describe('the summary', () => {
   });
 });
 
-test('an evaluation that was killed goes on with the episodes that are left, to the same results', async () => {
+test('a killed evaluation continues with the remaining episodes, with the same results', async () => {
   const hold = join(workspace.folder, 'hold');
   const held = [...evaluated, `custom_envs.Words.env_config.hold=${hold}`];
   const before = new Set(runsOf(workspace.folder));
@@ -113,13 +113,13 @@ test('an evaluation that was killed goes on with the episodes that are left, to 
   writeFileSync(`${hold}.val`, ''); // the second wave waits in its environments
   if (existsSync(join(answer.folder, 'lease'))) await kill(answer.folder).catch(() => undefined);
   const kept = readFileSync(file, 'utf8').split('\n').length - 1;
-  writeFileSync(file, `${readFileSync(file, 'utf8')}{"id": "val-0000`); // a line that was torn
+  writeFileSync(file, `${readFileSync(file, 'utf8')}{"id": "val-0000`); // a torn line
   rmSync(`${hold}.val`, { force: true });
   const resumed = await document<Answer>(workspace.folder, ['resume', basename(answer.folder)]);
   expect(resumed.code, resumed.stderr).toBe(0);
   expect(kept).toBeGreaterThan(0);
   expect(kept).toBeLessThan(280);
-  // Entropies are reckoned in passes that hold other episodes: to rounding.
+  // Entropies are computed in passes with other episodes, so they are equal up to rounding.
   const exactly = ({ metadata: { entropy: _, 'Words/entropy': __, ...metadata }, ...line }: TrajectoryLine) => ({
     ...line,
     metadata,
@@ -132,7 +132,7 @@ test('an evaluation that was killed goes on with the episodes that are left, to 
   expect(runsOf(workspace.folder).length).toBe(before.size + 1);
 });
 
-test('output.dir, filename and append_timestamp say where results go; RAGEN’s form is to be had', async () => {
+test('output.dir, filename and append_timestamp set the output path; RAGEN’s form is available', async () => {
   const { code, stderr, answer } = await document<Answer>(workspace.folder, [
     ...['eval', '--config-name', 'words', 'workbench.compat=ragen'],
     ...['output.dir=out/here', 'output.filename=rollouts.pkl', 'output.append_timestamp=true'],
@@ -174,7 +174,7 @@ test('a run trained with adapters is evaluated with them, on environments of ano
   expect(larger.answer.evaluation.overall.episodes).toBe(4);
 });
 
-test('tells people success, pass@k and where the results are', async () => {
+test('prints success, pass@k and the path of the results', async () => {
   const { stdout, code, stderr } = await ragen(workspace.folder, [
     ...['eval', '--config-name', 'words', '--model', 'models/random'],
     ...['es_manager.val.group_size=4'],
@@ -183,7 +183,7 @@ test('tells people success, pass@k and where the results are', async () => {
   expect(stdout).toMatch(/^ +episodes +success \(95 %\) +pass@2 +pass@4\nWords +32 +\d+\.\d % \(\d+\.\d–\d+\.\d\)/);
   expect(stdout).toMatch(/\nTrajectories: .*val_rollouts\.jsonl\nSummary: .*val_rollouts_summary\.json\n$/);
   expect(stderr).toMatch(/\n32\/32 episodes\n$/);
-  expect(stderr).not.toContain('in-group std'); // it takes no steps
+  expect(stderr).not.toContain('in-group std'); // an evaluation has no steps
   expect(statusOf(runsOf(workspace.folder).at(-1)!)!.state).toBe('finished');
 });
 

@@ -1,4 +1,4 @@
-// `ragen export` as a terminal runs it: a model, an adapter over it, a run's checkpoint; and what is refused.
+// `ragen export` in the CLI: a model, an adapter over it, a run's checkpoint; and refusals.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -32,7 +32,7 @@ const refusal = async (...args: string[]): Promise<string> => {
 };
 const weightsIn = (folder: string) => tensorsOf(join(folder, 'model.safetensors'));
 
-test('a model with its tokenizer, under its name', async () => {
+test('exports a model with its tokenizer, under its name', async () => {
   const { code, answer, stderr } = await run('--model', 'ragen-tiny', '--out', 'tiny', '--dtype', 'bf16');
   expect(stderr).toBe('');
   expect(code).toBe(0);
@@ -46,7 +46,7 @@ test('a model with its tokenizer, under its name', async () => {
   expect(scored.code, scored.stderr).toBe(0);
 });
 
-test('an adapter merged, for people; ONNX beside it', async () => {
+test('exports a merged adapter with readable output; ONNX beside it', async () => {
   const { code, stdout } = await ragen(workspace.folder, [
     ...['export', '--model', golden('qwen2'), '--adapter', golden('lora/q-v')],
     ...['--out', 'merged', '--format', 'onnx', '--max-shard-size', '1 GB'],
@@ -70,7 +70,7 @@ describe('a run', () => {
     return { id: answer.run, folder: answer.folder };
   };
 
-  test('its newest checkpoint, or one of its choice', async () => {
+  test('exports its newest checkpoint, or a chosen one', async () => {
     const { id, folder } = await train('trainer.save_freq=1', 'workbench.keep_checkpoints=2');
     expect(readRun(folder).checkpoints).toEqual(['step-000001', 'step-000002']);
     for (const [i, more] of [[], ['--checkpoint', 'step-000001']].entries()) {
@@ -83,7 +83,7 @@ describe('a run', () => {
     expect(await refusal('--run', id, '--out', 'run3', '--checkpoint', 'step-000009')).toContain('step-000009');
   });
 
-  test('a checkpoint of adapters is merged into the base of the run', async () => {
+  test('merges a checkpoint of adapters into the base of the run', async () => {
     const { id } = await train('lora.rank=2', 'lora.alpha=64', 'lora.target_modules=[q_proj,down_proj]');
     const { answer, code, stderr } = await run('--run', id, '--out', 'adapted');
     expect(code, stderr).toBe(0);
@@ -98,7 +98,7 @@ describe('a run', () => {
   });
 });
 
-test('what is refused', async () => {
+test('refuses invalid requests', async () => {
   const qwen = ['--model', golden('qwen2')];
   const cases = [
     [['--out', 'o'], /^export: nothing to export: give --model or --run$/],

@@ -1,4 +1,4 @@
-// The answer of a run that fails at once, and of a command whose reader goes away.
+// Output of a run that fails at once, and of a command whose reader disconnects.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -26,7 +26,7 @@ const failed = async (...overrides: string[]) => {
   return answer;
 };
 
-test('a run that fails before its trainer serves it and one that fails after answer with the same keys', async () => {
+test('a run that fails before its trainer serves it and one that fails afterwards return the same keys', async () => {
   const before = await failed('trainer.resume_mode=resume_path', 'trainer.resume_from_path=nowhere');
   expect(before).toMatchObject({ state: 'failed', error: { message: expect.stringContaining('nowhere') as string } });
   const after = await failed(
@@ -39,7 +39,7 @@ test('a run that fails before its trainer serves it and one that fails after ans
   expect(runsOf(workspace.folder).map(folder => folder.split('/').at(-1))).toEqual([before.run, after.run].sort());
 });
 
-test('a start that never became a run answers with the error alone', async () => {
+test('a start that never became a run returns only the error', async () => {
   const { code, answer } = await document(workspace.folder, [
     'train',
     '--config-name',
@@ -50,12 +50,15 @@ test('a start that never became a run answers with the error alone', async () =>
   expect(Object.keys(answer)).toEqual(['error']);
 });
 
-/** Runs a command whose standard output is read up to its first line and then closed, while requests keep coming; what it says besides. */
+/**
+ * Runs a command whose standard output is closed after its first line, while requests keep coming. Returns its other
+ * output.
+ */
 async function readOneLine(args: readonly string[], input = '') {
   const child = spawn(process.execPath, [join(root, 'dist/cli.cjs'), ...args], { cwd: workspace.folder });
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', text => (stderr += text));
-  child.stdin.on('error', () => undefined); // it has ended
+  child.stdin.on('error', () => undefined); // the process has ended
   let line = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     line += text;
@@ -67,7 +70,7 @@ async function readOneLine(args: readonly string[], input = '') {
   return { code, stderr, line };
 }
 
-test('a played session whose reader is gone ends without a word', async () => {
+test('a play session whose reader is gone ends silently', async () => {
   const request = '{"id":1,"do":"restart","seed":3}\n';
   const { code, stderr, line } = await readOneLine(['env', 'play', 'bandit', '--stdio'], request.repeat(3));
   expect(line).toMatch(/^\{"id":0,"session"/);

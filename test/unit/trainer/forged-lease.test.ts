@@ -1,5 +1,5 @@
-// Leases that somebody else wrote: a socket that takes connections and never answers ends a command with a sentence; and presets that cannot
-// be read are told beside the others.
+// Forged leases: a socket that accepts connections and never answers ends a command with a sentence. Also: unreadable
+// presets are reported beside the others.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
@@ -20,7 +20,7 @@ afterEach(() => {
   rmSync(workspace, { recursive: true, force: true });
 });
 
-test.skipIf(process.platform === 'win32')('a socket that never answers is given up with a sentence', async () => {
+test.skipIf(process.platform === 'win32')('a socket that never answers is abandoned with a sentence', async () => {
   const folder = await RunFolder.create(
     workspace,
     {
@@ -39,7 +39,7 @@ test.skipIf(process.platform === 'win32')('a socket that never answers is given 
   await expect(stopped).rejects.toThrow('gave no answer within 0.2 s');
 });
 
-test('a preset that cannot be read is told with its file, and the others are listed', () => {
+test('an unreadable preset is reported with its file, and the others are listed', () => {
   mkdirSync(join(workspace, 'config'));
   writeFileSync(join(workspace, 'config', 'good.yaml'), '# Good.\ndefaults: [base]\n');
   writeFileSync(join(workspace, 'config', 'large.yaml'), '#'.repeat(2 ** 20 + 1));

@@ -1,4 +1,5 @@
-// Answers given by hand: what stays of the recorded one keeps its sampled ids, what is new is tokenised, and the parser reads what was meant.
+// Answers given by hand: the kept part of the recorded answer keeps its sampled ids, new text is tokenised, and the
+// parser reads the intended answer.
 import { expect, test } from 'vitest';
 import { givenTokens } from '../../../extension/trainer/inspection/given-answer';
 import { readTokenizer } from '../../../extension/trainer/models/model-folder';
@@ -10,7 +11,7 @@ const text = 'The goal is above. </think><answer> Up || Up </answer>';
 const recorded = { raw: `<think>${text}`, ids: [...tokenizer.encode(text), tokenizer.stopTokenIds[0]] };
 const read = (prefix: string, ids: readonly number[]) => parseResponse(prefix + tokenizer.decode(ids), protocol);
 
-test('another answer behind the recorded thought, whose tokens stay', () => {
+test("another answer after the recorded thought keeps the thought's tokens", () => {
   const { ids, kept, whole } = givenTokens(tokenizer, '<think>', { answer: 'Left' }, recorded);
   expect(whole).toBe(true);
   expect(kept).toBeGreaterThan(2);
@@ -19,7 +20,7 @@ test('another answer behind the recorded thought, whose tokens stay', () => {
   expect(read('<think>', ids)).toMatchObject({ thought: 'The goal is above.', actions: ['Left'] });
 });
 
-test('another thought: the policy writes the answer, or it is given too', () => {
+test('after another thought the policy writes the answer, or it is given too', () => {
   const thought = givenTokens(tokenizer, '<think>', { thought: 'Go left.' }, recorded);
   expect([thought.whole, thought.kept, tokenizer.decode(thought.ids)]).toEqual([false, 0, 'Go left.</think>']);
   const both = givenTokens(tokenizer, '<think>', { thought: 'Go left.', answer: 'Left || Up' }, recorded);
@@ -27,7 +28,7 @@ test('another thought: the policy writes the answer, or it is given too', () => 
   expect(read('<think>', both.ids)).toMatchObject({ thought: 'Go left.', actions: ['Left', 'Up'] });
 });
 
-test('nothing given leaves the turn to the policy; where nothing was recorded that can stay, the thought is empty', () => {
+test('with nothing given the policy plays the turn; without a recorded thought to keep, the thought is empty', () => {
   expect(givenTokens(tokenizer, '<think>', {}, recorded)).toEqual({ ids: [], kept: 0, whole: false });
   for (const from of [null, { raw: '<think>no end', ids: tokenizer.encode('no end') }]) {
     const { ids, kept } = givenTokens(tokenizer, '<think>', { answer: 'Up' }, from);
@@ -37,7 +38,19 @@ test('nothing given leaves the turn to the policy; where nothing was recorded th
   expect(tokenizer.decode(plain.ids)).toBe('Up</answer>');
 });
 
-test('a token that reaches over the border into the answer does not stay', () => {
+test('an answer in <ans> is replaced like one in <answer>', () => {
+  const short = { ...protocol, answer_tag: 'ans' as const };
+  const said = text.replaceAll('answer>', 'ans>');
+  const from = { raw: `<think>${said}`, ids: tokenizer.encode(said) };
+  const { ids, kept } = givenTokens(tokenizer, '<think>', { answer: 'Left' }, from, 'ans');
+  expect(kept).toBeGreaterThan(2);
+  expect(parseResponse(`<think>${tokenizer.decode(ids)}`, short)).toMatchObject({ thought: 'The goal is above.', actions: ['Left'] }); // prettier-ignore
+  const both = givenTokens(tokenizer, '<think>', { thought: 'Go.', answer: 'Up' }, null, 'ans');
+  expect(tokenizer.decode(both.ids)).toBe('Go.</think><ans>Up</ans>');
+  expect(tokenizer.decode(givenTokens(tokenizer, '<ans>', { answer: 'Up' }, null, 'ans').ids)).toBe('Up</ans>');
+});
+
+test('a token that extends into the answer is not kept', () => {
   const glued = ['Go.', '</think>', '<answer> U', 'p', '</answer>'];
   const encode = (given: string): number[] => Array.from(given, c => 100 + c.charCodeAt(0));
   const decode = (ids: readonly number[]): string =>

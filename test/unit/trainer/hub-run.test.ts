@@ -1,5 +1,6 @@
-// Runs whose model is one of the hub, through the real terminal and trainer, against a peer that speaks as the hub does: fetched before
-// training begins and told in the status, taken from the cache afterwards, stopped and refused in a sentence.
+// Runs with a hub model, in the real CLI and trainer, against a peer that speaks the hub's protocol: the model is
+// fetched before training with progress in the status, later taken from the cache, and stops and refusals give one
+// sentence.
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -57,7 +58,7 @@ const manifestOf = (run: string) =>
     model: Record<string, unknown>;
   };
 
-test('is fetched before training, noted by its commit, and trains as the same model in a folder; then the network is not needed', async () => {
+test('fetches the model before training, records its commit, and trains like the same model in a folder; later runs need no network', async () => {
   const fetched = await document<{ folder: string }>(workspace.folder, train(model));
   expect(fetched.code, fetched.stderr).toBe(0);
   expect(fetched.stderr).toContain(`\nfetched ${repo} (1 MB) at commit ${commit}\n`);
@@ -87,7 +88,7 @@ test('is fetched before training, noted by its commit, and trains as the same mo
     );
 });
 
-test('shows how far it is while it is fetched, can be stopped there, and goes on from there', async () => {
+test("shows the download's progress, can be stopped during it, and continues it on resume", async () => {
   weightsFile().slowly = { bytes: 20_000, ms: 100 };
   const run = await startDetached(workspace.folder, [...short, model]);
   const seen = await until('it is told', () => {
@@ -108,11 +109,11 @@ test('shows how far it is while it is fetched, can be stopped there, and goes on
   delete weightsFile().slowly;
   const { code, stderr } = await document(workspace.folder, ['resume', basename(run)]);
   expect(code, stderr).toBe(0);
-  expect(peer.contents().at(-1)).toMatch(/^model\.safetensors \d+-$/); // the rest alone
+  expect(peer.contents().at(-1)).toMatch(/^model\.safetensors \d+-$/); // the rest only
   expect(statusOf(run)).toMatchObject({ state: 'finished', step: 1 });
 });
 
-test('a resume has the weights of the start, whatever the branch has become', async () => {
+test('resumes with the weights of the start, whatever the branch now contains', async () => {
   const { answer } = await document<{ folder: string }>(workspace.folder, train(model));
   peer.models[repo].commit = 'd'.repeat(40);
   peer.models[repo].revisions = [commit];
@@ -122,7 +123,7 @@ test('a resume has the weights of the start, whatever the branch has become', as
   expect(manifestOf(answer.folder).model.revision).toBe(commit);
 });
 
-test('refused before there is a run: no such model, no network, no tokenizer, unknown architecture', async () => {
+test('refuses before a run is created: a missing model, no network, no tokenizer, unknown architecture', async () => {
   const refused = async (...overrides: string[]): Promise<string> => {
     const { code, stderr, answer } = await document<Refusal>(workspace.folder, train(...overrides));
     expect(code).toBe(1);
@@ -150,7 +151,7 @@ test('refused before there is a run: no such model, no network, no tokenizer, un
   );
 });
 
-test('a download that fails in the run is the run’s sentence', async () => {
+test('reports a download that fails in the run as the run’s error', async () => {
   weightsFile().sent = Buffer.from(weightsFile().content).fill(1, 5000, 6000);
   const { code, answer } = await document<Refusal>(workspace.folder, train(model));
   expect(code).toBe(1);
@@ -159,7 +160,7 @@ test('a download that fails in the run is the run’s sentence', async () => {
   expect(statusOf(run)).toMatchObject({ state: 'failed', error: answer.error.message, phase: 'idle' });
 });
 
-test('a command that opens a model fetches it too', async () => {
+test('fetches the model for any command that opens one', async () => {
   const input = workspace.write('input.json', '[{"tokens":[1,2,3]}]');
   const score = ['score', '--model', repo, '--input', input, '--json'];
   const { code, stdout, stderr } = await ragen(workspace.folder, score);

@@ -1,5 +1,5 @@
-// Inspection of real runs: rescored tokens are what training stored for the same weights; what-if episodes are played by the code that
-// played the original, leave it where they are told to, and can be played again; and the process that the editor talks to.
+// Inspection of real runs: rescored tokens equal what training stored for the same weights; what-if episodes run the
+// code of the original, differ where requested, and can be replayed; and the process that serves the editor.
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -43,7 +43,7 @@ const saving = [...keepAll, 'trainer.save_freq=1', 'workbench.keep_checkpoints=9
 const ref = (run: Trained, { mode, step, id }: Episode) => ({ folder: run.folder, mode, step, id });
 const before = (step: number): string => (step === 1 ? 'initial' : `step-${String(step - 1).padStart(6, '0')}`);
 
-/** Holds what was stored against the same column of a rescored episode. */
+/** Compares stored values with the same column of a rescored episode. */
 function expectAlike(stored: readonly (number | null)[], found: readonly (number | null)[], digits = 4): void {
   expect(found.map(x => x === null)).toEqual(stored.map(x => x === null));
   stored.forEach((x, i) => x !== null && expect(found[i]).toBeCloseTo(x, digits));
@@ -51,7 +51,7 @@ function expectAlike(stored: readonly (number | null)[], found: readonly (number
 const column = (found: Rescored, name: 'logprob' | 'entropy' | 'reference' | 'value') => found.tokens.map(t => t[name]);
 
 describe('rescoring', () => {
-  test('under the weights that played and trained it, an episode has the numbers that were stored', async () => {
+  test('under the weights that played and trained it, an episode has the stored values', async () => {
     const critical = ['algorithm.adv_estimator=gae', 'actor_rollout_ref.actor.use_ref=true', 'actor_rollout_ref.actor.use_kl_loss=true']; // prettier-ignore
     const run = await trainHere(workspace, [...saving, ...critical], 2);
     for (const step of [1, 2]) {
@@ -73,7 +73,7 @@ describe('rescoring', () => {
         else expect(place).toBe(-1);
       }
     }
-    // Under later weights it is otherwise; with all tokens the prompt's have numbers too.
+    // Under later weights the values differ; with all tokens, prompt tokens have values too.
     const [episode] = run.episodes.filter(({ kept }) => kept);
     const later = await inspector.rescore({ ...ref(run, episode), all: true });
     expect(later.checkpoint).toEqual({ name: 'step-000002', step: 2 });
@@ -88,14 +88,14 @@ describe('rescoring', () => {
     ]);
   });
 
-  test('in windowed contexts each sample is a context of its own; adapters and 8-bit bases are scored as they train', async () => {
+  test('in windowed contexts each sample is a separate context; adapters and 8-bit bases are scored as they train', async () => {
     const windowed = ['agent_proxy.context_window_mode=limited_multi_turn', 'agent_proxy.max_context_window=1'];
     const adapted = ['lora.rank=2', 'lora.alpha=4', 'lora.target_modules=[q_proj,down_proj]', 'workbench.base_quantization=int8']; // prettier-ignore
     const run = await trainHere(workspace, [...saving, ...windowed, ...adapted], 2);
     const episode = run.episodes.find(({ step, kept, tokens }) => step === 2 && kept && tokens.starts)!;
     const found = await inspector.rescore({ ...ref(run, episode), checkpoint: 'step-000001' });
     expectAlike(episode.tokens.entropies!, column(found, 'entropy'));
-    // Rollouts multiply floats where the base that trains is in bytes.
+    // Rollouts use float products where the trained base is 8-bit.
     expectAlike(episode.tokens.logprobs, column(found, 'logprob'), 1);
     expect(found).toMatchObject({ hasReference: false, hasCritic: false });
     const wrong = inspector.rescore({ ...ref(run, episode), checkpoint: 'step-000007' });
@@ -117,7 +117,7 @@ describe('what if', () => {
       [...readLines(join(run.folder, 'what-if', name))].map(({ text }) => episodeSchema.parse(JSON.parse(text))),
     );
 
-  test('another answer at a turn, and the policy goes on; the same seed gives the same, another one another', async () => {
+  test('another answer is given for a turn, and the policy continues; equal seeds give equal episodes, other seeds others', async () => {
     const ask = (seed: number) =>
       inspector.whatIf({ ...ref(run, origin), turn: 2, given: { answer: 'abc' }, checkpoint: 'step-000001', seed });
     const first = await ask(5);
@@ -128,7 +128,7 @@ describe('what if', () => {
     expect(episode.turns[1]).toMatchObject({ state: origin.turns[1].state, raw: '<answer>abc</answer>', executed: ['abc'], reward: 1.5 }); // prettier-ignore
     expect(episode.what_if).toMatchObject({ of: origin.id, turn: 2, given: { answer: 'abc' }, seed: 5 });
     expect(episode.what_if!.players).toEqual(['hand', 'step-000001'].slice(0, episode.turns.length - 1));
-    // Tokens: those before are the original's, the given ones are neither sampled nor scored, the rest is sampled.
+    // Tokens before the turn are the original's, given ones are neither sampled nor scored, the rest is sampled.
     const { span } = origin.turns[0];
     expect(episode.tokens.ids.slice(0, span[1])).toEqual(origin.tokens.ids.slice(0, span[1]));
     expect(episode.tokens.logprobs.slice(...span)).toEqual(origin.tokens.logprobs.slice(...span));
@@ -142,13 +142,13 @@ describe('what if', () => {
     const other = await ask(6);
     expect(other.written!.id).toBe(`${origin.id}-w3`);
     expect(written().map(({ id }) => id)).toEqual([1, 2, 3].map(n => `${origin.id}-w${n}`));
-    // Its tokens can be asked about like those of any other.
+    // Its tokens can be inspected like those of any other episode.
     const found = await inspector.rescore({ ...first.written!, checkpoint: 'step-000001' });
     const sampled = episode.turns[2]?.span ?? [0, 0]; // turn 1 was sampled under other weights
     expectAlike(episode.tokens.logprobs.slice(...sampled), column(found, 'logprob').slice(...sampled));
   });
 
-  test('by hand turn by turn, then the policy; and a what-if of it', async () => {
+  test('turns are played by hand, then by the policy; a what-if can start from a what-if', async () => {
     const first = await inspector.whatIf({ ...ref(run, origin), turn: 1, given: {}, checkpoint: null, seed: 1 });
     expect([first.written, first.episode.turns.length, first.episode.final_state]).toEqual([null, 0, origin.turns[0].state]); // prettier-ignore
     const at = { session: first.session };
@@ -174,7 +174,7 @@ describe('what if', () => {
     expect(kept!.written!.id).toMatch(/-w\d+$/);
   });
 
-  test('the code that played it plays it again, whatever the file holds now', async () => {
+  test('the original code plays it again, whatever the file contains now', async () => {
     workspace.write('environments/words.ts', wordsEnvironment('if (mode) throw new Error("edited");'));
     try {
       const { episode, notes } = await inspector.whatIf({ ...ref(run, origin), turn: 2, given: { answer: 'abc' }, checkpoint: 'initial', seed: 1 }); // prettier-ignore
@@ -192,17 +192,17 @@ describe('what if', () => {
       checkpoint: 'initial',
       seed: 1,
     });
-    expect(notes).toEqual([]); // the present code is the same again
+    expect(notes).toEqual([]); // the present code is the original again
   });
 
-  test('the terminal and the editor’s process say the same', async () => {
+  test('the CLI and the editor’s process give the same results', async () => {
     const id = run.folder.split('/').at(-1)!;
     const args = ['inspect', id, origin.id, '--checkpoint', 'initial'];
     const { code, answer, stderr } = await document<Rescored>(workspace.folder, args);
     expect(code, stderr).toBe(0);
     expectAlike(origin.tokens.logprobs, column(answer, 'logprob'));
 
-    // As the extension host does it: a process on demand, which ends when it was asked nothing for a while.
+    // As in the extension host: a process on demand, which ends after some time without requests.
     const starts: string[] = [];
     const node = { path: process.execPath, version: process.versions.node, electron: false };
     const inspections = new Inspections({
@@ -231,7 +231,7 @@ describe('what if', () => {
     const cancelled = inspections.rescore({ ...asked, all: true }, { signal: cancelling.signal });
     cancelling.abort(new Error('enough'));
     await expect(cancelled).rejects.toThrow('enough');
-    // One that waits for its player keeps the process.
+    // A session that waits for its player keeps the process alive.
     const waiting = await inspections.whatIf({ ...ref(run, origin), turn: 1, given: {}, checkpoint: null, seed: 1 });
     await sleep(1200);
     expect(await inspections.whatIfEnd(run.folder, { session: waiting.session, keep: false })).toBeNull();

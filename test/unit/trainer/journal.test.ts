@@ -1,4 +1,4 @@
-// The pen of a run: what is on disk when, and its last words on a disk that is full to the last byte.
+// Writes a run's logs: what is on disk at which time, and its final status on a disk without any free space.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,7 +57,7 @@ async function open() {
   return { folder, heard, journal: new Journal(folder, watchers, initial, 100) };
 }
 
-test('a watcher who is told that a file grew finds whole lines up to there', async () => {
+test("a client notified of a file's growth finds complete lines up to that offset", async () => {
   const { folder, heard, journal } = await open();
   journal.metrics(1, { a: 1, b: NaN });
   journal.metrics(2, { a: 2, c: Infinity });
@@ -68,11 +68,11 @@ test('a watcher who is told that a file grew finds whole lines up to there', asy
     { step: 1, a: 1 },
     { step: 2, a: 2 },
   ]);
-  expect(metrics[0].wall_s).toBeGreaterThanOrEqual(100); // with the seconds of earlier sittings
+  expect(metrics[0].wall_s).toBeGreaterThanOrEqual(100); // including the seconds of earlier sessions
   await journal.close();
 });
 
-test('changes of status in quick succession end with the newest on disk', async () => {
+test('rapid status changes end with the latest one on disk', async () => {
   const { folder, journal } = await open();
   for (let step = 1; step <= 50; step++) journal.update({ step });
   await journal.sync();
@@ -80,7 +80,7 @@ test('changes of status in quick succession end with the newest on disk', async 
   await journal.close();
 });
 
-test('progress is told by the hundredth, and from the start of each phase', async () => {
+test('progress is reported in steps of one hundredth, and from the start of each phase', async () => {
   const { heard, journal } = await open();
   journal.update({ phase: 'rollout' });
   for (let i = 0; i <= 1000; i++) journal.progress(i / 1000);
@@ -92,7 +92,7 @@ test('progress is told by the hundredth, and from the start of each phase', asyn
   await journal.close();
 });
 
-test('on a disk that is full to the last byte a status fails the sync, and the last words find room all the same', async context => {
+test('on a disk without any free space a status fails the sync, and the final status still fits', async context => {
   const small = join(workspace, '.ragen');
   if (!mountSmall(small, 64)) return context.skip('mounting a small file system is not permitted here');
   try {
@@ -104,7 +104,7 @@ test('on a disk that is full to the last byte a status fails the sync, and the l
     journal.update({ step: 2 });
     await expect(journal.sync()).rejects.toThrow(/\(ENOSPC\): the disk is full: free space$/);
     expect(folder.readStatus()!.step).toBe(1);
-    for (let i = 0; i < 5000; i++) journal.metrics(2, { a: 2 }); // more than the last block of a file takes
+    for (let i = 0; i < 5000; i++) journal.metrics(2, { a: 2 }); // more than fits into the last block of a file
     await expect(journal.settled()).rejects.toThrow('ENOSPC');
     await journal.fail('store: the disk is full');
     await journal.close();
@@ -116,7 +116,7 @@ test('on a disk that is full to the last byte a status fails the sync, and the l
   }
 });
 
-test('what a file system refuses that has turned read-only may be tried again, folders too', async context => {
+test('writes refused by a file system that became read-only can be retried, also for folders', async context => {
   const small = join(workspace, 'read-only');
   if (!mountSmall(small, 64)) return context.skip('mounting a small file system is not permitted here');
   const remount = (as: 'ro' | 'rw') => execFileSync('mount', ['-o', `remount,${as}`, small]);

@@ -1,4 +1,5 @@
-// One kill in each phase of each target, dealt over as many runs as it takes: `npm run torture -- kills` does the same 300 times.
+// One kill in each phase of each target, spread over as many runs as needed; `npm run torture -- kills` does the same
+// 300 times.
 import { rmSync } from 'node:fs';
 import { afterAll, expect, test, vi } from 'vitest';
 import { installation } from '../../../extension/trainer/installation';
@@ -10,7 +11,7 @@ vi.mock(import('../../../extension/trainer/installation'), async () =>
 );
 afterAll(() => rmSync(installation.cache, { recursive: true, force: true }));
 
-test('a run killed anywhere goes on, loses nothing and equals an uninterrupted one to the bit', async () => {
+test('a run killed at any point continues, loses nothing and equals an uninterrupted one bit by bit', async () => {
   const [name] = Object.keys(killedRuns);
   const { struck } = await killRuns({ kills: 15, seed: 1, steps: 6, runs: [name], lanes: 1, say: () => undefined });
   const killed = new Set(struck.map(({ phase, card }) => `${card.target} in ${phase}`));

@@ -1,5 +1,6 @@
-// `ragen resume RUN trainer.total_training_steps=6`: a run that ended becomes, to the bit, the run that it would have been with that many steps
-// from the start; its manifest stays as it was signed, and what cannot change is refused with the reason.
+// `ragen resume RUN trainer.total_training_steps=6`: a finished run becomes, bit by bit, the run it would have been
+// with that many steps from the start. Its manifest stays as signed, and an override of a key that cannot change is
+// refused with the reason.
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -23,7 +24,7 @@ afterAll(async () => {
   workspace.remove();
 });
 
-test('refuses what cannot change, and then nothing has changed', async () => {
+test('refuses changes of fixed keys, and then nothing has changed', async () => {
   const before = [manifest(), readRun(short)];
   const id = basename(short);
   const said = async (...words: string[]) => {
@@ -43,7 +44,7 @@ test('refuses what cannot change, and then nothing has changed', async () => {
   expect([manifest(), readRun(short)]).toEqual(before);
 });
 
-test('lengthens a finished run to the bits of one that was that long from the start', async () => {
+test('lengthens a finished run bit by bit to one that had that length from the start', async () => {
   const signed = manifest();
   const { code, answer, stderr } = await document(workspace.folder, ['resume', basename(short), `${steps}=4`]);
   expect(code, stderr).toBe(0);
@@ -56,7 +57,7 @@ test('lengthens a finished run to the bits of one that was that long from the st
   expect(statusOf(short)).toMatchObject({ state: 'finished', step: 4, total_steps: 4 });
 });
 
-test('a later resume goes on with the changed settings', async () => {
+test('a later resume continues with the changed settings', async () => {
   const { answer } = await document<{ state: string; steps: number }>(workspace.folder, ['resume', basename(short)]);
   expect(answer).toMatchObject({ state: 'finished', steps: 4 });
   const again = await resume(`${steps}=5`, 'trainer.test_freq=-1');

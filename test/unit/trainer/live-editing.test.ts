@@ -1,5 +1,5 @@
-// Environments edited while they train: a save during a rollout serves the next episodes, what is wrong is told at its place and
-// changes nothing, and a resume tells that it finds other code.
+// Environments edited during training: a save during a rollout applies to the next episodes, errors are reported with
+// their location and change nothing, and a resume reports changed code.
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -51,7 +51,7 @@ const makeFolder = async (overrides: string[] = []): Promise<RunFolder> =>
     })
   ).folder;
 
-/** Opens the run with an ear for its events. */
+/** Opens the run and records its events. */
 async function open(folder: RunFolder) {
   const events: RunEvent[] = [];
   const heard: ((event: RunEvent) => void)[] = [];
@@ -71,7 +71,7 @@ async function open(folder: RunFolder) {
   const control = new RunControl(() => undefined);
   const checkpoint = (await newestValid(folder.path)).checkpoint;
   const { run, state } = await Run.open({ folder, workspace: workspace.folder, checkpoint, control, journal });
-  /** The next event of a kind, of those that come from now on. */
+  /** The next event of a kind after this call. */
   const next = (kind: RunEvent['kind']) =>
     new Promise<RunEvent>(resolve => heard.push(event => event.kind === kind && resolve(event)));
   const close = async () => {
@@ -81,16 +81,16 @@ async function open(folder: RunFolder) {
   return { run, state, events, next, close };
 }
 const reached = () => expect.poll(() => existsSync(`${hold}.train.reached`), { timeout: 20_000 }).toBe(true);
-/** As editors save: a new file in place of the old one. */
+/** Saves like an editor: renames a new file over the old one. */
 const save = (text: string) => {
   writeFileSync(`${source}.new`, text);
   renameSync(`${source}.new`, source);
 };
 
-/** A statement that makes the code another. */
+/** A statement without effect that makes the code different. */
 const other = `if (action === 'never') throw new Error();`;
 
-test('a save during a rollout: its episodes end on the old code, the next ones begin on the new', async () => {
+test('a save during a rollout: its episodes finish with the old code, the next ones start with the new', async () => {
   writeFileSync(`${hold}.train`, '');
   const folder = await makeFolder();
   const { run, state, next, close } = await open(folder);
@@ -135,7 +135,7 @@ test('a save during a rollout: its episodes end on the old code, the next ones b
   expect(listed[1].effect!.reward.after.mean).toBeCloseTo(mean(2), 9);
 });
 
-test('what is wrong is refused with its places and mended by the next good save; a burst of saves ends with the last', async () => {
+test('errors are reported with their locations and cleared by the next valid save; a burst of saves ends with the last', async () => {
   const { run, state, next, events, close } = await open(await makeFolder());
   run.environments.watch();
   const [{ version }] = run.environments.current;
@@ -168,7 +168,7 @@ test('what is wrong is refused with its places and mended by the next good save;
   await close();
 });
 
-test('with live_edit off nothing is followed', async () => {
+test('with live_edit off, saves are ignored', async () => {
   writeFileSync(`${hold}.train`, '');
   const { run, state, events, close } = await open(await makeFolder(['workbench.live_edit=false']));
   const trained = train(run, state);
@@ -181,7 +181,7 @@ test('with live_edit off nothing is followed', async () => {
   expect(events.map(({ kind }) => kind).filter(kind => kind.startsWith('environment'))).toEqual([]);
 });
 
-test('a resume runs the code on disk and tells where it is not what the checkpoint ran', async () => {
+test("a resume runs the code on disk and reports where it differs from the checkpoint's", async () => {
   const folder = await makeFolder(['trainer.save_freq=1', 'trainer.total_training_steps=1']);
   const first = await open(folder);
   await train(first.run, first.state);
@@ -198,7 +198,7 @@ test('a resume runs the code on disk and tells where it is not what the checkpoi
   expect(first.events.some(({ kind }) => kind === 'environment_version')).toBe(false);
 });
 
-test('what the episodes of each step reach is written beside the code, and changes nothing of the run', async () => {
+test('lines reached by the episodes of each step are recorded beside the code, without effect on the run', async () => {
   const [plain, counted] = [await makeFolder(), await makeFolder(['workbench.coverage=true'])];
   for (const folder of [plain, counted]) {
     const { run, state, close } = await open(folder);
@@ -216,6 +216,6 @@ test('what the episodes of each step reach is written beside the code, and chang
   const resets = 1 + text.findIndex(line => line.includes('= options'));
   for (const { files } of lines) {
     const [, most] = files['words.ts'].find(([line]) => line === resets)!;
-    expect(most).toBeGreaterThanOrEqual(8); // a reset an episode of 2 × 4
+    expect(most).toBeGreaterThanOrEqual(8); // one reset per episode of 2 × 4
   }
 });

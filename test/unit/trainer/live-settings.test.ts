@@ -1,5 +1,5 @@
-// Settings changed while a run trains: what is refused and how, from which step they hold, and that a resume goes on with those of its
-// checkpoint, to the bit.
+// Settings changed while a run trains: which are refused and how, from which step they apply, and that a resume
+// continues with those of its checkpoint, bit by bit.
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
@@ -22,7 +22,7 @@ const steps = 'trainer.total_training_steps';
 const temperature = 'actor_rollout_ref.rollout.temperature';
 const filter = 'actor_rollout_ref.rollout.rollout_filter_value';
 
-describe('what may change', () => {
+describe('a setting change', () => {
   const refusal = (settings: LiveSettings, values: Record<string, unknown>): string => {
     try {
       settings.ask(values);
@@ -32,13 +32,13 @@ describe('what may change', () => {
     return '';
   };
 
-  it('waits for the end of the step in hand, and holds from the next on', () => {
+  it('waits for the end of the current step, and applies from the next', () => {
     const settings = new LiveSettings(load());
     settings.take(1, true);
     const { lr: before } = settings.config.actor_rollout_ref.actor.optim;
     expect(settings.ask({ [lr]: 1e-7, [entropy]: 0.5 })).toMatchObject({ step: 2, changes: [{ key: lr, from: before, to: 1e-7 }, { key: entropy }] }); // prettier-ignore
-    settings.ask({ [entropy]: 0.25 }); // another word on the same key
-    expect(settings.ask({ [lr]: 2e-7 }, true).changes).toHaveLength(1); // looked at alone
+    settings.ask({ [entropy]: 0.25 }); // another change of the same key
+    expect(settings.ask({ [lr]: 2e-7 }, true).changes).toHaveLength(1); // dry run
     expect(settings.config.actor_rollout_ref.actor.optim.lr).toBe(before);
     const taken = settings.take(2, true);
     expect(taken.map(({ key, to }) => [key, to])).toEqual([
@@ -64,14 +64,14 @@ describe('what may change', () => {
     expect(settings.take(6, false)).toEqual([]);
   });
 
-  it('is nothing in the last step, but more steps', () => {
+  it('is refused in the last step, except for more steps', () => {
     const settings = new LiveSettings(load(`${steps}=3`));
     settings.take(3, true);
     expect(refusal(settings, { [lr]: 1e-7 })).toMatch(/last step.*raise trainer\.total_training_steps/);
     expect(settings.ask({ [lr]: 1e-7, [steps]: 4 }).step).toBe(4);
   });
 
-  it('has learning rates fall over the changed number of steps where they fell over all steps', () => {
+  it('lets learning rates decay over the changed number of steps if they decayed over all steps', () => {
     const config = load() as unknown as Record<string, unknown>;
     const schedule = 'actor_rollout_ref.actor.optim.total_training_steps';
     const longer = withSetting(config, { key: steps, to: 999 });
@@ -80,7 +80,7 @@ describe('what may change', () => {
     expect(valueAt(withSetting(own, { key: steps, to: 999 }), schedule)).toBe(7);
   });
 
-  it('can be read from the events, whatever else they tell', () => {
+  it('is read from the events, among events of other kinds', () => {
     const config = load() as unknown as Record<string, unknown>;
     const event = { time: '', step: 1, kind: 'setting' as const, message: '' };
     const events = [event, { ...event, data: { key: lr, from: 1, to: 0.5 } }, { ...event, data: { key: lr, from: 0.5, to: 0.25 } }]; // prettier-ignore
@@ -134,7 +134,7 @@ describe('a run', () => {
     workspace.remove();
   });
 
-  test('goes on with the changes from the next step, and tells each as an event', () => {
+  test('continues with the changes from the next step, and logs each as an event', () => {
     const { metrics, events, status } = readRun(changed);
     expect(status).toMatchObject({ state: 'finished', step: 5, total_steps: 5 });
     expect(metrics.map(line => line['actor/lr']).slice(1)).toEqual([0.01, 0.003, 0.003, 0.003, 0.003]);
@@ -145,13 +145,13 @@ describe('a run', () => {
     expect(after.metrics[1]).toEqual(before.metrics[1]);
     expect(after.metrics[2]['actor/entropy']).not.toBe(before.metrics[2]['actor/entropy']);
     expect(after.episodes['step-000001.jsonl']).toBe(before.episodes['step-000001.jsonl']);
-    expect(after.episodes['step-000002.jsonl']).not.toBe(before.episodes['step-000002.jsonl']); // sampled cooler
+    expect(after.episodes['step-000002.jsonl']).not.toBe(before.episodes['step-000002.jsonl']); // lower temperature
     const kept = (lines: typeof metrics) => lines.slice(2).map(line => Number(line['rollout/filter_kept_ratio']));
     expect(Math.max(...kept(readRun(plain).metrics))).toBe(1);
     expect(Math.max(...kept(metrics))).toBe(0.5);
   });
 
-  test('that is killed after the change goes on as though it had not been, by the terminal’s word too', async () => {
+  test('that is killed after the change continues as if uninterrupted, also with a change by the CLI', async () => {
     const run = await startChanged(async id => {
       const words = Object.entries(values).map(([key, value]) => `${key}=${value}`);
       const { code, stdout, stderr } = await ragen(workspace.folder, ['set', basename(id), ...words]);
@@ -160,7 +160,7 @@ describe('a run', () => {
       const refused = await ragen(workspace.folder, ['set', basename(id), 'lr=1']);
       expect([refused.code, refused.stderr]).toEqual([1, `lr cannot change while a run trains: did you mean ${lr}?\n`]);
     });
-    // Held again in the third step, once the first two are through.
+    // Held again in the third step, after the first two.
     release();
     await until('step 2', () => (statusOf(run)?.step ?? 0) >= 2);
     halt();
@@ -173,7 +173,7 @@ describe('a run', () => {
     expect(readRun(run).status).toMatchObject({ state: 'finished', step: 5, total_steps: 5 });
   });
 
-  test('that is resumed from before the change goes on without it', async () => {
+  test('that is resumed from before the change continues without it', async () => {
     const { code, stderr } = await document(workspace.folder, ['resume', basename(changed), '--checkpoint', '1']);
     expect(code, stderr).toBe(0);
     expect(results(changed)).toEqual(results(plain));
@@ -181,7 +181,7 @@ describe('a run', () => {
     expect(statusOf(changed)).toMatchObject({ step: 4, total_steps: 4 });
   });
 
-  test('that is stopped at once keeps what was asked before', async () => {
+  test('that is stopped immediately keeps earlier requests', async () => {
     const run = await startDetached(workspace.folder, overrides());
     await until('step 1', () => (statusOf(run)?.step ?? 0) >= 1);
     halt();

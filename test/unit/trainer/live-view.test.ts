@@ -1,4 +1,5 @@
-// The live view of a run in training: what a watcher is told is what was played, and the run is bit by bit as without one.
+// The live view of a training run: its messages equal the played episodes, and the run is bit by bit the same without
+// it.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +33,7 @@ afterAll(() => {
   rmSync(installation.cache, { recursive: true });
 });
 
-/** A watcher that puts the episode together from what it is told. */
+/** A client that assembles the episode from its messages. */
 class Watching {
   readonly over = new Map<string, WatchedEpisode>();
   readonly tokens: { id: string; turn: number; text: string }[] = [];
@@ -63,7 +64,7 @@ const watching = (viewer: Viewer, choice: WatchChoice = {}) =>
 
 const plain = (text: string) => text.replaceAll(/<\|\w+\|>/g, '');
 
-/** Lines without what depends on the clock, and the checksums of the newest checkpoint. */
+/** Lines without values that depend on the clock, and the checksums of the newest checkpoint. */
 function bits({ folder, lines }: Trained) {
   const timed = /^(timing_s|timing_per_token_ms|perf)\/|^(time|wall_s)$/;
   const { checkpoints } = readRun(folder);
@@ -74,15 +75,15 @@ function bits({ folder, lines }: Trained) {
   };
 }
 
-test('metrics and weights are those of a run that nobody watches', async () => {
+test('metrics and weights equal those of an unwatched run', async () => {
   const alone = await train();
   const watcher = new Watching();
   const watched = await watching(watcher.as());
   expect(bits(watched)).toEqual(bits(alone));
   expect(watched.episodes.map(({ tokens }) => tokens)).toEqual(alone.episodes.map(({ tokens }) => tokens));
 
-  // Told are whole episodes of each step, as they were stored.
-  expect(watcher.ends).toBe(3); // the last step's validation too
+  // The messages contain complete episodes of each step, as stored.
+  expect(watcher.ends).toBe(3); // including the last step's validation
   const played = [...watcher.over.values()].map(({ mode, step }) => `${mode} ${step}`);
   expect(new Set(played)).toEqual(new Set(['train 1', 'train 2', 'val 2']));
   for (const episode of watcher.over.values()) {
@@ -96,7 +97,7 @@ test('metrics and weights are those of a run that nobody watches', async () => {
       const { thought, answer, executed, reward, penalty, span } = stored.turns[i];
       expect(state).toBe(stored.turns[i].state);
       expect(outcome).toEqual({ thought, answer, executed, reward, penalty });
-      // A stored answer is without special tokens, should the random model have drawn one inside it.
+      // A stored answer has no special tokens, even if the random model sampled one inside it.
       expect(plain(prefix + tokens.map(({ text }) => text).join(''))).toContain(plain(stored.turns[i].raw));
       const logprobs = stored.tokens.logprobs.slice(...span);
       tokens.forEach(({ logprob }, t) => expect(logprob).toBeCloseTo(logprobs[t]!, 6));
@@ -104,7 +105,7 @@ test('metrics and weights are those of a run that nobody watches', async () => {
   }
 });
 
-test('a watcher of a group sees its episodes alone, and one who leaves is told no more', async () => {
+test('a client of a group receives only its episodes, and none after it leaves', async () => {
   const watcher = new Watching();
   const run = await watching(watcher.as(), { group: 1 });
   expect([...watcher.over.keys()].every(id => id.includes('-g001-'))).toBe(true);
@@ -120,7 +121,7 @@ test('a watcher of a group sees its episodes alone, and one who leaves is told n
   expect([gone.over.size, gone.tokens.length, gone.ends]).toEqual([0, 0, 0]);
 });
 
-test('over the run’s socket: the host’s link watches through trainers that come and go', async () => {
+test('over the run’s socket, the host’s link follows through trainer restarts', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'ragen-live-'));
   const endpoint = endpointFor(folder, 'live');
   const played = (member: number) => ({
@@ -169,7 +170,7 @@ test('over the run’s socket: the host’s link watches through trainers that c
       sample([6], [-1]);
       await until('tokens came', () => heard.includes('tokens 0  w4 w5 w6'));
       all[0].entry.terminated = true;
-      control.live.ready(all); // on to the one that is left
+      control.live.ready(all); // on to the remaining one
       await until('the next came', () => heard.some(each => each.startsWith('episode train-000003-g000-m01')));
       control.live.asked([all[1]]);
       expect(watched.at(-1)).toBe(all[1].entry.id);

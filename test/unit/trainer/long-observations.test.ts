@@ -1,5 +1,5 @@
-// Observations of 2^20 characters, the most that the contract allows: with the shipped tokenizer each ends its own episode, for want of room,
-// with a sentence; the others of the batch go on.
+// Observations of 2^20 characters, the contract's maximum: with the shipped tokenizer each ends only its own episode,
+// with a sentence that it does not fit; the others of the batch continue.
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { largest } from '../../../extension/protocol/environment-bounds';
@@ -19,12 +19,12 @@ afterAll(() => {
   rmSync(installation.cache, { recursive: true });
 });
 
-/** Member 1 shows a long text in its first step, member 2 in its reset. */
+/** Member 1 returns a long text in its first step, member 2 in its reset. */
 const longTexts = wordsEnvironment(
   `if (member === 1) return { observation: 'y'.repeat(${largest}), reward: 1, terminated: false, truncated: false, info: {} };`,
 ).replace(`'word ' + (seed % 7)`, `member === 2 ? 'x'.repeat(${largest}) : 'word ' + (seed % 7)`);
 
-test('end their own episodes', async () => {
+test('overlong observations end only their own episodes', async () => {
   workspace.write('environments/words.ts', longTexts);
   const groups = ['es_manager.train.env_groups=1', 'es_manager.train.env_configs.n_groups=[1]'];
   const { episodes, end } = await trainHere(

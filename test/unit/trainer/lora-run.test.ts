@@ -1,5 +1,6 @@
-// A run that trains adapters with 8-bit rollouts, a reference, importance weights and moments in bytes, through the real trainer: stopped
-// and resumed it gives the bits of an uninterrupted one; its checkpoints are adapters as PEFT writes them.
+// A run that trains adapters with 8-bit rollouts, a reference policy, importance weights and 8-bit moments, in the real
+// trainer: stopped and resumed it equals an uninterrupted one bit by bit; its checkpoints are adapters in PEFT's
+// format.
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -22,7 +23,7 @@ const overrides = (): string[] => [
   ...['actor_rollout_ref.actor.kl_loss_type=low_var_kl', 'actor_rollout_ref.actor.ppo_mini_batch_size=8'],
   ...['actor_rollout_ref.rollout.rollout_filter_value=1', 'actor_rollout_ref.rollout.rollout_filter_include_zero=true'],
   'actor_rollout_ref.actor.optim.moments=int8',
-  // A validation after every step, whose environments can be held: a stop then falls there.
+  // A validation after every step, whose environments can be held, so that a stop happens there.
   ...['trainer.total_training_steps=3', 'trainer.val_before_train=false', 'trainer.test_freq=1'],
   ...['es_manager.val.env_groups=2', 'es_manager.val.env_configs.n_groups=[2]'],
   ...[`custom_envs.Words.env_config.hold=${hold}`, 'workbench.step_timeout_ms=60000'],
@@ -45,20 +46,20 @@ afterAll(async () => {
   workspace.remove();
 });
 
-test('it trains: adapters move, leave the reference, and rollouts are those of a coarser policy', () => {
+test('adapters move away from the reference, and rollouts come from a coarser policy', () => {
   const { metrics } = readRun(reference);
   const values = (key: string): number[] => metrics.map(line => Number(line[key]));
   expect(values('actor/grad_norm').every(norm => norm > 0)).toBe(true);
-  expect(values('actor/kl_loss')[0]).toBeCloseTo(0, 5); // a new adapter is the base itself
+  expect(values('actor/kl_loss')[0]).toBeCloseTo(0, 5); // a new adapter equals the base
   expect(values('actor/kl_loss')[2]).toBeGreaterThan(1e-5);
   expect(values('rollout_corr/prob_diff_mean').every(difference => difference > 1e-6 && difference < 0.05)).toBe(true);
   expect(values('rollout_corr/rollout_is_mean').every(mean => Math.abs(mean - 1) < 0.1)).toBe(true);
   expect(values('rollout_corr/rollout_is_std').every(std => std > 0)).toBe(true);
-  // The 8-bit base was made once, beside other caches.
+  // The 8-bit base was created once, beside other caches.
   expect(readdirSync(join(workspace.folder, 'cache/ragen-workbench/quantized'))).toHaveLength(1);
 });
 
-test('a checkpoint is an adapter in PEFT’s form, with the optimizer’s bytes beside it', async () => {
+test('a checkpoint is an adapter in PEFT’s form, with the optimizer’s state beside it', async () => {
   const checkpoint = join(reference, 'checkpoints', readRun(reference).checkpoints.at(-1)!);
   const files = ['adapter_config.json', 'adapter_model.safetensors', 'checkpoint.json', 'actor.m', 'actor.m_scale', 'actor.v', 'actor.v_scale']; // prettier-ignore
   expect(readdirSync(checkpoint).filter(name => name !== 'README.md').sort()).toEqual(files.sort()); // prettier-ignore
@@ -78,7 +79,7 @@ test('a checkpoint is an adapter in PEFT’s form, with the optimizer’s bytes 
   expect(scored.answer[0].logprobs.slice(1).every(Number.isFinite)).toBe(true);
 });
 
-test('stopped after a step and resumed, it is as if it had not been stopped', async () => {
+test('a run stopped after a step and resumed equals an uninterrupted one', async () => {
   writeFileSync(`${hold}.val`, '');
   const run = await startDetached(workspace.folder, overrides());
   await until('the validation after the first step is held', () => existsSync(`${hold}.val.reached`));

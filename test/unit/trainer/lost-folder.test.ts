@@ -1,5 +1,5 @@
-// A trainer whose run folder or lease is taken away ends with one sentence that says what happened and what to do; it writes nothing in the old
-// place, and leaves no process and no lease behind.
+// A trainer whose run folder or lease is removed ends with one sentence with the cause and the remedy; it writes
+// nothing in the old location and leaves no process and no lease.
 import { existsSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -17,7 +17,9 @@ afterEach(async () => {
   workspace.remove();
 });
 
-/** What a trainer logged at level `error` and above, and whether anything else of native code stands in its log. */
+/**
+ * Messages that a trainer logged at level `error` and above, and whether its log contains other output of native code.
+ */
 function lastWords(log: string): { errors: string[]; native: boolean } {
   const lines = readFileSync(log, 'utf8').split('\n');
   const entries = lines.filter(line => line.startsWith('{')).map(line => JSON.parse(line) as { level: number; msg: string }); // prettier-ignore
@@ -28,7 +30,7 @@ function lastWords(log: string): { errors: string[]; native: boolean } {
 }
 
 test.each(['moved', 'deleted'])(
-  'a run whose folder is %s under its trainer ends with a sentence, and nothing is left of it',
+  'a run whose folder is %s under its trainer ends with a sentence, and leaves nothing',
   { timeout: 120_000 },
   async how => {
     const following = ragen(workspace.folder, ['train', '--config-name', 'words', ...endless]);
@@ -58,7 +60,7 @@ test.each(['moved', 'deleted'])(
 );
 
 test.skipIf(process.platform !== 'linux').each(['of here', 'of an earlier version'])(
-  'a terminal that follows a run ends with the sentence where a lease %s names a living process that is no trainer',
+  'a CLI that follows a run ends with the sentence when a lease %s names a living process that is not a trainer',
   { timeout: 120_000 },
   async form => {
     const following = ragen(workspace.folder, ['train', '--config-name', 'words', ...endless]);

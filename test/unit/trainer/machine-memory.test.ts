@@ -1,4 +1,4 @@
-// What memory a process can have, from files as the kernel writes them.
+// Memory available to a process, from files in the kernel's format.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -17,7 +17,7 @@ const write = (files: Record<string, string>): string => {
   return folder();
 };
 
-test('a control group of version 2 and those around it; pages of files that were read are not in use', () => {
+test('limits come from a version 2 control group and its parents; the page cache does not count as used', () => {
   const root = write({
     'proc/self/cgroup': '0::/jobs/mine',
     'sys/fs/cgroup/jobs/mine/memory.max': '8000',
@@ -34,7 +34,7 @@ test('a control group of version 2 and those around it; pages of files that were
   ]);
 });
 
-test('a group without a limit limits nothing', () => {
+test('a group without a limit does not limit memory', () => {
   const root = write({
     'proc/self/cgroup': '0::/',
     'sys/fs/cgroup/memory.max': 'max',
@@ -44,7 +44,7 @@ test('a group without a limit limits nothing', () => {
   expect(controlGroups(join(root, 'nowhere'))).toEqual([]);
 });
 
-test('version 1, in a container whose group is not under the path that it is called by', () => {
+test('version 1 works in a container whose group is not under its reported path', () => {
   const root = write({
     'proc/self/cgroup': '4:cpu,cpuacct:/docker/abc\n3:memory:/docker/abc\n0::/',
     'sys/fs/cgroup/memory/memory.limit_in_bytes': '5000',
@@ -54,7 +54,7 @@ test('version 1, in a container whose group is not under the path that it is cal
   expect(controlGroups(root)).toEqual([{ limit: 5000, left: 2000 }]);
 });
 
-test('macOS counts as free what it keeps for later', () => {
+test('macOS counts reclaimable memory as free', () => {
   const said = `Mach Virtual Memory Statistics: (page size of 16384 bytes)
 Pages free:                               10.
 Pages active:                            999.
@@ -64,13 +64,13 @@ Pages purgeable:                           4.`;
   expect(freeOfVmStat(said)).toBe(244 * 16384);
 });
 
-test('this machine', () => {
+test('this machine has plausible values', () => {
   const { total, free, limit, available } = machineMemory();
   expect(total).toBe(totalmem());
   expect(available).toBeGreaterThan(0);
   expect(available).toBeLessThanOrEqual(Math.min(free, limit ?? total));
 });
 
-test('bytes in words', () => {
+test('bytes are printed with units', () => {
   expect([1, 2 ** 20, 2 ** 30 - 1, 1.25 * 2 ** 30].map(gibibytes)).toEqual(['1 MiB', '1 MiB', '1024 MiB', '1.3 GiB']);
 });

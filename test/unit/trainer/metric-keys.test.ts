@@ -1,5 +1,5 @@
-// docs/METRICS.md against what runs log, both ways: each key that a run logs has a meaning, and each meaning is of a key that some run
-// logs. The configurations switch on, between them, everything that logs keys of its own.
+// docs/METRICS.md against the metrics of runs, both ways: each logged key is documented, and each documented key is
+// logged by some run. Together the configurations switch on every feature that logs its own keys.
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -19,7 +19,7 @@ beforeAll(() => {
   const result = (extra: string): string =>
     `return { observation: '', ${extra}, terminated: String(action).length % 2 === 0, truncated: false };`;
   workspace.write(
-    'environments/shop.ts', // the name makes sums of what turns tell
+    'environments/shop.ts', // the name enables sums of the turns' info
     wordsEnvironment(
       result(
         'reward: String(action).length / 9, info: { success: true, raw_reward: 1, score: 2, max_tile: 8, price: 3, action_is_effective: true, action_is_valid: true }',
@@ -81,6 +81,14 @@ const configurations: [what: string, overrides: string[], steps: number][] = [
     1,
   ],
   [
+    'a quarter of the episodes',
+    [
+      ...['workbench.trajectory_filter.strategy=top', 'workbench.trajectory_filter.only_successful=false'],
+      ...['ppo_mini_batch_size=2', 'micro_batch_size_per_gpu=2', ...keepAll],
+    ],
+    1,
+  ],
+  [
     'what a shop tells of its turns',
     [
       '+custom_envs.MyWebShop={env_type: environments/shop.ts, max_actions_per_traj: 4}',
@@ -99,10 +107,10 @@ const configurations: [what: string, overrides: string[], steps: number][] = [
   ],
 ];
 
-/** Logged by a step whose numbers are not finite alone: skipped-steps.test.ts. */
+/** Logged only by a step with non-finite values: skipped-steps.test.ts. */
 const afterFaults = ['train/skipped_step'];
 
-test('the document and the runs name the same keys', async () => {
+test('the document and the runs contain the same keys', async () => {
   const documented = parseMetricMeanings(readFileSync(join(root, 'docs/METRICS.md'), 'utf8'));
   const itself = Object.fromEntries(Object.keys(documented).map(key => [key, key]));
   const found = new Set<string>();

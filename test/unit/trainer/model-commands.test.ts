@@ -1,5 +1,5 @@
-// `ragen score` and `ragen generate` as a terminal runs them: their numbers are transformers', their order the input's, a row's tokens do
-// not depend on what is beside it, and everything that can be wrong is one sentence and exit code 1.
+// `ragen score` and `ragen generate` in the CLI: values equal transformers', output is in input order, a row's tokens
+// do not depend on other rows, and every error is one sentence and exit code 1.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -35,7 +35,7 @@ const score = (model: string, file: string, ...more: string[]) =>
 const generate = (model: string, file: string, ...more: string[]) =>
   document<Continued[]>(workspace.folder, ['generate', '--model', model, '--input', file, ...more]);
 
-/** The one sentence that a command is refused with, on standard error and in its document. */
+/** The single error sentence of a command, on standard error and in its document. */
 async function refused(args: string[]): Promise<string> {
   const { code, stderr, answer } = await document<Refusal>(workspace.folder, args);
   const { message } = answer.error;
@@ -54,7 +54,7 @@ describe('score', () => {
     const [b, t] = dims;
     const vocab = shape[2];
     const rows = Array.from({ length: b }, (_, r) => Array.from(ids.subarray(r * t, (r + 1) * t)));
-    // beside them: prefixes, which are batched by length and answered in the input's order
+    // plus prefixes, which are batched by length and returned in the input's order
     const all = [rows[0].slice(0, 1), rows[1], rows[2].slice(0, 5), rows[0], rows[2], rows[0].slice(0, 2)];
     const { code, stderr, answer } = await score(golden(family), input(all.map(tokens => ({ tokens }))));
     expect(code, stderr).toBe(0);
@@ -73,7 +73,7 @@ describe('score', () => {
     }
   });
 
-  test('renders messages without a generation prompt; lines and standard input are read alike', async () => {
+  test('renders messages without a generation prompt; reads lines and standard input alike', async () => {
     const messages = [
       { role: 'user', content: 'Where?' },
       { role: 'assistant', content: 'There.' },
@@ -95,7 +95,7 @@ describe('score', () => {
     expect(prompted[0].prompt_tokens.length).toBeGreaterThan(answer[0].tokens.length);
   });
 
-  test('an empty array is an empty answer; people get a table', async () => {
+  test('returns an empty list for an empty array; prints a table without --json', async () => {
     expect((await score(random, input([]))).answer).toEqual([]);
     const { stdout } = await ragen(workspace.folder, [
       ...['score', '--model', random, '--input', input([{ tokens: [1, 2, 3] }, { tokens: [4] }])],
@@ -108,7 +108,7 @@ describe('score', () => {
 describe('generate', () => {
   const prompts = Array.from({ length: 40 }, (_, i) => ({ tokens: [i + 1, 2 * i + 1, 7].slice(i % 3) }));
 
-  test('the same row gives the same tokens whatever is beside it; another seed gives others', async () => {
+  test('gives a row the same tokens whatever is beside it, and other tokens for another seed', async () => {
     const flags = ['--seed', '5', '--max-new-tokens', '12'];
     const { answer: all, code, stderr } = await generate(random, input(prompts), ...flags);
     expect(code, stderr).toBe(0);
@@ -127,7 +127,7 @@ describe('generate', () => {
     expect(new Set(all.map(({ finish }) => finish)).size, 'both ends are met').toBe(2);
   });
 
-  test('log-probs are those of score', async () => {
+  test('returns the log-probs of score', async () => {
     const { answer } = await generate(random, input(prompts.slice(0, 4)), '--seed', '1', '--max-new-tokens', '8');
     const whole = answer.map(({ prompt_tokens, tokens }) => ({ tokens: [...prompt_tokens, ...tokens] }));
     const { answer: scored } = await score(random, input(whole, 'whole.json'));
@@ -136,7 +136,7 @@ describe('generate', () => {
     );
   });
 
-  test('greedy is the same for every seed; cuts to one token are greedy', async () => {
+  test('is the same for every seed in greedy mode; top-k 1 is greedy', async () => {
     const file = input(prompts.slice(0, 3));
     const tokensOf = async (...flags: string[]): Promise<number[][]> =>
       (await generate(random, file, '--max-new-tokens', '6', ...flags)).answer.map(({ tokens }) => tokens);
@@ -146,7 +146,7 @@ describe('generate', () => {
     expect(await tokensOf('--seed', '4', '--temperature', '0.001')).toEqual(greedy);
   });
 
-  test('a model without a tokenizer continues ids, its text is null', async () => {
+  test('continues ids with a model without a tokenizer, with text null', async () => {
     const { answer } = await generate(
       golden('llama'),
       input([{ tokens: [5, 9] }]),
@@ -159,7 +159,7 @@ describe('generate', () => {
     expect(answer[0].tokens.length).toBeGreaterThan(0);
   });
 
-  test('a row ends where the context does', async () => {
+  test('ends a row at the end of the context', async () => {
     const tokens = Array.from({ length: 62 }, (_, i) => 3 + (i % 50));
     const { answer } = await generate(golden('llama'), input([{ tokens }]), '--seed', '11', '--max-new-tokens', '99');
     expect(answer[0].tokens.length).toBeLessThanOrEqual(2);
@@ -183,7 +183,7 @@ describe('options', () => {
     [['--seed', '1', '--device', 'tpu'], '--device is "tpu": use one of auto, cpu, webgpu, cuda'],
   ])('%j is refused', async (flags, sentence) => expect(await refused(given(...flags))).toBe(sentence));
 
-  test('one that is missing is named', async () => {
+  test('a missing option is named', async () => {
     const { code, answer } = await document<Refusal>(workspace.folder, ['score', '--model', random]);
     expect(code).toBe(1);
     expect(answer.error.message).toContain("required option '--input <file>' not specified");
@@ -198,21 +198,21 @@ describe('input', () => {
     ['models', /^models: cannot be read \(EISDIR\): it is a folder: give a JSON file to --input$/],
   ])('%s', async (file, sentence) => expect(await refused(scoring(file))).toMatch(sentence));
 
-  test('that is malformed, with its line', async () => {
+  test('that is malformed is refused with its line', async () => {
     workspace.write('bad.json', '[{"tokens": [1]},\n {"tokens": [1, 0.5]}]');
     expect(await refused(scoring('bad.json'))).toBe(
       'bad.json:2: [1].tokens[1] is 0.5: a token id is a whole number from 0',
     );
   });
 
-  test('with a token outside the vocabulary', async () => {
+  test('with a token outside the vocabulary is refused', async () => {
     const file = input([{ tokens: [1] }, { tokens: [60, 61] }], 'vocabulary.json');
     expect(await refused(scoring(file, golden('qwen2')))).toMatch(
       /vocabulary\.json:1: \[1\]\.tokens\[1\] is 61, but the model knows the tokens 0 to 60: use ids of this model's tokenizer$/,
     );
   });
 
-  test('longer than the context; a prompt must leave room for a token', async () => {
+  test('longer than the context is refused; a prompt must leave room for a token', async () => {
     const exact = input([{ tokens: Array<number>(64).fill(1) }], 'exact.json');
     const over = input([{ tokens: Array<number>(65).fill(1) }], 'over.json');
     expect((await score(golden('qwen2'), exact)).code).toBe(0);
@@ -224,7 +224,7 @@ describe('input', () => {
     );
   });
 
-  test('of messages for a model without a tokenizer', async () => {
+  test('of messages is refused for a model without a tokenizer', async () => {
     const file = input([{ messages: [{ role: 'user', content: 'x' }] }], 'messages.json');
     expect(await refused(scoring(file, golden('qwen2')))).toMatch(/qwen2: cannot read tokenizer\.json \(ENOENT\): /);
   });
@@ -242,7 +242,7 @@ describe('model', () => {
     const file = join(folder, 'config.json');
     writeFileSync(file, JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as object), ...change }));
   };
-  /** Writes the weights anew in two shards under an index. */
+  /** Rewrites the weights as two shards with an index. */
   const shard = async (folder: string): Promise<string[]> => {
     const tensors = [...tensorsOf(weights(folder))].map(([name, { dims, data }]) => ({ name, shape: dims, data }));
     rmSync(weights(folder));
@@ -254,31 +254,31 @@ describe('model', () => {
     return names;
   };
 
-  test('that is nowhere', async () => {
+  test('that does not exist is refused', async () => {
     expect(await refused(['score', '--model', 'nowhere', '--input', input([{ tokens: [1] }])])).toMatch(
       /^--model is "nowhere", but none of .* has a config\.json: give a folder with config\.json/,
     );
   });
 
-  test('without config.json', async () => {
+  test('without config.json is refused', async () => {
     expect(await broken('no-config', folder => rmSync(join(folder, 'config.json')))).toMatch(
       /^--model is "models\/no-config", but none of .* has a config\.json: give a folder/,
     );
   });
 
-  test('without weights', async () => {
+  test('without weights is refused', async () => {
     expect(await broken('no-weights', folder => rmSync(weights(folder)))).toMatch(
       /^weights: .*no-weights has neither model\.safetensors nor model\.safetensors\.index\.json: choose a folder/,
     );
   });
 
-  test('without a shard', async () => {
+  test('without a shard is refused', async () => {
     expect(await broken('no-shard', async folder => rmSync(join(folder, (await shard(folder))[1])))).toMatch(
       /index\.json names the shard model-00002-of-00002\.safetensors, which is not in its folder: get the file again/,
     );
   });
 
-  test('with a dtype that is no float', async () => {
+  test('with a dtype that is not a float is refused', async () => {
     const change = (folder: string): void => {
       const bytes = readFileSync(weights(folder));
       const header = bytes.subarray(8, 8 + Number(bytes.readBigUInt64LE(0)));
@@ -288,19 +288,19 @@ describe('model', () => {
     expect(await broken('dtype', change)).toMatch(/dtype.*tensor model\.\S+ in I32.*: convert it to F32, F16 or BF16/);
   });
 
-  test('with a tensor of another shape', async () => {
+  test('with a tensor of another shape is refused', async () => {
     expect(await broken('shape', folder => config(folder, { intermediate_size: 25 }))).toMatch(
       /tensor model\.layers\.0\.mlp\.gate_proj\.weight is \[24, 16\], but config\.json asks for \[25, 16\]: /,
     );
   });
 
-  test('of an unknown architecture', async () => {
+  test('of an unknown architecture is refused', async () => {
     expect(await broken('mamba', folder => config(folder, { model_type: 'mamba' }))).toMatch(
       /mamba.config\.json: model_type is "mamba", which is not supported: use a model of type qwen2/,
     );
   });
 
-  test('with a weight that is no number', async () => {
+  test('with a non-finite weight is refused', async () => {
     const change = (folder: string): void => {
       const bytes = readFileSync(weights(folder));
       bytes.writeFloatLE(NaN, bytes.length - 4);
@@ -309,7 +309,7 @@ describe('model', () => {
     expect(await broken('nan', change)).toMatch(/tensor \S+ holds NaN at element \d+: get the weights anew/);
   });
 
-  test('whose weights overflow says so and gives no number', async () => {
+  test('whose weights overflow reports it and returns no number', async () => {
     const change = async (folder: string): Promise<void> => {
       const tensors = [...tensorsOf(weights(folder))].map(([name, { dims, data }]) => ({ name, shape: dims, data }));
       tensors.find(({ name }) => name === 'lm_head.weight')!.data.fill(3e38);

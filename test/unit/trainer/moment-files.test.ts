@@ -1,4 +1,4 @@
-// Moments through a checkpoint: every bit comes back, in the form it was written in.
+// Optimizer moments through a checkpoint: restored bit by bit, in the format they were written in.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -14,7 +14,7 @@ const folder = temporaryFolder();
 test.each<[MomentFormat, Record<string, number>]>([
   ['float32', { 'actor.m': 1200, 'actor.v': 1200 }],
   ['int8', { 'actor.m': 512, 'actor.v': 512, 'actor.m_scale': 8, 'actor.v_scale': 8 }],
-])('moments in %s', async (format, sizes) => {
+])('moments in %s are restored bit by bit', async (format, sizes) => {
   const stream = new RandomStream(1);
   const numbers = (): Float32Array => Float32Array.from({ length: 300 }, () => stream.normal());
   const adamw = await AdamW.create(300, { threads: 1 }, format);

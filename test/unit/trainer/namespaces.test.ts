@@ -1,4 +1,5 @@
-// Runs of containers on one folder, and clocks that jump (test/torture/namespaces.ts): once here, several times in the torture.
+// Runs of several containers on one folder, and clocks that jump (test/torture/namespaces.ts): once here, several times
+// in the torture tests.
 import { expect, test } from 'vitest';
 import { jumpingClocks, namespaceCommand, sharedFolder } from '../../torture/namespaces';
 
@@ -12,6 +13,6 @@ test(
   },
 );
 
-test('a clock that jumps refuses no stop and no resume', { timeout: 240_000 }, async () => {
+test('a clock that jumps prevents no stop and no resume', { timeout: 240_000 }, async () => {
   await expect(jumpingClocks()).resolves.toBeUndefined();
 });

@@ -1,5 +1,5 @@
-// Pipes, sockets, folders and links to endless devices in the place of what a run is made from: each is refused by the name of the file, at
-// once, and none is waited for. A command that waited would run into the time limit of its test.
+// Pipes, sockets, folders and links to endless devices in place of a run's input files: each is refused at once with
+// the name of the file. A command that waited for one would exceed its test's timeout.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const kinds = ['pipe', 'socket', 'folder', 'device'] as const;
 
-/** Makes what is no regular file; a socket under a short path, for their paths are bounded. */
+/** Creates a special file; a socket has a short path, because socket paths are limited in length. */
 async function make(kind: (typeof kinds)[number], path: string): Promise<void> {
   if (kind === 'pipe') execFileSync('mkfifo', [path]);
   else if (kind === 'folder') mkdirSync(path);
@@ -36,7 +36,7 @@ async function make(kind: (typeof kinds)[number], path: string): Promise<void> {
   }
 }
 
-/** What is said of a command while a file of the workspace is of a kind. */
+/** Output of a command while a file of the workspace is of that kind. */
 async function saidOf(kind: (typeof kinds)[number], name: string, args: readonly string[]) {
   const path = join(workspace.folder, name);
   const text = readFileSync(path);
@@ -100,7 +100,7 @@ describe.skipIf(process.platform === 'win32').each(kinds)('a %s', kind => {
     try {
       const refused = await bundleEnvironment(source).then(() => undefined, (error: unknown) => error); // prettier-ignore
       expect(refused).toBeInstanceOf(BuildError);
-      expect((refused as Error).message).toContain(kind === 'device' ? '/dev/zero' : 'part.ts'); // esbuild names what a link leads to
+      expect((refused as Error).message).toContain(kind === 'device' ? '/dev/zero' : 'part.ts'); // esbuild names a link's target
     } finally {
       rmSync(path, { recursive: true, force: true });
     }

@@ -1,4 +1,4 @@
-// `ragen env observations`: the first observation of each seed is the one that the environment shows when it is played.
+// `ragen env observations`: the first observation of each seed equals the one shown when the environment is played.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ interface Row {
   extra_info: { split: string; index: number; seed: number };
 }
 
-test('writes a line a seed, with what playing it shows', async () => {
+test('writes one line per seed, with the observation shown in play', async () => {
   const args = ['env', 'observations', 'frozen_lake', '--seeds', '5..304', '--set', 'size=4', '--out', 'lakes.jsonl'];
   const { code, answer, stderr } = await document(folder, args);
   expect(code, stderr).toBe(0);
@@ -38,8 +38,13 @@ test('writes a line a seed, with what playing it shows', async () => {
 
 test.each([
   [['--seeds', '9..3'], '--seeds is 9..3: give the first and the last seed, such as 10000..10099'],
+  [
+    ['--out', 'none/lakes.jsonl'],
+    expect.stringMatching(/^store: cannot write \S+none\/lakes\.jsonl \(ENOENT\): /) as unknown,
+  ],
   [['--mode', 'test'], '--mode is test: use train or val'],
 ])('refuses %j in one sentence', async (words, sentence) => {
   const { code, stderr } = await ragen(folder, ['env', 'observations', 'bandit', ...words]);
-  expect([code, stderr]).toEqual([1, `${sentence}\n`]);
+  expect([code, stderr.trimEnd()]).toEqual([1, sentence]);
+  expect(stderr.trimEnd()).not.toContain('\n');
 });

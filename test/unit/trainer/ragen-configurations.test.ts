@@ -1,5 +1,6 @@
-// RAGEN's configurations whose environments exist train as they are: two steps of the model that comes along, with fewer and shorter
-// episodes. Every key that they log has a meaning in docs/METRICS.md. Those whose environments do not exist end in one sentence.
+// RAGEN's configurations with existing environments train unchanged: two steps of the bundled model, with fewer and
+// shorter episodes. Every logged key is documented in docs/METRICS.md. Configurations with missing environments end in
+// one sentence.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -58,14 +59,14 @@ test.each([
   expect(keys.filter(key => meaningOf(meanings, key) === undefined)).toEqual([]);
 });
 
-test('stream plays its one episode', async () => {
+test('stream plays its single episode', async () => {
   const args = ['eval', '--config-name', 'stream', ...small().filter(o => !o.startsWith('es_manager.val'))];
   const { code, answer, stderr } = await document<Summary>(workspace.folder, args);
   expect(code, stderr).toBe(0);
   expect(readRun(answer.folder).episodes.map(({ tag }) => tag)).toEqual(['SimpleSokoban']);
 });
 
-test('a configuration whose environment this version lacks says so before there is a run', async () => {
+test('a configuration whose environment is missing in this version is refused before a run is created', async () => {
   const lacking = [
     'train',
     '--config-name',
@@ -91,7 +92,7 @@ describe('ragen config', () => {
   const show = (...more: string[]) =>
     document<Shown>(workspace.folder, ['config', '--config-name', '_2_sokoban', ...overrides, ...more]);
 
-  test('--resolved is what references lead to; what has no effect is told once, with the reason', async () => {
+  test('resolves references with --resolved, and reports each key without effect once, with the reason', async () => {
     const { code, answer } = await show('--resolved');
     expect(code).toBe(0);
     expect(answer.config).toMatchObject({
@@ -109,12 +110,12 @@ describe('ragen config', () => {
     );
   });
 
-  test('without it references stay', async () => {
+  test('keeps references without --resolved', async () => {
     const { answer } = await show();
     expect(answer.config).toMatchObject({ critic: { ppo_mini_batch_size: '${ppo_mini_batch_size}' } });
   });
 
-  test('what it prints is a configuration that resolves to itself', async () => {
+  test('prints a configuration that resolves to itself', async () => {
     const { answer } = await show('--resolved');
     const { stdout } = await ragen(workspace.folder, [
       'config',
@@ -130,7 +131,7 @@ describe('ragen config', () => {
     expect(again.answer).toMatchObject({ hash: answer.hash, config: answer.config });
   });
 
-  test('what is wrong is said as by a run', async () => {
+  test('reports errors like a run', async () => {
     const { code, stderr } = await ragen(workspace.folder, ['config', '--config-name', 'base', 'algorithm.lam=2']);
     expect(code).toBe(1);
     expect(stderr).toBe('config: algorithm.lam is 2: use a number ≥ 0 and ≤ 1 (override algorithm.lam=2)\n');

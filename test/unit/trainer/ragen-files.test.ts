@@ -1,5 +1,6 @@
-// One step of each of RAGEN's own files in a workspace's config/, with the shipped model in place of theirs and fewer, shorter episodes. What
-// needs a server or data that are not shipped is given a stand-in. That they load as they are: test/unit/config/ragen-files.test.ts.
+// One step of each of RAGEN's own files in a workspace's config/, with the shipped model and fewer, shorter episodes.
+// Servers and data that are not shipped are replaced by stand-ins. test/unit/config/ragen-files.test.ts shows that the
+// files load unchanged.
 import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -35,7 +36,7 @@ const tiny = (validationTags = 1) => [
 ];
 const oneStep = ['trainer.total_training_steps=1', 'trainer.val_before_train=false'];
 
-/** Overrides of those that need what a machine may lack. */
+/** Overrides for files whose requirements a machine may lack. */
 const standIns: Record<string, string[]> = {
   _7_lean: [
     `custom_envs.Lean.env_config={repl_command: ${JSON.stringify([process.execPath, join(root, 'test/unit/envs/lean/tiny-lean.mjs')])}}`,
@@ -50,7 +51,7 @@ interface Answer {
   evaluation?: { overall: { episodes: number }; files: { trajectories: string } };
 }
 
-test.each(ragenNames.filter(name => name !== 'eval_webshop'))('%s makes a step', async name => {
+test.each(ragenNames.filter(name => name !== 'eval_webshop'))('%s trains one step', async name => {
   const args = [...tiny(name === '_1_bandit' ? 2 : 1), ...oneStep, ...(standIns[name] ?? [])];
   const { code, answer, stderr } = await document<Answer>(workspace.folder, ['train', '--config-name', name, ...args]);
   expect(code, stderr).toBe(0);
@@ -67,7 +68,7 @@ describe('eval_webshop', () => {
     expect(answer).toMatchObject({ state: 'finished', evaluation: { overall: { episodes: 1 } } });
   });
 
-  test("says of its author's checkpoint that it is not there", async () => {
+  test("reports that its author's checkpoint is missing", async () => {
     const { code, stderr } = await ragen(workspace.folder, ['train', '--config-name', 'eval_webshop', ...tiny()]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/cannot read \/ABSOLUTE\/PATH\/TO\/\S+global_step_200 \(ENOENT\): it does not exist: /);
@@ -77,7 +78,7 @@ describe('eval_webshop', () => {
 describe("RAGEN's evaluation lines", () => {
   const line = ['eval', '--config-name', 'eval', 'system.CUDA_VISIBLE_DEVICES=0', ...tiny(), 'output.dir=outputs'];
 
-  test('with output.format=jsonl write the file that they name', async () => {
+  test('write the named file with output.format=jsonl', async () => {
     const args = [...line, 'output.filename=tiny-1.jsonl', 'output.format=jsonl', 'output.append_timestamp=false'];
     const { code, answer, stderr } = await document<Answer>(workspace.folder, args);
     expect(code, stderr).toBe(0);
@@ -87,7 +88,7 @@ describe("RAGEN's evaluation lines", () => {
     expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ custom_id: 'traj_0' });
   });
 
-  test('with output.format=pkl say that JSON lines are written, and write those', async () => {
+  test('with output.format=pkl report that JSON lines are written instead, and write them', async () => {
     const args = [...line, 'output.filename=pickled.pkl', 'output.format=pkl', 'output.append_timestamp=false'];
     const { code, answer, stderr } = await document<Answer>(workspace.folder, args);
     expect(code, stderr).toBe(0);
@@ -107,7 +108,7 @@ describe('episodes longer than the model has positions', () => {
     ['an override', ['--config-name', 'base', 'model_path=ragen-tiny', `${length}=3600`], 3600],
     ['the file that names the model', ['--config-name', 'both'], 3000],
     ['a file over the one that names the model', ['--config-name', 'above'], 2500],
-  ])('are refused before there is a run folder where %s asks for them', async (_, args, asked) => {
+  ])('are refused before a run folder is created when %s requests them', async (_, args, asked) => {
     const rollout = (n: number) => `actor_rollout_ref: {rollout: {max_model_len: ${n}}}`;
     workspace.write('config/both.yaml', `defaults: [base]\nmodel_path: ragen-tiny\n${rollout(3000)}\n`);
     workspace.write('config/fits.yaml', `defaults: [base]\nmodel_path: ragen-tiny\n${rollout(1000)}\n`);
@@ -120,7 +121,7 @@ describe('episodes longer than the model has positions', () => {
     expect(runsOf(workspace.folder)).toHaveLength(before);
   });
 
-  test('are cut with a note where the length was for another model, and the run is known by its configuration', async () => {
+  test('are shortened with a note when the length was for another model, and the run matches its configuration', async () => {
     workspace.write('config/mine.yaml', 'defaults: [base]\nmodel_path: ragen-tiny\n');
     const args = ['--config-name', 'mine', ...tiny().slice(1), ...oneStep];
     const { code, answer, stderr } = await document<Answer>(workspace.folder, ['train', ...args]);
@@ -135,7 +136,7 @@ describe('episodes longer than the model has positions', () => {
     expect(again.answer.notes).toContain(note);
     const { manifest } = { manifest: JSON.parse(readFileSync(join(answer.folder, 'manifest.json'), 'utf8')) as object };
     expect(manifest).toMatchObject({ config: { actor_rollout_ref: { rollout: { max_model_len: 2048 } } } });
-    // Without one override, the value of the file is back: the run's source is known in spite of the lowered length.
+    // Without one override, the file's value is used again: the run's source is recognized despite the lowered length.
     const fewer = args.slice(2).filter(override => !override.startsWith('workbench.threads'));
     const from = ['train', '--from', basename(answer.folder), ...fewer];
     const second = await document<Answer>(workspace.folder, from);

@@ -1,5 +1,5 @@
-// The README's own environment: file, configuration and command as they stand there. The environment keeps the contract, and the model that
-// comes along learns it.
+// The README's environment: file, configuration and command exactly as printed. The environment keeps the contract, and
+// the bundled model learns it.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -27,12 +27,12 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test('keeps the contract', async () => {
+test("the README's environment keeps the contract", async () => {
   const { answer } = await document<ContractReport>(folder, ['env', 'check', 'envs/corridor.ts']);
   expect(answer.checks.filter(({ state }) => state === 'failed')).toEqual([]);
 }, 120_000);
 
-test('is learned by the command that stands there', async () => {
+test("the README's command trains a policy that learns the environment", async () => {
   const [program, name, ...args] = block('bash').trim().split(' ');
   expect([program, name]).toEqual(['npx', 'ragen']);
   const { answer, code, stderr } = await document<{ validation: { success: number }[] }>(folder, [...args, 'workbench.threads=2']); // prettier-ignore

@@ -1,5 +1,6 @@
-// The same seed and configuration give the same metrics, episodes and weights: run twice, killed at several moments, stopped, paused,
-// and with the environments' process lost. Environments hold a run at the very moment that a test is about.
+// The same seed and configuration give the same metrics, episodes and weights: run twice, killed at several points,
+// stopped, paused, and after the loss of the environment process. Environments hold a run at the exact point under
+// test.
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -64,7 +65,7 @@ class Holds {
     return this;
   }
 
-  /** Lets a held validation go and holds the next training rollout, or the other way round. */
+  /** Releases a held validation and holds the next training rollout, or the other way round. */
   async swap(from: 'train' | 'val', to: 'train' | 'val'): Promise<void> {
     this.set(to).release(from);
     await this.reached(to);
@@ -86,7 +87,7 @@ function expectSame(run: string): void {
   expect(results(run)).toEqual(expected);
 }
 
-test('the run says something: rewards differ, the policy moves, validations score', () => {
+test('the test run is informative: rewards differ, the policy moves, validations score', () => {
   const trained = expected.metrics.filter(({ step }) => Number(step) > 0);
   expect(trained.every(line => Number(line['rollout/in_group_reward_std']) > 0)).toBe(true);
   expect(trained.every(line => Number(line['actor/grad_norm']) > 0)).toBe(true);
@@ -105,13 +106,13 @@ test('every rollout calls the environment in its first turn, so that it can be h
   expect([...firsts].sort()).toEqual(['train 1', 'train 2', 'train 3', 'train 4', 'val 0', 'val 2', 'val 4']);
 });
 
-test('twice the same', async () => {
+test('two runs are identical', async () => {
   const run = await startDetached(workspace.folder);
   await ended(run);
   expectSame(run);
 });
 
-describe('the same when interrupted', () => {
+describe('a run is identical when interrupted', () => {
   test('by kills: before the first line, before the first checkpoint, and in a step after one', async () => {
     const holds = new Holds().set('val');
     const run = await startDetached(workspace.folder, [...holds.overrides, 'trainer.save_freq=2']);
@@ -147,7 +148,7 @@ describe('the same when interrupted', () => {
     ]);
   });
 
-  test('by stops: in a rollout, which leaves no trace, and in a validation, which is made up for', async () => {
+  test('by stops: in a rollout, which leaves no trace, and in a validation, which is repeated', async () => {
     const holds = new Holds().set('val');
     const run = await startDetached(workspace.folder, holds.overrides);
     await holds.reached('val');
@@ -177,7 +178,7 @@ describe('the same when interrupted', () => {
     expectSame(run);
   });
 
-  test('by a pause, answered at once and kept, and by the death of the environment process', async () => {
+  test('by a pause, answered at once and persistent, and by the death of the environment process', async () => {
     const holds = new Holds().set('train');
     const run = await startDetached(workspace.folder, holds.overrides);
     await holds.reached('train');

@@ -1,4 +1,6 @@
-// trainer.resume_mode: a run that begins with another run's checkpoint goes on as that run did; one that is not to be resumed is not.
+// trainer.resume_mode: a run that starts from another run's checkpoint continues as that run did; with `disable`, a run
+// is not resumed.
+import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { document, killAll, readRun, results } from './terminal';
@@ -29,7 +31,7 @@ afterAll(async () => {
   workspace.remove();
 });
 
-test('resume_path: a new run begins after the checkpoint’s step, with its weights, optimizer and seeds', async () => {
+test('resume_path: a new run starts after the checkpoint’s step, with its weights, optimizer and seeds', async () => {
   const path = join('.ragen/runs', basename(first), 'checkpoints/step-000002');
   const { code, stderr, answer } = await ragen(
     ...['train', '--config-name', 'words', 'trainer.total_training_steps=3'],
@@ -45,16 +47,18 @@ test('resume_path: a new run begins after the checkpoint’s step, with its weig
   expect(own.episodes['step-000003.jsonl']).toBe(other.episodes['step-000003.jsonl']);
 });
 
-test('a checkpoint that is not there is named', async () => {
+test('a missing checkpoint is named before a run is created', async () => {
+  const runs = readdirSync(join(workspace.folder, '.ragen/runs'));
   const { code, answer } = await ragen(
     ...['train', '--config-name', 'words', 'trainer.resume_mode=resume_path'],
     'trainer.resume_from_path=nowhere/step-000001',
   );
   expect(code).toBe(1);
   expect(answer.error?.message).toMatch(/nowhere\/step-000001/);
+  expect(readdirSync(join(workspace.folder, '.ragen/runs'))).toEqual(runs);
 });
 
-test('disable: such a run goes on from a checkpoint that is named, and from no other', async () => {
+test('disable: such a run continues from an explicitly named checkpoint only', async () => {
   const refused = await ragen('resume', basename(first));
   expect(refused.code).toBe(1);
   expect(refused.answer.error?.message).toMatch(/^run .* was made with trainer\.resume_mode=disable: start a new one/);

@@ -1,4 +1,4 @@
-// What the terminal prints of a run's diagnostics: the regime, alarms, an early stop, and the return of validations.
+// Diagnostics that the CLI prints for a run: the regime, alarms, an early stop, and the return of validations.
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { MetricsLine, RunEvent } from '../../../extension/protocol/run-folder';
@@ -36,7 +36,7 @@ describe('the summary of a run', () => {
   const folder = { id: 'run-1', path: '/runs/run-1' } as RunFolder;
   const summary = summarize(folder, lines, events, null);
 
-  it('has the return of validations, the alarms, the early stop and the newest regime', () => {
+  it('contains the return of validations, the alarms, the early stop and the latest regime', () => {
     expect(summary).toMatchObject({
       validation: [
         { step: 0, success: 0, return: 8.6 },
@@ -48,7 +48,7 @@ describe('the summary of a run', () => {
     });
   });
 
-  it('prints them at the end', () => {
+  it('is printed at the end', () => {
     const text = closingWords(summary, '/runs');
     expect(text).toContain('Stopped early at step 10: early_stop found');
     expect(text).toContain('Validation return 8.60 → 38.70');
@@ -56,11 +56,11 @@ describe('the summary of a run', () => {
     expect(text).toContain('Alarms: reward_variance (step 10)');
   });
 
-  it('forgets an early stop after which the run was resumed', () => {
+  it('omits an early stop after which the run was resumed', () => {
     expect(summarize(folder, lines, [...events, event('resume', 10)], null).early_stop).toBeNull();
   });
 
-  it('prints nothing of what a run does not have', () => {
+  it('prints nothing that a run lacks', () => {
     const quiet = summarize(folder, [line(1, { 'val-env/x/success': 0.5 })], [], null);
     expect(quiet).toMatchObject({ alarms: [], early_stop: null, diagnosis: null });
     expect(closingWords(quiet, '/runs')).not.toMatch(/return|Diagnosis|Alarms|early/);
@@ -68,7 +68,7 @@ describe('the summary of a run', () => {
 });
 
 describe('the table of a run', () => {
-  it('prints a regime where it changes, and alarms and early stops as they come', () => {
+  it('prints a regime when it changes, and alarms and early stops as they occur', () => {
     const out = new PassThrough();
     const table = new StepTable('step', out as unknown as NodeJS.WriteStream);
     for (const each of lines) table.row(each);
@@ -83,7 +83,7 @@ describe('the table of a run', () => {
   });
 });
 
-it('takes the trajectories’ regime before the first turns’', () => {
+it('prefers the trajectories’ regime to the first turns’', () => {
   const both = { ...diagnosed('collapse_first_turn_sample', 2, 1), ...diagnosed('collapse_trajectory_sample', 4, 0.1) };
   expect(regimeAt(5, both)?.regime).toBe('low-entropy collapse');
   expect(regimeAt(5, diagnosed('collapse_first_turn_sample', 2, 1))?.regime).toBe('compressed reasoning');

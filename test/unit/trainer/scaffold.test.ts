@@ -1,4 +1,5 @@
-// A new environment trains at once: the scaffold passes its checks and its cases, and a run of its own configuration trains on it.
+// A new environment can be trained immediately: the scaffold passes its contract checks and its cases, and its own
+// configuration trains on it.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('it is code, cases, configuration and the editor’s settings, and is written once', async () => {
+test('a scaffold consists of code, cases, configuration and the editor’s settings, and is written once', async () => {
   const files = ['envs/ice_field/ice_field.ts', 'envs/ice_field/ice_field.cases.json', 'config/ice_field.yaml', 'envs/tsconfig.json']; // prettier-ignore
   expect(made).toEqual({ name: 'ice_field', files: files.map(file => join(folder, file)) });
   const again = await document<{ error: { message: string } }>(folder, ['env', 'new', 'ice_field']);
@@ -24,7 +25,7 @@ test('it is code, cases, configuration and the editor’s settings, and is writt
   );
 });
 
-test('it passes the contract and its own cases', async () => {
+test('a scaffold passes the contract and its own cases', async () => {
   const { code, answer, stderr } = await document<ContractReport>(folder, ['env', 'check', 'ice_field']);
   expect([code, stderr]).toEqual([0, '']);
   expect(answer.checks.filter(({ name }) => name.startsWith('case: ')).map(({ state }) => state)).toEqual([
@@ -34,7 +35,7 @@ test('it passes the contract and its own cases', async () => {
   ]);
 });
 
-test('its configuration trains on it', async () => {
+test("a scaffold's configuration trains on it", async () => {
   const small = ['trainer.total_training_steps=2', 'trainer.save_freq=0', 'trainer.test_freq=0'];
   const groups = [
     'es_manager.train.env_groups=4',

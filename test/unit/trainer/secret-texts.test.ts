@@ -1,4 +1,4 @@
-// Texts without the secrets that a process knows: forms, pieces, values, names, and what is no secret.
+// Redaction of the secrets known to a process: encodings, split texts, values, names, and texts that are not secrets.
 import { describe, expect, test } from 'vitest';
 import { Secrets } from '../../../extension/trainer/secrets';
 
@@ -16,7 +16,7 @@ describe('a secret is found', () => {
     ['in capital ones', Buffer.from(key).toString('hex').toUpperCase()],
   ])('%s', (_, form) => expect(secrets.text(`a ${form} b ${form}`)).toBe('a [redacted GYM] b [redacted GYM]'));
 
-  test.each(['', 'x', 'me', 'Bearer ', 'user:pass:'])('in base64 behind %j', before => {
+  test.each(['', 'x', 'me', 'Bearer ', 'user:pass:'])('in base64 after %j', before => {
     for (const after of ['', '!', '!!', ' and more'])
       for (const text of [base64(before + key + after), Buffer.from(before + key + after).toString('base64url')]) {
         const cleared = secrets.text(text);
@@ -25,13 +25,13 @@ describe('a secret is found', () => {
       }
   });
 
-  test('in values, however deep, names of properties too, which stay JSON', () => {
+  test('in nested values and in property names, which stay valid JSON', () => {
     const value = { a: [1, { [key]: `x${key}`, n: null }], b: 'plain', c: new Float32Array(2) };
     expect(secrets.value(value)).toEqual({ a: [1, { '[redacted GYM]': 'x[redacted GYM]', n: null }], b: 'plain', c: value.c }); // prettier-ignore
     expect(JSON.parse(secrets.json({ a: `"${key}"`, b: 1 }))).toEqual({ a: '"[redacted GYM]"', b: 1 });
   });
 
-  test('across pieces, wherever it is cut', () => {
+  test('across chunks, wherever the text is split', () => {
     const text = `before ${key} between ${key}`;
     for (let cut = 0; cut <= text.length; cut++)
       for (const second of [cut, cut + 1, cut + 5]) {
@@ -44,7 +44,7 @@ describe('a secret is found', () => {
     expect(stream.take('a line that is whole\n')).toBe('a line that is whole\n');
   });
 
-  test('the longer one where one begins with another', () => {
+  test('as the longer one when one secret starts with another', () => {
     const two = new Secrets({ A_TOKEN: 'abcdefgh12345', B_TOKEN: 'abcdefgh123456789' });
     expect(two.text('abcdefgh123456789 abcdefgh12345')).toBe('[redacted B_TOKEN] [redacted A_TOKEN]');
   });
@@ -72,14 +72,29 @@ describe('a secret is known', () => {
     expect(known.text(`${value} b`)).not.toContain(forms[0]);
   });
 
-  test('in small digits of a URL, and with the slashes of some writers of JSON', () => {
+  test.each([
+    ['DATABASE_URL', 'postgres://postgres:postgresdatabase@localhost/db', 'postgres:postgresdatabase'],
+    ['DATABASE_URL', 'mysql://app:secret7@db:3306/x', 'app:secret7'],
+    ['REDIS_URL', 'redis://:pw1@cache:6379', ':pw1@cache:6379'],
+    ['DSN', 'me:Zq0K%2B1@db.example:5432/x', 'me:Zq0K+1'],
+    ['DSN', 'me:pw@db', 'me:pw@db'],
+    ['DSN', 'me:Zq0KPIxDjkMyKE@db.example', 'Zq0KPIxDjkMyKE'],
+  ])('a short password of the address in %s=%s, where it stands behind its user', (name, value, form) => {
+    const known = new Secrets({ [name]: value });
+    expect(known.text(`a ${form} b`)).toBe(`a [redacted ${name}] b`);
+    expect(known.text(`to ${value}`)).toContain(`[redacted ${name}]`);
+    const words = 'the app of postgres, me, pw, pw1, secret7 and postgres…';
+    expect(known.text(words)).toBe(words);
+  });
+
+  test("in lower-case URL escapes, and with JSON's escaped slashes", () => {
     const known = new Secrets({ AWS_SECRET_ACCESS_KEY: 'abcd1234/EFGH+ijkl' });
     for (const form of ['abcd1234%2fEFGH%2bijkl', 'abcd1234\\/EFGH+ijkl'])
       expect(known.text(form)).toBe('[redacted AWS_SECRET_ACCESS_KEY]');
   });
 });
 
-describe('of a secret that a text was cut within', () => {
+describe('of a secret truncated within a text', () => {
   const cut = new Secrets({ FOO_TOKEN: 'hS1Jx9cJNtgsIGvQ77Zz' });
   test.each(['…', '…" in step', '... and more', '… (further output of this second is left out)\n'])(
     'nothing is left before %j',
@@ -89,25 +104,25 @@ describe('of a secret that a text was cut within', () => {
     },
   );
 
-  test('16 characters are cleared at the end of a text, and fewer, which may be words, are left', () => {
+  test('16 characters are redacted at the end of a text; fewer, which may be words, are left', () => {
     for (let length = 16; length < 20; length++)
       expect(cut.text(`x ${'hS1Jx9cJNtgsIGvQ77Zz'.slice(0, length)}`)).toBe('x [redacted FOO_TOKEN]');
     const telling = new Secrets({ JWT_SECRET: 'development-secret-2024' });
     expect(telling.text('the house is under development')).toBe('the house is under development');
   });
 
-  test('nothing is left by a stream that ends there', () => {
+  test('nothing is left when a stream ends there', () => {
     const stream = cut.stream();
     expect(stream.take('x hS1Jx9cJNtgs') + stream.rest()).toBe('x [redacted FOO_TOKEN]');
   });
 
-  test('fewer than 8 characters, and texts with many marks, stay as they are', () => {
+  test('fewer than 8 characters, and texts with many marks, stay unchanged', () => {
     const text = 'hS1Jx9c… and … and ... '.repeat(100);
     expect(cut.text(text)).toBe(text);
   });
 });
 
-test('a variable that a configuration names holds one', () => {
+test('a variable named by a configuration contains a secret', () => {
   const named = new Secrets({ MY_SERVER: 'letmein-now', OTHER: 'something-else' });
   expect(named.text('letmein-now')).toBe('letmein-now');
   named.nameAllIn({ Far: { env_config: { api_key_env: 'MY_SERVER', url: 'OTHER' } } });
@@ -121,16 +136,17 @@ test.each([
   ['a path', { PRIVATE_KEY: '/home/me/.ssh/id_ed25519' }],
   ['a long plain word', { DB_PASSWORD: 'thedatabaseofthispostgres' }],
   ['an address without a password', { HTTP_PROXY: 'http://proxy.example:3128/a@b1' }],
-  ['a plain password of an address', { DATABASE_URL: 'postgres://postgres:postgresdatabase@localhost/db' }],
+  ['an address without a scheme or a password', { DATABASE: 'db.example:5432/x@y', MAIL: 'mailto:me@example.org' }],
+  ['a package', { PEER: 'npm:react@18.2.0', IMAGE: 'image:tag@sha256:ab12' }],
   ['a path of Windows', { SSH_KEY: 'C:\\Users\\me1\\id_ed25519' }],
   ['an address', { TOKEN: 'https://example.org/v1' }],
   ['of a name that says nothing', { EDITOR_THEME: 'solarized-dark-2' }],
-])('what is %s is none', (_, variables: Record<string, string>) => {
+])('%s is not a secret', (_, variables: Record<string, string>) => {
   const text = Object.values(variables).join(' ');
   expect(new Secrets(variables).text(text)).toBe(text);
 });
 
-test('what holds none is returned itself', () => {
+test('a value without a secret is returned as the same object', () => {
   const value = { text: 'x'.repeat(1000), list: [1, 2, { a: 'b' }] };
   expect(secrets.value(value)).toBe(value);
   expect(secrets.json(value, 1)).toBe(JSON.stringify(value, null, 1));

@@ -1,5 +1,5 @@
-// Keys and tokens stay where they are: a run whose services and hub need some, all of them marked, trains while its server repeats its key
-// in every error, and is stopped, resumed and refused; afterwards the marks are in no file and no word of it.
+// Keys and tokens do not leak. A run whose services and hub need marked keys trains while its server repeats its key in
+// every error, and is stopped, resumed and refused; afterwards no file and no output contains the marks.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readFileSync, readdirSync, statSync } from 'node:fs';
@@ -19,7 +19,7 @@ const marks = {
 let workspace: Workspace;
 let server: Server;
 const keys = new Set<unknown>();
-/** What every process said. */
+/** Output of all processes. */
 let words = '';
 
 const configuration = (url: string): string => `defaults:
@@ -47,7 +47,7 @@ workbench:
 
 beforeAll(async () => {
   workspace = makeWorkspace();
-  // An environment's server as careless as one can be: whatever goes wrong, it repeats the key that it was given.
+  // A careless environment server: every error repeats the key it was given.
   server = createServer((request, response) => {
     keys.add(request.headers['x-api-key']);
     if (request.url === '/health') return response.end('{}');
@@ -83,7 +83,7 @@ const terminal = async (...args: string[]) => {
   words += said.stdout + said.stderr;
   return said;
 };
-/** Every byte below a folder, as text. */
+/** Every byte of the files below a folder, as text. */
 const everything = (folder: string): string =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .map(entry => join(entry.parentPath, entry.name))
@@ -91,17 +91,17 @@ const everything = (folder: string): string =>
     .map(path => `${path}\n${readFileSync(path, 'latin1')}`)
     .join('\n');
 
-test('a run that uses keys keeps none, whatever goes wrong on the way', { timeout: 60_000 }, async () => {
+test('a run that uses keys stores none, whatever fails', { timeout: 60_000 }, async () => {
   const said = await document<{ folder: string }>(workspace.folder, ['train', '--config-name', 'far']);
   words += said.stdout + said.stderr;
-  expect([...keys]).toEqual([marks.RAGEN_TEST_ENV_KEY]); // it did travel
+  expect([...keys]).toEqual([marks.RAGEN_TEST_ENV_KEY]); // the key was sent
   const { events } = readRun(said.answer.folder);
-  expect(everything(said.answer.folder)).toContain('say a word, [redacted RAGEN_TEST_ENV_KEY], '); // what the model saw
-  expect(events.map(({ message }) => message).join('\n')).toContain('it broke for Bearer ***'); // and was about to be told
+  expect(everything(said.answer.folder)).toContain('say a word, [redacted RAGEN_TEST_ENV_KEY], '); // the model's input
+  expect(events.map(({ message }) => message).join('\n')).toContain('it broke for Bearer ***'); // an error message
   await terminal('doctor');
   await terminal('runs');
   const disk = everything(workspace.folder);
-  expect(disk).toContain('RAGEN_TEST_ENV_KEY'); // the name is
+  expect(disk).toContain('RAGEN_TEST_ENV_KEY'); // the name is stored
   for (const [name, mark] of Object.entries(marks)) {
     for (const form of [mark, Buffer.from(`Bearer ${mark}`).toString('base64').slice(10, -4)]) {
       expect(disk.includes(form), `${name} on the disk`).toBe(false);
@@ -130,7 +130,7 @@ export default defineEnvironment({
 });
 `;
 
-test('a user’s environment that prints, shows and throws keys leaves none', { timeout: 60_000 }, async () => {
+test('a user’s environment that prints, returns and throws keys leaks none', { timeout: 60_000 }, async () => {
   workspace.write('envs/careless.ts', careless);
   workspace.write(
     'config/careless.yaml',
@@ -187,7 +187,7 @@ test.each([
   expect(readdirSync(join(workspace.folder, '.ragen', 'runs'))).toHaveLength(before);
 });
 
-test('a hub’s address with a password is refused without it', async () => {
+test('a hub address with a password is refused without showing it', async () => {
   process.env.HF_ENDPOINT = 'https://me:MARKEDhub@hub.example';
   try {
     const { code, stderr } = await terminal('train', '--config-name', 'words', 'model_path=some-org/some-model');

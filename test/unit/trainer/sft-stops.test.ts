@@ -1,4 +1,4 @@
-// A fine-tuning that is stopped where little is left of it, or before it has begun: what is missing is made up for by the same command.
+// Supervised fine-tuning stopped near its end or before its start: the same command completes it.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -29,7 +29,7 @@ workbench: {device: cpu, threads: 1}
 });
 afterAll(() => workspace.remove());
 
-/** Trains; aborted as soon as it is at what `stopAt` says. */
+/** Trains, and aborts when `stopAt` accepts the current activity. */
 function train(experiment: string, stopAt?: (what: string) => boolean) {
   const presetFolders = [join(workspace.folder, 'config'), installation.presets];
   const overrides = [`trainer.experiment_name=${experiment}`];
@@ -44,7 +44,7 @@ function train(experiment: string, stopAt?: (what: string) => boolean) {
   });
 }
 
-test('a stop in the last validation leaves a training that is not finished, and the same command finishes it', async () => {
+test('a stop in the last validation leaves an unfinished training, and the same command finishes it', async () => {
   const whole = await train('whole');
   const stopped = await train('cut', what => what === 'validation after step 1');
   expect(stopped).toMatchObject({ model: null, steps: 1, val_loss: { after: null } });
@@ -55,7 +55,7 @@ test('a stop in the last validation leaves a training that is not finished, and 
   expect([val_loss, steps, model]).toEqual([whole.val_loss, 1, join(stopped.folder, 'model')]);
 }, 180_000);
 
-test('a stop before the first step is no error', async () => {
+test('a stop before the first step is not an error', async () => {
   const stopped = await train('early', what => what.startsWith('demonstrations'));
   expect(stopped).toMatchObject({ model: null, steps: 0, total_steps: 1 });
 }, 60_000);

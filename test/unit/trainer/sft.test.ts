@@ -1,5 +1,5 @@
-// `ragen sft`, whole: demonstrations by the solver of each environment that has one, training of all weights and of adapters, a kill
-// and a resume, and a model folder that other commands take.
+// `ragen sft` end to end: demonstrations by the solver of each environment that has one, training of all weights and of
+// adapters, a kill and a resume, and a model folder that other commands accept.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -47,7 +47,7 @@ const shownIn = (folder: string, part: 'train' | 'val') =>
   linesOf<TrajectoryLine>(join(folder, `demonstrations-${part}.jsonl`));
 
 describe('demonstrations', () => {
-  test('each environment with a solver shows solved episodes, on seeds of its own, shared evenly', async () => {
+  test('each environment with a solver contributes solved episodes, on separate seeds, in equal shares', async () => {
     const tags = ['CoordSokoban', 'FrozenLake', 'Bandit'];
     const { code, stderr, answer } = await sft(
       `demonstrations.tags=[${tags.join()}]`,
@@ -77,7 +77,7 @@ describe('demonstrations', () => {
     expect(thoughts('Bandit')).toMatch(/^<think>\S+ is steady, (\S+) may pay more\.<\/think><answer>\1<\/answer>$/);
   });
 
-  test('without thinking there is an answer alone; an environment without a solver is told', async () => {
+  test('without thinking there is only an answer; an environment without a solver is reported', async () => {
     const { code, stderr, answer } = await sft(
       'demonstrations.overrides=[agent_proxy.enable_think=false]',
       'trainer.total_training_steps=1',
@@ -100,7 +100,7 @@ describe('demonstrations', () => {
   });
 });
 
-test('all weights: the model fits the demonstrations better, loads elsewhere, and asked again is there', async () => {
+test('full training fits the demonstrations better, gives a loadable model, and is reused on a second call', async () => {
   const { code, stderr, answer } = await sft();
   expect(code, stderr).toBe(0);
   expect(answer).toMatchObject({ steps: 6, total_steps: 6, demonstrations: { train: 24, val: 8 } });
@@ -120,10 +120,10 @@ test('all weights: the model fits the demonstrations better, loads elsewhere, an
   expect(other.answer.error!.message).toMatch(/holds a training of another configuration/);
 });
 
-test('what was stopped goes on to the same weights', async () => {
+test('a stopped training continues to the same weights', async () => {
   const whole = await sft('trainer.experiment_name=whole', 'model.lora_rank=4', 'model.lora_dropout=0.1');
   expect(whole.code, whole.stderr).toBe(0);
-  // Stopped as Ctrl-C stops it, after the third step.
+  // Stopped as by Ctrl-C, after the third step.
   const names = ['trainer.experiment_name=halved', 'model.lora_rank=4', 'model.lora_dropout=0.1'];
   const interrupted = await document<SftResult>(
     workspace.folder,
@@ -145,7 +145,7 @@ test('what was stopped goes on to the same weights', async () => {
   expect(existsSync(join(whole.answer.folder, 'checkpoints/step-000006/adapter_config.json'))).toBe(true);
 });
 
-test('mistakes in the configuration are told with key, value and remedy', async () => {
+test('configuration errors are reported with key, value and remedy', async () => {
   const message = async (...overrides: string[]): Promise<string> =>
     (await sft('trainer.experiment_name=mistaken', ...overrides)).answer.error!.message;
   expect(await message('optim.learning_rate=1')).toMatch(/^config: optim.learning_rate is not in the configuration: /);

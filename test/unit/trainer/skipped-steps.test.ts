@@ -1,4 +1,5 @@
-// Steps whose numbers are not finite: what counts as one, what is told of it, when a checkpoint is worth keeping, and when the run ends.
+// Steps with non-finite values: which steps count as skipped, what is reported, when a checkpoint is worth saving, and
+// when the run ends.
 import { expect, test } from 'vitest';
 import { NotFiniteError } from '../../../extension/trainer/engine/not-finite';
 import {
@@ -20,7 +21,7 @@ const after = (
 ) => afterSkips(before, { metrics, failure }, journal, step);
 const policy = (skipped: number, of: number) => ({ 'actor/skipped_updates': skipped, 'train/num_mini_batches': of });
 
-test('a step that the engine cannot do is over, and any other error is an error', async () => {
+test('a non-finite step ends without an update, and any other error propagates', async () => {
   const { metrics, failure } = await stepOrSkip(() => Promise.reject(new NotFiniteError('no numbers')));
   expect(failure?.message).toBe('no numbers');
   expect(metrics).toMatchObject({ 'train/skipped_step': 1, 'perf/throughput': 0 });
@@ -29,7 +30,7 @@ test('a step that the engine cannot do is over, and any other error is an error'
   expect(await stepOrSkip(() => Promise.resolve({ a: 1 }))).toEqual({ metrics: { a: 1 }, failure: null });
 });
 
-test('the first of a row is told, and a step that is sound ends the row', () => {
+test('the first of a series is reported, and a finite step ends the series', () => {
   const some = after(nothingSkipped, policy(1, 4));
   expect(some).toMatchObject({ partly: 1, wholly: 0, sound: true });
   const more = after(some, policy(2, 4), null, 8);
@@ -42,18 +43,18 @@ test('the first of a row is told, and a step that is sound ends the row', () => 
   expect(metrics).toMatchObject({ 'train/skipped_step': 1 });
   expect(sentences.splice(0)).toEqual([expect.stringMatching(/^step 9 changed nothing: training: 4 optimizer steps/)]);
   expect(after(all, policy(0, 4))).toEqual(nothingSkipped);
-  expect(after(all, {})).toEqual(nothingSkipped); // the filter kept nothing, which is another matter
+  expect(after(all, {})).toEqual(nothingSkipped); // the filter kept nothing, which is a different case
   expect(sentences).toEqual([]);
 });
 
-test('the critic alone is told of, and the step counts', () => {
+test('a skipped critic alone is reported, and the step counts', () => {
   const metrics = { ...policy(0, 4), 'critic/skipped_updates': 4 };
   expect(after(nothingSkipped, metrics)).toMatchObject({ partly: 1, wholly: 0 });
   expect(metrics).not.toHaveProperty('train/skipped_step');
   expect(sentences.splice(0)).toEqual([expect.stringContaining('4 optimizer steps of the critic in step 7')]);
 });
 
-test('the checkpoints are of a policy that plays, from before', () => {
+test('only checkpoints of a finite policy are saved', () => {
   expect([9, 10, 11].map(step => checkpointDue(step, 10, nothingSkipped))).toEqual([false, true, false]);
   expect(checkpointDue(10, -1, nothingSkipped)).toBe(false);
   const unsound = after(nothingSkipped, {}, new NotFiniteError('no numbers'));
@@ -64,7 +65,7 @@ test('the checkpoints are of a policy that plays, from before', () => {
   expect(checkpointDue(10, 10, second)).toBe(false);
 });
 
-test('too many in a row end the run in a sentence', () => {
+test('too many in a row end the run with a message', () => {
   const workbench = { max_skipped_steps: 1 } as Parameters<typeof refuseSkips>[1]['workbench'];
   const first = after(nothingSkipped, policy(4, 4));
   expect(() => refuseSkips(first, { workbench })).not.toThrow();

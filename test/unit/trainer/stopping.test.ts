@@ -1,5 +1,5 @@
-// A stop ends whatever a run is at: the step in hand is cut off, leaves no trace, and a resume makes it again to the bit. Nothing is awaited
-// that may never come: an environment that does not answer, or one that does not load.
+// A stop ends any activity of a run: the current step is aborted without a trace, and a resume repeats it bit by bit.
+// The stop does not wait for an environment that does not answer or does not load.
 import { existsSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -58,7 +58,7 @@ async function newRun(
   return { folder, journal: new Journal(folder, watchers, status, 0) };
 }
 
-/** Trains in this process and stops when step `step` is at `activity`; gives all that the run was at. */
+/** Trains in this process and stops when step `step` reaches `activity`. Returns all activities of the run. */
 async function stopped(step: number, activity: RegExp): Promise<{ folder: string; end: string; told: string[] }> {
   const told: string[] = [];
   const control = new RunControl(() => undefined);
@@ -90,7 +90,7 @@ test.each([
   ["the critic's second mini-batch, after an optimizer step", 2, /critic, mini-batch 2 of 2: pass 1/, [0, 1]],
   ["the policy's second mini-batch, after optimizer steps of both", 2, /policy, mini-batch 2 of 2: pass 2/, [0, 1]],
   ['the last validation', 2, /^validation 0 of 8 episodes/, [0, 1]],
-])('a stop in %s, and a resume, come to what an unstopped run comes to', async (_, step, activity, written) => {
+])('a stop in %s and a resume give the results of an uninterrupted run', async (_, step, activity, written) => {
   const { folder, end, told } = await stopped(step, activity);
   expect(told.some(line => activity.test(line.slice(2)))).toBe(true);
   expect(end).toBe('stopped');
@@ -124,7 +124,7 @@ test('a stop does not wait for an environment that does not load', async () => {
   workspace.write('environments/endless.ts', code);
   const control = new RunControl(() => undefined);
   const { folder, journal } = await newRun([...overrides, 'custom_envs.Words.env_type=environments/endless.ts']);
-  writeFileSync(hang, ''); // the run was checked before it was made
+  writeFileSync(hang, ''); // the check before the run was created has passed
   try {
     const opening = openSitting({ folder, workspace: workspace.folder, checkpoint: null, control, journal });
     opening.catch(() => undefined);

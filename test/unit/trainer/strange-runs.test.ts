@@ -1,5 +1,5 @@
-// Run folders of somebody else: copied, edited, or made under another user's key. What they hold and name is executed only where the user
-// accepts it, by the terminal, by the trainer and by the process behind the editor's What If.
+// Run folders of other users: copied, edited, or created under another user's key. The CLI, the trainer and the
+// editor's What If process execute their code only if the user accepts it.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { basename, join } from 'node:path';
@@ -45,14 +45,14 @@ afterAll(async () => {
   rmSync(installation.cache, { recursive: true });
 });
 
-/** A copy of the run under another name, as somebody may have sent it. */
+/** A copy of the run under another name, as received from someone. */
 function copied(name = `copy-${++copies}`): string {
   const folder = join(workspace.folder, '.ragen/runs', name);
   cpSync(own.folder, folder, { recursive: true });
   return folder;
 }
 
-/** An environment that tells that it was executed. */
+/** An environment that records its execution. */
 const evil = (): string => `require('node:fs').writeFileSync(${JSON.stringify(marker)}, '');\n`;
 const file = (run: string, name: string): string => join(run, 'environments', origin.environment.version, name);
 const hashOf = (path: string): string => sha256Of(readFileSync(path));
@@ -67,11 +67,11 @@ function edit(path: string, change: (text: string) => string): void {
 }
 
 describe('what if', () => {
-  test('plays what this user’s trainer kept', async () => {
+  test('plays what this user’s trainer stored', async () => {
     expect((await replay(own.folder)).written).not.toBeNull();
   });
 
-  test('executes nothing of a copied folder unless what it holds is accepted, to the byte', async () => {
+  test('executes nothing of a copied folder unless its content is accepted byte for byte', async () => {
     const run = copied();
     await expect(replay(run)).rejects.toThrow(/manifest\.json \(sha256 [0-9a-f]{64}\) was not written here by your trainer, so that it is not executed/); // prettier-ignore
     edit(file(run, 'environment.js'), text => evil() + text);
@@ -88,7 +88,7 @@ describe('what if', () => {
     expect(existsSync(marker)).toBe(true);
   });
 
-  test('plays a copied folder that was accepted for good, until a file of it changes', async () => {
+  test('plays a permanently accepted copied folder until one of its files changes', async () => {
     const run = copied();
     const names = ['manifest.json', ...['environment.js', 'version.json'].map(name => `environments/${origin.environment.version}/${name}`)]; // prettier-ignore
     acceptFiles(names.map(name => ({ run: basename(run), file: name, sha256: hashOf(join(run, name)) })));
@@ -98,7 +98,7 @@ describe('what if', () => {
   });
 
   test.each(['environment.js', 'version.json', 'manifest.json'])(
-    'executes nothing where %s was changed since',
+    'executes nothing after a change of %s',
     async name => {
       const path = name === 'manifest.json' ? join(own.folder, name) : file(own.folder, name);
       const before = readFileSync(path, 'utf8');
@@ -132,17 +132,17 @@ interface Refused {
 }
 const ragen = (...args: string[]) => document<Refused & { run: string }>(workspace.folder, args);
 
-describe('the terminal', () => {
-  /** A copy that names an environment out of the workspace. */
+describe('the CLI', () => {
+  /** A copy that names an environment outside the workspace. */
   function strange(): string {
     const run = copied();
-    const outside = join(run, 'evil.ts'); // any path will do
+    const outside = join(run, 'evil.ts'); // any path works
     writeFileSync(outside, `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(marker)}, '');\n`);
     edit(join(run, 'manifest.json'), text => text.replaceAll('"environments/words.ts"', JSON.stringify(outside)));
     return run;
   }
 
-  test('resumes, duplicates and evaluates no run of somebody else, and says what to read', async () => {
+  test('resumes, duplicates and evaluates no foreign run, and says what to read', async () => {
     const run = strange();
     const [id, path] = [basename(run), join(run, 'manifest.json')];
     const words = `run ${id}: ${path} (sha256 ${hashOf(path)}) names the code to execute and was not written here by your trainer (signature.json does not sign it): read it, then repeat the command with --trust-code ${hashOf(path)}`; // prettier-ignore
@@ -161,7 +161,7 @@ describe('the terminal', () => {
     expect(existsSync(join(run, 'lease'))).toBe(false);
   });
 
-  test('resumes it where its manifest is accepted, and signs what it keeps from then on', async () => {
+  test('resumes a foreign run whose manifest is accepted, and signs what it stores from then on', async () => {
     const run = copied();
     rmSync(join(run, 'environments'), { recursive: true });
     const flag = ['--trust-code', hashOf(join(run, 'manifest.json'))];
@@ -173,13 +173,13 @@ describe('the terminal', () => {
     expect((await replay(run, [hashOf(join(run, 'manifest.json'))])).written).not.toBeNull();
   });
 
-  test('a sweep takes up no run that only says that it belongs to it', async () => {
+  test('does not adopt a run into a sweep that it merely claims to belong to', async () => {
     workspace.write('tried.yaml', 'config_name: words\nlist: [[trainer.total_training_steps=1]]\n');
     const done = await document<{ points: { runs: { run: string }[] }[] }>(workspace.folder, ['sweep', 'tried.yaml']);
     expect(done.code, done.stderr).toBe(0);
     const first = join(workspace.folder, '.ragen/runs', done.answer.points[0].runs[0].run);
     const copy = join(workspace.folder, '.ragen/runs/zz-copy');
-    renameSync(first, copy); // of another name: nothing of it holds any more
+    renameSync(first, copy); // under another name its signatures are invalid
     edit(join(copy, 'status.json'), text => text.replace('"finished"', '"stopped"'));
     const { code, stderr } = await ragen('sweep', 'tried.yaml');
     expect(code).toBe(1);
@@ -190,7 +190,7 @@ describe('the terminal', () => {
     expect((await ragen('sweep', 'tried.yaml')).stderr).toBe('1 of 1 runs are finished already\n');
   });
 
-  test('a run whose folder holds a link is not written on', async () => {
+  test('does not write to a run whose folder contains a link', async () => {
     const run = copied();
     const target = workspace.write('precious.txt', 'precious');
     rmSync(join(run, 'metrics.jsonl'));
@@ -200,7 +200,7 @@ describe('the terminal', () => {
     expect(readFileSync(target, 'utf8')).toBe('precious');
   });
 
-  test('a run of a user without a key is refused like that of any other', () => {
+  test('refuses a run of a user without a key like any other foreign run', () => {
     const env = { ...process.env, RAGEN_USER_STORAGE: join(workspace.folder, 'nobody') };
     const cli = join(root, 'dist/cli.cjs');
     const { status, stderr } = spawnSync(process.execPath, [cli, 'resume', basename(own.folder)], { cwd: workspace.folder, env, encoding: 'utf8' }); // prettier-ignore

@@ -1,4 +1,5 @@
-// `ragen sweep` with real runs: they run, are interrupted, go on, and are compared; what is finished is not run again.
+// `ragen sweep` with real runs: they train, are interrupted, continue, and are compared; finished runs are not
+// repeated.
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +24,7 @@ seeds: [10, 20]
 tags: [tried]
 `;
 
-test('two at a time, each an ordinary run, compared at the end', async () => {
+test('two runs train at a time, each an ordinary run, and are compared at the end', async () => {
   workspace.write('rates.yaml', sweep(2));
   const args = ['sweep', 'rates.yaml', '--jobs', '2'];
   const { code, answer, stderr } = await document<Comparison>(workspace.folder, args);
@@ -55,7 +56,7 @@ test('two at a time, each an ordinary run, compared at the end', async () => {
   expect(runsOf(workspace.folder)).toHaveLength(4);
 });
 
-test('an interrupt stops all runs with a checkpoint; the same command goes on', async () => {
+test('an interrupt stops all runs with a checkpoint, and the same command continues', async () => {
   const before = runsOf(workspace.folder);
   workspace.write('cut.yaml', sweep(3));
   const held = [`custom_envs.Words.env_config.hold=${workspace.folder}/hold`, 'workbench.step_timeout_ms=60000'];
@@ -70,7 +71,7 @@ test('an interrupt stops all runs with a checkpoint; the same command goes on', 
     return runs.length === 2 && runs;
   });
   child.kill('SIGINT');
-  // One that was still validating needs no step of its environments, so that it may have stopped already.
+  // A run that was still validating needs no step of its environments, so it may have stopped already.
   const asked = ['stopping', 'stopped'];
   await until('the runs are asked to stop', () => served.every(run => asked.includes(statusOf(run)?.state ?? '')));
   rmSync(hold);
@@ -88,7 +89,7 @@ test('an interrupt stops all runs with a checkpoint; the same command goes on', 
   expect(own()).toHaveLength(4);
 });
 
-test('a failed run is told and does not end the others', async () => {
+test('a failed run is reported and does not end the others', async () => {
   workspace.write(
     'bad.yaml',
     `config_name: words
@@ -104,7 +105,7 @@ list: [[model_path=nowhere], []]
   expect(compared).toEqual(answer);
 });
 
-test('a run whose status cannot be read is told by its file and does not end the others', async () => {
+test('a run with an unreadable status is reported with its file and does not end the others', async () => {
   const before = runsOf(workspace.folder);
   workspace.write(
     'unread.yaml',

@@ -1,4 +1,4 @@
-// Runs the real terminal and the trainers it starts as child processes, and reads the run folders that they leave.
+// Runs the real CLI and the trainers it starts as child processes, and reads their run folders.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
@@ -22,7 +22,7 @@ export interface Said {
   stderr: string;
 }
 
-/** Runs `ragen …` in a workspace to its end. `shell` is a line that is run first, such as a limit. */
+/** Runs `ragen …` in a workspace to its end. `shell` is a shell line that runs first, such as a limit. */
 export async function ragen(workspace: string, args: readonly string[], shell = ''): Promise<Said> {
   const cli = join(root, 'dist/cli.cjs');
   const child = shell
@@ -36,7 +36,7 @@ export async function ragen(workspace: string, args: readonly string[], shell = 
   return { code, stdout, stderr };
 }
 
-/** As `ragen … --json`; standard output must be one JSON document. */
+/** Like `ragen`, with --json; standard output must be one JSON document. */
 export async function document<T = Record<string, unknown>>(
   workspace: string,
   args: readonly string[],
@@ -75,7 +75,7 @@ export function statusOf(run: string): RunStatus | null {
   return existsSync(file) ? statusSchema.parse(JSON.parse(readFileSync(file, 'utf8'))) : null;
 }
 
-/** Waits until `condition` gives something; fails after half a minute. */
+/** Polls until `condition` returns a truthy value; fails after half a minute. */
 export async function until<T>(what: string, condition: () => T | null | undefined | false): Promise<T> {
   for (const deadline = Date.now() + 30_000; Date.now() < deadline; await sleep(5)) {
     const found = condition();
@@ -100,14 +100,14 @@ export const isAlive = (pid: number): boolean => {
   }
 };
 
-/** Kills a run's trainer as the system would, and waits until it is gone. */
+/** Kills a run's trainer with SIGKILL and waits until it is gone. */
 export async function kill(run: string): Promise<void> {
   const { pid } = leaseOf(run)!;
   process.kill(pid, 'SIGKILL');
   await until('the trainer is gone', () => !isAlive(pid) || isZombie(pid));
 }
 
-/** Kills what trainers of a workspace are left, so that no test leaves a process behind. */
+/** Kills the remaining trainers of a workspace, so that no test leaves a process behind. */
 export async function killAll(workspace: string): Promise<void> {
   for (const run of runsOf(workspace)) if (holderOf(leaseOf(run), realWorld) === 'held') await kill(run);
 }
@@ -143,7 +143,7 @@ const lines = (file: string): unknown[] =>
         .map(line => JSON.parse(line) as unknown)
     : [];
 
-/** All that a run has written, every line checked against its schema. */
+/** All logs of a run, with every line checked against its schema. */
 export function readRun(run: string) {
   const metrics: MetricsLine[] = lines(join(run, 'metrics.jsonl')).map(line => metricsLineSchema.parse(line));
   const events: RunEvent[] = lines(join(run, 'events.jsonl')).map(line => eventSchema.parse(line));
@@ -155,10 +155,13 @@ export function readRun(run: string) {
   return { metrics, events, episodes, checkpoints, status: statusOf(run) };
 }
 
-/** Metrics that tell of the clock. */
+/** Metrics that depend on the clock. */
 export const timed = /^(time|wall_s|timing_s\/.*|timing_per_token_ms\/.*|perf\/(?!total_num_tokens).*)$/;
 
-/** What must not depend on the clock: metrics without times, and the bytes of episodes and of the newest checkpoint's weights. */
+/**
+ * Results that must not depend on the clock: metrics without times, and the bytes of episodes and of the newest
+ * checkpoint's weights.
+ */
 export function results(run: string) {
   const { metrics, checkpoints } = readRun(run);
   const folder = join(run, 'checkpoints', checkpoints.at(-1)!);
@@ -181,7 +184,7 @@ function digests(folder: string): Record<string, string> {
   );
 }
 
-/** Mounts a small file system of its own on a folder; false where this machine does not permit it. */
+/** Mounts a separate small file system on a folder; false if this machine does not permit it. */
 export function mountSmall(folder: string, kilobytes: number): boolean {
   try {
     mkdirSync(folder, { recursive: true });
@@ -192,7 +195,7 @@ export function mountSmall(folder: string, kilobytes: number): boolean {
   }
 }
 
-/** Lazily: a killed trainer's environments may still be on their way out. */
+/** Lazily: environments of a killed trainer may still be exiting. */
 export function unmount(folder: string): void {
   execFileSync('umount', ['-l', folder]);
 }

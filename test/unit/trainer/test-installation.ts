@@ -1,5 +1,5 @@
-// The installation as tests see it that assemble a run in their own process: engine and environments run from the bundles.
-// A test file mocks extension/trainer/installation with it before anything else is imported.
+// The installation for tests that assemble a run in their own process: engine and environments run from the bundles. A
+// test file mocks extension/trainer/installation with it before other imports.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';

@@ -1,5 +1,5 @@
-// The input of `ragen score` and `ragen generate`: both forms are read alike, and each mistake is one sentence with file, line, the
-// path of the value and the remedy.
+// Input of `ragen score` and `ragen generate`: both formats are read alike, and each error is one sentence with file,
+// line, the path of the value and the remedy.
 import { describe, expect, test } from 'vitest';
 import { UserError } from '../../../extension/protocol/user-error';
 import { parseInput } from '../../../extension/trainer/terminal/token-input';
@@ -9,7 +9,7 @@ const messages = [
   { role: 'user', content: 'a [b, {c' },
 ];
 
-/** The sentence that an input is refused with. */
+/** The message with which an input is refused. */
 function refusal(text: string): string {
   try {
     parseInput(text, 'rows.json');
@@ -38,7 +38,7 @@ describe('rows are read', () => {
     ]);
   });
 
-  test('with the line on which each begins', () => {
+  test('with their line numbers', () => {
     const array =
       '[\n  {"tokens": [1]}, {"messages": [\n {"role": "user", "content": "]\\"\\n[,{"}]},\n\n{\n"tokens": [3]}]';
     expect(parseInput(array, 'f').map(({ place }) => place())).toEqual(['f:2: [0]', 'f:2: [1]', 'f:5: [2]']);

@@ -1,4 +1,4 @@
-// Trains a run of the configuration `words` in the test's own process, to its end, and reads what it left.
+// Trains a run of the configuration `words` in the test's own process to its end, and reads its results.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { meaningOf, parseMetricMeanings } from '../../../extension/protocol/metric-meanings';
@@ -16,7 +16,7 @@ const meanings = parseMetricMeanings(readFileSync(join(root, 'docs/METRICS.md'),
 /** Meanings that do not depend on an environment's tag. */
 const general = Object.fromEntries(Object.entries(meanings).filter(([key]) => !key.includes('<tag>')));
 
-/** Keys of lines that docs/METRICS.md says nothing of. */
+/** Keys of lines that are missing in docs/METRICS.md. */
 export const unknownKeys = (lines: readonly MetricsLine[]): string[] =>
   [...new Set(lines.flatMap(line => Object.keys(line)))].filter(
     key => meaningOf(key.split('/')[1] === 'Words' ? meanings : general, key) === undefined,
@@ -25,16 +25,16 @@ export const unknownKeys = (lines: readonly MetricsLine[]): string[] =>
 export interface Trained {
   /** The run's folder. */
   folder: string;
-  /** One a step. */
+  /** One per step. */
   lines: MetricsLine[];
-  /** Of training, and of validation. */
+  /** Training and validation episodes. */
   episodes: Episode[];
   validation: Episode[];
   events: string[];
   end: 'finished' | 'stopped';
 }
 
-/** Trains with some overrides in a fresh run; `words` validates nothing here unless they say so. `look` is given the run's control. */
+/** Trains a new run with overrides; by default `words` does not validate here. `look` receives the run's control. */
 export async function trainHere(
   workspace: Workspace,
   overrides: readonly string[],
@@ -89,7 +89,7 @@ export const deviation = (values: readonly number[]): number =>
 export const groupsOf = (episodes: readonly Episode[]): Episode[][] =>
   [...new Set(episodes.map(e => e.group_id))].map(id => episodes.filter(e => e.group_id === id));
 
-/** Overrides by which the rollout filter keeps everything. */
+/** Overrides with which the rollout filter keeps everything. */
 export const keepAll = [
   'actor_rollout_ref.rollout.rollout_filter_value=1',
   'actor_rollout_ref.rollout.rollout_filter_include_zero=true',

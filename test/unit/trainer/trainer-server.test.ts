@@ -1,4 +1,4 @@
-// What serves a run to watchers: who may ask, what they hear, and that no watcher can harm the run.
+// The server of a run for clients: who may connect, what they receive, and that no client can harm the run.
 import { existsSync, statSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import type { Socket } from 'node:net';
@@ -73,12 +73,15 @@ async function friend(): Promise<Watcher> {
   return watcher;
 }
 
-test.skipIf(process.platform === 'win32')('the socket is its owner’s alone, and goes with the server', async () => {
-  expect(statSync(endpoint).mode & 0o777).toBe(0o600);
-  await server.close();
-  expect(() => statSync(endpoint)).toThrow();
-  server = await TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
-});
+test.skipIf(process.platform === 'win32')(
+  'the socket is accessible to its owner only, and is removed with the server',
+  async () => {
+    expect(statSync(endpoint).mode & 0o777).toBe(0o600);
+    await server.close();
+    expect(() => statSync(endpoint)).toThrow();
+    server = await TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
+  },
+);
 
 test.skipIf(process.platform === 'win32')(
   'a run folder with a long path gets its socket in the temporary folder',
@@ -96,7 +99,7 @@ test.skipIf(process.platform === 'win32')(
     });
     try {
       expect(statSync(elsewhere).mode & 0o777).toBe(0o600);
-      expect(statSync(dirname(elsewhere)).mode & 0o777).toBe(0o700); // in a folder where nobody else can look
+      expect(statSync(dirname(elsewhere)).mode & 0o777).toBe(0o700); // in a folder that only the owner can read
     } finally {
       await other.close();
     }
@@ -126,12 +129,12 @@ test('hello with the token is answered with run, process and status', async () =
   expect(await watcher.hello('secret')).toEqual({ run: 'run-1', pid: process.pid, status });
 });
 
-test.skipIf(process.platform === 'win32')('the socket is never open to others, not for a moment', async () => {
+test.skipIf(process.platform === 'win32')('the socket is never accessible to others, not even briefly', async () => {
   const before = process.umask(0);
   try {
     await server.close();
     const listening = TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
-    expect(statSync(endpoint).mode & 0o777).toBe(0o600); // before anything else could run
+    expect(statSync(endpoint).mode & 0o777).toBe(0o600); // before any other code could run
     expect(process.umask()).toBe(0);
     server = await listening;
   } finally {
@@ -149,7 +152,7 @@ test.each<[unknown]>([
   [{ toString: 'secret' }],
   [0],
   [true],
-])('the token %j is none: nothing is told, and the line is cut', async token => {
+])('the token %j is invalid: nothing is sent, and the connection is closed', async token => {
   const watcher = await stranger();
   await expect(watcher.link.sendRequest(hello, { token: token as string })).rejects.toThrow('wrong token');
   await watcher.closed;
@@ -157,14 +160,14 @@ test.each<[unknown]>([
   expect(watcher.events).toEqual([]);
 });
 
-test('hello with another token is refused in words, and the line is cut', async () => {
+test('hello with another token is refused with a message, and the connection is closed', async () => {
   const watcher = await stranger();
   await expect(watcher.hello('guess')).rejects.toThrow('wrong token');
   await watcher.closed;
   expect(states).toEqual([]);
 });
 
-test('whoever has not said hello may ask nothing and hears nothing', async () => {
+test('a client without hello may request nothing and receives nothing', async () => {
   const watcher = await stranger();
   for (const request of [pause, resume, stop])
     await expect(watcher.link.sendRequest(request, null)).rejects.toThrow('hello');
@@ -177,7 +180,7 @@ test('whoever has not said hello may ask nothing and hears nothing', async () =>
   expect(states).toEqual([]);
 });
 
-test('pause, resume and stop are answered with the state they lead to', async () => {
+test('pause, resume and stop are answered with the resulting state', async () => {
   const watcher = await friend();
   expect((await watcher.link.sendRequest(pause, null)).state).toBe('paused');
   expect((await watcher.link.sendRequest(pause, null)).state).toBe('paused');
@@ -192,7 +195,7 @@ test('pause, resume and stop are answered with the state they lead to', async ()
   expect(states).toEqual(['paused', 'running', 'paused', 'stopping']);
 });
 
-test('a checkpoint is answered when it is written, or refused when the run ends before', async () => {
+test('a checkpoint request is answered once it is written, or refused when the run ends before', async () => {
   const watcher = await friend();
   const first = watcher.link.sendRequest(checkpoint, null);
   await until('it is asked for', () => control.checkpointRequested);
@@ -204,7 +207,7 @@ test('a checkpoint is answered when it is written, or refused when the run ends 
   await expect(second).rejects.toThrow('the run ended before the checkpoint');
 });
 
-test('status goes out at most ten times a second, the newest always', async () => {
+test('status is sent at most ten times a second, and always the latest', async () => {
   const watcher = await friend();
   const began = performance.now();
   for (let i = 1; i <= 50; i++) {
@@ -217,7 +220,7 @@ test('status goes out at most ten times a second, the newest always', async () =
   expect(watcher.statuses.length).toBeLessThanOrEqual(Math.ceil(seconds * 10) + 1);
 });
 
-test('events and growing files are told to every watcher', async () => {
+test('events and growing files are sent to every client', async () => {
   const both = [await friend(), await friend()];
   server.event({ time: status.updated, step: 3, kind: 'alarm', message: 'entropy falls' });
   server.appended('metrics.jsonl', 1234, 3);
@@ -228,7 +231,7 @@ test('events and growing files are told to every watcher', async () => {
   }
 });
 
-/** A socket that says `text` and reads nothing. */
+/** A socket that sends `text` and reads nothing. */
 async function mute(text: string): Promise<Socket> {
   const socket = createConnection({ path: endpoint, allowHalfOpen: true });
   await new Promise(resolve => socket.once('connect', resolve));
@@ -238,7 +241,7 @@ async function mute(text: string): Promise<Socket> {
   return socket;
 }
 
-/** The server has hung up on it. */
+/** Resolves when the server has closed the socket. */
 const hungUp = (socket: Socket): Promise<void> =>
   new Promise(resolve => {
     if (socket.destroyed || socket.readableEnded) return resolve();
@@ -251,7 +254,7 @@ const framed = (message: unknown): string => {
   return `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
 };
 
-test('nonsense on the line harms nobody', async () => {
+test('invalid messages have no effect on the run or other clients', async () => {
   const watcher = await friend();
   const nonsense = [
     'GET / HTTP/1.1\r\n\r\n',
@@ -267,7 +270,7 @@ test('nonsense on the line harms nobody', async () => {
   for (const socket of sockets) socket.destroy();
 });
 
-test('a watcher that does not read is cut off, and is not waited for at the end', async () => {
+test('a client that does not read is disconnected, and shutdown does not wait for it', async () => {
   const watcher = await friend();
   const socket = await mute(framed({ id: 1, method: 'ragen/hello', params: { token: 'secret' } }));
   await sleep(100);
@@ -283,7 +286,7 @@ test('a watcher that does not read is cut off, and is not waited for at the end'
   server = await TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
 });
 
-test('a watcher that asks without end and reads no answer is cut off', async () => {
+test('a client that sends endless requests and reads no answer is disconnected', async () => {
   const socket = await mute(framed({ id: 1, method: 'ragen/hello', params: { token: 'secret' } }));
   await until('it is greeted', () => socket.readableLength > 0);
   let gone = false;
@@ -291,7 +294,7 @@ test('a watcher that asks without end and reads no answer is cut off', async () 
   for (let asked = 0; !gone; asked++) {
     expect(asked).toBeLessThan(10_000);
     socket.write(framed({ id: asked + 2, method: 'ragen/resume', params: null }));
-    await new Promise(resolve => setImmediate(resolve)); // it answers one at a time
+    await new Promise(resolve => setImmediate(resolve)); // requests are answered one at a time
   }
 });
 
@@ -308,7 +311,7 @@ test('a client that stops in the middle of a message leaves nothing that keeps t
   server = await TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
 });
 
-test('whoever has not said hello has little: many, much or slow ones are cut off, and others are served on', async () => {
+test('clients without hello have small limits: many, large or slow ones are disconnected, and others are served', async () => {
   const watcher = await friend();
   const much = await mute(`Content-Length: 1000000\r\n\r\n${'x'.repeat(100_000)}`);
   await hungUp(much);
@@ -317,11 +320,11 @@ test('whoever has not said hello has little: many, much or slow ones are cut off
   const others = await Promise.all([...Array(30).keys()].map(() => mute('')));
   await firstGone; // it makes room
   expect(await (await friend()).link.sendRequest(pause, null)).toMatchObject({ state: 'paused' });
-  await Promise.all(others.map(hungUp)); // their time is over
+  await Promise.all(others.map(hungUp)); // their timeout has passed
   expect(await watcher.link.sendRequest(resume, null)).toMatchObject({ state: 'running' });
 });
 
-test('a message without end of a watcher cuts it off', async () => {
+test('an endless message disconnects its client', async () => {
   const socket = await mute(framed({ id: 1, method: 'ragen/hello', params: { token: 'secret' } }));
   const gone = hungUp(socket);
   socket.write('Content-Length: 100000000\r\n\r\n');
@@ -329,7 +332,7 @@ test('a message without end of a watcher cuts it off', async () => {
   await gone;
 });
 
-test('environments may be debugged once they are there, until the last who asked has left or hung up', async () => {
+test('environments can be debugged once they have started, until the last debugging client has left or disconnected', async () => {
   const [one, two] = [await friend(), await friend()];
   await expect(one.link.sendRequest(debugEnvironments, null)).rejects.toThrow('are not loaded yet');
   const switched: boolean[] = [];

@@ -1,4 +1,5 @@
-// What a step trains on: masks, turn ends, token rewards, RAGEN's copies, and estimators over joined samples, by hand.
+// The training batch of a step: masks, turn ends, token rewards, RAGEN's copies, and estimators over joined samples,
+// with hand-computed values.
 import { describe, expect, test } from 'vitest';
 import { applyFactors } from '../../../extension/trainer/advantage-factors';
 import { turnReturns } from '../../../extension/trainer/algorithms/turn-advantages';
@@ -17,7 +18,7 @@ import { load } from '../config/presets';
 const base = load('base').config;
 const configured = (...overrides: string[]): RunConfig => load('base', ...overrides).config;
 
-/** An episode of two turns in one sample of 8 tokens: sampled are 2–3 and 5–6. */
+/** An episode of two turns in one sample of 8 tokens; tokens 2–3 and 5–6 are sampled. */
 const chat = {
   score: 0.7,
   group_id: 0,
@@ -38,7 +39,7 @@ const chat = {
   ],
 } as unknown as RolloutEpisode;
 
-/** The same episode in a windowed context: a sample of 4 tokens for each turn. */
+/** The same episode in a windowed context: one sample of 4 tokens per turn. */
 const windowed = {
   ...chat,
   samples: [1, 2].map(turn => ({
@@ -50,7 +51,7 @@ const windowed = {
 } as unknown as RolloutEpisode;
 
 describe('masks', () => {
-  test('advantages are estimated over sampled tokens, over what lies between them, or as RAGEN does', () => {
+  test("select the tokens of advantage estimation: sampled ones, also those between them, or RAGEN's", () => {
     const estimated = (config: RunConfig) => [...batchSamples([chat], config)[0].estimated];
     expect(estimated(base)).toEqual([0, 0, 1, 1, 0, 1, 1, 0]);
     expect(estimated(configured('rollout_manager.use_gae_mask=false'))).toEqual([0, 0, 1, 1, 1, 1, 1, 0]);
@@ -60,7 +61,7 @@ describe('masks', () => {
     ]);
   });
 
-  test('turns end at their last sampled tokens', () => {
+  test('end turns at their last sampled tokens', () => {
     expect(batchSamples([chat, windowed], base).map(s => s.turnEnds)).toEqual([[3, 6], [3], [3]]);
     expect(batchSamples([chat, windowed], base).map(s => s.countsAs)).toEqual([0, 1, 1]);
   });
@@ -71,7 +72,7 @@ describe('token rewards', () => {
     tokenRewards(batchSamples([episode], config), () => 0.7, config).map(row => Array.from(row, x => Math.fround(x)));
   const f = Math.fround;
 
-  test('the score lies on the last sampled token of each sample', () => {
+  test('put the score on the last sampled token of each sample', () => {
     expect(rewards(chat, base)).toEqual([[0, 0, 0, 0, 0, 0, f(0.7), 0]]);
     expect(rewards(windowed, base)).toEqual([
       [0, 0, 0, f(0.7)],
@@ -79,7 +80,7 @@ describe('token rewards', () => {
     ]);
   });
 
-  test('turn scores lie on each turn’s last, with its penalty, which RAGEN leaves out', () => {
+  test('put turn scores on each turn’s last token, with its penalty, which RAGEN leaves out', () => {
     const turns = 'agent_proxy.use_turn_scores=true';
     expect(rewards(chat, configured(turns))).toEqual([[0, 0, 0, f(0.9), 0, 0, f(-0.2), 0]]);
     expect(rewards(windowed, configured(turns))).toEqual([
@@ -91,7 +92,7 @@ describe('token rewards', () => {
 });
 
 describe('joined samples', () => {
-  test('an estimator sees an episode’s turns in a row, and each sample gets its part back', () => {
+  test('present an episode’s turns in a row to an estimator, and split the result again', () => {
     const config = configured('agent_proxy.use_turn_scores=true');
     const samples = batchSamples([chat, windowed], config);
     const rewards = tokenRewards(samples, () => 0, config);
@@ -109,7 +110,7 @@ describe('joined samples', () => {
     ]);
     const round = (row: Float32Array) => Array.from(row, x => Number(x.toFixed(5)));
     expect(round(advantages[0])).toEqual([0.7, 0.7, 0.7, 0.7, -0.2, -0.2, -0.2, 0]);
-    expect(round(advantages[1])).toEqual([0.7, 0.7, 0.7, 0.7]); // the first turn sees what the second earns
+    expect(round(advantages[1])).toEqual([0.7, 0.7, 0.7, 0.7]); // the first turn includes the second turn's reward
     expect(round(advantages[2])).toEqual([-0.2, -0.2, -0.2, -0.2]);
   });
 });
@@ -118,7 +119,7 @@ describe('batch adjustment', () => {
   const order = (mode: string, count: number) =>
     adjustedOrder(count, configured(`agent_proxy.batch_adjust_mode=${mode}`), 1); // lcm(8 groups, mini-batch 32) = 32
 
-  test('weights leave the samples alone, copies fill up, deletions cut down but never to nothing', () => {
+  test('leaves the samples with weights, fills up with copies, and deletes, but never to nothing', () => {
     expect(order('weights', 80)).toEqual(Array.from({ length: 80 }, (_, i) => i));
     const copied = order('copy', 80);
     expect(copied).toHaveLength(96);
@@ -131,7 +132,7 @@ describe('batch adjustment', () => {
     expect(adjustedOrder(80, configured('agent_proxy.batch_adjust_mode=copy'), 2)).not.toEqual(copied);
   });
 
-  test('what RAGEN copies counts twice in its group', () => {
+  test("counts RAGEN's copies twice in their group", () => {
     const samples = batchSamples([chat, windowed], base);
     expect(adjustedSamplesOf(samples, [0, 1, 2, 1]).map(s => s.countsAs)).toEqual([0, 1, 1, 6]);
   });
@@ -153,7 +154,7 @@ describe('factors', () => {
     return { advantages: advantages.map(row => Array.from(row, x => Number(x.toFixed(5)))), metrics };
   };
 
-  test('soft reweighting follows the group’s deviation, and tells its weights', () => {
+  test('soft reweighting follows the group’s standard deviation, and reports its weights', () => {
     const { advantages, metrics } = applied('algorithm.soft_advantage_reweight=true');
     expect(advantages).toEqual([[1, 1], [1, 1], [0, 0], [0, 0]]); // prettier-ignore
     expect(metrics).toEqual({
@@ -163,7 +164,7 @@ describe('factors', () => {
     });
   });
 
-  test('short samples weigh more, kept shares scale, a control run has nothing', () => {
+  test('short samples weigh more, kept shares scale, a control run has weight 0', () => {
     expect(applied('grpo_advantage_length_weight=true').advantages).toEqual([[0.875, 0.875], [1.75, 1.75], [0.875, 0.875], [0.875, 0.875]]); // prettier-ignore
     expect(applied('actor_rollout_ref.actor.filter_loss_scaling=sqrt').advantages[0]).toEqual([0.5, 0.5]);
     expect(

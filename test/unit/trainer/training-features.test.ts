@@ -1,5 +1,5 @@
-// What RAGEN, VAGEN and DAPO add to a training step, each in real steps on the small random model: what a run writes down must follow
-// from what its episodes say.
+// Training features of RAGEN, VAGEN and DAPO, each in real steps with the small random model: the logged values must
+// follow from the episodes.
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -32,7 +32,7 @@ const windowed = ['agent_proxy.context_window_mode=limited_multi_turn', 'agent_p
 /** Advantages of each turn's sampled tokens. */
 const turnAdvantages = ({ turns, tokens }: Episode): number[][] =>
   turns.map(({ span }) => tokens.advantages!.slice(...span));
-/** What each turn earned from itself on, penalties included. */
+/** Return-to-go of each turn, including penalties. */
 const earnedFrom = ({ turns }: Episode): number[] =>
   turns.map((_, i) => turns.slice(i).reduce((sum, { reward, penalty }) => sum + reward + penalty, 0));
 const sampledAdvantages = (episodes: readonly Episode[]): number[] => episodes.flatMap(e => turnAdvantages(e).flat());
@@ -47,7 +47,7 @@ const expectTrained = ({ lines, end }: Trained): void => {
 };
 
 describe('estimators', () => {
-  test('grpo with turn scores compares what each turn earned from itself on with that of all turns of its group', async () => {
+  test("grpo with turn scores compares each turn's return-to-go with that of all turns of its group", async () => {
     const run = await trained([turnScores, 'algorithm.high_level_gamma=1']);
     expectTrained(run);
     for (const group of groupsOf(run.episodes)) {
@@ -63,19 +63,16 @@ describe('estimators', () => {
   test.each([
     ['full', []],
     ['windowed', windowed],
-  ])(
-    'reinforce_plus_plus with turn scores gives a token what its episode earns from it on, whitened (%s)',
-    async (_, window) => {
-      const run = await trained([turnScores, 'algorithm.adv_estimator=reinforce_plus_plus', ...window]);
-      expectTrained(run);
-      expect(run.episodes.some(({ turns }) => turns.length === 2)).toBe(true);
-      const returns = run.episodes.flatMap(e =>
-        e.turns.flatMap(({ span: [a, b] }, i) => Array(b - a).fill(earnedFrom(e)[i]) as number[]),
-      );
-      const expected = returns.map(r => (r - mean(returns)) / deviation(returns));
-      sampledAdvantages(run.episodes).forEach((a, i) => expect(a).toBeCloseTo(expected[i], 2));
-    },
-  );
+  ])('reinforce_plus_plus with turn scores gives each token its whitened return-to-go (%s)', async (_, window) => {
+    const run = await trained([turnScores, 'algorithm.adv_estimator=reinforce_plus_plus', ...window]);
+    expectTrained(run);
+    expect(run.episodes.some(({ turns }) => turns.length === 2)).toBe(true);
+    const returns = run.episodes.flatMap(e =>
+      e.turns.flatMap(({ span: [a, b] }, i) => Array(b - a).fill(earnedFrom(e)[i]) as number[]),
+    );
+    const expected = returns.map(r => (r - mean(returns)) / deviation(returns));
+    sampledAdvantages(run.episodes).forEach((a, i) => expect(a).toBeCloseTo(expected[i], 2));
+  });
 
   test.each([
     ['with turn scores', [turnScores]],
@@ -92,7 +89,7 @@ describe('estimators', () => {
     expect(line['critic/returns/max']).not.toBe(line['critic/returns/min']);
   });
 
-  test('gae with turn scores: without discount each token is to return what its episode earns from it on', async () => {
+  test("gae with turn scores and without discount uses each token's return-to-go as target", async () => {
     const run = await trained([...gae, turnScores]);
     expectTrained(run);
     const returns = run.episodes.flatMap(earnedFrom);
@@ -100,7 +97,7 @@ describe('estimators', () => {
     expect(run.lines[0]['critic/returns/min']).toBeCloseTo(Math.min(...returns), 4);
   });
 
-  test('brpo compares with the whole batch, arpo with nothing', async () => {
+  test('brpo uses the whole batch as baseline, arpo none', async () => {
     const { episodes } = await trained(['algorithm.adv_estimator=brpo']);
     const scores = episodes.map(e => e.score);
     for (const { advantage, score } of episodes)
@@ -136,7 +133,7 @@ describe('factors', () => {
 });
 
 describe('KL in the reward', () => {
-  test('lessens rewards by the divergence, and the adaptive controller follows it through checkpoints', async () => {
+  test('reduces rewards by the divergence, and the adaptive controller follows it through checkpoints', async () => {
     const control = { type: 'adaptive' as const, kl_coef: 0.5, target_kl: 0.01, horizon: 100 };
     const run = await trained(
       [
@@ -161,7 +158,7 @@ describe('KL in the reward', () => {
       expect(manifest.state.kl_coef).toBeCloseTo(beta, 6);
     }
     const [first, , third] = run.lines;
-    expect(first['actor/reward_kl_penalty']).toBeCloseTo(0, 5); // the policy begins as its reference
+    expect(first['actor/reward_kl_penalty']).toBeCloseTo(0, 5); // the policy starts as its reference
     expect(first['critic/rewards/mean']).toBeCloseTo(first['critic/score/mean'] as number, 4);
     expect(third['actor/reward_kl_penalty']).toBeGreaterThan(1e-4);
     expect(third['critic/rewards/mean']).toBeLessThan(third['critic/score/mean'] as number);
@@ -169,14 +166,14 @@ describe('KL in the reward', () => {
 });
 
 describe('masks', () => {
-  test('without a response mask observations are trained on too, where log-probs are computed anew', async () => {
+  test('without a response mask observations are trained on too, with recomputed log-probs', async () => {
     const [narrow, wide] = [await trained([]), await trained(['enable_response_mask=false'])];
     expectTrained(wide);
     expect(wide.lines[0]['response_length/mean']).toBeGreaterThan(narrow.lines[0]['response_length/mean'] as number);
     expect(wide.lines[0]['train/response_length']).toBe(narrow.lines[0]['train/response_length']);
   });
 
-  test('advantages may be estimated over what lies between the answers', async () => {
+  test('advantages can be estimated over the tokens between the answers', async () => {
     const run = await trained([...gae, 'rollout_manager.use_gae_mask=false']);
     expectTrained(run);
   });
@@ -202,9 +199,9 @@ describe('batches', () => {
 });
 
 describe('dynamic sampling', () => {
-  test('plays on until enough groups say something, and trains on those', async () => {
+  test('samples until enough groups are informative, and trains on those', async () => {
     const file = 'environments/some.ts';
-    // Groups with an even seed are all alike.
+    // Groups with an even seed have equal scores.
     const flat =
       "if (seed % 2 === 0) return { observation: '', reward: 0, terminated: true, truncated: false, info: {} };";
     workspace.write(file, wordsEnvironment(flat));
@@ -227,7 +224,7 @@ describe('dynamic sampling', () => {
       expect(line['rollout/filter_kept_ratio']).toBeCloseTo(2 / groupsOf(played).length, 6);
       for (const group of groupsOf(kept)) expect(deviation(group.map(e => e.score))).toBeGreaterThan(0);
     }
-    // Seeds go on where the last batch of the last step ended.
+    // Seeds continue where the last batch of the previous step ended.
     const seeds = [...new Set(run.episodes.map(e => e.seed))];
     expect(seeds).toEqual(Array.from({ length: seeds.length }, (_, i) => 10_000 + i));
 
@@ -238,7 +235,7 @@ describe('dynamic sampling', () => {
 });
 
 describe('overlong shaping', () => {
-  test('an answer pays for how far it comes into the buffer before response_length', async () => {
+  test('penalizes an answer for how far it extends into the buffer before response_length', async () => {
     const run = await trained([
       'es_manager.format_penalty=0',
       'reward_model.overlong_buffer.enable=true',
@@ -255,7 +252,7 @@ describe('overlong shaping', () => {
 });
 
 describe('rollout filter', () => {
-  test.each(['entropy', 'entropy_variance'])('by %s keeps groups that the policy was scored on', async metric => {
+  test.each(['entropy', 'entropy_variance'])('by %s keeps groups, using the scored entropies', async metric => {
     const run = await trained([
       'actor_rollout_ref.rollout.rollout_filter_strategy=top_k',
       'actor_rollout_ref.rollout.rollout_filter_value=0.5',
@@ -267,7 +264,7 @@ describe('rollout filter', () => {
     const [line] = run.lines;
     expect(line['rollout/in_group_entropy_mean']).toBeGreaterThan(0);
     expect(line['rollout/in_group_entropy_mean']).toBeLessThan(Math.log(800));
-    expect(line).not.toHaveProperty(['timing_s/old_log_prob']); // what the filter had scored is not scored again
+    expect(line).not.toHaveProperty(['timing_s/old_log_prob']); // samples scored for the filter are not scored again
 
     const table = 'groups-000001.jsonl';
     expect(readdirSync(join(run.folder, 'diagnostics'))).toContain(table);
@@ -281,6 +278,63 @@ describe('rollout filter', () => {
         selected: group.every(e => e.kept),
       })),
     );
+  });
+});
+
+describe('trajectory filter', () => {
+  const best = ['workbench.trajectory_filter.strategy=top', 'workbench.trajectory_filter.only_successful=false'];
+  const small = ['ppo_mini_batch_size=2', 'micro_batch_size_per_gpu=2'];
+
+  test('trains on the best quarter alone, by the advantages of the whole groups', async () => {
+    const overrides = [...small, 'algorithm.norm_adv_by_std_in_grpo=false'];
+    const all = await trained(overrides);
+    const run = await trained([...overrides, ...best]);
+    expectTrained(run);
+    const kept = run.episodes.filter(e => e.kept);
+    const count = Math.trunc(run.episodes.length / 4);
+    expect(kept).toHaveLength(count);
+    const least = Math.min(...kept.map(e => e.reward));
+    for (const e of run.episodes.filter(e => !e.kept)) {
+      expect(e.reward).toBeLessThanOrEqual(least);
+      expect(e).toMatchObject({ advantage: null });
+    }
+    for (const e of kept) expect(e.advantage).toBe(all.episodes.find(({ id }) => id === e.id)!.advantage);
+    expect(run.lines[0]).toMatchObject({
+      'rollout/trajectory_filter_candidates': run.episodes.length,
+      'rollout/trajectory_filter_kept_count': count,
+      'rollout/trajectory_filter_kept_ratio': count / run.episodes.length,
+      'rollout/trajectory_filter_least': least,
+      'rollout/filter_kept_ratio': 1,
+      'rollout/empty_after_filter': 0,
+      'train/batch_size': count,
+    });
+    expect(all.lines[0]).not.toHaveProperty(['rollout/trajectory_filter_kept_count']);
+    expect(run.lines[0]['actor/grad_norm']).not.toBe(all.lines[0]['actor/grad_norm']);
+  });
+
+  test('leaves a step out, and in the end stops, where nothing succeeds', async () => {
+    const file = 'environments/never.ts';
+    workspace.write(file, wordsEnvironment('seed = 0; action = "ab";')); // never ends, never succeeds
+    const run = await trained(
+      [
+        ...[...small, `custom_envs.Words.env_type=${file}`, 'workbench.trajectory_filter.strategy=top'],
+        'actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=2',
+      ],
+      5,
+    );
+    expect(run.end).toBe('finished');
+    expect(run.lines.map(line => line['rollout/empty_after_filter'])).toEqual([1, 1]);
+    expect(run.lines.map(line => line['early_stopped/empty_filtered_steps'])).toEqual([undefined, 1]);
+    expect(run.episodes.some(e => e.kept)).toBe(false);
+    expect(run.events.at(-1)).toMatch(/^early_stop: the filters kept no episode in 2 steps in a row/);
+  });
+
+  test('over turns in a windowed context keeps or leaves out whole episodes', async () => {
+    const run = await trained([...small, ...best, ...windowed, ...gae]);
+    expectTrained(run);
+    const kept = run.episodes.filter(e => e.kept);
+    expect(kept).toHaveLength(Math.trunc(run.episodes.length / 4));
+    expect(run.lines[0]['train/batch_size']).toBe(kept.reduce((sum, e) => sum + e.turns.length, 0));
   });
 });
 
@@ -299,19 +353,19 @@ describe('validation', () => {
     expect(ragen.validation.map(e => e.seed)).toEqual([123, 123]);
   });
 
-  test.each([-1, 0])('never comes with test_freq %i, not even behind the last step', async frequency => {
+  test.each([-1, 0])('never runs with test_freq %i, not even after the last step', async frequency => {
     const run = await trained([`trainer.test_freq=${frequency}`], 2);
     expect(run.end).toBe('finished');
     expect(run.validation).toEqual([]);
     expect(run.lines.flatMap(Object.keys).filter(key => key.startsWith('val-env/'))).toEqual([]);
   });
 
-  test('comes behind the last step, which test_freq does not divide', async () => {
+  test('runs after the last step, even if test_freq does not divide it', async () => {
     const run = await trained(['trainer.test_freq=2'], 3);
     expect([...new Set(run.validation.map(({ step }) => step))]).toEqual([2, 3]);
   });
 
-  test('without success five times ends the run, in words and metrics', async () => {
+  test('without success five times ends the run, with a message and metrics', async () => {
     const file = 'environments/hopeless.ts';
     workspace.write(file, wordsEnvironment('seed = 0; action = "ab";')); // never ends, never succeeds
     const run = await trained([`custom_envs.Words.env_type=${file}`, 'trainer.test_freq=1'], 8);
@@ -322,7 +376,7 @@ describe('validation', () => {
     expect(unknownKeys(run.lines)).toEqual([]);
   });
 
-  test('comes once more when the filter ends the run', async () => {
+  test('runs once more when the filter ends the run', async () => {
     const file = 'environments/alike.ts';
     workspace.write(
       file,

@@ -1,4 +1,4 @@
-// Two windows on one folder: what both start, steer, say and read. Rules: docs/RELIABILITY.md.
+// Two windows on one folder: what both start, control, report and read. Rules: docs/RELIABILITY.md.
 import { rmSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -43,7 +43,7 @@ function episodesOf(run: string) {
   });
 }
 
-/** Removes a folder that is being written to; whether nothing of it is left. */
+/** Removes a folder that is being written to; returns whether it is completely gone. */
 function isGone(folder: string): boolean {
   try {
     rmSync(folder, { recursive: true, force: true });
@@ -55,7 +55,7 @@ function isGone(folder: string): boolean {
 }
 
 describe('two windows on one folder', () => {
-  test('each start is a run of its own, also under one name at one moment; both train', async () => {
+  test('each start is a separate run, even with one name at the same moment; both train', async () => {
     const [one, other] = await Promise.all([
       startDetached(workspace.folder, endless),
       startDetached(workspace.folder, endless),
@@ -66,7 +66,7 @@ describe('two windows on one folder', () => {
     const pids = [one, other].map(run => leaseOf(run)!.pid);
     expect(new Set(pids).size).toBe(2);
 
-    // A run whose folder is deleted takes its trainer with it, and nothing else.
+    // Deleting a run's folder ends only its own trainer.
     await until('the folder is gone', () => isGone(one));
     await until('its trainer has ended', () => !isAlive(pids[0]));
     expect(await new RunReader(one).refresh()).toBe(false);
@@ -76,7 +76,7 @@ describe('two windows on one folder', () => {
     await until('the other is stopped', () => !leaseOf(other));
   });
 
-  test('a run obeys both windows, tells both what it does, and both read it while it is written', async () => {
+  test('a run obeys both windows, reports to both, and both read it while it is written', async () => {
     const run = await startDetached(workspace.folder, endless);
     const [one, other] = [windowOn(run), windowOn(run)];
     const index = episodesOf(run);
@@ -97,10 +97,10 @@ describe('two windows on one folder', () => {
       await untilStep(run, 2);
       expect((await one.link.pause()).state).toBe('paused');
       await until('the other window hears of it', () => other.state() === 'paused');
-      expect((await other.link.pause()).state).toBe('paused'); // once more is no harm
+      expect((await other.link.pause()).state).toBe('paused'); // a repeated command is harmless
       expect((await other.link.resume()).state).toBe('running');
       await until('the first hears of it', () => one.state() === 'running');
-      // Of two changes of one setting the later holds, and the events tell of both or of that one alone.
+      // Of two changes of one setting the later one applies; the events contain both or only that one.
       const key = 'actor_rollout_ref.actor.optim.lr';
       await Promise.all([one.link.change({ [key]: 0.002 }), other.link.change({ 'actor_rollout_ref.rollout.temperature': 0.9 })]); // prettier-ignore
       await other.link.change({ [key]: 0.003 });
@@ -122,7 +122,7 @@ describe('two windows on one folder', () => {
     expect(index.table.rows).toBe(episodes.length);
     expect(reads).toBeGreaterThan(5);
 
-    // Both resume it at one moment: one trainer, and a sentence for the other.
+    // Both resume it at the same moment: one trainer starts, the other gets an error.
     const ends = await Promise.all(
       [0, 1].map(() => document<{ error?: { message: string } }>(workspace.folder, ['resume', basename(run), '--detach'])),
     ); // prettier-ignore

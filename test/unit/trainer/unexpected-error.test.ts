@@ -1,5 +1,5 @@
-// A trainer that meets an error nobody expected, outside of the run's own course: the status on disk says so, nothing it started is left, and the
-// run can be resumed. The error is thrown by a file that Node.js loads into the trainer alone.
+// An unexpected error in a trainer, outside its main flow: the status on disk reports it, no child process is left, and
+// the run can be resumed. The error is thrown by a file that Node.js preloads in the trainer only.
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { childrenOf, document, isAlive, killAll, leaseOf, readRun, startDetached, statusOf, until, untilStep } from './terminal'; // prettier-ignore
@@ -16,7 +16,7 @@ afterEach(async () => {
 test.each([
   ['an exception', `throw new Error('boom')`],
   ['a rejection', `Promise.reject(new Error('boom'))`],
-])('%s that nobody expects is the run’s status, and a resume goes on', { timeout: 120_000 }, async (_, statement) => {
+])('%s without a handler is recorded in the run’s status, and a resume continues', { timeout: 120_000 }, async (_, statement) => {
   const flag = join(workspace.folder, 'crash');
   const preload = `if (process.argv[1]?.endsWith('trainer.cjs')) setInterval(() => { if (require('node:fs').existsSync(${JSON.stringify(flag)})) { ${statement}; } }, 20).unref();`;
   process.env.NODE_OPTIONS = `--require=${JSON.stringify(workspace.write('preload.cjs', preload))}`;

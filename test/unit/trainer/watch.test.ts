@@ -1,4 +1,4 @@
-// The watch within a run: events with their evidence, and which alarms end it.
+// The alarm monitor of a run: events with their evidence, and which alarms end it.
 import { expect, it } from 'vitest';
 import { nothingWatched } from '../../../extension/trainer/diagnostics/alarms';
 import type { WatchState } from '../../../extension/trainer/diagnostics/alarms';
@@ -16,7 +16,7 @@ function played(watch: RunConfig['workbench']['watch']): { state: WatchState; ev
   return { state, events };
 }
 
-it('writes an alarm with its evidence, and ends the run for those it is told to', () => {
+it('writes an alarm with its evidence, and ends the run for the configured ones', () => {
   const watch = { enabled: true, stop_on: ['reward_variance' as const] };
   const { state, events } = played(watch);
   const sentence = 'in-group reward std fell under 10 % of its first-10-step mean for 5 steps: 0.01, bound 0.1';
@@ -41,7 +41,7 @@ it('does nothing where it is off', () => {
   expect(alarmStop(state, configured(watch))).toBeNull();
 });
 
-it('reads thoughts and answers without an action from the turns', () => {
+it('extracts thoughts and answers without an action from the turns', () => {
   const turn = (thought: string | null, executed: string[]) => ({ thought, executed });
   const episodes = [{ turns: [turn('go', ['Up']), turn(null, [])] }, { turns: [turn(' ', []), turn('go', ['Up'])] }];
   expect(watchedOf(episodes as unknown as Parameters<typeof watchedOf>[0], { enable_think: true })).toMatchObject({

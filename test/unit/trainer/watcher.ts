@@ -1,4 +1,4 @@
-// A watcher of a trainer for tests: joins its socket as the extension host does, and keeps what it is told.
+// A trainer client for tests: connects to the socket like the extension host, and records what it receives.
 import { createConnection } from 'node:net';
 import { createMessageConnection, SocketMessageReader, SocketMessageWriter } from 'vscode-jsonrpc/node';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
@@ -12,13 +12,13 @@ export interface Watcher {
   statuses: { status: RunStatus; fraction: number }[];
   events: RunEvent[];
   appended: { file: string; bytes: number; step: number }[];
-  /** Fulfilled when the trainer hangs up. */
+  /** Resolves when the trainer closes the connection. */
   closed: Promise<void>;
   hello(token: string): Promise<Welcome>;
   close(): void;
 }
 
-/** Connects without a word. */
+/** Connects without sending hello. */
 export async function connect(endpoint: string): Promise<Watcher> {
   const socket = createConnection(endpoint);
   await new Promise<void>((resolve, reject) => {
@@ -44,7 +44,7 @@ export async function connect(endpoint: string): Promise<Watcher> {
   return watcher;
 }
 
-/** Joins the trainer of a run. */
+/** Connects to the trainer of a run. */
 export async function joinRun(run: string): Promise<Watcher> {
   const { endpoint, token } = await until('there is a lease', () => leaseOf(run));
   for (;;) {

@@ -1,6 +1,6 @@
-// A workspace to train in, in seconds: a random Qwen2 of 16 hidden units with the tokenizer that is shipped, an environment that takes
-// any text, and a configuration of 2 × 4 short episodes a step. The model's head leans towards the tokens that close an answer, so
-// that some answers parse, some do not, and groups differ in reward.
+// A workspace that trains in seconds: a random Qwen2 with 16 hidden units and the shipped tokenizer, an environment
+// that accepts any text, and a configuration of 2 × 4 short episodes per step. The model's head favours tokens that
+// close an answer, so that some answers parse, some do not, and groups differ in reward.
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -27,7 +27,7 @@ const modelConfig = {
   hidden_act: 'silu',
 };
 
-/** Probability-like weight of the tokens that end things, over one of the other tokens. */
+/** Logit offset of the closing tokens over the other tokens. */
 const leaning = { '</answer>': 5.5, '<|im_end|>': 4.5 };
 
 /** Writes a model folder in Hugging Face's form. */
@@ -41,7 +41,7 @@ export function writeModel(folder: string): void {
   const config = parseDecoderConfig(json, folder);
   const weights = new Weights(parameterSpecs(config));
   initialize(weights, new RandomStream(7), 0.1);
-  // Every embedding has the same large first component; through it the head gives a token a logit of its own.
+  // Every embedding has the same large first component; through it the head gives each token a fixed logit.
   const { hiddenSize } = config;
   const embeddings = weights.view('model.embed_tokens.weight');
   for (let i = 0; i < embeddings.length; i += hiddenSize) embeddings[i] = 2;
@@ -56,8 +56,9 @@ export function writeModel(folder: string): void {
 }
 
 /**
- * An environment for any text: statements of `step` run first, with `action`, `seed`, `member`, `mode` and `config` in sight. While
- * there is a file `<hold>.<mode>`, steps of that mode wait, which they tell by a file `<hold>.<mode>.reached`.
+ * Source of an environment for any text. The statements of `step` run first in each step, with `action`, `seed`,
+ * `member`, `mode` and `config` in scope. While a file `<hold>.<mode>` exists, steps of that mode wait, and signal it
+ * with a file `<hold>.<mode>.reached`.
  */
 export const wordsEnvironment = (step = ''): string => `import { existsSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -167,7 +168,7 @@ export interface Workspace {
 
 /** A new workspace with the configuration `words`, its model and its environment. */
 export function makeWorkspace(): Workspace {
-  const folder = mkdtempSync(join(tmpdir(), 'ragen trainer-')); // the space is on purpose
+  const folder = mkdtempSync(join(tmpdir(), 'ragen trainer-')); // the space is intentional
   const write = (name: string, content: string | Uint8Array): string => {
     const file = join(folder, name);
     mkdirSync(join(file, '..'), { recursive: true });

@@ -1,4 +1,4 @@
-// The BPE trainer: merges worked out by hand, the limits of a vocabulary, and for any text: what is encoded decodes to itself.
+// The BPE trainer: hand-computed merges, vocabulary limits, and for any text that encoding and decoding returns it.
 import { Tokenizer } from '@huggingface/tokenizers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -20,7 +20,7 @@ const pieces = (json: TokenizerJson, text: string): string[] =>
 
 describe('merges', () => {
   it('are the most frequent pairs, one after the other', () => {
-    // aaab ×2: a+a 4, a+b 2. aa joined: aa+a 2, a+b 2, of which a+b is the smaller. Then aa+ab.
+    // aaab ×2: a+a 4, a+b 2. After joining aa: aa+a 2, a+b 2; a+b is the smaller pair. Then aa+ab.
     expect(merges(train(['aaab', 'aaab']))).toEqual(['a+a', 'a+b', 'aa+ab']);
     expect(pieces(train(['aaab', 'aaab']), 'aaabaa')).toEqual(['aaab', 'aa']);
   });
@@ -29,20 +29,20 @@ describe('merges', () => {
     expect(merges(train(['xy', 'xy', 'xy', 'ab', 'ab'], { vocabSize: 257 }))).toEqual(['x+y']);
   });
 
-  it('go to the smaller pair on a tie, whatever the order of the texts', () => {
+  it('prefer the smaller pair on a tie, whatever the order of the texts', () => {
     const texts = ['zq', 'zq', 'ab', 'ab'];
     expect(merges(train(texts))).toEqual(['a+b', 'z+q']);
     expect(train([...texts].reverse())).toEqual(train(texts));
   });
 
-  it('end at the size of the vocabulary or below the frequency', () => {
+  it('end at the vocabulary size or below the minimum frequency', () => {
     const many = train(corpus, { vocabSize: 290, added: [{ content: '<end>', special: true }] });
     expect(Object.keys(many.model.vocab).length + 1).toBe(290);
     expect(merges(train(['abc', 'abd'], { minFrequency: 3 }))).toEqual([]);
     expect(merges(train(['abc', 'abd'], { minFrequency: 2 }))).toEqual(['a+b']);
   });
 
-  it('cross spaces, but never what is isolated nor an added token', () => {
+  it('cross spaces, but never isolated pieces or added tokens', () => {
     const json = train(['in the box 7 in the box', 'in the box<end>in the box'], {
       added: [{ content: '<end>', special: true }],
       minFrequency: 1,
@@ -51,14 +51,14 @@ describe('merges', () => {
     expect(merges(json).filter(merge => /[7<>]/.test(merge))).toEqual([]);
   });
 
-  it('are of bytes: a rare character is several tokens, a frequent one becomes one', () => {
+  it('work on bytes: a rare character is several tokens, a frequent one becomes one', () => {
     expect(pieces(train([]), '√')).toHaveLength(3);
     expect(pieces(train(['√', '√']), '√')).toHaveLength(1);
   });
 });
 
 describe('the vocabulary', () => {
-  it('holds all bytes, then merges, then added tokens, numbered without a gap', () => {
+  it('contains all bytes, then merges, then added tokens, numbered without gaps', () => {
     const { model, added_tokens } = ownTokenizer() as TokenizerJson;
     const ids = [...Object.values(model.vocab), ...added_tokens.map(({ id }) => id)];
     expect(ids.sort((a, b) => a - b)).toEqual(ids.map((_, i) => i));
@@ -66,7 +66,7 @@ describe('the vocabulary', () => {
     expect(Object.keys(model.vocab)).toHaveLength(373);
   });
 
-  it('is byte for byte what it was', async () => {
+  it('is byte for byte reproducible', async () => {
     const text = `${JSON.stringify(ownTokenizer(), null, 1)}\n`;
     await expect(text).toMatchFileSnapshot('../../golden/tokenizer/own.json');
   });
@@ -94,7 +94,7 @@ describe('any text', () => {
     );
   });
 
-  it('decodes to itself when its ids are joined from parts', () => {
+  it('decodes to itself when its ids are concatenated from parts', () => {
     fc.assert(
       fc.property(fc.array(text, { minLength: 1, maxLength: 4 }), parts => {
         const ids = parts.flatMap(encode);
@@ -103,7 +103,7 @@ describe('any text', () => {
     );
   });
 
-  it('of the corpus is shorter in tokens than in characters', () => {
+  it('of the corpus has fewer tokens than characters', () => {
     const text = corpus.join('\n');
     expect(encode(text).length).toBeLessThan(text.length / 2);
   });

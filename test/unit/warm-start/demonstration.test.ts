@@ -1,4 +1,4 @@
-// Demonstrations: a thought must follow from the state it is written under, cell by cell, and the actions must be the plan's.
+// Demonstrations: a thought must follow from its state, cell by cell, and the actions must be the plan's.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
@@ -8,7 +8,7 @@ const lake = (player: string, goal: string, holes = '(1, 0), (2, 3)'): string =>
   `State:\nCoordinates: \nBoard size: 4 rows x 4 cols (zero-indexed).\nStart: (0, 0)\nGoal: ${goal}\nPlayer: ${player}\nHoles: ${holes}\nGrid Map: \n`;
 
 describe('frozen lake', () => {
-  it('says where both stand, how far apart, and what each move leads to', () => {
+  it('states both positions, their distance, and the result of each move', () => {
     const shown = demonstrate(lake('(1, 2)', '(3, 1)'), ['Down', 'Left', 'Down'], 'looking', 2, new RandomStream(1));
     expect(shown).toEqual({
       thought: 'Me (1, 2), goal (3, 1): 2 down, 1 left. Down (2, 2) free, Left (2, 1) free.',
@@ -23,7 +23,7 @@ describe('frozen lake', () => {
     expect(goal?.thought).toBe('Me (3, 2), goal (3, 3): 1 right. Right (3, 3) goal.');
   });
 
-  it('guesses without reading the state: the same stream says the same whatever the state', () => {
+  it('guesses without reading the state: the same stream gives the same text for any state', () => {
     fc.assert(
       fc.property(fc.nat(), seed => {
         const one = demonstrate(lake('(0, 0)', '(3, 3)'), ['Down'], 'guessing', 2, new RandomStream(seed));
@@ -44,7 +44,7 @@ it('relates player, box and target in sokoban', () => {
   );
 });
 
-it('names both arms of the bandit and takes the better one when it looks', () => {
+it('names both arms of the bandit and chooses the better one when it looks', () => {
   const state = 'They are called Pilot and Postman.';
   expect(demonstrate(state, ['Pilot'], 'looking', 2, new RandomStream(1))).toEqual({
     thought: 'Postman is steady, Pilot may pay more.',
@@ -52,7 +52,7 @@ it('names both arms of the bandit and takes the better one when it looks', () =>
   });
 });
 
-it('does not look where there is no plan, or the state is of no kind it knows', () => {
+it('does not look when there is no plan, or the state is of an unknown kind', () => {
   expect(demonstrate(lake('(0, 0)', '(3, 3)'), [], 'looking', 2, new RandomStream(1))).toBeNull();
   expect(demonstrate('State:\nan empty room\n', ['Up'], 'looking', 2, new RandomStream(1))).toBeNull();
 });

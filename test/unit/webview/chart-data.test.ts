@@ -39,7 +39,7 @@ const snapshot = (rows: number, keys: string[]): DashboardSnapshot => ({
   episodes: { train: 8, val: {} },
 });
 
-/** A store whose host has these columns; `answer` lets what was asked for come. */
+/** A store whose host has these columns; `answer` delivers the pending requests. */
 function storeWith(columns: Record<string, ColumnPart>, rows: number) {
   const asked: { keys: string[]; overview: boolean }[] = [];
   const waiting: (() => void)[] = [];
@@ -62,7 +62,7 @@ function storeWith(columns: Record<string, ColumnPart>, rows: number) {
 const whole = (...values: number[]): ColumnPart => ({ kind: 'whole', values: of(...values) });
 
 describe('columns of a run', () => {
-  it('come when they are wanted, once, and grow with the lines', async () => {
+  it('load on demand, once, and grow with the lines', async () => {
     const { store, asked, came, answer } = storeWith({ a: whole(1, NaN), b: whole(NaN, 4) }, 2);
     store.want(['a']);
     store.want(['a']);
@@ -80,7 +80,7 @@ describe('columns of a run', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('that were on their way take the lines that came meanwhile', async () => {
+  it('in transit include the lines that arrive meanwhile', async () => {
     const { store, answer } = storeWith({ a: whole(1, 2) }, 2);
     store.want(['a']);
     store.append([line(3, { a: 3 }), line(4)]);
@@ -88,7 +88,7 @@ describe('columns of a run', () => {
     expect([...store.curve('a')!.values]).toEqual([1, 2, 3, NaN]);
   });
 
-  it('of a long run come as an overview first, smoothed with it, then whole', async () => {
+  it('of a long run load as an overview first, with its smoothing, then completely', async () => {
     const points = { rows: Int32Array.of(0, 2), values: of(1, 3) };
     const smoothed = { rows: Int32Array.of(0, 2), values: of(1, 2) };
     const columns: Record<string, ColumnPart> = { a: { kind: 'overview', points, smoothed } };
@@ -101,7 +101,7 @@ describe('columns of a run', () => {
     expect(store.isWhole(['a'])).toBe(false);
     columns.a = whole(1, 2, 3);
     store.want(['a']);
-    await new Promise(resolve => setTimeout(resolve, 5)); // whole columns wait until it is quiet
+    await new Promise(resolve => setTimeout(resolve, 5)); // full columns wait for an idle moment
     await answer();
     expect(asked.map(({ overview }) => overview)).toEqual([true, false]);
     expect([...store.curve('a')!.values]).toEqual([1, 2, 3]);
@@ -110,10 +110,10 @@ describe('columns of a run', () => {
     expect(store.smoothed('a', 0.5)!.values[3]).toBeCloseTo(smooth(of(1, 2, 3, 9), 0.5)[3], 12);
   });
 
-  it('stand by step, by time, and by episodes as played or as configured', async () => {
+  it('can be placed by step, by time, and by episodes as played or as configured', async () => {
     const { store, answer } = storeWith({ wall_s: whole(2, 5), 'train/num_episodes': whole(10, NaN) }, 2);
     expect(store.axes).toEqual(['step', 'time', 'episodes']);
-    for (const axis of ['time', 'episodes'] as const) expect(store.places(axis).axis).toBe('step'); // until it is here
+    for (const axis of ['time', 'episodes'] as const) expect(store.places(axis).axis).toBe('step'); // until loaded
     await answer();
     expect([...store.places('time').xs]).toEqual([2, 5]);
     expect([...store.places('episodes').xs]).toEqual([10, 18]);
@@ -139,23 +139,23 @@ describe('smoothing', () => {
     expect(smooth(values, 0.6)[1]).toBeNaN();
   });
 
-  it('is the mean with fading weights', () => {
+  it('is an exponentially weighted mean', () => {
     const [a, b, c] = [1, 5, 2];
     const f = 0.5;
     expect(smooth(of(a, b, c), f)[2]).toBeCloseTo((a * f * f + b * f + c) / (f * f + f + 1), 12);
   });
 
-  it('fades by steps, so that a metric of every tenth step is hardly smoothed', () => {
+  it('decays by steps, so that a metric of every tenth step is hardly smoothed', () => {
     const sparse = new Float64Array(21).fill(NaN);
     [sparse[0], sparse[10], sparse[20]] = [0, 1, 1];
     expect(smooth(sparse, 0.6)[20]).toBeGreaterThan(0.99);
   });
 });
 
-describe('what is drawn of a column', () => {
+describe('the drawn points of a column', () => {
   const xs = Float64Array.from({ length: 10_000 }, (_, i) => i);
 
-  it('loses no spike', () => {
+  it('keep every spike', () => {
     const ys = Float64Array.from(xs, x => Math.sin(x / 500));
     ys[4321] = 40;
     ys[7654] = -40;
@@ -166,7 +166,7 @@ describe('what is drawn of a column', () => {
     expect(points.every((point, i) => i === 0 || point.x >= points[i - 1].x)).toBe(true);
   });
 
-  it('is the column itself while there is room', () => {
+  it('are the column itself when there is room', () => {
     expect(linePoints(of(1, 2, 3), of(5, 6, 7), 0, 10, 280)).toEqual([
       { x: 1, y: 5 },
       { x: 2, y: 6 },
@@ -174,7 +174,7 @@ describe('what is drawn of a column', () => {
     ]);
   });
 
-  it('breaks where a value is missing, but not between the steps of a metric that comes every tenth', () => {
+  it('break at a missing value, but not between the steps of a metric logged every tenth step', () => {
     const holed = linePoints(of(1, 2, 3, 4, 5), of(1, 1, NaN, 1, 1), 0, 10, 280);
     expect(holed.map(point => point.y)).toEqual([1, 1, NaN, 1, 1]);
     const sparse = Float64Array.from({ length: 100 }, (_, i) => ((i + 1) % 10 === 0 ? 1 : NaN));
@@ -186,7 +186,7 @@ describe('what is drawn of a column', () => {
     expect(linePoints(xs.subarray(0, 12), late, 0, 11, 280).map(point => point.y)).toEqual([1, 1, 1]);
   });
 
-  it('keeps to its range, with one value beyond each end', () => {
+  it('stay in their range, with one value beyond each end', () => {
     expect(linePoints(of(1, 2, 3, 4, 5, 6), of(1, 2, 3, 4, 5, 6), 3, 4, 280).map(point => point.x)).toEqual([
       2, 3, 4, 5,
     ]);
@@ -194,7 +194,7 @@ describe('what is drawn of a column', () => {
     expect([zoomedIn[0], zoomedIn.at(-1), zoomedIn.length]).toEqual([4000, 4011, 12]);
   });
 
-  it('overviews keep every spike, the newest values one by one', () => {
+  it('of an overview keep every spike, and the latest values individually', () => {
     const ys = Float64Array.from(xs, x => Math.cos(x / 300));
     ys[777] = 12;
     const { rows, values } = overviewOf(ys, 100);
@@ -206,7 +206,7 @@ describe('what is drawn of a column', () => {
     expect(curve.points(xs, 0, 9999, 280).some(point => Number.isNaN(point.y))).toBe(false);
   });
 
-  it('an overview’s curve is that of a column with its values alone, and goes on like it', () => {
+  it('of an overview equal those of a column with its values only, and grow like it', () => {
     const column = fc.array(fc.oneof(fc.double({ noNaN: true }), fc.constant(NaN)), { minLength: 1, maxLength: 900 });
     fc.assert(
       fc.property(column, fc.integer({ min: 1, max: 90 }), (values, parts) => {
@@ -226,7 +226,7 @@ describe('what is drawn of a column', () => {
     );
   });
 
-  it('has the column’s extent, whatever the number of points', () => {
+  it('have the column’s extent, whatever their number', () => {
     const column = fc.array(
       fc.oneof(fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e9, max: 1e9 }), fc.constant(NaN)),
       { minLength: 1, maxLength: 500 },
@@ -240,17 +240,17 @@ describe('what is drawn of a column', () => {
     );
   });
 
-  it('takes well under a second for 60 metrics of 100,000 steps', () => {
+  it('take well under a second for 60 metrics of 100,000 steps', () => {
     const long = Float64Array.from({ length: 100_000 }, (_, i) => i);
     const noisy = Float64Array.from(long, x => Math.sin(x * 1.7) + x / 1e4);
-    const before = process.cpuUsage(); // of this process, whatever else the machine does
+    const before = process.cpuUsage(); // CPU time of this process, independent of other load
     for (let metric = 0; metric < 60; metric++) linePoints(long, smooth(noisy, 0.6), 0, 100_000, 280);
     const { user, system } = process.cpuUsage(before);
     expect((user + system) / 1000).toBeLessThan(3000);
   });
 });
 
-describe('newest values', () => {
+describe('latest values', () => {
   it('are the last finite ones, up to a row', () => {
     const far = new Float64Array(1000).fill(NaN);
     far[130] = 1;
@@ -260,7 +260,7 @@ describe('newest values', () => {
     ]);
   });
 
-  it('change over ten steps, and over as many as there are between two of a rarer metric', () => {
+  it('have a change over ten steps, or over the spacing of a rarer metric', () => {
     const steps = Float64Array.from({ length: 30 }, (_, i) => i + 1);
     expect(changeOverTenSteps(steps, Curve.of(Float64Array.from(steps, step => step * 2)))).toBe(20);
     expect(changeOverTenSteps(steps, Curve.of(Float64Array.from(steps, step => (step % 15 === 0 ? step : NaN))))).toBe(
@@ -272,7 +272,7 @@ describe('newest values', () => {
 });
 
 describe('axes', () => {
-  it('hold the data and end at round values', () => {
+  it('contain the data and end at round values', () => {
     fc.assert(
       fc.property(
         fc.double({ min: -1e6, max: 1e6, noNaN: true }),
@@ -291,7 +291,7 @@ describe('axes', () => {
     );
   });
 
-  it('stay while the data fit and fill a third, else move', () => {
+  it('stay while the data fit and fill a third, and move otherwise', () => {
     const first = valueRange(0, 3.7, null);
     expect(first).toEqual({ min: 0, max: 4, step: 1 });
     expect(valueRange(0, 3.9, first)).toBe(first);
@@ -299,14 +299,14 @@ describe('axes', () => {
     expect(valueRange(0, 1.2, first).max).toBeLessThan(4);
   });
 
-  it('give a constant a place in the middle', () => {
+  it('put a constant in the middle', () => {
     expect(valueRange(0, 0, null)).toMatchObject({ min: -0.5, max: 0.5 });
     const { min, max } = valueRange(1e-6, 1e-6, null);
     expect(min).toBeLessThan(1e-6);
     expect(max).toBeGreaterThan(1e-6);
   });
 
-  it('start at zero where zero is near, and have a clean tick there', () => {
+  it('start at zero when zero is near, with an exact tick there', () => {
     expect(valueRange(1, 10, null).min).toBe(0);
     expect(valueRange(-10, -1, null).max).toBe(0);
     expect(ticksOf(valueRange(-0.07, 0.05, null), true)).toContain(0);
@@ -318,7 +318,7 @@ describe('axes', () => {
     expect(progressRange(180, 200).max).toBe(200);
     expect(progressRange(10, null).max).toBe(10);
     expect(progressRange(4, 5).max).toBe(5);
-    expect(progressRange(7, 5).max).toBe(10); // a run that went past its plan
+    expect(progressRange(7, 5).max).toBe(10); // a run longer than planned
     expect(progressTicks({ min: 0, max: 150, step: 75 }, false)).toEqual([0, 75, 150]);
     expect(progressTicks(progressRange(24, 25), false)).toEqual([0, 13, 25]);
     expect(progressTicks({ min: 0, max: 150, step: 75 }, true)).toEqual([0, 20, 40, 60, 80, 100, 120, 140]);
@@ -326,7 +326,7 @@ describe('axes', () => {
 });
 
 describe('logarithmic axes', () => {
-  it('hold positive values in whole decades, and stay while the data fit', () => {
+  it('contain positive values in whole decades, and stay while the data fit', () => {
     const range = logRange(0.003, 40, null);
     expect(range).toMatchObject({ min: 0.001, max: 100 });
     expect(logRange(0.002, 90, range)).toBe(range);
@@ -342,14 +342,14 @@ describe('logarithmic axes', () => {
 describe('zooming', () => {
   const all = { from: 0, to: 1000 };
 
-  it('keeps the place it is about, and ends with the whole', () => {
+  it('keeps its centre, and ends with the full range', () => {
     const part = zoomed(all, all, 0.5, 200)!;
     expect(part).toEqual({ from: 100, to: 600 });
     expect(zoomed(part, all, 2, 200)).toBeNull();
     expect(zoomed(all, all, 0.1, 0)).toEqual({ from: 0, to: 100 });
   });
 
-  it('never leaves the whole', () => {
+  it('never leaves the full range', () => {
     fc.assert(
       fc.property(fc.double({ min: 0.01, max: 3, noNaN: true }), fc.double({ min: 0, max: 1000, noNaN: true }), fc.double({ min: -2000, max: 2000, noNaN: true }), (factor, about, distance) => {
         const part = zoomed(all, all, factor, about) ?? all;
@@ -365,8 +365,8 @@ describe('zooming', () => {
   });
 });
 
-describe('intervals of a share', () => {
-  it('are Wilson’s: within [0, 1], around the share, narrower with more episodes', () => {
+describe('intervals of a proportion', () => {
+  it('are Wilson’s: within [0, 1], around the proportion, narrower with more episodes', () => {
     const { low, high } = wilson(0.5, 100);
     expect(low).toBeCloseTo(0.4038, 4);
     expect(high).toBeCloseTo(0.5962, 4);
@@ -381,7 +381,7 @@ describe('the arrangement of charts', () => {
   const chartsOf = (keys: string[], group: string) => arrange({ keys }).find(each => each.id === group)?.charts;
   const titles = (keys: string[], group: string) => chartsOf(keys, group)?.map(chart => chart.title);
 
-  it('begins with the four that matter, with or without data', () => {
+  it('begins with the four main charts, with or without data', () => {
     const top = arranged(arrange({ keys: [] }), firstView)[0];
     expect(top.id).toBe('pinned');
     expect(top.charts.map(chart => chart.title)).toEqual(['success', 'reward', 'in-group reward std', 'entropy']);
@@ -402,7 +402,7 @@ describe('the arrangement of charts', () => {
     expect(arrange({ keys }).map(group => group.id)).toEqual(['task', 'policy', 'stability', 'collapse', 'filter', 'environments', 'throughput', 'timing', 'other']); // prettier-ignore
   });
 
-  it('names the tags where there are several, has a chart a thing with a line a tag, and shows one tag alone', () => {
+  it('names the tags if there are several, with one line per tag in each chart, and can show one tag only', () => {
     const keys = ['train/A/success', 'train/B/success', 'train/A/num_actions', 'val-env/B/num_actions', 'train/B/num_actions']; // prettier-ignore
     expect(tagsOf(keys)).toEqual(['A', 'B']);
     expect(chartsOf(keys, 'task')![0].lines.map(each => each.label)).toEqual(['train A', 'train B']);
@@ -429,7 +429,7 @@ describe('the arrangement of charts', () => {
     expect(alone[0].lines.map(({ label, place }) => [label, place])).toEqual([['val', 1]]);
   });
 
-  it('shows every key once, new ones under a group of their kind', () => {
+  it('shows every key once, new ones in the group of their kind', () => {
     const keys = [
       'critic/score/mean',
       'critic/score/max',
@@ -462,7 +462,7 @@ describe('the arrangement of charts', () => {
     });
   });
 
-  it('is the user’s to change: pins and places', () => {
+  it('can be customized with pins and positions', () => {
     const groups = arrange({ keys: ['actor/lr', 'actor/ppo_kl', 'actor/pg_loss', 'actor/entropy'] });
     const ids = (view: typeof firstView, group: string) =>
       arranged(groups, view)
@@ -495,7 +495,7 @@ describe('the arrangement of charts', () => {
 describe('event marks', () => {
   const event = (step: number, kind: RunEvent['kind']): RunEvent => ({ time: '', step, kind, message: '' });
 
-  it('stand for what charts show, in order', () => {
+  it('show events of the charts, in order', () => {
     const happened = [event(9, 'alarm'), event(2, 'checkpoint'), event(3, 'state'), event(4, 'setting'), event(5, 'environment_reload')]; // prettier-ignore
     const marks = marksOf(happened, each => (each.step === 4 ? NaN : each.step));
     expect(marks.map(mark => [mark.kind, mark.x])).toEqual([
@@ -505,7 +505,7 @@ describe('event marks', () => {
     ]);
   });
 
-  it('are thinned, the graver first', () => {
+  it('are thinned by severity', () => {
     const marks = marksOf(
       [...Array.from({ length: 1000 }, (_, i) => event(i, 'checkpoint')), event(500, 'alarm')],
       each => each.step,

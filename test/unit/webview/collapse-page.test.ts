@@ -1,5 +1,6 @@
 // @vitest-environment happy-dom
-// The Collapse page on real runs: what it shows at a step, how it moves through steps, and what it asks the host for.
+// The Collapse page on real runs: what it shows at a step, how it moves through steps, and which data it requests from
+// the host.
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { collapseCommand, collapseFamilyAt, collapseLines, collapseReady, groupsAt } from '../../../extension/protocol/collapse-page'; // prettier-ignore
@@ -34,7 +35,7 @@ async function open(files: StoredFiles, { until = Infinity, kept }: { until?: nu
 }
 
 describe('the Collapse page', () => {
-  it('shows the newest diagnosis: ring, regimes, reading and the cell’s two texts', async () => {
+  it('shows the latest diagnosis: ring, regimes, interpretation and the two texts of a cell', async () => {
     const { text, all, root } = await open(collapsing);
     expect(text('h1')).toBe('3-collapse quickstart seed 10000');
     expect(text('.where')).toBe('step 90 of 90');
@@ -48,7 +49,7 @@ describe('the Collapse page', () => {
     expect(all('.cell-text')[1].textContent).toMatch(/^Start: \(0, 2\)\nGoal: \(0, 1\)/);
   });
 
-  it('draws retrieval against chance and each Echo-Trap signal against its alarm’s bound', async () => {
+  it('draws retrieval against chance and each Echo-Trap signal against its alarm’s threshold', async () => {
     const { root } = await open(collapsing);
     const values = (id: string) => root.querySelector(`[data-chart="${id}"] .small-values`)!.textContent;
     expect(values('retrieval')).toBe('found85.9 %chance6.3 %');
@@ -59,7 +60,7 @@ describe('the Collapse page', () => {
     );
   });
 
-  it('moves by arrow keys, slider and ends, asking only for the step that is looked at', async () => {
+  it('moves by arrow keys, slider and ends, requesting only the visible step', async () => {
     const { host, text, key, root } = await open(collapsing);
     await key('ArrowLeft');
     expect(text('.where')).toBe('step 88 of 90');
@@ -80,14 +81,14 @@ describe('the Collapse page', () => {
     expect((host.getState() as { view: { step: null } }).view.step).toBeNull();
   });
 
-  it('keeps family and step, and goes on where it was', async () => {
+  it('keeps family and step, and restores them', async () => {
     const { text, all } = await open(collapsing, { kept: { folder: '/r', schema: 1, view: { family: 'collapse_trajectory_sample', step: 44 } } }); // prettier-ignore
     expect(text('.where')).toBe('step 44 of 90');
     expect(all('.choice').map(choice => choice.getAttribute('aria-pressed'))).toEqual(['false', 'true', 'false']);
     expect(text('.cell-words')).toContain('rank 1 of 64');
   });
 
-  it('moves from cell to cell by keys, and opens the episode of one', async () => {
+  it("moves from cell to cell by keys, and opens a cell's episode", async () => {
     const { root, text, host } = await open(collapsing);
     const canvas = root.querySelector('.matrix canvas')!;
     for (const name of ['ArrowDown', 'ArrowRight', 'ArrowRight', 'ArrowLeft']) press(name, canvas);
@@ -95,12 +96,12 @@ describe('the Collapse page', () => {
     press('Home', canvas);
     expect(text('.cell-words')).toMatch(/^Row 2, column 1: .* its own prompt/);
     press('Enter', canvas);
-    expect(text('.where')).toBe('step 90 of 90'); // the keys belonged to the matrix
+    expect(text('.where')).toBe('step 90 of 90'); // the keys belong to the matrix
     const id = /train-\S+(?=,)/.exec(text('.cell-words'))![0];
     expect(host.sent).toEqual([{ method: collapseCommand.method, params: { command: 'episode', step: 90, id } }]);
   });
 
-  it('has the matrix as a table for who cannot see it', async () => {
+  it('offers the matrix as a table for accessibility', async () => {
     const { root, all } = await open(collapsing);
     const details = root.querySelector<HTMLDetailsElement>('.matrix-table')!;
     details.open = true;
@@ -124,7 +125,7 @@ describe('the Collapse page', () => {
     expect(host.sent).toEqual([{ method: collapseCommand.method, params: { command: 'episode', step: 3, id: now.dataset.episode } }]); // prettier-ignore
   });
 
-  it('shows gradients by bucket, after the filter or before it', async () => {
+  it('shows gradients by bucket, after or before the filter', async () => {
     const { text, all, click } = await open(diagnosed);
     expect(text('.gradients .caption')).toMatch(/^The task’s gradient rises from 0\.252 .* to 0\.568/);
     expect(all('.bucket-table tbody tr').at(-1)!.textContent).toMatch(/^all7 · 56/);
@@ -132,7 +133,7 @@ describe('the Collapse page', () => {
     expect(text('.gradients .caption')).toContain('the regularisers move the policy');
   });
 
-  it('names the override of what is not measured, and has it copied', async () => {
+  it('names the override for a missing measurement, and copies it', async () => {
     const { text, all, click, host } = await open(collapsing);
     expect(text('.gradients-part .missing')).toContain('trainer.gradient_analysis_mode=true');
     await click(all('.choice')[2]);
@@ -142,7 +143,7 @@ describe('the Collapse page', () => {
     expect(host.sent).toEqual([{ method: collapseCommand.method, params: { command: 'copy', text: 'workbench.collapse_turn_uniform=true' } }]); // prettier-ignore
   });
 
-  it('follows a run at work, unless the reader looks at an earlier step', async () => {
+  it('follows a running run, unless the user looks at an earlier step', async () => {
     const { host, text, key } = await open(collapsing, { until: 20 });
     const lines = collapsing['metrics.jsonl'].split('\n').filter(Boolean).map(line => JSON.parse(line) as { step: number }); // prettier-ignore
     const snapshot = storedHost(collapsing, guide, 22).answer(collapseReady.method, null) as { run: never; diagnosed: never; checkpoints: never }; // prettier-ignore
@@ -158,7 +159,7 @@ describe('the Collapse page', () => {
     expect(text('.where')).toBe('step 1 of 22');
   });
 
-  it('lists alarms with their evidence, and goes to their steps', async () => {
+  it('lists alarms with their evidence, and jumps to their steps', async () => {
     const alarm = { time: '2026-01-01T00:00:00Z', step: 43, kind: 'alarm', message: 'entropy rose over 200 %', data: { step: 44 } }; // prettier-ignore
     const { all, click, text } = await open({ ...collapsing, 'events.jsonl': JSON.stringify(alarm) });
     expect(all('.alarm-list li').map(item => item.textContent)).toEqual(['▲step 44entropy rose over 200 %']);
@@ -166,7 +167,7 @@ describe('the Collapse page', () => {
     expect(text('.where')).toBe('step 44 of 90');
   });
 
-  it('leads from a sign to its step and from advice to the guide', async () => {
+  it('links a sign to its step and advice to the guide', async () => {
     const { all, click, host, text } = await open(collapsing);
     const [go, why] = all('.reading li .link');
     await click(why);
@@ -175,7 +176,7 @@ describe('the Collapse page', () => {
     expect(text('.where')).toBe('step 58 of 90');
   });
 
-  it('says what is wrong where a file cannot be read, and of a run without steps', async () => {
+  it('reports an unreadable file, and a run without steps', async () => {
     const root = freshPage();
     const host = pageHost(storedHost(collapsing, guide));
     host.refuse(collapseFamilyAt.method, 'diagnostics/collapse-000090.json: no right to read it');
@@ -187,7 +188,7 @@ describe('the Collapse page', () => {
     expect(empty.text('.notice h2')).toBe('No step has finished yet');
   });
 
-  it('never runs a text as markup', async () => {
+  it('never renders a text as markup', async () => {
     const hostile = JSON.parse(collapsing['diagnostics/collapse-000090.json']) as { families: { prompts: { text: string }[]; samples: { text: string; episode: string }[] }[] }; // prettier-ignore
     for (const { prompts, samples } of hostile.families) {
       prompts.forEach((prompt, i) => (prompt.text = hostileTexts[i % hostileTexts.length]));

@@ -1,5 +1,6 @@
 // @vitest-environment happy-dom
-// The Collapse page's parts that compute: what the filter did in words, the matrix as it is drawn, gradients as a sentence, paths and lines.
+// Computed parts of the Collapse page: the description of the filter, the drawn matrix, the caption of gradients, paths
+// and lines.
 import { describe, expect, it } from 'vitest';
 import type { FilterSettings, PromptGroup } from '../../../extension/protocol/collapse-page';
 import type { CollapseFamily } from '../../../extension/protocol/diagnostics';
@@ -29,10 +30,10 @@ const group = (group_id: number, scores: number[], kept: boolean | null = true):
   episodes: scores.map((score, member) => ({ id: `e${group_id}${member}`, member, score, success: score > 0, tokens: 10 * (member + 1) })), // prettier-ignore
 });
 
-describe('the filter in words', () => {
+describe('the description of the filter', () => {
   const groups = [group(0, [0, 0], false), group(1, [0, 2]), group(2, [0, 1]), group(3, [0, 0.2], false)];
 
-  it('says rule and count', () => {
+  it('contains rule and count', () => {
     expect(filterWords(filter, groups)).toBe(
       'top_p 0.9 of reward variance (linear): kept 2 of 4; groups whose reward variance is zero are left out first',
     );
@@ -43,7 +44,7 @@ describe('the filter in words', () => {
     expect(filterWords(null, groups)).toBe('The filter’s configuration is not known: kept 2 of 4');
   });
 
-  it('takes up what was changed before the step', () => {
+  it('includes settings changed before the step', () => {
     const change = (step: number, key: string, to: number) => ({ time: '', step, kind: 'setting' as const, message: '', data: { key, from: 0, to } }); // prettier-ignore
     const value = 'actor_rollout_ref.rollout.rollout_filter_value';
     const events = [change(3, value, 0.5), change(4, 'trainer.total_training_steps', 99), change(7, value, 0.2)];
@@ -51,7 +52,7 @@ describe('the filter in words', () => {
     expect(filterAt(null, events, 8)).toBeNull();
   });
 
-  it('gives each group its deviation and a reason, those that deviate most first', () => {
+  it('gives each group its standard deviation and a reason, largest deviation first', () => {
     const judged = judgedGroups(filter, groups);
     expect(judged.map(({ group_id, why }) => [group_id, why])).toEqual([
       [1, 'rank 1, up to here 62.5 % of the sum'],
@@ -62,7 +63,7 @@ describe('the filter in words', () => {
     expect(judged[0].std).toBeCloseTo(Math.SQRT2);
   });
 
-  it('explains nothing that the files do not tell', () => {
+  it('explains nothing that is not in the files', () => {
     for (const settings of [null, { ...filter, normalised: true }, { ...filter, metric: 'entropy_variance' }])
       expect(judgedGroups(settings, groups).map(({ why }) => why)).toEqual(['', '', '', '']);
     expect(judgedGroups({ ...filter, metric: 'length', strategy: 'top_k' }, groups)[0].why).toBe('rank 2');
@@ -87,7 +88,7 @@ describe('the matrix', () => {
     regime: 'diverse reasoning',
   };
 
-  it('puts rows in the order of their prompts and compares with the own one', () => {
+  it('orders rows by their prompts and compares with the own prompt', () => {
     expect(matrixOf(family)).toEqual({
       order: [1, 0, 2],
       against: [
@@ -108,7 +109,7 @@ describe('the plane', () => {
   const values = (h: number, i: number) => ({ [`${f}/conditional_entropy_est`]: h, [`${f}/mi_estimate`]: i, [`${f}/mi_upper_bound`]: Math.log(16) }); // prettier-ignore
   series.append([{ step: 0 }, { step: 1, ...values(1, 0.2) }, { step: 2 }, { step: 3, ...values(0.1, 1) }]);
 
-  it('has the diagnosed steps for its path', () => {
+  it('draws the diagnosed steps as its path', () => {
     const path = pathOf(series, f);
     expect(path.map(({ step, entropy, information }) => [step, entropy.value, information.value])).toEqual([
       [1, 1, 0.2],
@@ -120,7 +121,7 @@ describe('the plane', () => {
   });
 });
 
-it('a long line keeps the extremes of each stretch', () => {
+it('a long line keeps the extremes of each segment', () => {
   const values = Float64Array.from({ length: 10_000 }, (_, i) => (i === 5001 ? 99 : i === 7003 ? -99 : Math.sin(i)));
   const rows = thinned(values);
   expect(rows.length).toBeLessThanOrEqual(800);
@@ -130,7 +131,7 @@ it('a long line keeps the extremes of each stretch', () => {
   expect(thinned([1, NaN, 2])).toEqual([0, 2]);
 });
 
-describe('gradients as a sentence', () => {
+describe('the caption of gradients', () => {
   const analysis = (task: number[], entropy: number[], snr: number | null = 5): GradientAnalysis => ({
     name: 'grad_norm',
     parts: ['task', 'entropy'],
@@ -148,7 +149,7 @@ describe('gradients as a sentence', () => {
     cosines: [],
   });
 
-  it('says whether deviation carries signal, and who moves the policy where it is small', () => {
+  it('says whether deviation carries signal, and what moves the policy where it is small', () => {
     expect(gradientCaption(analysis([0.1, 0.9], [0.2, 0.2]))).toBe(
       'The task’s gradient rises from 0.100 where scores differ least (deviation 0) to 0.900 where they differ most (deviation 0.500): differing scores carry the signal. In the lowest bucket entropy outweighs it: there the regularisers move the policy.',
     );
@@ -159,7 +160,7 @@ describe('gradients as a sentence', () => {
 });
 
 describe('prompts', () => {
-  it('are told apart by the lines that they do not share', () => {
+  it('are distinguished by the lines that they do not share', () => {
     expect(ownParts(['rules\nA\nmap\nanswer', 'rules\nB\nmap\nanswer'])).toEqual([
       { before: 'rules', own: 'A', after: 'map\nanswer' },
       { before: 'rules', own: 'B', after: 'map\nanswer' },
@@ -169,7 +170,7 @@ describe('prompts', () => {
   });
 });
 
-describe('what is missing', () => {
+describe('a missing measurement', () => {
   const settings = {
     first_turn: false,
     multi_turn: true,
@@ -182,7 +183,7 @@ describe('what is missing', () => {
     filter: null,
     policy: null,
   };
-  it('names the override that has it measured', () => {
+  it('names the override that enables it', () => {
     expect(missingFamily(settings, 'collapse_first_turn_sample').override).toBe('collapse_detection.first_turn_enabled=true'); // prettier-ignore
     expect(missingFamily(settings, 'collapse_trajectory_sample')).toEqual({
       text: 'Nothing was diagnosed up to here: the run does so at step 1 and at every 2nd step.',
@@ -193,9 +194,9 @@ describe('what is missing', () => {
   });
 });
 
-describe('the fetcher of a step’s file', () => {
+describe('the loader of a step’s file', () => {
   const settle = () => new Promise(resolve => setTimeout(resolve, 0));
-  it('asks for the newest wish after the one on its way, and keeps answers', async () => {
+  it('requests the latest wish after the pending one, and caches answers', async () => {
     const asked: number[] = [];
     const shown: number[] = [];
     const failed: number[] = [];
@@ -226,7 +227,7 @@ describe('the fetcher of a step’s file', () => {
     await settle();
     expect(failed).toEqual([13]);
     fetcher.ask({ step: 7 });
-    fetcher.ask(null); // nothing is wanted any more: the answer is not shown
+    fetcher.ask(null); // nothing is requested any more: the answer is not shown
     await settle();
     await settle();
     expect(shown).toEqual([30, 10]);

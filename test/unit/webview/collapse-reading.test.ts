@@ -1,4 +1,4 @@
-// What the Collapse page says in plain words: on the real runs of the experiments, and case by case.
+// The interpretation shown on the Collapse page: on the real runs of the experiments, and case by case.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -29,12 +29,12 @@ const seriesOf = (name: string): RunSeries => {
   return series;
 };
 
-describe('the run that was driven into collapse', () => {
+describe('the run driven into collapse', () => {
   const series = seriesOf('collapsing-run');
   const at = (step: number, family: FamilyName = 'collapse_first_turn_sample') =>
     readingOf(evidenceAt(series, family, step, keepsAll));
 
-  it('begins as any run does, and nobody is alarmed', () => {
+  it('starts like any run, without alarms', () => {
     expect(at(1)).toMatchObject({
       headline: 'Reasoning does not depend on the prompt yet',
       confidence: 'low',
@@ -44,7 +44,7 @@ describe('the run that was driven into collapse', () => {
     });
   });
 
-  it('learns to look at the prompt', () => {
+  it('learns to depend on the prompt', () => {
     const reading = at(30);
     expect(reading.headline).toBe('Reasoning differs between prompts and still varies under each of them');
     expect(reading.confidence).toBe('moderate');
@@ -70,7 +70,7 @@ describe('the run that was driven into collapse', () => {
     );
   });
 
-  it('ends compressed, its information fallen for good', () => {
+  it('ends compressed, with permanently reduced mutual information', () => {
     const reading = at(90);
     expect(reading.headline).toBe('Reasoning still differs between prompts, but under one prompt it hardly varies');
     expect(reading.sentence).toBe(
@@ -82,7 +82,7 @@ describe('the run that was driven into collapse', () => {
     );
   });
 
-  it('says so where a family was not diagnosed', () => {
+  it('reports a family that was not diagnosed', () => {
     expect(at(90, 'collapse_turn_sample')).toMatchObject({
       headline: 'Nothing is known yet of whether the reasoning depends on the prompt',
       sentence: '',
@@ -90,7 +90,7 @@ describe('the run that was driven into collapse', () => {
     });
   });
 
-  it('reads nothing that lies after the step', () => {
+  it('uses nothing after the step', () => {
     const early = new RunSeries();
     early.append(storedFiles('collapsing-run')['metrics.jsonl'].split('\n').filter(Boolean).map(line => JSON.parse(line) as { step: number }).filter(({ step }) => step <= 44)); // prettier-ignore
     expect(readingOf(evidenceAt(early, 'collapse_first_turn_sample', 44, null))).toEqual(
@@ -99,7 +99,7 @@ describe('the run that was driven into collapse', () => {
   });
 });
 
-/** A path whose values are given; intervals are narrow unless said otherwise. */
+/** A path with the given values; intervals are narrow by default. */
 const pathOf = (
   values: [entropy: number, information: number, retrieval?: number][],
   { prompts = 16, width = 0.01 } = {},
@@ -133,7 +133,7 @@ const steady = (count: number, value: [number, number, number?]) => Array.from({
 const points = (values: number[]) => values.map((value, i) => ({ step: i + 1, value }));
 
 describe('a healthy run', () => {
-  it('is told surely where intervals are clear and diagnoses agree', () => {
+  it('is described with certainty when intervals are clear and diagnoses agree', () => {
     const reading = readingOf(evidence(pathOf(steady(6, [1, 1.5]))));
     expect(reading).toMatchObject({
       headline: 'Reasoning differs between prompts and still varies under each of them',
@@ -142,7 +142,7 @@ describe('a healthy run', () => {
     });
   });
 
-  it('is told less surely of few prompts, wide intervals or few diagnoses', () => {
+  it('is described with less certainty for few prompts, wide intervals or few diagnoses', () => {
     const told = (path: PathPoint[]) => {
       const { confidence, why } = readingOf(evidence(path));
       return [confidence, why];
@@ -172,7 +172,7 @@ describe('the collapses of RAGEN-2', () => {
     expect(readingOf(evidence(pathOf([...rise, ...steady(5, value)]))).headline).toMatch(headline);
   });
 
-  it('are no collapses where there was nothing to lose', () => {
+  it('are not diagnosed when there was nothing to lose', () => {
     expect(readingOf(evidence(pathOf(steady(8, [1, 0.1, 0.1])))).headline).toMatch(
       /^Reasoning does not depend .* yet$/,
     );
@@ -186,13 +186,13 @@ describe('signs', () => {
   const kinds = (more: Partial<Evidence>) => readingOf(evidence(path, more)).signs.map(({ kind }) => kind);
   const fall = [...Array<number>(12).fill(0.5), ...Array<number>(20).fill(0.1)];
 
-  it('tell a solved task from an Echo Trap', () => {
+  it('distinguish a solved task from an Echo Trap', () => {
     expect(kinds({ rewardStd: points(fall), success: points(fall.map(() => 0.4)) })).toEqual(['echo trap']);
     expect(kinds({ rewardStd: points(fall), success: points(fall.map(() => 0.97)) })).toEqual(['solved']);
     expect(readingOf(evidence(path, { rewardStd: points(fall), success: points(fall.map(() => 0.97)) })).advice[0].text).toMatch(/^Nothing to change/); // prettier-ignore
   });
 
-  it('see a spike of the gradient for twenty steps, lost formats, sureness of every word and missing thoughts', () => {
+  it('include a gradient spike for twenty steps, lost formats, near-zero token entropy and missing thoughts', () => {
     const spiked = [...Array<number>(30).fill(1), 15, ...Array<number>(19).fill(1)];
     expect(kinds({ gradientNorm: points(spiked) })).toEqual(['spike']);
     expect(kinds({ gradientNorm: points([...spiked, 1]) })).toEqual([]);
@@ -221,7 +221,7 @@ describe('advice', () => {
     );
   });
 
-  it('goes back to a checkpoint that is there, and of before the fall', () => {
+  it('goes back to an existing checkpoint from before the fall', () => {
     const back = (checkpoints: number[] | null) => advice(path, { validation: fall, checkpoints })[0];
     expect(back([10, 50, 60, 100])).toMatch(/^Resume from the checkpoint of step 50, the newest of before the fall: /);
     expect(back([110])).toMatch(
@@ -230,7 +230,7 @@ describe('advice', () => {
     expect(back(null)).toMatch(/^Resume from a checkpoint of before step \d+, where one is kept/);
   });
 
-  it('leaves a sure policy alone only while success has not fallen', () => {
+  it('accepts a low-entropy policy only while success has not fallen', () => {
     expect(advice(narrow, {})[0]).toMatch(/^While success rises, leave it/);
     const told = advice(narrow, { validation: fall });
     expect(told.join()).not.toContain('leave it');
@@ -239,7 +239,7 @@ describe('advice', () => {
     );
   });
 
-  it('suspects a setting that was changed shortly before a fall, and no other', () => {
+  it('suspects only a setting changed shortly before a fall', () => {
     const change = (step: number) => ({ key: 'actor_rollout_ref.actor.optim.lr', from: 1e-6, to: 1e-5, step });
     const signs = (step: number) => readingOf(evidence(path, { validation: fall, changes: [change(step)] })).signs;
     expect(signs(45).map(({ kind, step }) => [kind, step])).toEqual([
@@ -255,7 +255,7 @@ describe('advice', () => {
     );
   });
 
-  it('is given what holds at the step: changed weights, and checkpoints of before it', () => {
+  it('depends on the step: changed weights, and checkpoints before it', () => {
     const setting = (step: number, key: string, to: number) =>
       ({ time: '', step, kind: 'setting', message: '', data: { key, from: 0.001, to } }) as const;
     const events = [setting(5, 'actor_rollout_ref.actor.entropy_coeff', 0), setting(9, 'actor_rollout_ref.actor.optim.lr', 1)]; // prettier-ignore
@@ -266,7 +266,7 @@ describe('advice', () => {
   });
 });
 
-it('leads to headings that the guide has', () => {
+it('links only to existing headings of the guide', () => {
   const guide = readFileSync(join(__dirname, '../../../docs/METRICS.md'), 'utf8');
   const anchors = [...guide.matchAll(/^## (.+)$/gm)].map(([, title]) => title.toLowerCase().replaceAll(' ', '-'));
   for (const anchor of ['in-what-order-to-look', 'the-task', 'policy', 'rollout-filter', 'rollout', 'collapse'])

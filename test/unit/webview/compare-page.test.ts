@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-// The comparison of six real runs of two configurations: what is drawn and told of them.
+// The comparison of six real runs of two configurations: charts, table and requests.
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { compareColumns, compareGrew, compareOpen, compareReady, type CompareSnapshot } from '../../../extension/protocol/compare-page'; // prettier-ignore
@@ -12,18 +12,18 @@ const csv = readFileSync('test/experiments/results/1-filter.csv', 'utf8');
 const metrics = readFileSync('docs/METRICS.md', 'utf8');
 const key = 'val-env/QuickFrozenLake/success';
 
-describe('curves of seeds', () => {
-  it('are their mean with Student’s interval where there are two or more, and alone where there is one', () => {
+describe('curves over seeds', () => {
+  it('are the mean with Student’s interval for two or more seeds, and a single line for one', () => {
     const a = [{ x: 0, y: 1 }, { x: 2, y: 3 }]; // prettier-ignore
     const b = [{ x: 0, y: 3 }];
     const { mean, band } = groupCurve([a, b]);
     expect(mean).toEqual([{ x: 0, y: 2 }, { x: 2, y: 3 }]); // prettier-ignore
-    expect(band!.high[0].y - 2).toBeCloseTo(12.706, 3); // t of one degree × √2 / √2
+    expect(band!.high[0].y - 2).toBeCloseTo(12.706, 3); // t with one degree of freedom × √2 / √2
     expect(band!.low[1].y).toBeNaN();
     expect(groupCurve([a]).band).toBeUndefined();
   });
 
-  it('end at their newest values and had their highest', () => {
+  it('have their latest and highest values', () => {
     const curve = (...values: number[]) => ({
       steps: Float64Array.from(values.keys()),
       values: Float64Array.from(values),
@@ -34,7 +34,7 @@ describe('curves of seeds', () => {
     expect(pointsOf(curve(1, Number.NaN, 2), 0)).toEqual([{ x: 0, y: 1 }, { x: 2, y: 2 }]); // prettier-ignore
   });
 
-  it('have colours of their own, a run’s own where no other has it', () => {
+  it('have separate colours, and the run’s own colour if no other uses it', () => {
     const runs = Array.from({ length: 7 }, (_, i) => ({ run: { id: `r${i}` } }));
     const groups = runs.map((_, i) => ({ label: '', members: [i], values: [] }));
     const all = coloursOf({ runs, groups } as unknown as CompareSnapshot);
@@ -60,7 +60,7 @@ describe('the page', () => {
   });
   const chart = (name: string) => drawn.get(root.querySelector(`[data-chart="${name}"] canvas`)!)!;
 
-  it('draws a line a configuration with its band, and each seed thin behind', () => {
+  it('draws one line per configuration with its band, and each seed as a thin line behind', () => {
     const { lines, axis } = chart(key);
     expect(axis).toBe('step');
     expect(lines.filter(({ quiet }) => quiet)).toHaveLength(6);
@@ -75,7 +75,7 @@ describe('the page', () => {
     expect(bold.every(({ band, points }) => band!.low.length === points.length)).toBe(true);
   });
 
-  it('tells what each comes to, in which keys they differ, and opens runs and the difference', () => {
+  it('shows each result and the keys that differ, and opens runs and the difference', () => {
     const rows = [...root.querySelectorAll('.compare-table tbody tr')].map(row => row.textContent!);
     const heads = [...root.querySelectorAll('.compare-table thead th')].map(cell => cell.textContent);
     expect(heads.slice(1, 5)).toEqual(['success, final', 'success, best', 'rollout_filter_value', 'rollout_filter_include_zero']); // prettier-ignore
@@ -90,7 +90,7 @@ describe('the page', () => {
     ]);
   });
 
-  it('asks anew when runs have grown, and says what went wrong', async () => {
+  it('reloads when runs have grown, and shows errors', async () => {
     const count = (method: string) => host.asked.filter(each => each === method).length;
     const before = [count(compareReady.method), count(compareColumns.method)];
     host.send(compareGrew, null);

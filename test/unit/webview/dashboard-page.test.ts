@@ -22,7 +22,7 @@ import { freshPage, pageHost, press, recordingPlotter, settle, stubVisibility } 
 let visibility: ReturnType<typeof stubVisibility>;
 beforeEach(() => {
   visibility = stubVisibility();
-  vi.spyOn(performance, 'now').mockReturnValue(0); // a frame that does not end: all that is due is drawn in it
+  vi.spyOn(performance, 'now').mockReturnValue(0); // a frame that never runs out of time: everything due is drawn in it
   vi.stubGlobal(
     'ResizeObserver',
     class {
@@ -42,21 +42,21 @@ async function open(scenario: Scenario, kept?: unknown) {
   const text = (selector: string) => root.querySelector(selector)?.textContent ?? '';
   return { root, host, drawn, card, plot, text };
 }
-/** Lines as the host sends them: numbers alone. */
+/** Lines as the host sends them, numbers only. */
 const numbers = (count: number): MetricNumbers[] =>
   metricLines(count).map(({ time: _, ...line }) => line as unknown as MetricNumbers);
 const click = (element: Element | null | undefined) =>
   element!.dispatchEvent(new MouseEvent('click', { bubbles: true }));
 
 describe('the dashboard', () => {
-  it('shows the run, its standing and numbers', async () => {
+  it('shows the run, its state and values', async () => {
     const { text } = await open('running');
     expect(text('h1')).toBe('sokoban starpo-s');
     expect(text('.status')).toBe('running · rollout');
     expect(text('.facts')).toBe('step140 / 200success41.2 %left21 m 00 stokens/s2.31 k');
   });
 
-  it('begins with the four that matter and draws them', async () => {
+  it('begins with the four main charts and draws them', async () => {
     const { root, plot, card } = await open('running');
     expect([...root.querySelectorAll('[data-group="pinned"] h3')].map(h3 => h3.textContent)).toEqual([
       'success',
@@ -70,7 +70,7 @@ describe('the dashboard', () => {
     expect(card('reward').querySelector('.chart-values')!.textContent).toMatch(/^1\.26\+0\.519$/);
   });
 
-  it('shows an evaluation as a table with intervals, and its episodes as its progress', async () => {
+  it('shows an evaluation as a table with intervals, and its episodes as progress', async () => {
     const { host, root, text } = await open('running');
     const run = runAt(0, 0, { state: 'finished', episodes: { done: 128, of: 128 } });
     const line = { step: 141, 'val-env/CoordSokoban/success': 0.5, 'val-env/CoordSokoban/num_episodes': 100 };
@@ -84,7 +84,7 @@ describe('the dashboard', () => {
     expect(cells.slice(0, 2)).toEqual(['50.0 %', '40.4 % … 59.6 %']);
   });
 
-  it('says key and meaning of a chart', async () => {
+  it('shows key and meaning of a chart', async () => {
     const { card } = await open('running');
     expect(card('entropy').querySelector('.chart-title')!.getAttribute('title')).toMatch(
       /^actor\/entropy\nMean entropy of the next-token distribution/,
@@ -94,7 +94,7 @@ describe('the dashboard', () => {
     );
   });
 
-  it('breaks the line where a value was not finite', async () => {
+  it('breaks the line at a non-finite value', async () => {
     const { plot } = await open('running');
     expect(plot('gradient norm').lines[0].points.filter(({ y }) => Number.isNaN(y))).toHaveLength(1);
   });
@@ -109,7 +109,7 @@ describe('the dashboard', () => {
     expect(host.asked.filter(method => method === dashboardReady.method)).toHaveLength(1);
   });
 
-  it('draws only what is on screen', async () => {
+  it('draws only visible charts', async () => {
     const { host, drawn, card } = await open('running');
     const canvas = card('entropy').querySelector('canvas')!;
     visibility.show(card('entropy'), false);
@@ -146,7 +146,7 @@ describe('the dashboard', () => {
     expect(card('entropy').querySelector('.crosshair')!.textContent).toBe('130');
   });
 
-  it('enlarges a chart, and keeps it so', async () => {
+  it('enlarges a chart, and remembers it', async () => {
     const { host, card } = await open('running');
     click(card('entropy').querySelector('.chart-title'));
     await settle();
@@ -168,7 +168,7 @@ describe('the dashboard', () => {
     expect(card('entropy').classList.contains('large')).toBe(false);
   });
 
-  it('smooths, with the values as they are behind', async () => {
+  it('smooths, with the raw values behind', async () => {
     const { root, plot } = await open('running');
     const slider = root.querySelector<HTMLInputElement>('.smoothing input')!;
     slider.value = '0.9';
@@ -181,7 +181,7 @@ describe('the dashboard', () => {
     expect(roughness(smoothed)).toBeLessThan(roughness(raw) / 2);
   });
 
-  it('goes by time', async () => {
+  it('can use time as the x axis', async () => {
     const { root, plot } = await open('running');
     const axis = root.querySelector<HTMLElement & { value: string }>('vscode-dropdown')!;
     axis.value = 'time';
@@ -214,7 +214,7 @@ describe('the dashboard', () => {
     expect(policy.querySelector('.fold')!.getAttribute('aria-expanded')).toBe('false');
   });
 
-  it('has a table behind each chart and one for the run', async () => {
+  it('has a table for each chart and one for the run', async () => {
     const { root, card } = await open('running');
     click(card('entropy').querySelector('[title="Table of entropy"]'));
     const rows = card('entropy').querySelectorAll('tbody tr');
@@ -235,7 +235,7 @@ describe('the dashboard', () => {
     expect(root.querySelectorAll('.chart').length).toBeGreaterThan(20);
   });
 
-  it('marks events and says what happened on a click', async () => {
+  it('marks events and shows their text on a click', async () => {
     const { root, plot, card } = await open('running');
     expect(new Set(plot('entropy').marks.map(({ kind }: Mark) => kind))).toEqual(
       new Set(['checkpoint', 'version', 'setting', 'alarm']),
@@ -248,7 +248,7 @@ describe('the dashboard', () => {
     expect(card('entropy').classList.contains('large')).toBe(false);
   });
 
-  it('sends what the buttons say', async () => {
+  it('sends the commands of the buttons', async () => {
     const { root, host } = await open('running');
     for (const button of root.querySelectorAll('.buttons vscode-button')) click(button);
     const sent = host.sent
@@ -269,7 +269,7 @@ describe('the dashboard', () => {
     [{}, false, 'interrupted', ['Resume', 'Collapse', 'Log', 'Episodes']],
     [{ state: 'finished' as const }, false, 'finished', ['Collapse', 'Log', 'Episodes']],
     [{ state: 'stopping' as const }, true, 'stopping', ['Collapse', 'Log', 'Episodes']],
-  ])('of a run with %j, live %s, stands %s and offers %j', async (status, live, standing, names) => {
+  ])('of a run with %j, live %s, shows %s and offers %j', async (status, live, standing, names) => {
     const { root, host, text } = await open('running');
     host.send(dashboardLines, { run: { ...runAt(140, 200, status), live }, lines: [], events: [] });
     await settle();
@@ -281,7 +281,7 @@ describe('the dashboard', () => {
     ).toEqual(names);
   });
 
-  it('says what comes next before the first step, and goes on by itself', async () => {
+  it('explains the wait before the first step, and then updates by itself', async () => {
     const { root, host, text, plot } = await open('empty');
     expect(text('.notice')).toContain('No step has finished yet');
     expect(root.querySelector<HTMLElement>('.controls')!.hidden).toBe(true);
@@ -292,14 +292,14 @@ describe('the dashboard', () => {
     expect(plot('entropy').lines[0].points).toEqual([{ x: 1, y: metricLines(1)[0]['actor/entropy'] }]);
   });
 
-  it('shows an error’s sentence', async () => {
+  it('shows an error’s message', async () => {
     const { text } = await open('failed');
     expect(text('.run-error')).toBe(
       'envs/sokoban/environment.ts:41 threw “grid[row] is undefined” in 8 of 8 episodes: mend it and resume',
     );
   });
 
-  it('asks again after a refusal', async () => {
+  it('offers to retry after a refusal', async () => {
     const root = freshPage();
     const host = pageHost('running');
     host.refuse(dashboardReady.method, 'run x: its folder is gone: close this page');
@@ -312,7 +312,7 @@ describe('the dashboard', () => {
     expect(root.querySelector('h1')!.textContent).toBe('sokoban starpo-s');
   });
 
-  it('asks for a fresh snapshot when it is shown again, and ignores lines before the first', async () => {
+  it('requests a new snapshot when it is shown again, and ignores lines before the first', async () => {
     const root = freshPage();
     const host = pageHost('running');
     startDashboard(host, root, recordingPlotter().plotter);
@@ -324,7 +324,7 @@ describe('the dashboard', () => {
     expect(root.querySelector('.facts')!.textContent).toContain('140 / 200');
   });
 
-  it('pins, moves and scales charts by keys, says where one went, and tells the workspace', async () => {
+  it('pins, moves and scales charts by keys, announces the new position, and stores it in the workspace', async () => {
     const { root, host, card, plot } = await open('running');
     const ids = (group: string) =>
       [...root.querySelectorAll<HTMLElement>(`[data-group="${group}"] .chart`)].map(each => each.dataset.chart);
@@ -373,7 +373,7 @@ describe('the dashboard', () => {
     expect(ids()[0]).toBe('learning rate');
   });
 
-  it('zooms all charts by keys and wheel, pans, and shows all again', async () => {
+  it('zooms all charts by keys and wheel, pans, and resets', async () => {
     const { root, host, card, plot } = await open('running');
     const area = card('KL').querySelector('.chart-plot')!;
     press('+', area);
@@ -412,7 +412,7 @@ describe('the dashboard', () => {
     expect(plot('reward').lines[0].band).toBeUndefined();
   });
 
-  it('says how many alarms there were, at the chart of the metric too, and opens the newest', async () => {
+  it('shows the number of alarms, also at the chart of the metric, and opens the latest', async () => {
     const { root, card } = await open('running');
     const sentence = 'In-group reward std fell below 10 % of its first ten steps';
     expect(root.querySelector('.alarms')!.textContent).toBe(`▲ ${sentence}`);
@@ -422,7 +422,7 @@ describe('the dashboard', () => {
     expect(card('entropy').querySelector('.alarm-sign')).toBeNull();
   });
 
-  it('asks the host to write numbers and pictures', async () => {
+  it('asks the host to export metrics and pictures', async () => {
     const { root, host, card } = await open('running');
     const asked: Export[] = [];
     const request = host.request.bind(host);
@@ -467,7 +467,7 @@ describe('the dashboard', () => {
     expect(host.getState()).toMatchObject({ view: { sort: { column: 'metric', down: false } } });
   });
 
-  it('begins with the workspace’s settings where it has none of its own, and asks anew when more is read', async () => {
+  it('starts with the workspace’s settings if it has none of its own, and reloads when more data is read', async () => {
     const root = freshPage();
     const host = pageHost('running');
     const request = host.request.bind(host);
@@ -490,7 +490,7 @@ describe('the dashboard', () => {
     expect(host.asked.filter(method => method === dashboardReady.method)).toHaveLength(2);
   });
 
-  it('asks for a long run’s columns as an overview of what is on screen, then for the whole', async () => {
+  it('requests a long run’s columns as an overview of the visible charts, then completely', async () => {
     const { host, plot, card } = await open('large');
     await vi.waitFor(() => expect(plot('entropy').lines[0].points.length).toBeLessThan(600));
     await settle();
@@ -513,7 +513,7 @@ describe('the dashboard', () => {
     expect(plot('success').lines.map(line => line.dash.length > 0)).toEqual([false, true]);
   });
 
-  it('leaves hostile texts texts', async () => {
+  it('shows hostile texts as plain text', async () => {
     const { root, host } = await open('hostile');
     click(root.querySelector('[data-group="events"] .fold'));
     const lines = numbers(25)

@@ -29,7 +29,7 @@ const turn = (change: Partial<EpisodeTurn>): EpisodeTurn => ({
   ...change,
 });
 
-describe('what became of actions', () => {
+describe('outcomes of actions', () => {
   const fates = (change: Partial<EpisodeTurn>, ends = false) =>
     actionFates(turn(change), ends).map(({ name, reason }) => `${name}: ${reason ?? 'done'}`);
   const unknown = 'not an action of this environment';
@@ -73,6 +73,12 @@ describe('what became of actions', () => {
       ['Up: done', 'Left: done', 'Up: over the limit of actions a turn'],
     ],
     [
+      'the answer was too long, in <ans>',
+      { parsed: ['Up', 'Left'], executed: ['Up', 'Left'], raw: '<think>a</think><ans>Up || Left || Up</ans>' },
+      false,
+      ['Up: done', 'Left: done', 'Up: over the limit of actions a turn'],
+    ],
+    [
       'another separator says nothing of what was cut',
       { parsed: ['Up'], executed: ['Up'], raw: '<answer>Up; Left</answer>' },
       false,
@@ -86,7 +92,7 @@ describe('boards', () => {
   const played = (name: string, ...states: string[]) => gameOf({ environment: { name }, tag: 'T', states });
   const sokoban = '####\n#PX#\n#_O#\n####';
 
-  it('are Sokoban’s or FrozenLake’s by name, else by all that the game is played with', () => {
+  it("are Sokoban’s or FrozenLake’s by name, or by the game's full symbol set", () => {
     expect(played('CoordSokoban', 'PX')).toBe('sokoban');
     expect(played('frozen_lake', 'X_\n_O')).toBe('frozen_lake');
     expect(played('mine', sokoban)).toBe('sokoban');
@@ -96,7 +102,7 @@ describe('boards', () => {
     expect(played('snowflake', 'X_\n_O')).toBeNull();
   });
 
-  it('of another game with walls, players and a goal stay text, also where the player stands on the goal', () => {
+  it('of another game with walls, players and a goal stay text, also with the player on the goal', () => {
     const [before, after] = ['####\n#PG#\n####', '####\n#_P#\n####'];
     expect([played('maze', before, after), played('maze', after), played('my sokoban', before, after)]).toEqual([
       null,
@@ -105,7 +111,7 @@ describe('boards', () => {
     ]);
   });
 
-  it('are read by the game’s symbols', () => {
+  it('are parsed by the game’s symbols', () => {
     expect(readBoard(sokoban, 'sokoban')).toMatchObject({ game: 'sokoban', before: '', after: '' });
     expect(readBoard(sokoban, 'sokoban')!.cells[1]).toEqual(['wall', 'player', 'box', 'wall']);
     expect(readBoard('P_\nOG', 'frozen_lake')!.cells).toEqual([
@@ -117,7 +123,7 @@ describe('boards', () => {
     expect(readBoard('X_\n_O', null)).toBeNull();
   });
 
-  it('finds the map among other text', () => {
+  it('are found among other text', () => {
     const board = readBoard('Coordinates: \nPlayer: (1, 1)\nGrid Map: \n####\n#P√#\n####', 'sokoban')!;
     expect([board.before, board.after, board.cells.length]).toEqual([
       'Coordinates: \nPlayer: (1, 1)\nGrid Map:',
@@ -126,7 +132,7 @@ describe('boards', () => {
     ]);
   });
 
-  it('reads maps with blanks between the cells', () => {
+  it('are parsed with spaces between the cells', () => {
     expect(readBoard(' # \t # \t #\n # \t P \t #\n # \t # \t #', 'sokoban')!.cells[1]).toEqual([
       'wall',
       'player',
@@ -134,18 +140,18 @@ describe('boards', () => {
     ]);
   });
 
-  it.each(['', 'Turn 1', 'OX', 'PO\nP', 'A_B\n#P#', 'SOS\nSOS', 'GO\nGO\nx', '1 2\n3 4'])('%j is no board', text => {
+  it.each(['', 'Turn 1', 'OX', 'PO\nP', 'A_B\n#P#', 'SOS\nSOS', 'GO\nGO\nx', '1 2\n3 4'])('%j is not a board', text => {
     expect(readBoard(text, played('mine', text))).toBeNull();
   });
 
-  it('knows what changed, and says nothing of another size', () => {
+  it('show what changed, and nothing for another size', () => {
     const [a, b] = ['####\n#PX#\n#_O#\n####', '####\n#_X#\n#PO#\n####'].map(text => readBoard(text, 'sokoban')!);
     expect([...changedCells(b, a)]).toEqual(['1,1', '2,1']);
     expect(changedCells(b, null).size).toBe(0);
     expect(changedCells(b, readBoard('P_\nOG', 'frozen_lake')).size).toBe(0);
   });
 
-  it('describes itself in words', () => {
+  it('have a text description', () => {
     expect(describeBoard(readBoard('####\n#PX#\n#√S#\n####', 'sokoban')!)).toBe(
       'Sokoban board, 4 × 4, (row, column) from 0; player (1, 1) (2, 2); boxes (1, 2); boxes on target (2, 1); targets (2, 2)',
     );
@@ -158,7 +164,7 @@ describe('changed lines', () => {
       .filter(line => line.changed)
       .map(line => line.text);
 
-  it('are those that the state before had not', () => {
+  it('are those missing in the state before', () => {
     expect(changed('a\nb\nc', 'a\nc')).toEqual(['b']);
     expect(changed('a\nc', 'a\nb\nc')).toEqual([]);
     expect(changed('a\nB\nc', 'a\nb\nc')).toEqual(['B']);
@@ -190,7 +196,7 @@ describe('tokens', () => {
     expect(sampledTokens(episode, turn({ span: [3, 99] }))).toEqual([{ id: 5, logprob: -3, advantage: 0.5 }]);
   });
 
-  it('are summed up', () => {
+  it('have summary statistics', () => {
     expect(tokenSummary(sampledTokens(episode, turn({ span: [0, 5] })))).toBe('3 tokens · mean log-prob −2');
     expect(tokenSummary([])).toBe('0 tokens');
     expect(tokenSummary([{ id: 1, logprob: null, advantage: null }])).toBe('1 token');
@@ -222,7 +228,7 @@ describe('the list', () => {
     return Array.from({ length: listing.length }, (_, i) => listing.at(i));
   };
 
-  it('has groups and members in order, with the spread of scores; a member of its own has no heading', () => {
+  it('has groups and members in order, with the spread of scores; a single member has no heading', () => {
     const found = items([row(1, 1, 0), row(1, 0, 1), row(1, 0, 0), row(1, 0, 2)]);
     expect(found.map(item => item.key)).toEqual([
       'group train 1 0',
@@ -238,7 +244,7 @@ describe('the list', () => {
     ]);
   });
 
-  it('says of a group what holds for all its members where a filter shows some', () => {
+  it('describes all members of a group even if a filter shows some', () => {
     const table = tableOf([row(2, 0, 0), row(1, 0, 0), row(1, 0, 1), row(1, 0, 2), row(1, 1, 0), row(1, 1, 1)]);
     const order = naturalOrder(table);
     const shown = order.filter(row => [2, 4].includes(row));
@@ -247,7 +253,7 @@ describe('the list', () => {
     expect(listing.at(2)).toMatchObject({ kind: 'group', count: 1, size: 2, solved: 1 });
   });
 
-  it('has steps, the newest first, where there are several', () => {
+  it('has steps, newest first, if there are several', () => {
     const found = items([row(1, 0, 0), row(2, 0, 0), row(2, 0, 0, { mode: 'val' })]);
     expect(found.filter(item => item.kind === 'step').map(item => item.key)).toEqual([
       'step train 2',
@@ -256,7 +262,7 @@ describe('the list', () => {
     ]);
   });
 
-  it('finds an episode and the nearest that can be chosen', () => {
+  it('finds an episode and the nearest that can be selected', () => {
     const table = tableOf([row(1, 0, 0), row(1, 1, 0), row(2, 0, 0)]);
     const listing = listed(table);
     const at = listing.find('train-000001-g001-m00');
@@ -269,7 +275,7 @@ describe('the list', () => {
     ]);
   });
 
-  it('is sorted by any column, equal ones as they were, those without a value last', () => {
+  it('sorts by any column, stable for ties, missing values last', () => {
     const table = tableOf([
       row(1, 0, 0, { tokens: 5, advantage: 2, tag: 'B' }),
       row(1, 0, 1, { tokens: 9, advantage: null }),
@@ -286,17 +292,17 @@ describe('the list', () => {
     expect(sorted('tag', false)).toEqual([1, 2, 0]);
   });
 
-  it('knows the members of a group', () => {
+  it('finds the members of a group', () => {
     const table = tableOf([row(1, 0, 1), row(1, 0, 0), row(1, 1, 0), row(2, 0, 0), row(1, 0, 5, { mode: 'val' })]);
     expect(groupRows(table, 0)).toEqual([1, 0]);
   });
 
-  it('knows when a prompt was played: by tag and seed, or by its first state', () => {
+  it('finds when a prompt was played: by tag and seed, or by its first state', () => {
     const table = tableOf([
       row(8, 0, 1, { mode: 'val', seed: 7, first: 11 }),
       row(4, 3, 0, { mode: 'val', seed: 7, first: 11 }),
       row(4, 3, 1, { mode: 'val', seed: 7, first: 11 }),
-      row(6, 0, 0, { seed: 7, first: 12 }), // a training seed says nothing of a validation's
+      row(6, 0, 0, { seed: 7, first: 12 }), // a training seed does not identify a validation prompt
       row(6, 1, 0, { seed: 99, first: 11 }),
       row(6, 2, 0, { seed: 7, first: 11, tag: 'B' }),
     ]);
@@ -310,15 +316,15 @@ describe('the list', () => {
   });
 });
 
-describe('episodes side by side', () => {
-  it('part at the first turn with other actions', () => {
+describe('side-by-side episodes', () => {
+  it('diverge at the first turn with different actions', () => {
     const played = (...actions: string[][]) => ({ turns: actions.map(executed => turn({ executed })) });
     expect(partingTurn(played(['Up'], ['Left']), played(['Up'], ['Down']))).toBe(1);
     expect(partingTurn(played(['Up']), played(['Up'], ['Down']))).toBe(-1);
     expect(partingTurn(played(['Up'], ['Down']), played(['Up']))).toBe(1);
   });
 
-  it('have the words marked that the other has not, blanks between them aside', () => {
+  it('mark the words that the other lacks, ignoring spaces', () => {
     const words = markedWords('go  up then left', 'go up, then left twice');
     expect(words.filter(word => word.changed).map(word => word.text)).toEqual(['up ']);
     expect(words.map(word => word.text).join('')).toBe('go  up then left');
@@ -331,4 +337,4 @@ it.each([
   [{ success: false, terminated: true, truncated: true }, 'Ended without success, or out of actions.'],
   [{ success: false, terminated: true, truncated: false }, 'The environment ended the episode.'],
   [{ success: false, terminated: false, truncated: false }, 'Not over after 1 turn: the limit of turns.'],
-])('an end of %j reads: %s', (how, sentence) => expect(ending({ ...how, turns: [turn({})] })).toBe(sentence));
+])('an end of %j is described as: %s', (how, sentence) => expect(ending({ ...how, turns: [turn({})] })).toBe(sentence));

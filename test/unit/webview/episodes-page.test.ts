@@ -39,7 +39,7 @@ const click = (element: Element | null | undefined) =>
   element!.dispatchEvent(new MouseEvent('click', { bubbles: true }));
 const episodes = episodesOf(140, 'train');
 
-/** A message that a step's episodes have come. */
+/** A message that a step's episodes have arrived. */
 const grown = (step: number, from: number) => {
   const table = new EpisodeTable();
   const line = indexLine('train', step, 0);
@@ -47,12 +47,12 @@ const grown = (step: number, from: number) => {
   table.addLine(line);
   return { run: runAt(step, 200), epoch: 0, read: 1, from, rows: table.slice(0) };
 };
-/** Of the run in the preview: 20 steps of 128 training episodes, two validations. */
+/** The preview's run: 20 steps of 128 training episodes, two validations. */
 const trained = 2560;
 const all = trained + 256;
 
 describe('the list', () => {
-  it('shows the training of all steps by groups, the newest first, and only what fits the screen', async () => {
+  it('shows the training episodes of all steps by groups, newest first, and renders only visible rows', async () => {
     const { root, rows, text } = await open('running');
     expect(text('.step-name')).toBe('step 140');
     expect(text('.step-row')).toBe('step 140128 episodes');
@@ -62,7 +62,7 @@ describe('the list', () => {
     expect(text('.list-facts')).toMatch(/^2560 episodes · [\d.]+ % success$/);
   });
 
-  it('filters all steps as it is typed', async () => {
+  it('filters all steps while typing', async () => {
     const { filter, rows, text } = await open('running');
     await filter('success:true group:0 step:140');
     expect(rows()).toHaveLength(episodes.filter(episode => episode.success && episode.group_id === 0).length);
@@ -89,7 +89,7 @@ describe('the list', () => {
     expect(text('.list-facts')).toContain('256 of 2816 episodes');
   });
 
-  it('has the host look into the texts of the episodes that pass otherwise, of each once', async () => {
+  it('has the host search the texts of the otherwise matching episodes, each once', async () => {
     const { filter, host, rows } = await open('running');
     await filter('group:0 step:140 text:"GET STUCK"');
     const expected = episodes.filter(
@@ -105,18 +105,18 @@ describe('the list', () => {
     expect(host.asked.filter(method => method === episodesSearch.method)).toHaveLength(2);
   });
 
-  it('lists what a search has found before it ends', async () => {
+  it('lists results of a search before it ends', async () => {
     const { filter, host, rows, text } = await open('running');
     host.hold(episodesSearch.method);
     await filter('text:"get stuck"');
     expect([rows().length, text('.list-facts')]).toEqual([0, '0 of 2560 episodes · searched 0 %']);
-    await new Promise(resolve => setTimeout(resolve, 400)); // lists are shown now and then
+    await new Promise(resolve => setTimeout(resolve, 400)); // the list updates periodically
     host.send(episodesFound, { search: 1, found: Int32Array.of(0, 1), share: 0.25 });
     host.send(episodesFound, { search: 99, found: Int32Array.of(2), share: 1 });
     expect([rows().length, text('.list-facts')]).toMatchObject([2, expect.stringContaining('searched 25.0 %')]);
   });
 
-  it('is sorted by its heads and goes back to steps', async () => {
+  it('sorts by its column heads and returns to step order', async () => {
     const { root, rows, text } = await open('running');
     const head = () => root.querySelector<HTMLElement>('.list-head [aria-label="Sort by tokens"]')!;
     const tokens = () => rows().map(row => Number(row.querySelectorAll('.number')[3].textContent));
@@ -134,7 +134,7 @@ describe('the list', () => {
     expect(root.querySelector('.group-row')).not.toBeNull();
   });
 
-  it('goes through the steps', async () => {
+  it('moves through the steps', async () => {
     const { text } = await open('running');
     press('[');
     await settle();
@@ -144,7 +144,7 @@ describe('the list', () => {
     expect(text('.step-name')).toBe('step 140');
   });
 
-  it('takes new episodes and leaves what is read where it is', async () => {
+  it('adds new episodes without moving the visible rows', async () => {
     const { root, host, choose, text, title } = await open('running');
     await choose(2);
     const list = root.querySelector('.list')!;
@@ -161,14 +161,14 @@ describe('the list', () => {
     expect(first()).toBe('step 141');
   });
 
-  it('asks anew where rows are void', async () => {
+  it('reloads when rows are void', async () => {
     const { host } = await open('running');
     host.send(episodesGrew, { ...grown(141, all), epoch: 1 });
     await settle();
     expect(host.asked.filter(method => method === episodesReady.method)).toHaveLength(2);
   });
 
-  it('moves the choice by arrow keys', async () => {
+  it('moves the selection by arrow keys', async () => {
     const { root, title } = await open('running');
     const list = root.querySelector('.list')!;
     press('ArrowDown', list);
@@ -187,7 +187,7 @@ describe('the list', () => {
 });
 
 describe('an episode', () => {
-  it('is the newest step’s first where none is remembered, which is not remembered, nor takes the list’s place', async () => {
+  it('is the newest step’s first if none is remembered; it is not remembered and does not move the list', async () => {
     const { root, host, rows, title } = await open('running');
     expect([title(), rows()[0].getAttribute('aria-selected')]).toEqual(['train-000140-g000-m00', 'true']);
     expect(JSON.stringify(host.getState() ?? {})).not.toContain('train-000140-g000-m00');
@@ -195,7 +195,7 @@ describe('an episode', () => {
     expect(document.activeElement).toBe(document.body);
   });
 
-  it('is shown as turns, with what came of it', async () => {
+  it('is shown as turns with their outcomes', async () => {
     const { root, choose, title, text } = await open('running');
     await choose(2);
     const episode = episodes[2];
@@ -211,7 +211,7 @@ describe('an episode', () => {
     expect(text('.prompt')).toContain('You are solving the sokoban puzzle.');
   });
 
-  it('strikes out what was not executed and says why', async () => {
+  it('strikes out actions that were not executed and says why', async () => {
     const index = episodes.findIndex(
       episode => episode.group_id === 0 && episode.turns.some(turn => turn.parsed.includes('Jump')),
     );
@@ -232,7 +232,7 @@ describe('an episode', () => {
     expect(root.querySelector('.turn-head .warning')!.textContent).toBe('cut at the length limit');
   });
 
-  it('gives way to its group’s next member by j and k, in the list too', async () => {
+  it('switches to the next member of its group by j and k, in the list too', async () => {
     const { root, choose, title } = await open('running');
     await choose(2);
     press('j');
@@ -253,7 +253,7 @@ describe('an episode', () => {
     expect(root.querySelectorAll('[aria-current]')).toHaveLength(1);
   });
 
-  it('shows raw text and tokens by keys, and keeps that', async () => {
+  it('shows raw text and tokens by keys, and remembers that', async () => {
     const { root, host, choose } = await open('running');
     await choose(0);
     expect(root.querySelector('.tokens')).toBeNull();
@@ -268,7 +268,7 @@ describe('an episode', () => {
     expect(host.getState()).toMatchObject({ schema: 2, view: { raw: true, tokens: true, open: episodes[0].id } });
   });
 
-  it('is opened as a trace in the editor by its button and by o', async () => {
+  it('opens as a trace in the editor by its button and by o', async () => {
     const { root, host } = await open('running');
     press('o');
     click([...root.querySelectorAll('.episode-tools *')].find(each => each.textContent === 'Open trace'));
@@ -276,7 +276,7 @@ describe('an episode', () => {
     expect(host.sent.filter(({ method }) => method === episodeTrace.method)).toEqual([named, named]);
   });
 
-  it('shades tokens at most 35 %', async () => {
+  it('shades tokens with at most 35 % opacity', async () => {
     const { root, choose } = await open('running');
     await choose(0);
     press('x');
@@ -287,14 +287,14 @@ describe('an episode', () => {
     expect(Math.max(...shades)).toBeLessThanOrEqual(0.35);
   });
 
-  it('is opened again after a reload of the window, with order and filter', async () => {
+  it('is restored after a reload of the window, with order and filter', async () => {
     const view = { open: 'train-000130-g001-m04', filter: 'group:1 step:130', sort: { by: 'reward', down: true } };
     const { title, rows, root } = await open('running', { folder: '/runs/one', schema: 2, view });
     expect([title(), rows().length]).toEqual(['train-000130-g001-m04', 16]);
     expect(root.querySelector('.list-head [aria-pressed="true"]')!.textContent).toBe('return ↓');
   });
 
-  it('that cannot be read says so, and can be asked for again', async () => {
+  it('that cannot be read shows the error and a retry', async () => {
     const { root, host, choose, text, title } = await open('running');
     host.refuse(episodeOpen.method, 'episodes/step-000140.jsonl line 3 is no JSON: the file was cut');
     await choose(2);
@@ -307,7 +307,7 @@ describe('an episode', () => {
 });
 
 describe('a prompt group side by side', () => {
-  it('has a column a member and a row a turn, with what differs marked', async () => {
+  it('has one column per member and one row per turn, with differences marked', async () => {
     const { root, choose, text } = await open('running');
     await choose(2);
     press('g');
@@ -328,7 +328,7 @@ describe('a prompt group side by side', () => {
     expect(root.querySelectorAll('.thought mark').length).toBeGreaterThan(5);
   });
 
-  it('moves the member that the others are compared with by j and k', async () => {
+  it('changes the reference member by j and k', async () => {
     const { root, choose, text } = await open('running');
     await choose(0);
     press('g');
@@ -346,7 +346,7 @@ describe('a prompt group side by side', () => {
 });
 
 describe('a prompt over training', () => {
-  it('is scrubbed through the validations that played it, beside the first', async () => {
+  it('steps through the validations that played it, beside the first', async () => {
     const { root, filter, choose, text } = await open('running');
     await filter('mode:val step:140 tag:lake');
     await choose(1);
@@ -372,7 +372,7 @@ describe('a prompt over training', () => {
     expect(titles()).toHaveLength(2);
   });
 
-  it('says where there is nothing to compare', async () => {
+  it('says when there is nothing to compare', async () => {
     const { choose, text } = await open('early');
     await choose(0);
     press('t');
@@ -382,7 +382,7 @@ describe('a prompt over training', () => {
 });
 
 describe('the page', () => {
-  it('says that episodes come with the first step, and takes them when they do', async () => {
+  it('says that episodes arrive with the first step, and shows them when they do', async () => {
     const { host, text } = await open('empty');
     expect(text('.notice')).toContain('No episodes yet');
     host.send(episodesGrew, grown(1, 0));
@@ -390,7 +390,7 @@ describe('the page', () => {
     expect(text('.list-facts')).toMatch(/^128 episodes/);
   });
 
-  it('shows an error and asks again', async () => {
+  it('shows an error and retries', async () => {
     const root = freshPage();
     const host = pageHost('running');
     host.refuse(episodesReady.method, 'run x: its folder is gone: close this page');
@@ -403,7 +403,7 @@ describe('the page', () => {
     expect(root.querySelectorAll('.episode-row').length).toBeGreaterThan(10);
   });
 
-  it('leaves hostile texts texts', async () => {
+  it('shows hostile texts as plain text', async () => {
     const { root, choose } = await open('hostile');
     for (const index of [0, 1, 2, 3]) {
       await choose(index);

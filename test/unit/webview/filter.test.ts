@@ -80,11 +80,11 @@ describe('a filter line', () => {
     ['step<1..2', 'step needs a number or a range as 1..5, not “1..2”'],
     ['tag<a', 'tag is a text: write tag:a'],
     ['mode:test', 'mode is train or val, not “test”'],
-  ])('%s says what is wrong', (line, problem) => {
+  ])('%s shows its error', (line, problem) => {
     expect(parseFilter(line)).toEqual({ terms: [], problems: [problem] });
   });
 
-  it('leaves texts to be looked for, words without a field among them', () => {
+  it('keeps search texts apart, including words without a field', () => {
     expect(textTerms(parseFilter('text:"I am stuck" step:3 wall -"half open').terms)).toEqual([
       { value: 'I am stuck', not: false },
       { value: 'wall', not: false },
@@ -93,7 +93,7 @@ describe('a filter line', () => {
     expect(passes('whatever')).toBe(true);
   });
 
-  it('tells whether it says training or validation itself', () => {
+  it('reports whether it selects training or validation itself', () => {
     expect(['mode:val', '-mode:train', 'step:3'].map(line => namesMode(parseFilter(line).terms))).toEqual([
       true,
       true,
@@ -101,7 +101,7 @@ describe('a filter line', () => {
     ]);
   });
 
-  it('lets no number through where there is none, and no filter mark', () => {
+  it('rejects episodes without the number or without a filter result', () => {
     const none = tableOf([{ ...row, mode: 'val', kept: null }]);
     const of = (line: string) => rowTest(parseFilter(line).terms, none)(0);
     expect(['kept:true', 'kept:false', 'advantage<=0', '-kept:true'].map(of)).toEqual([false, false, false, true]);
@@ -156,7 +156,7 @@ const term: fc.Arbitrary<Term> = fc.oneof(
 
 fc.configureGlobal({ seed: 20260203 });
 
-/** The line that should read as these terms. */
+/** Prints terms as a filter line that parses to them. */
 const printFilter = (terms: readonly Term[]) => terms.map(term => (term.not ? '-' : '') + printTerm(term)).join(' ');
 
 function printTerm(term: Term): string {
@@ -176,7 +176,7 @@ function printTerm(term: Term): string {
 }
 
 describe('any filter', () => {
-  it('reads what it printed', () => {
+  it('parses what it printed', () => {
     fc.assert(
       fc.property(fc.array(term, { maxLength: 6 }), terms => {
         expect(parseFilter(printFilter(terms))).toEqual({ terms, problems: [] });
@@ -184,7 +184,7 @@ describe('any filter', () => {
     );
   });
 
-  it('never throws, and drops nothing in silence but what is being typed', () => {
+  it('never throws, and silently drops only what is still being typed', () => {
     fc.assert(
       fc.property(fc.string(), line => {
         const { terms, problems } = parseFilter(line);
@@ -198,7 +198,7 @@ describe('any filter', () => {
     );
   });
 
-  it('lets through either a term or its opposite, and looks for a text or not', () => {
+  it('accepts either a term or its negation, and may search for a text', () => {
     fc.assert(
       fc.property(term, one => {
         const opposite = { ...one, not: !one.not };

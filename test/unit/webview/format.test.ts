@@ -36,7 +36,7 @@ describe('numbers', () => {
     [Infinity, '–'],
   ])('%d reads %s', (value, text) => expect(formatNumber(value)).toBe(text));
 
-  it('signs a change', () => {
+  it('show the sign of a change', () => {
     expect(formatSigned(0.25)).toBe('+0.250');
     expect(formatSigned(-0.25)).toBe('−0.250');
     expect(formatSigned(0)).toBe('0');
@@ -54,7 +54,7 @@ describe('shares', () => {
     [Number.NaN, '–'],
   ])('%d reads %s', (share, text) => expect(formatPercent(share)).toBe(text));
 
-  it('tells differences in percentage points, without the sign of what rounds to nothing', () => {
+  it('show differences in percentage points, without the sign of a value that rounds to zero', () => {
     expect(formatPoints(0.031)).toBe('+3.1 pp');
     expect(formatPoints(-0.031)).toBe('−3.1 pp');
     expect(formatPoints(-0.0001)).toBe('0.0 pp');
@@ -79,7 +79,7 @@ describe('times', () => {
 });
 
 describe('units', () => {
-  it('formats a value and its change alike', () => {
+  it('format a value and its change alike', () => {
     expect([formatValue(0.5, 'share'), formatValue(90, 'seconds'), formatValue(0.5, 'number')]).toEqual([
       '50.0 %',
       '1 m 30 s',
@@ -104,6 +104,6 @@ describe('units', () => {
   ] as const)('a tick at %d %s reads %s', (value, unit, text) => expect(formatTick(value, unit)).toBe(text));
 });
 
-it('copied numbers carry the plain minus sign, words keep their dashes', () => {
+it('copied numbers have the plain minus sign, words keep their dashes', () => {
   expect(plainNumbers('reward −0.10 · e−6 − − then −.5')).toBe('reward -0.10 · e-6 − − then -.5');
 });

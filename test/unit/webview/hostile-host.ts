@@ -1,11 +1,11 @@
-// A host whose every free text is one that tries to be markup: whatever an honest host answers, each text that a person, a model, an
-// environment or a file may have written has one of the corpus behind it, the same one each time, so that names still name what they
-// named. Beside it the question whether a page took any of them for more than text.
+// A host with hostile texts: each text that a person, a model, an environment or a file can write gets a text of the
+// corpus appended, the same one each time, so that names still match. Also checks whether a page treated any of them as
+// more than text.
 import { expect } from 'vitest';
 import { markupCorpus } from '../../e2e/fixtures/markup-corpus.mjs';
 import type { MemoryHost } from '../../e2e/preview/memory-host';
 
-/** Keys whose values are the product's own words, numbers in words, or pictures. */
+/** Keys whose values are the product's own words, formatted numbers, or pictures. */
 const own =
   /^(state|kind|mode|created|updated|time|started|images|unit|trained|basis|what|regime|finish|method|category|severity)$/;
 
@@ -15,13 +15,13 @@ export class HostileTexts implements MemoryHost {
 
   constructor(private readonly honest: MemoryHost) {}
 
-  /** As the host answers, with the names in the question put back. */
+  /** The honest host's answer, after restoring the original names in the request. */
   answer(method: string, params: unknown): unknown {
     const back = (text: string): string => this.originals.get(text) ?? text;
     return this.hostile(this.honest.answer(method, mapped(params, back, back)));
   }
 
-  /** The same of what the host sends by itself. Metrics by the corpus's names are added wherever keys are listed. */
+  /** The same for notifications of the host. Adds metrics with the corpus's names wherever keys are listed. */
   hostile<T>(value: T): T {
     const worse = (text: string): string => {
       const known = this.byOriginal.get(text) ?? text + markupCorpus[this.byOriginal.size % markupCorpus.length];
@@ -42,12 +42,12 @@ function mapped(value: unknown, text: (text: string) => string, name: (key: stri
   return Object.fromEntries(Object.entries(value).map(([key, child]) => [name(key), mapped(child, text, name, key)]));
 }
 
-/** Elements that no page makes of what it is told. */
+/** Elements that no page creates from data. */
 const foreign =
   'script, iframe, frame, object, embed, base, meta, link, form, template, noscript, video, audio, source, math, marquee, ' +
   'foreignObject, animate, use, image, a[href], [name=harmed], [id=harmed], [data-harmed], [srcdoc], [formaction], [autofocus]';
 
-/** Throws where anything in the document was made of a text. Pictures may be data of the page's own. */
+/** Throws if any element or attribute of the document was made from a text. Pictures may be data URLs of the page. */
 export function expectTextAlone(root: Element): void {
   expect([...root.querySelectorAll(foreign)].map(element => element.outerHTML)).toEqual([]);
   for (const element of root.querySelectorAll('*')) {
@@ -66,7 +66,7 @@ export function expectTextAlone(root: Element): void {
   expect((globalThis as { harmed?: unknown }).harmed).toBeUndefined();
 }
 
-/** Texts of the corpus that a page shows, in its text or in what is said of its parts. */
+/** Corpus texts that a page shows, in its text or in attributes. */
 export function shownOf(root: Element): string[] {
   const parts = [root.textContent ?? ''];
   for (const element of root.querySelectorAll<HTMLElement & { value?: unknown }>('*')) {

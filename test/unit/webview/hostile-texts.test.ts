@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
-// No page takes a text of a model, an environment, a run folder or a person for markup: each is opened on a host whose every text tries,
-// looked at from all sides, and holds nothing then but elements of its own.
+// No page treats a text of a model, an environment, a run folder or a person as markup: each page is opened on a host
+// with hostile texts, used in all its parts, and must contain only its own elements.
 import { readFileSync } from 'node:fs';
 import { beforeEach, expect, it, vi } from 'vitest';
 import { dashboardLines } from '../../../extension/protocol/dashboard-page';
@@ -37,7 +37,7 @@ const click = async (element: Element | null | undefined) => {
   element?.dispatchEvent(new MouseEvent('click', { bubbles: true }));
   await settle();
 };
-/** Presses keys one after the other, looking at the page after each. */
+/** Presses keys one after the other, and checks the page after each. */
 const keys = async (...names: string[]) => {
   for (const name of names) {
     press(name);
@@ -46,7 +46,7 @@ const keys = async (...names: string[]) => {
   }
 };
 
-it('the dashboard: names, events, metrics, the table', async () => {
+it('the dashboard shows names, events, metrics and the table as plain text', async () => {
   const texts = new HostileTexts(memoryHost('failed', guide));
   const host = pageHost(texts);
   startDashboard(host, root, recordingPlotter().plotter);
@@ -62,7 +62,7 @@ it('the dashboard: names, events, metrics, the table', async () => {
   expect(markupCorpus.filter(text => !seen.has(text))).toEqual([]);
 });
 
-it('the episodes: list, prompts, states, thoughts, answers, raw texts, groups side by side', async () => {
+it('the episodes page shows its list, prompts, states, thoughts, answers, raw texts and side-by-side groups as plain text', async () => {
   startEpisodes(pageHost(new HostileTexts(memoryHost('hostile', guide))), root);
   await settle();
   const seen = new Set<string>();
@@ -76,7 +76,7 @@ it('the episodes: list, prompts, states, thoughts, answers, raw texts, groups si
   expect(seen.size).toBeGreaterThan(12);
 });
 
-it('the collapse page: prompts, reasoning texts, groups, events', async () => {
+it('the collapse page shows prompts, reasoning texts, groups and events as plain text', async () => {
   startCollapse(pageHost(new HostileTexts(storedHost(storedFiles('collapsing-run'), guide))), root);
   await settle();
   for (const details of root.querySelectorAll('details')) details.open = true;
@@ -89,7 +89,7 @@ it('the collapse page: prompts, reasoning texts, groups, events', async () => {
   expect(shownOf(root).length).toBeGreaterThan(2);
 });
 
-it('the comparison: names, points of sweeps, settings, metrics', async () => {
+it('the comparison shows names, points of sweeps, settings and metrics as plain text', async () => {
   const csv = readFileSync('test/experiments/results/1-filter.csv', 'utf8');
   startCompare(pageHost(new HostileTexts(comparedHost(csv, guide))), root, recordingPlotter().plotter);
   await settle();
@@ -97,7 +97,7 @@ it('the comparison: names, points of sweeps, settings, metrics', async () => {
   expect(shownOf(root).length).toBeGreaterThan(5);
 });
 
-it('the live view: states, tokens as they come, thoughts, answers, errors', async () => {
+it('the live view shows states, incoming tokens, thoughts, answers and errors as plain text', async () => {
   const texts = new HostileTexts(liveHost('playing'));
   const host = pageHost(texts);
   startLive(host, root);
@@ -121,7 +121,7 @@ const shown = (observation: string) => ({
   info: { a: 'b' },
 });
 
-it('the Play panel: observations, actions, legends, infos, hints, differences, errors', async () => {
+it('the Play panel shows observations, actions, legends, infos, hints, differences and errors as plain text', async () => {
   const session: PlayReply['session'] = {
     ...{ environment: 'maze', source: '/w/maze.ts', version: '0123456789abcdef', files: ['/w/maze.ts'], seed: 7 },
     ...{ config: { size: 4, text: 'x' }, instruction: 'Go.', legend: { P: 'you' }, has_solver: true, total: 1, over: false }, // prettier-ignore
@@ -142,7 +142,7 @@ it('the Play panel: observations, actions, legends, infos, hints, differences, e
   }
 });
 
-it('New Run: presets, fields, tags, the estimate, problems, the YAML', async () => {
+it('New Run shows presets, fields, tags, the estimate, problems and the YAML as plain text', async () => {
   const honest: MemoryHost = {
     answer: method =>
       method === newRunReady.method
@@ -171,13 +171,13 @@ it('New Run: presets, fields, tags, the estimate, problems, the YAML', async () 
   };
   startNewRun(pageHost(new HostileTexts(honest)), root);
   await settle();
-  await new Promise(resolve => setTimeout(resolve, 600)); // what is typed is planned a moment later
+  await new Promise(resolve => setTimeout(resolve, 600)); // input is planned after a delay
   await settle();
   expectTextAlone(root);
   expect(markupCorpus.filter(text => !shownOf(root).includes(text))).toEqual([]);
 });
 
-it('a refusal’s words, on every page', async () => {
+it('every page shows the message of a refusal as plain text', async () => {
   const message = markupCorpus.join(' ');
   const refusing = () =>
     pageHost({

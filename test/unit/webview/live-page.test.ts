@@ -1,5 +1,6 @@
 // @vitest-environment happy-dom
-// The Live page: tokens where they belong, what follows an episode, what stays when one does not follow, and what is said between rollouts.
+// The Live page: tokens in their turns, the switch to the next episode, following switched off, and the text between
+// rollouts.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { liveEpisode, liveRun, liveTokens } from '../../../extension/protocol/live-page';
 import type { WatchedEpisode } from '../../../extension/protocol/trainer-link';
@@ -27,14 +28,14 @@ const episode = episodesOf(13, 'train').filter(({ turns }) => turns.length > 2)[
 const at = (turns: number, tokens?: number): WatchedEpisode => watchedEpisode(episode, turns, tokens);
 const facts = (): string => root.querySelector('.live-facts')!.textContent!;
 
-it('adds tokens behind those that are there, the thought’s first, then the answer’s', async () => {
+it('appends tokens to the existing ones, first of the thought, then of the answer', async () => {
   const host = await open('playing');
   host.send(liveEpisode, { episode: at(1, 3) });
   const turn = root.querySelectorAll('.live-turn')[1];
   const first = turn.querySelector('.token');
   const { tokens } = at(1, 200).turns[1];
   host.send(liveTokens, { id: episode.id, turn: 2, at: 3, tokens: tokens.slice(3) });
-  expect(turn.querySelector('.token')).toBe(first); // what stood there stays
+  expect(turn.querySelector('.token')).toBe(first); // existing elements stay
   const said = (block: string) => turn.querySelector(`.${block}`)!.textContent;
   const [thought, answer] = `<think>${tokens.map(({ text }) => text).join('')}`.split(/(?<=<\/think>)/);
   expect([said('thought'), said('answer')]).toEqual([thought, answer]);
@@ -56,7 +57,7 @@ it('drops tokens of a turn or an episode that it does not show', async () => {
   expect(root.textContent).toBe(before);
 });
 
-it('leaves an episode that ended in view for a moment, then goes on to the next', async () => {
+it('keeps a finished episode visible for a moment, then shows the next', async () => {
   const host = await open('playing');
   host.send(liveEpisode, { episode: at(episode.turns.length) });
   expect(root.querySelector('.verdict')!.textContent).toMatch(/^(Solved|Not solved) · return/);
@@ -74,7 +75,7 @@ it('leaves an episode that ended in view for a moment, then goes on to the next'
   expect(root.querySelectorAll('.live-turn')).toHaveLength(1);
 });
 
-it('stays with the episode while it does not follow, until it follows again', async () => {
+it('stays with the episode while following is off, until it is on again', async () => {
   const host = await open('playing');
   host.send(liveEpisode, { episode: at(1, 3) });
   press('f');
@@ -87,7 +88,7 @@ it('stays with the episode while it does not follow, until it follows again', as
   expect(host.getState()).toMatchObject({ view: { follow: true } });
 });
 
-it('says between rollouts what the trainer does, above the episode that was seen last', async () => {
+it("shows the trainer's activity between rollouts, above the last episode", async () => {
   const host = await open('playing');
   host.send(liveEpisode, { episode: at(episode.turns.length) });
   host.send(liveEpisode, { episode: null });
@@ -96,7 +97,7 @@ it('says between rollouts what the trainer does, above the episode that was seen
   expect(root.querySelector('.verdict')).not.toBeNull();
 });
 
-it('without an episode it says why there is none and what can be done', async () => {
+it('without an episode it explains why, and what can be done', async () => {
   const host = await open('paused');
   expect(all('.notice h2')).toEqual(['The run is paused']);
   root.querySelector<HTMLElement>('.notice vscode-button')!.click();
@@ -106,7 +107,7 @@ it('without an episode it says why there is none and what can be done', async ()
   expect(root.querySelectorAll('.live-turn')).toHaveLength(1);
 });
 
-it('asks for the tag that is chosen, and for the one that was kept', async () => {
+it('requests the selected tag, and the stored one', async () => {
   const kept = { folder: '/runs/one', schema: 1, view: { tag: 'FrozenLake', follow: true } };
   const asked: unknown[] = [];
   const memory = liveHost('playing');
@@ -120,7 +121,7 @@ it('asks for the tag that is chosen, and for the one that was kept', async () =>
   expect(asked).toEqual([{ tag: 'FrozenLake' }, {}]);
 });
 
-it('an answer that did not parse, and actions that there are not, are told', async () => {
+it('an answer that did not parse, and unknown actions, are shown as such', async () => {
   const host = await open('playing');
   const { turns, ...rest } = at(2);
   const changed = turns.map((turn, i) => ({ ...turn, outcome: { ...turn.outcome!, answer: i === 0 ? null : 'fly', executed: [] } })); // prettier-ignore
@@ -131,7 +132,7 @@ it('an answer that did not parse, and actions that there are not, are told', asy
   ]);
 });
 
-it('every phase and every standing has its words', () => {
+it('every phase and every state has a text', () => {
   const phases = ['rollout', 'update', 'validation', 'checkpoint', 'download', 'idle'];
   const titles = phases.map(phase => phaseWords(runAt(12, 200, { phase }), false).title);
   const states = (['paused', 'stopping', 'stopped', 'finished', 'failed', 'starting'] as const).map(state => phaseWords(runAt(12, 200, { state }), false).title); // prettier-ignore

@@ -5,16 +5,16 @@ import { metricLines } from '../../e2e/preview/data';
 
 const meanings = parseMetricMeanings(readFileSync(new URL('../../../docs/METRICS.md', import.meta.url), 'utf8'));
 
-describe('reading meanings', () => {
+describe('parsing meanings', () => {
   const read = parseMetricMeanings(
     '# T\n\n| key | meaning |\n|---|---|\n| `a/b` | One. |\r\n| `c`, `d/<k>` | Of `x` two. |\n| `a/b` | Again. |\n| `p@<k>` | Pass. |\ntext `e` | no |\n',
   );
 
-  it('takes keys in backticks and their sentence, the first of two', () => {
+  it('takes keys in backticks and their sentence, the first of duplicates', () => {
     expect(read).toEqual({ 'a/b': 'One.', c: 'Of x two.', 'd/<k>': 'Of x two.', 'p@<k>': 'Pass.' });
   });
 
-  it('lets a placeholder stand for one part, an exact key before a pattern', () => {
+  it('lets a placeholder stand for one part, with an exact key before a pattern', () => {
     expect(meaningOf(read, 'd/anything')).toBe('Of x two.');
     expect(meaningOf(read, 'd/any/thing')).toBeUndefined();
     expect(meaningOf(read, 'p@16')).toBe('Pass.');
@@ -24,7 +24,7 @@ describe('reading meanings', () => {
 });
 
 describe('docs/METRICS.md', () => {
-  it('says one sentence for each key', () => {
+  it('has one sentence for each key', () => {
     for (const [key, sentence] of Object.entries(meanings)) expect(sentence, key).toMatch(/^[A-Z0-9].*[^.]\.$/);
   });
 
@@ -79,9 +79,9 @@ describe('docs/METRICS.md', () => {
     'charts/avg_episode_return',
     'train/soft_reweight_mean',
     'early_stopped/reward_variance_collapse',
-  ])('knows %s', key => expect(meaningOf(meanings, key)).toBeTruthy());
+  ])('documents %s', key => expect(meaningOf(meanings, key)).toBeTruthy());
 
-  it('knows every key of the runs that pages are tested with', () => {
+  it("documents every key of the page tests' runs", () => {
     const keys = new Set(metricLines(20).flatMap(line => Object.keys(line)));
     expect([...keys].filter(key => meaningOf(meanings, key) === undefined)).toEqual([]);
   });

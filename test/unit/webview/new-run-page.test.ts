@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-// The New Run page: what is typed becomes a choice, what the plan answers is shown, and nothing starts that the plan refuses.
+// The New Run page: typed values become the request, the plan's answer is shown, and a refused plan cannot start.
 import { beforeEach, expect, it, vi } from 'vitest';
 import { newRunPlan, newRunReady, newRunSave, newRunStart } from '../../../extension/protocol/new-run-page';
 import type { NewRunChoice, NewRunForm, PlannedRun } from '../../../extension/protocol/new-run-page';
@@ -62,7 +62,7 @@ beforeEach(async () => {
   await told();
 });
 
-/** Lets answers come, and changes settle. */
+/** Waits for answers and for debounced changes. */
 async function told(): Promise<void> {
   for (let i = 0; i < 6; i++) await Promise.resolve();
   await vi.advanceTimersByTimeAsync(500);
@@ -77,7 +77,7 @@ function type(key: string, value: string): void {
 const button = (label: string) => [...root.querySelectorAll<HTMLElement>('vscode-button')].find(({ textContent }) => textContent === label)!; // prettier-ignore
 const steps = 'trainer.total_training_steps';
 
-it('shows the first preset with its values, and what it takes', () => {
+it('shows the first preset with its values and estimated resources', () => {
   expect(control(steps).value).toBe('24');
   expect(control('agent_proxy.enable_think').checked).toBe(true);
   expect(root.querySelectorAll('.changed')).toHaveLength(0);
@@ -88,14 +88,14 @@ it('shows the first preset with its values, and what it takes', () => {
   expect(root.querySelector('.yaml')!.textContent).toBe('steps: 24\n');
 });
 
-it('shows what is to be known of a configuration that is in order', async () => {
+it('shows notes about a valid configuration', async () => {
   expect(root.querySelector('.estimate')!.textContent).not.toContain('a key is auto');
   type(steps, '7');
   await told();
   expect(root.querySelector('.estimate')!.textContent).toContain('a key is auto: set it to null');
 });
 
-it('asks once for what was typed, marks it, and takes it back', async () => {
+it('requests a plan once for a typed value, marks the value, and resets it', async () => {
   const before = choices.length;
   type(steps, '1');
   type(steps, '12');
@@ -109,13 +109,13 @@ it('asks once for what was typed, marks it, and takes it back', async () => {
   expect(control(steps).value).toBe('24');
 });
 
-it('does not take for a choice what it wrote into a control itself', async () => {
+it('does not treat its own writes to a control as input', async () => {
   control('agent_proxy.enable_think').dispatchEvent(new Event('change')); // as the toolkit does
   await told();
   expect(choices.at(-1)!.values).toEqual({});
 });
 
-it('tells a mistake at its place and starts nothing with it', async () => {
+it('shows an error at its field and does not start', async () => {
   type(steps, 'none');
   await told();
   expect(field(steps).querySelector('.problem')!.textContent).toBe('use an integer');
@@ -126,7 +126,7 @@ it('tells a mistake at its place and starts nothing with it', async () => {
   expect(host.asked.slice(before)).not.toContain(newRunStart.method);
 });
 
-it('starts with what was chosen, and says why where it cannot', async () => {
+it('starts with the entered values, and says why when it cannot', async () => {
   type(steps, '3');
   await told();
   host.refuse(newRunStart.method, 'the disk is full');
@@ -140,7 +140,7 @@ it('starts with what was chosen, and says why where it cannot', async () => {
   expect(host.asked.at(-1)).toBe(newRunStart.method);
 });
 
-it('chooses environments by tag', async () => {
+it('selects environments by tag', async () => {
   const count = root.querySelector<HTMLElement & { value: string }>('[aria-label="Validation groups of Lake"]')!;
   count.value = '4';
   count.dispatchEvent(new Event('input'));
@@ -154,7 +154,7 @@ it('chooses environments by tag', async () => {
   expect(root.querySelectorAll('.environments tbody tr')).toHaveLength(2);
 });
 
-it('saves what was chosen, and comes back with it', async () => {
+it('saves the entered values, and restores them', async () => {
   type(steps, '7');
   await told();
   button('Save as YAML…').click();

@@ -1,4 +1,4 @@
-// A host in memory as pages see it, and the parts of a browser that a DOM without layout lacks.
+// An in-memory host as pages see it, and the browser features that a DOM without layout lacks.
 import { vi } from 'vitest';
 import { readFileSync } from 'node:fs';
 import type { NotificationType } from 'vscode-messenger-common';
@@ -10,14 +10,14 @@ import { memoryHost, type MemoryHost, type Scenario } from '../../e2e/preview/me
 export interface PageHost extends Host {
   /** Sends a notification as the extension host would. */
   send<P>(type: NotificationType<P>, params: P): void;
-  /** What the page notified the host of. */
+  /** Notifications that the page sent to the host. */
   readonly sent: { method: string; params: unknown }[];
   /** Requests by method, in order. */
   readonly asked: string[];
-  /** From now on requests of this method are refused. */
+  /** Refuses later requests of this method. */
   refuse(method: string, message: string): void;
   accept(method: string): void;
-  /** From now on requests of this method are never answered. */
+  /** Never answers later requests of this method. */
   hold(method: string): void;
 }
 
@@ -53,7 +53,7 @@ export function pageHost(scenario: Scenario | MemoryHost, kept?: unknown): PageH
   };
 }
 
-/** A plotter that keeps what it was told to draw, by canvas. */
+/** A plotter that records the latest data by canvas. */
 export function recordingPlotter(): { plotter: Plotter; drawn: Map<HTMLCanvasElement, PlotData> } {
   const drawn = new Map<HTMLCanvasElement, PlotData>();
   const plotter: Plotter = (canvas): Plot => ({
@@ -66,7 +66,7 @@ export function recordingPlotter(): { plotter: Plotter; drawn: Map<HTMLCanvasEle
   return { plotter, drawn };
 }
 
-/** Shows and hides what is observed: every element is on screen until `show` says otherwise. */
+/** Simulates visibility: every observed element is visible until `show` changes it. */
 export function stubVisibility(): { show(element: Element, visible: boolean): void } {
   const callbacks: IntersectionObserverCallback[] = [];
   class Observer {
@@ -86,10 +86,10 @@ export function stubVisibility(): { show(element: Element, visible: boolean): vo
   };
 }
 
-/** What the page before has left listening to the one document of the tests. */
+/** Callbacks that remove the listeners of earlier pages from the shared document. */
 let leftovers: (() => void)[] = [];
 
-/** An empty page of a theme, deaf to the pages of earlier tests. */
+/** An empty page with a theme, isolated from the pages of earlier tests. */
 export function freshPage(): HTMLElement {
   for (const end of leftovers) end();
   leftovers = [];
@@ -117,7 +117,7 @@ export function freshPage(): HTMLElement {
   return root;
 }
 
-/** Waits until requests, frames and microtasks of the moment are through. */
+/** Waits until current requests, frames and microtasks have finished. */
 export async function settle(): Promise<void> {
   for (let i = 0; i < 4; i++) await new Promise(resolve => setTimeout(resolve, 5));
   await new Promise(resolve => requestAnimationFrame(() => resolve(undefined)));

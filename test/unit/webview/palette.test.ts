@@ -20,25 +20,25 @@ describe.each(Object.entries(backgrounds))('the palette of %s themes', (kind, ed
         expect(contrast(colour, editor), `${colour} on ${editor}`).toBeGreaterThanOrEqual(3);
   });
 
-  it.each(Object.entries(visions))('stays apart with %s colour vision', (_, vision) => {
+  it.each(Object.entries(visions))('keeps colours distinguishable with %s colour vision', (_, vision) => {
     palette.forEach((a, i) =>
       palette.slice(i + 1).forEach(b => expect(distance(a, b, vision), `${a} and ${b}`).toBeGreaterThanOrEqual(15)),
     );
   });
 });
 
-it('tells lines apart by dashes too', () => {
+it('lines also differ by dashes', () => {
   expect(new Set(dashes.map(String)).size).toBe(paletteOf('light').length);
 });
 
-it('gives a run one colour, never grey, and different runs different ones', () => {
+it('a run has one colour, never grey, and different runs have different ones', () => {
   const colours = Array.from({ length: 200 }, (_, i) => colourOfRun(`run-${i}`));
   expect(colourOfRun('run-3')).toBe(colours[3]);
   expect(Math.max(...colours)).toBeLessThan(hue.grey);
   expect(new Set(colours).size).toBe(hue.grey);
 });
 
-it('adds opacity', () => expect(withAlpha('#0069A8', 0.5)).toBe('rgba(0, 105, 168, 0.5)'));
+it('withAlpha adds opacity', () => expect(withAlpha('#0069A8', 0.5)).toBe('rgba(0, 105, 168, 0.5)'));
 
 it.each([
   [['vscode-light'], 'light'],

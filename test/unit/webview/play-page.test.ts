@@ -67,7 +67,7 @@ async function open(replies: PlayReply[]) {
 }
 
 describe('keys', () => {
-  it('are arrows and letters for directions, digits in order for all', () => {
+  it('are arrows and letters for directions, and digits in order for all actions', () => {
     expect([...actionKeys(session().actions)]).toEqual([
       [1, ['ArrowLeft', 'a', '1']],
       [4, ['ArrowUp', 'w', '2']],
@@ -82,7 +82,7 @@ describe('keys', () => {
     expect(actionKeys([{ id: 0, name: 'Upload' }]).get(0)).toEqual(['1']);
   });
 
-  it('act where they have an action, and belong to the text where one is typed', async () => {
+  it('act if they have an action, and go to the text field while typing', async () => {
     const { asked, root } = await open([{ id: 0, session: session() }]);
     press('ArrowLeft');
     await settle();
@@ -97,7 +97,7 @@ describe('keys', () => {
     ]);
   });
 
-  it('wish for what makes sense alone', async () => {
+  it('request only what is possible', async () => {
     const { asked } = await open([{ id: 0, session: session() }]);
     press('u');
     press('h');
@@ -107,7 +107,7 @@ describe('keys', () => {
     expect(asked).toEqual([{ do: 'hint' }, { do: 'restart', seed: 8 }]);
   });
 
-  it('pressed while the environment works are dropped', async () => {
+  it('are dropped while the environment works', async () => {
     const { asked } = await open([{ id: 0, session: session() }]);
     press('ArrowLeft');
     press('ArrowLeft');
@@ -122,7 +122,7 @@ describe('the episode', () => {
     over: true,
   });
 
-  it('shows what came of each action, and no more can be done at its end', async () => {
+  it('shows the outcome of each action, and accepts none after its end', async () => {
     const { asked, text, root } = await open([{ id: 0, session: over }]);
     expect(text('.outcome-line')).toMatch(/reward \+1\s*return \+0\.900\s*Terminated\s*success true/);
     expect([...root.querySelectorAll('.step-row')].map(row => row.textContent)).toEqual([
@@ -135,10 +135,10 @@ describe('the episode', () => {
     await settle();
     expect(asked).toEqual([]);
     expect(root.querySelector('.action')!.getAttribute('aria-disabled')).toBe('true');
-    expect(root.querySelector('.action')!.hasAttribute('disabled')).toBe(false); // else it would swallow the next keys
+    expect(root.querySelector('.action')!.hasAttribute('disabled')).toBe(false); // it would swallow the next keys
   });
 
-  it('shows an earlier state where one is chosen, with what changed marked', async () => {
+  it('shows a selected earlier state, with its changes marked', async () => {
     const { root, text } = await open([{ id: 0, session: over }]);
     root.querySelectorAll<HTMLElement>('.step-row')[1].click();
     expect(text('.observation mark')).toBe('P_');
@@ -153,7 +153,7 @@ describe('the episode', () => {
     expect(root.querySelector('.observation pre')).toBeNull();
   });
 
-  it('takes a typed answer where actions have no names', async () => {
+  it('accepts a typed answer when actions have no names', async () => {
     const { root, asked } = await open([{ id: 0, session: session({ actions: [], has_solver: false }) }]);
     const field = root.querySelector<HTMLElement & { value: string }>('.answer')!;
     field.value = '1 + 1';
@@ -162,7 +162,7 @@ describe('the episode', () => {
     expect(asked).toEqual([{ do: 'act', action: '1 + 1' }]);
   });
 
-  it('marks characters of boards of one form alone', () => {
+  it('marks changed characters only between boards of the same shape', () => {
     expect(changedPieces('aXc', 'abc')).toEqual([
       { text: 'a', changed: false },
       { text: 'X', changed: true },
@@ -174,7 +174,7 @@ describe('the episode', () => {
 });
 
 describe('the code', () => {
-  it('that was saved is offered, and what it does otherwise is told', async () => {
+  it('that was saved is offered, and its differences are shown', async () => {
     const reloaded = { from: 'x', differences: [{ step: 1, what: 'reward' as const, before: '−1', after: '0' }] };
     const { asked, send, text, button } = await open([
       { id: 0, session: session() },
@@ -189,7 +189,7 @@ describe('the code', () => {
     expect(text('.differences')).toContain('step 1 · reward');
   });
 
-  it('that fails is told with its line, and the session stays', async () => {
+  it('that fails is reported with its line, and the session stays', async () => {
     const error = { message: 'environment maze (maze.ts:3) threw "x"', at: '/w/maze.ts:3' };
     const { told, text, button } = await open([
       { id: 0, session: session() },
@@ -202,7 +202,7 @@ describe('the code', () => {
     expect(told).toEqual([[playCommand.method, { command: 'source', at: '/w/maze.ts:3' }]]);
   });
 
-  it('that never loaded offers to try again', async () => {
+  it('that never loaded offers a retry', async () => {
     const { asked, text, button } = await open([
       { id: 0, error: { message: 'does not build' } },
       { id: 1, session: session() },

@@ -1,9 +1,9 @@
-// What pages are tested and previewed with must be what a trainer could have written.
+// Data of page tests and previews must be data that a trainer could have written.
 import { describe, expect, it } from 'vitest';
 import { episodeSchema, eventSchema, metricsLineSchema, statusSchema } from '../../../extension/protocol/run-folder';
 import { episodesOf, metricLines, rowOf, runAt, runEvents } from '../../e2e/preview/data';
 
-describe('made-up runs', () => {
+describe('generated runs', () => {
   it('follow the schemas of the run folder', () => {
     for (const line of metricLines(30)) metricsLineSchema.parse(line);
     for (const event of runEvents(140)) eventSchema.parse(event);
@@ -12,12 +12,12 @@ describe('made-up runs', () => {
     statusSchema.parse(runAt(3, 10).status);
   });
 
-  it('are the same each time', () => {
+  it('are reproducible', () => {
     expect(metricLines(12)).toEqual(metricLines(12));
     expect(episodesOf(5, 'train')).toEqual(episodesOf(5, 'train'));
   });
 
-  it('hold together: scores, spans and rows', () => {
+  it('are consistent: scores, spans and rows', () => {
     for (const episode of episodesOf(7, 'train')) {
       expect(episode.score).toBeCloseTo(
         episode.turns.reduce((sum, turn) => sum + turn.reward + turn.penalty, 0),

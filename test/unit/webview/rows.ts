@@ -1,4 +1,4 @@
-// Rows of episodes as a table, for tests of what lists and filters them.
+// Episode rows as a table, for tests of lists and filters.
 import { indexColumns, indexLine, type IndexColumn } from '../../../extension/protocol/episode-index';
 import { EpisodeTable } from '../../../extension/protocol/episode-table';
 import type { EpisodeRow } from '../../../extension/protocol/pages';

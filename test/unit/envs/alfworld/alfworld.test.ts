@@ -1,4 +1,5 @@
-// ALFWorld as RAGEN has it, against a tiny house that speaks as a server of it does: observations, rewards, splits, flags and the memory.
+// ALFWorld as in RAGEN, against a tiny house that speaks like an ALFWorld server: observations, rewards, splits, flags
+// and the memory.
 import { afterEach, describe, expect, it } from 'vitest';
 import alfworld from '../../../../envs/alfworld/index';
 import { alfWorldMemory } from '../../../../extension/trainer/rollout/memories';
@@ -13,7 +14,7 @@ const made = (config = {}) =>
 const solution = ['go to countertop 1', 'take mug 1 from countertop 1', 'go to cabinet 1', 'move mug 1 to cabinet 1'];
 
 describe('an episode', () => {
-  it('is shown with its admissible actions, and worth the score when it is won', async () => {
+  it('shows its admissible actions, and pays the score when won', async () => {
     house = await tinyHouse();
     const environment = made();
     const { observation } = await environment.reset({ seed: 4, mode: 'train' });
@@ -34,7 +35,7 @@ describe('an episode', () => {
     await expect.poll(() => house.open()).toBe(0);
   });
 
-  it('goes on after what cannot be done, which is no valid action', async () => {
+  it('continues after an impossible action, which is marked invalid', async () => {
     house = await tinyHouse();
     const environment = made({ score: 3 });
     await environment.reset({ seed: 0 });
@@ -50,7 +51,7 @@ describe('an episode', () => {
     await environment.close!();
   });
 
-  it('is of the split that the mode asks for', async () => {
+  it('is from the split that the mode selects', async () => {
     house = await tinyHouse();
     const environment = made({ eval_dataset: 'eval_out_of_distribution', config_file: 'alfworld.yaml' });
     await environment.reset({ seed: 1, mode: 'train' });
@@ -65,7 +66,7 @@ describe('an episode', () => {
     expect(alfworld.config.parse({}).eval_dataset).toBe('eval_in_distribution');
   });
 
-  it('ends with the server’s limit or ours', async () => {
+  it('ends at the server’s limit or the configured one', async () => {
     house = await tinyHouse({ cap: 2 });
     const environment = made();
     await environment.reset({ seed: 0 });
@@ -78,7 +79,7 @@ describe('an episode', () => {
     await short.close!();
   });
 
-  it('counts as won by the server’s reward where it does not tell', async () => {
+  it('counts as won by the server’s reward when the info has no `won`', async () => {
     house = await tinyHouse({ told: { won: undefined } });
     const environment = made();
     await environment.reset({ seed: 0 });
@@ -91,7 +92,7 @@ describe('an episode', () => {
     await environment.close!();
   });
 
-  it('is told of a server that is not there', async () => {
+  it('reports an unreachable server', async () => {
     house = await tinyHouse();
     house.stop();
     await expect(
@@ -103,7 +104,7 @@ describe('an episode', () => {
   });
 });
 
-it('its memory finds task, observation and admissible actions', async () => {
+it('the memory contains task, observation and admissible actions', async () => {
   house = await tinyHouse();
   const environment = made();
   await environment.reset({ seed: 0 });

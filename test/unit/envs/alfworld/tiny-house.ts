@@ -1,5 +1,6 @@
-// A house of two rooms' worth of ALFWorld, in its words, behind VAGEN's GymService: one mug, to be put where the game says. It answers as
-// an ALFWorld server does (`admissible_commands` and `won` in the info, `Nothing happens.` for what cannot be done) and notes what it was asked.
+// A house of two rooms with ALFWorld's texts behind VAGEN's GymService: one mug, to be put where the game says. It
+// answers like an ALFWorld server (`admissible_commands` and `won` in the info, `Nothing happens.` for an impossible
+// action) and records its requests.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decodeMultipart, encodeMultipart } from '../../../../envs/remote/multipart';
@@ -78,7 +79,7 @@ class House {
   }
 }
 
-/** Starts the server; `asked` grows with each connection's env_config. */
+/** Starts the server; `asked` records each connection's env_config. */
 export async function tinyHouse({ cap = 50, told = {} as Record<string, unknown> } = {}) {
   const houses = new Map<string, { house?: House; split: string }>();
   const asked: Record<string, unknown>[] = [];

@@ -1,4 +1,4 @@
-// Data sets in each form that they are published in: files and folders, configurations and splits, and what is said where there is none.
+// Data sets in each published form: files and folders, configurations and splits, and the errors when nothing is found.
 import { afterAll, describe, expect, test } from 'vitest';
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,28 +26,28 @@ const open = async (path: string, options = {}) => all(await openDataSet(path, {
 
 describe('Parquet', () => {
   const problem = (i: number) => ({ target: i === 7 ? 1000 : 3 * i + 6, nums: [i + 1, i + 2, i + 3] });
-  test('a folder of several files and row groups, in any order of reading', async () => {
+  test('reads a folder of several files and row groups, in any order', async () => {
     const data = await openDataSet(join(golden, 'countdown'), { split: 'train', remedy });
     expect(data.length).toBe(25);
     for (const i of [24, 0, 14, 15, 3, 4, 7]) expect(await data.row(i)).toEqual(problem(i));
   });
-  test('another split, without compression', async () => {
+  test('reads another split, without compression', async () => {
     expect(await open(join(golden, 'countdown'), { split: 'test' })).toEqual([{ target: 6, nums: [1, 2, 3] }]);
     const none = openDataSet(join(golden, 'countdown'), { split: 'dev', remedy });
     await expect(none).rejects.toThrow(`finds no rows of the split dev in ${join(golden, 'countdown')}`);
   });
-  test('a configuration of several', async () => {
+  test('reads one configuration of several', async () => {
     const rows = await open(join(golden, 'gsm8k'), { configuration: 'main', split: 'test' });
     expect(rows.map(({ question }) => question)).toEqual([0, 1].map(i => `plain test ${i}: how much is ${i} + 1? ✓`));
     expect(await open(join(golden, 'gsm8k'), { configuration: 'socratic', split: 'train' })).toHaveLength(5);
     expect(await open(join(golden, 'gsm8k'))).toHaveLength(14);
   });
-  test('Zstandard where Node has it', async () => {
+  test('reads Zstandard where Node supports it', async () => {
     const rows = open(join(golden, 'mmlu/zstd.parquet'));
     if ('zstdDecompressSync' in zlib) expect(await rows).toHaveLength(1);
     else await expect(rows).rejects.toThrow(/ZSTD/);
   });
-  test('a file that is none', async () => {
+  test('refuses a file that is not Parquet', async () => {
     const file = write('bad.parquet', 'no parquet at all, but long enough to have a footer');
     await expect(open(file)).rejects.toThrow(`cannot read the data of ${file} (`);
   });
@@ -55,23 +55,23 @@ describe('Parquet', () => {
 
 describe('JSON', () => {
   const rows = [{ a: 1 }, { a: 'x}{"\\"][', b: { c: [{}] } }, { a: 'é✓\n' }];
-  test('lines, with and without a last line break, with blank lines', async () => {
+  test('reads lines, with and without a final line break, with blank lines', async () => {
     const text = rows.map(row => JSON.stringify(row)).join('\n');
     expect(await open(write('lines.jsonl', text))).toEqual(rows);
     expect(await open(write('lines.json', `\n${text.replaceAll('\n', '\r\n\n')}  \n\n`))).toEqual(rows);
   });
-  test('an array, spread over lines or not, longer than one piece of reading', async () => {
+  test('reads an array, on one or many lines, longer than one read buffer', async () => {
     expect(await open(write('array.json', JSON.stringify(rows)))).toEqual(rows);
     expect(await open(write('wide.json', ` ${JSON.stringify(rows, null, 2)}\n`))).toEqual(rows);
     const many = Array.from({ length: 3000 }, (_, i) => ({ i, text: `"${'\\{✓'.repeat(i % 300)}` }));
     expect(await open(write('long.json', JSON.stringify(many)))).toEqual(many);
   });
-  test('what holds no rows', async () => {
+  test('refuses a file without rows', async () => {
     expect(() => rowExtents(write('text.json', 'hello'))).toThrow('it holds no JSON objects');
     expect(() => rowExtents(write('torn.json', '[{"a": 1}, {"b":'))).toThrow('it ends in the middle of a row');
     await expect(open(write('empty.jsonl', ''))).rejects.toThrow('finds no rows in');
   });
-  test('a folder keeps to its best form and passes over what describes it', async () => {
+  test('reads the best format in a folder and skips metadata files', async () => {
     write('mixed/a.jsonl', '{"from": "a"}');
     write('mixed/b.jsonl', '{"from": "b"}');
     write('mixed/c.json', '[{"from": "c"}]');
@@ -80,7 +80,7 @@ describe('JSON', () => {
   });
 });
 
-test('nothing there: the remedy is told, and a file that appears later is found', async () => {
+test('a missing data set is reported with a remedy, and a file that appears later is found', async () => {
   const path = join(folder, 'later.jsonl');
   const missing = await openDataSet(path, { remedy }).catch((error: unknown) => error);
   expect(missing).toBeInstanceOf(MissingDependency);
@@ -90,7 +90,7 @@ test('nothing there: the remedy is told, and a file that appears later is found'
   await expect(open(write('table.csv', 'a,b'))).rejects.toThrow('table.csv, which is no .parquet, .jsonl, .json');
 });
 
-describe('environments over data of the user', () => {
+describe("environments over the user's data", () => {
   test('countdown keeps the solvable problems of the first rows', async () => {
     const path = join(golden, 'countdown');
     const texts = async (config: object, seeds: number[]) => {
@@ -133,7 +133,7 @@ describe('environments over data of the user', () => {
     const wrong = metamathqa.create(metamathqa.config.parse({ dataset_path: join(golden, 'gsm8k') }));
     await expect(wrong.reset({ seed: 0 })).rejects.toThrow('finds no texts in the columns query and response');
   });
-  test('a load checks the columns of a small data set, and of a large one that it is there', async () => {
+  test('loading checks the columns of a small data set, and only the presence of a large one', async () => {
     const wrong = write('other.jsonl', '{"question": 1}');
     const load = (environment: typeof metamathqa, dataset_path: string) =>
       environment.dependencies!(environment.config.parse({ dataset_path }));
@@ -144,7 +144,7 @@ describe('environments over data of the user', () => {
     await load(metamathqa, large);
     rmSync(large);
   });
-  test('what a load looks for is there for the shipped data, and not for a path that leads nowhere', async () => {
+  test('the check on load passes for the shipped data and fails for a path to nothing', async () => {
     for (const { dependencies, config } of [countdown, metamathqa, staticQuestions] as const) {
       await dependencies!(config.parse({}) as never);
       const key = 'train_path' in config.shape ? 'train_path' : 'dataset_path';

@@ -1,4 +1,4 @@
-// The bandit: one prompt for the whole group, payouts by member, the configured scores.
+// The bandit: one prompt for the whole group, payouts by member, and the configured scores.
 import { describe, expect, test } from 'vitest';
 import type { Environment, StepResult } from '../../../../envs/api/environment';
 import { armPairs } from '../../../../envs/bandit/arms';
@@ -11,7 +11,7 @@ const pull = (environment: Environment, action: string | number) => environment.
 const high = (environment: Environment) => (environment.solve!() as string[])[0];
 const low = (name: string) => [...armPairs.train, ...armPairs.test].find(pair => pair[1] === name)![0];
 
-test('all members of a group see one prompt, other seeds other prompts', () => {
+test('all members of a group see one prompt, other seeds see other prompts', () => {
   const prompts = Array.from({ length: 200 }, (_, seed) => {
     const seen = [0, 1, 7].map(member => observe(make(), seed, member));
     expect(new Set(seen).size).toBe(1);
@@ -20,7 +20,7 @@ test('all members of a group see one prompt, other seeds other prompts', () => {
   expect(new Set(prompts).size).toBe(24); // twelve pairs in two orders
 });
 
-test('payouts differ by member, come at their rate, and repeat for the same (seed, member)', () => {
+test('payouts differ by member, follow their rate, and repeat for the same (seed, member)', () => {
   const play = (seed: number, member: number) => {
     const environment = make();
     environment.reset({ seed, member });
@@ -33,7 +33,7 @@ test('payouts differ by member, come at their rate, and repeat for the same (see
   expect(rewards).toEqual(Array.from({ length: 4000 }, (_, i) => play(10000 + (i >> 4), i & 15)));
 });
 
-test('the low arm pays its constant and is no success; names are matched whatever their case', () => {
+test('the low arm pays its constant and is no success; names match in any case', () => {
   const environment = make();
   environment.reset({ seed: 3 });
   const name = low(high(environment));
@@ -46,7 +46,7 @@ test('the low arm pays its constant and is no success; names are matched whateve
   });
 });
 
-test('a pull of the high arm is a success even if it pays nothing, and reads as Python prints floats', () => {
+test('a pull of the high arm is a success even if it pays nothing, and prints floats as Python does', () => {
   const environment = make({ hi_arm_hiscore_prob: 0 });
   environment.reset({ seed: 3 });
   const name = high(environment);
@@ -68,14 +68,14 @@ describe('an arm named by number', () => {
   });
 });
 
-test('each episode names its own two arms, by the numbers that pull them', () => {
+test('each episode names its own two arms, and the numbers that pull them', () => {
   const environment = make({ action_space_start: 5 });
   const { observation, actions } = environment.reset({ seed: 9 }) as { observation: string; actions: object };
   const [, a, b] = /called (\w+) and (\w+)\./.exec(observation)!;
   expect(actions).toEqual({ 5: a, 6: b });
 });
 
-test('what names no arm changes nothing', () => {
+test('an action that names no arm changes nothing', () => {
   const environment = make();
   const prompt = observe(environment, 9, 0);
   for (const action of ['Dragon', '', 0, 3]) {
@@ -90,7 +90,7 @@ test('what names no arm changes nothing', () => {
   }
 });
 
-test('the split test has its own arms', () => {
+test('the split test has separate arms', () => {
   const environment = make({ split: 'test' });
   const names = new Set(Array.from({ length: 100 }, (_, seed) => (environment.reset({ seed }), high(environment))));
   expect(names).toEqual(new Set(armPairs.test.map(pair => pair[1])));

@@ -1,4 +1,5 @@
-// Pairs, their order and payouts equal RAGEN's procedure on Gymnasium's generator (test/golden/make/envs_bandit.py), seed by seed.
+// Pairs, their order and payouts equal RAGEN's procedure on Gymnasium's generator (test/golden/make/envs_bandit.py),
+// seed by seed.
 import { describe, expect, test } from 'vitest';
 import golden from '../../../golden/envs/bandit.json';
 import { checkSeeds } from '../../../golden/envs/trace';
@@ -10,7 +11,7 @@ type Row = [seed: number, member: number, first: string, second: string, pays: n
 describe.each(golden)('$split, hi_arm_hiscore_prob $chance', ({ split, chance, rows }) => {
   const config = bandit.config.parse({ split, hi_arm_hiscore_prob: chance });
 
-  test('each seed', () =>
+  test('each seed equals the golden data', () =>
     checkSeeds(rows as Row[], (seed, member, first, second, ...pays) => {
       const environment = bandit.create(config);
       for (const [i, arm] of [first, second].entries()) {

@@ -1,4 +1,5 @@
-// Problems, rewards and values of expressions equal RAGEN's procedure with Python's own `eval` (test/golden/make/envs_countdown.py).
+// Problems, rewards and values of expressions equal RAGEN's procedure with Python's `eval`
+// (test/golden/make/envs_countdown.py).
 import { expect, test } from 'vitest';
 import golden from '../../../golden/envs/countdown.json';
 import type { StepResult } from '../../../../envs/api/environment';
@@ -22,18 +23,21 @@ test.each(golden.episodes as [number, string, string, number][])(
   },
 );
 
-/** Integers are texts there, floats numbers. */
-test.each(golden.values as [string, string | number | null][])('%j', (text, value) => {
-  const found = evaluate(text);
-  if (value === null) expect(found).toBeUndefined();
-  else if (typeof value === 'string') expect(found).toBe(BigInt(value));
-  else {
-    expect(typeof found).toBe('number');
-    expect(Math.abs((found as number) - value)).toBeLessThanOrEqual(1e-12 * Math.abs(value));
-  }
-});
+/** In the golden data, integers are strings and floats are numbers. */
+test.each(golden.values as [string, string | number | null][])(
+  'the expression %j has the value that Python gives it',
+  (text, value) => {
+    const found = evaluate(text);
+    if (value === null) expect(found).toBeUndefined();
+    else if (typeof value === 'string') expect(found).toBe(BigInt(value));
+    else {
+      expect(typeof found).toBe('number');
+      expect(Math.abs((found as number) - value)).toBeLessThanOrEqual(1e-12 * Math.abs(value));
+    }
+  },
+);
 
-test('validation has problems that training never sees', async () => {
+test('validation has problems that never occur in training', async () => {
   const environment = countdown.create(config);
   const texts = async (mode: 'train' | 'val', count: number) => {
     const seen = new Set<unknown>();

@@ -1,4 +1,5 @@
-// The environment: its shipped tasks solved, rewards by tests passed, both languages, feedback, data of its own, refusals.
+// The deepcoder environment: shipped tasks with their solutions, rewards by tests passed, both languages, feedback,
+// custom data, and refusals.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +19,7 @@ let tasks = 0;
 beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'ragen-deepcoder-'))));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A data set of one task; returns its path. */
+/** Writes a data set of one task and returns its path. */
 function task(row: object): string {
   const file = join(folder, `task-${tasks++}.jsonl`);
   writeFileSync(file, `${JSON.stringify(row)}\n`);
@@ -51,7 +52,7 @@ test('the shipped tasks come from the committed script', () => {
     expect(readFileSync(join(folder, 'deepcoder', name), 'utf8')).toBe(readFileSync(join(shipped, name), 'utf8'));
 });
 
-test('the task is that which CPython draws, told with what its program is to do', async () => {
+test('the task is the one CPython draws, with instructions on what the program must do', async () => {
   const set = await openDataSet(shipped, { split: 'train', remedy: '' });
   for (const seed of [0, 10_005]) {
     const { text } = problemOf(await set.row(new PythonRandom(seed).randint(0, set.length - 1)));
@@ -120,7 +121,7 @@ describe.skipIf(missing !== undefined)(`answers in isolation${missing ? ` (skipp
     ['print(1 / 0)', 'ended with exit code 1 (ZeroDivisionError: division by zero).'],
     ['while True: pass', 'did not end within 0.5 seconds.'],
     ['while True: print("x" * 9999)', 'wrote too much.'],
-  ])('%j is told what went wrong', async (code, told) => {
+  ])('%j gets feedback on the failure', async (code, told) => {
     const { observation, reward, info } = await answer(doubles, code, {
       test_timeout: 0.5,
       total_timeout: 1,
@@ -129,7 +130,7 @@ describe.skipIf(missing !== undefined)(`answers in isolation${missing ? ` (skipp
     expect([String(observation).includes(told), reward, info.runnable]).toEqual([true, 0, false]);
   });
 
-  test('more steps give feedback on the way', async () => {
+  test('several steps give feedback in between', async () => {
     const { step, observation } = await begin({
       dataset_path: task(doubles),
       max_steps: 3,
@@ -147,7 +148,7 @@ describe.skipIf(missing !== undefined)(`answers in isolation${missing ? ` (skipp
     expect(await step('print(2)')).toMatchObject({ terminated: true, info: { success: false } });
   });
 
-  test('an episode as it reads', async () => {
+  test("an episode's texts equal the expected transcript", async () => {
     const { environment, observation, step } = await begin({ max_steps: 2 }, 10_003);
     const text = [observation];
     for (const action of [
@@ -162,7 +163,7 @@ describe.skipIf(missing !== undefined)(`answers in isolation${missing ? ` (skipp
     await expect(`${text.join('\n')}\n`).toMatchFileSnapshot(file);
   });
 
-  test('is found before the first episode', async () => {
+  test('isolation is checked before the first episode', async () => {
     await expect(deepcoder.dependencies!(deepcoder.config.parse({}))).resolves.toBeUndefined();
     await expect(deepcoder.dependencies!(deepcoder.config.parse({ python_path: '/no/python3' }))).rejects.toThrow(
       'finds no python3',
@@ -170,13 +171,13 @@ describe.skipIf(missing !== undefined)(`answers in isolation${missing ? ` (skipp
   });
 });
 
-test('without isolation answers run where the setting says so, under the same limits', async () => {
+test('without isolation, answers run if the setting allows it, under the same limits', async () => {
   const config = { isolation: 'none', dataset_path: task(doubles), max_tests: 2 };
   expect(await (await begin(config)).step('print(2 * int(input()))')).toMatchObject({ reward: 1 });
   expect(await (await begin({ ...config, test_timeout: 0.5 })).step('while True: pass')).toMatchObject({ reward: 0 });
 });
 
-test('where there is no isolation the environment is refused', async () => {
+test('without isolation, the environment is refused by default', async () => {
   const path = process.env.PATH;
   process.env.PATH = folder;
   try {
@@ -189,7 +190,7 @@ test('where there is no isolation the environment is refused', async () => {
   }
 });
 
-test('validation has tasks that training never sees', async () => {
+test('validation has tasks that never occur in training', async () => {
   const environment = deepcoder.create(deepcoder.config.parse({}));
   const seen = async (mode: 'train' | 'val') => {
     const texts = Array.from({ length: 60 }, async (_, seed) => (await environment.reset({ seed, mode })).observation);

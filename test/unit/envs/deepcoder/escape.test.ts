@@ -1,4 +1,4 @@
-// Programs that try to get out, to take what is not theirs, or never to end: all must fail, and leave nothing behind.
+// Programs that try to escape, to read foreign data, or to run forever: all must fail and leave nothing behind.
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import {
   closeSync,
@@ -23,10 +23,10 @@ import { runProgram, type Outcome, type Program } from '../../../../envs/deepcod
 import { isolationMissing } from './isolation';
 
 const missing = await isolationMissing();
-/** Seconds for programs that must end well, and for those that never do. */
+/** Time limits in seconds, for programs that must end by themselves and for those that never do. */
 const [enough, little] = [5, 1];
 
-/** An option without effect that tells these programs from others on the machine. */
+/** An option without effect that marks these programs among the machine's processes. */
 const badge = { python: ['-X', 'escapee'], javascript: ['--title=escapee'] };
 
 function run(source: string, language: Language = 'python', stdin = '', seconds = little): Promise<Outcome> {
@@ -34,13 +34,13 @@ function run(source: string, language: Language = 'python', stdin = '', seconds 
   const program = { ...runner, options: [...runner.options, ...badge[language]], source, stdin };
   return runProgram(program, { seconds, megabytes: 256 }, 'bubblewrap');
 }
-/** What a program that must end well has written. */
+/** Output of a program that must exit with code 0. */
 async function told(source: string, language: Language = 'python'): Promise<string> {
   const outcome = await run(source, language, '', enough);
   expect([outcome.by, outcome.code, outcome.stderr]).toEqual(['exit', 0, '']);
   return outcome.stdout.trim();
 }
-/** Ids of these programs' processes that still run. */
+/** Ids of marked processes that are still running. */
 const leftBehind = () =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -71,7 +71,7 @@ describe.skipIf(missing !== undefined)(`a program in isolation${missing ? ` (ski
     await new Promise<void>(done => server.listen(0, '127.0.0.1', done));
     port = (server.address() as AddressInfo).port;
     const identity = process.getuid!() === 0 ? { uid: 65534, gid: 65534 } : {};
-    bystander = spawn('/bin/sleep', ['600'], { stdio: 'ignore', ...identity }); // with the very rights of the programs
+    bystander = spawn('/bin/sleep', ['600'], { stdio: 'ignore', ...identity }); // with the same user id as the programs
   });
   afterAll(() => {
     delete process.env.RAGEN_TEST_SECRET;
@@ -85,7 +85,7 @@ describe.skipIf(missing !== undefined)(`a program in isolation${missing ? ` (ski
     expect(bystander.exitCode ?? bystander.signalCode).toBeNull();
   });
 
-  test('runs: input, output, exit codes, both languages', async () => {
+  test('runs with input, output and exit codes, in both languages', async () => {
     expect(await run('import sys\nprint(input()[::-1])\nsys.exit(3)', 'python', 'abc\n', enough)).toEqual({
       by: 'exit',
       code: 3,
@@ -95,7 +95,7 @@ describe.skipIf(missing !== undefined)(`a program in isolation${missing ? ` (ski
     expect(await told('console.log([1, 2].map(x => x * 2).join())', 'javascript')).toBe('2,4');
   });
 
-  test('reaches no network, not even this machine’s own', async () => {
+  test('reaches no network, not even localhost', async () => {
     const attempt = `
 import socket
 def reach(*address):
@@ -112,7 +112,7 @@ print([line.split(":")[0].strip() for line in open("/proc/net/dev").read().split
     expect(calls).toBe(0);
   });
 
-  test('sees no file of others and no variable, and writes nowhere but in its own /tmp', async () => {
+  test('sees no foreign file and no variable, and writes only in its own /tmp', async () => {
     const attempt = `
 import os
 def tried(act):
@@ -135,7 +135,7 @@ print(os.listdir("/tmp"))`;
     expect(await told('import os\nprint(os.listdir("/tmp"))')).toBe('[]');
   });
 
-  test('finds no variable of who starts it in any process, no descriptor and no key ring', async () => {
+  test('finds no variable of its parent in any process, no descriptor and no key ring', async () => {
     const attempt = `
 import os
 def read(path):
@@ -162,9 +162,9 @@ print([opened(f"/proc/1/{name}", mode) for name in ["mem", "task/1/mem", "maps",
     expect(await told(attempt)).toBe(`[${Array(12).fill("'failed'").join(', ')}]`);
   });
 
-  test('sees of an interpreter among the user’s files itself and its libraries alone', async () => {
+  test('sees only the interpreter and its libraries of the user’s files', async () => {
     const before = process.env.HOME;
-    const user = mkdtempSync('/var/tmp/ragen-escape-'); // /tmp is the program's own
+    const user = mkdtempSync('/var/tmp/ragen-escape-'); // /tmp is private to the program
     chmodSync(user, 0o755);
     process.env.HOME = user;
     try {
@@ -185,7 +185,7 @@ print([opened(f"/proc/1/{name}", mode) for name in ["mem", "task/1/mem", "maps",
     }
   });
 
-  test('gets no descriptor that its starter was given itself', async () => {
+  test('inherits no descriptor that its parent was given', async () => {
     const bundle = join(folder, 'run.cjs');
     const contents = `
 import { runnerOf } from './programs';
@@ -205,7 +205,7 @@ for (const isolation of ['bubblewrap', 'none'])
     }
   });
 
-  test('is refused system calls that reach past its limits', async () => {
+  test('is denied system calls that bypass its limits', async () => {
     const calls = {
       add_key: [248, 217],
       request_key: [249, 218],
@@ -255,7 +255,7 @@ print(tried(lambda: fcntl.ioctl(0, 0x5412, b"x")), tried(lambda: fcntl.fcntl(os.
     ]);
   });
 
-  test('does what programs do: threads, children, pipes, event loops', async () => {
+  test('can use threads, children, pipes and event loops', async () => {
     const attempt = `
 import asyncio, subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -271,7 +271,7 @@ with ThreadPoolExecutor(4) as pool:
     expect(await told(script, 'javascript')).toBe('3');
   });
 
-  test('sees no process but its own, and signals none', async () => {
+  test('sees only its own processes, and cannot signal others', async () => {
     const attempt = `
 import os, signal
 def tried(act):
@@ -308,13 +308,13 @@ print([line.split()[1] for line in open("/proc/self/status") if line.startswith(
       'python',
       'import signal, time\nfor s in range(1, 32):\n    try: signal.signal(s, signal.SIG_IGN)\n    except OSError: pass\ntime.sleep(60)',
     ],
-  ] as const)('never ends in %s: %s', async (language, source) => {
+  ] as const)('is ended when it runs forever in %s: %s', async (language, source) => {
     const begun = performance.now();
     expect((await run(source, language)).by).toBe('time');
     expect(performance.now() - begun).toBeLessThan(little * 1000 + 3000);
   });
 
-  test('a fork bomb stays small and ends', async () => {
+  test('cannot grow with a fork bomb, which is ended', async () => {
     const bomb = `
 import os, time
 made = 0
@@ -355,12 +355,12 @@ time.sleep(60)`;
     ['of names of files', 'python', 'import os\nn = 0\nwhile True:\n    os.mkdir(f"/tmp/{n}")\n    n += 1'],
     ['in buffers', 'javascript', 'const held = []; for (;;) held.push(Buffer.alloc(1 << 20, 1));'],
     ['in objects', 'javascript', 'const held = []; for (;;) held.push(new Array(1e5).fill(1.5));'],
-  ] as const)('a memory bomb, %s, in %s', async (_, language, source) => {
+  ] as const)('cannot exhaust memory (%s) in %s', async (_, language, source) => {
     const { by, code } = await run(source, language, '', enough);
     expect(by === 'memory' || (by === 'exit' && code !== 0)).toBe(true);
   });
 
-  test('files and output are bound', async () => {
+  test('has bounded files and output', async () => {
     const fill = `
 import signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -377,7 +377,7 @@ print(wrote >> 20)`;
     expect([flood.by, flood.stdout.length]).toEqual(['output', 1 << 20]);
   });
 
-  test('ends at its time limit, also where that falls into the beginning of the sandbox', async () => {
+  test('is ended at its time limit, also while the sandbox starts', async () => {
     const program: Program = { interpreter: '/usr/bin/sh', options: [], boundAddresses: true, source: 'sleep 100', stdin: '' }; // prettier-ignore
     for (let ms = 0; ms < 40; ms++) {
       const { by } = await runProgram(program, { seconds: ms / 1000, megabytes: 64 }, 'bubblewrap');
@@ -385,7 +385,7 @@ print(wrote >> 20)`;
     }
   });
 
-  test('what it leaves running ends with it', async () => {
+  test('leaves no process behind', async () => {
     const daemon = `
 import os, time
 if os.fork() == 0:
@@ -404,7 +404,7 @@ print("gone")`;
 test.each<[Language, string]>([
   ['python', 'import os\nprint(sorted(os.environ))'],
   ['javascript', 'process.stdout.write(Object.keys(process.env).sort().join())'],
-])('without isolation a program has the user’s rights, but not his variables: %s', async (language, source) => {
+])('without isolation a program has the user’s rights, but not the user’s variables: %s', async (language, source) => {
   process.env.RAGEN_TEST_SECRET = 'of the environment';
   const program = { ...runnerOf(language, null)!, source, stdin: '' };
   const outcome = await runProgram(program, { seconds: enough, megabytes: 256 }, 'none');
@@ -414,7 +414,7 @@ test.each<[Language, string]>([
 });
 
 test.skipIf(process.getuid?.() !== 0)(
-  'without isolation root’s programs run as nobody, and read no variable of root’s',
+  'without isolation, programs of root run as nobody and cannot read root’s variables',
   async () => {
     const source = `
 import os

@@ -1,8 +1,8 @@
-// Whether programs can be isolated on this machine, and why not where they cannot: tests that need it are skipped with that reason, or
-// fail with it where RAGEN_REQUIRE_ISOLATION is set.
+// Whether programs can be isolated on this machine, with the reason if not. Tests that need isolation are skipped with
+// that reason, or fail with it when RAGEN_REQUIRE_ISOLATION is set.
 import { requireIsolation } from '../../../../envs/deepcoder/sandbox';
 
-/** Undefined where isolation works. */
+/** The reason why isolation does not work; undefined if it does. */
 export async function isolationMissing(): Promise<string | undefined> {
   try {
     await requireIsolation();

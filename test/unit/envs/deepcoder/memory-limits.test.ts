@@ -1,4 +1,5 @@
-// What bounds a program's memory: the look from outside, which must see all that a program started, and control groups where there are some.
+// Memory limits of programs: the external monitor, which must see everything a program starts, and control groups where
+// available.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,11 +12,11 @@ import { runnerOf } from '../../../../envs/deepcoder/programs';
 
 const mebibyte = 2 ** 20;
 
-describe.skipIf(process.platform !== 'linux')('the look from outside', () => {
+describe.skipIf(process.platform !== 'linux')('the external monitor', () => {
   let child: ChildProcess | undefined;
   afterEach(() => void child?.kill('SIGKILL'));
 
-  /** Starts a program that writes a line when it holds what it is to hold, and ends with its input. */
+  /** Starts a program that prints a line once it holds its memory, and ends with its input. */
   async function started(source: string): Promise<number> {
     child = spawn(runnerOf('python', null)!.interpreter, ['-c', source], { stdio: ['pipe', 'pipe', 'inherit'] });
     await once(child.stdout!, 'data');
@@ -37,7 +38,7 @@ sys.stdin.read()`);
     expect(memoryOf(pid, 0)).toBeGreaterThan(80 * mebibyte);
   });
 
-  test('counts pages once that several processes share, where it matters', async () => {
+  test('counts pages shared by several processes once, where it matters', async () => {
     const pid = await started(`
 import os, sys
 held = bytearray(b"x") * (80 << 20)
@@ -52,7 +53,7 @@ sys.stdin.read()`);
     expect(memoryOf(pid, 100 * mebibyte)).toBeGreaterThan(80 * mebibyte);
   });
 
-  test('a process that is gone holds nothing', async () => {
+  test('counts an ended process as 0', async () => {
     const pid = await started('print(1, flush=True)');
     await once(child!, 'exit');
     expect(memoryOf(pid, 0)).toBe(0);
@@ -64,7 +65,7 @@ describe('a control group', () => {
   beforeEach(() => void (root = mkdtempSync(join(tmpdir(), 'ragen-groups-'))));
   afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-  /** A tree in the place of /proc/self and of the file systems of control groups. */
+  /** A file tree in place of /proc/self and the control group file systems. */
   function tree(own: string, mounts: string, files: Record<string, string>): void {
     for (const [path, text] of Object.entries({ 'proc/self/cgroup': own, 'proc/self/mountinfo': mounts, ...files })) {
       mkdirSync(join(root, path, '..'), { recursive: true });
@@ -76,7 +77,7 @@ describe('a control group', () => {
   const mount = (at: string, type: string, options: string, from = '/') =>
     `30 20 0:27 ${from} ${at} rw,nosuid - ${type} ${type} rw,${options}\n`;
 
-  test('of version 2 is made by the nearest group that hands memory on', () => {
+  test('of version 2 is created in the nearest group that delegates memory', () => {
     const folder = 'sys/fs/cgroup/user.slice/app.slice';
     tree('0::/user.slice/app.slice/editor.scope\n', mount('/sys/fs/cgroup', 'cgroup2', 'nsdelegate'), {
       'sys/fs/cgroup/cgroup.subtree_control': 'cpu memory pids',
@@ -95,7 +96,7 @@ describe('a control group', () => {
     expect(group.ranOut()).toBe(true);
   });
 
-  test('of version 1 is one in each hierarchy, below this process’s own', () => {
+  test('of version 1 is created in each hierarchy, below this process’s own', () => {
     tree('8:pids:/\n4:cpu,memory:/docker/abc/inner\n0::/\n', mount('/cg/memory', 'cgroup', 'cpu,memory', '/docker/abc') + mount('/cg/pids', 'cgroup', 'pids') + mount('/cg/unified', 'cgroup2', ''), { 'cg/memory/inner/tasks': '', 'cg/pids/tasks': '', 'cg/unified/cgroup.subtree_control': '' }); // prettier-ignore
     const group = ControlGroup.make(limits, root)!;
     const [[memory], [pids]] = [groupIn('cg/memory/inner'), groupIn('cg/pids')];
@@ -106,7 +107,7 @@ describe('a control group', () => {
     expect(group.ranOut()).toBe(true);
   });
 
-  test('is missing where memory is not handed on, the mount does not show this process’s own, or nothing can be made', () => {
+  test('is unavailable when memory is not delegated, the mount does not show this process’s group, or it cannot be created', () => {
     tree('0::/a\n', mount('/cg', 'cgroup2', ''), { 'cg/a/cgroup.subtree_control': 'cpu\n' });
     expect(ControlGroup.make(limits, root)).toBeUndefined();
     tree('4:memory:/elsewhere\n', mount('/cg', 'cgroup', 'memory', '/docker'), { 'cg/tasks': '' });
@@ -117,7 +118,7 @@ describe('a control group', () => {
     expect(ControlGroup.make(limits, root)).toBeUndefined();
   });
 
-  test('of this machine, where it may have one, is gone with its program', async () => {
+  test('is removed with its program on machines that support it', async () => {
     const group = ControlGroup.make(limits);
     if (!group) return;
     const child = spawn('/bin/sleep', ['600'], { stdio: 'ignore' });

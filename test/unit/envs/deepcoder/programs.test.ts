@@ -1,4 +1,4 @@
-// From answers to programs, from rows to tasks, and what counts as expected.
+// Extraction of programs from answers, of tasks from rows, and the comparison with expected output.
 import { describe, expect, test } from 'vitest';
 import { inputText, isOutput, isReturned, problemOf } from '../../../../envs/deepcoder/problems';
 import { callInput, codeOf, returnedIn, withStarter } from '../../../../envs/deepcoder/programs';
@@ -12,13 +12,15 @@ test.each([
   ['```py```\n```', '', 'python'],
   ['``` x', '``` x', 'python'],
   ['\n\n', '', 'python'],
-])('%j', (answer, code, language) => expect(codeOf(answer, 'python')).toEqual({ code, language }));
+])('the program in the answer %j is extracted', (answer, code, language) =>
+  expect(codeOf(answer, 'python')).toEqual({ code, language }),
+);
 
-test.each(['`', '```', '\n', '```x\n', '\n```'])('an answer of %j alone is read at once', part => {
+test.each(['`', '```', '\n', '```x\n', '\n```'])('an answer of repeated %j is parsed in linear time', part => {
   const answer = part.repeat(2 ** 16) + 'x';
   const start = process.cpuUsage();
   codeOf(answer, 'python');
-  expect(process.cpuUsage(start).user).toBeLessThan(1_000_000); // microseconds; by squares it would be many seconds
+  expect(process.cpuUsage(start).user).toBeLessThan(1_000_000); // µs; quadratic time would take many seconds
 });
 
 describe('starter code', () => {
@@ -42,7 +44,7 @@ describe('starter code', () => {
   ])('%s', (_, starter, code, whole) => expect(withStarter(code, starter)).toBe(whole));
 });
 
-test('rows in the forms of the data sets', () => {
+test('rows of every data set format become tasks', () => {
   const stdin = { input: '1\n', output: '2', testtype: 'stdin_stdout' };
   expect(problemOf({ problem: 'p', tests: JSON.stringify([stdin]), solutions: ['a', 'b'] })).toEqual({
     text: 'p',
@@ -76,7 +78,7 @@ test('rows in the forms of the data sets', () => {
   expect(() => problemOf({ tests: [] })).toThrow('no text in the columns');
 });
 
-test('inputs', () => {
+test('inputs are passed in the expected form', () => {
   expect([inputText('a\n'), inputText(['a', 1]), inputText(undefined)]).toEqual(['a\n', 'a\n1', '']);
   expect([callInput('1\n2'), callInput([1, 2]), callInput(7)]).toEqual([
     '{"lines":"1\\n2"}',
@@ -96,7 +98,7 @@ test.each([
   ['1\n2\n', ['1', '2'], true],
   ['1  2', '1 2', false],
   ['\n5', 5, true],
-])('output %j for %j', (stdout, expected, same) => expect(isOutput(stdout, expected)).toBe(same));
+])('output %j is compared with %j', (stdout, expected, same) => expect(isOutput(stdout, expected)).toBe(same));
 
 test.each([
   [{ text: '[1, 2]', value: [1, 2] }, '[1,2]', true],
@@ -109,14 +111,16 @@ test.each([
   [{ text: '{1}' }, '{1}', true],
   [{ text: '1', value: 1 }, '2', false],
   [{ text: '1', value: 1 }, 'nonsense', false],
-])('%j for %j', (returned, expected, same) => expect(isReturned(returned, expected)).toBe(same));
+])('return value %j is compared with %j', (returned, expected, same) =>
+  expect(isReturned(returned, expected)).toBe(same),
+);
 
 test.each(['null', '5', '"x"', '[]', '{}', '{"text":5}', '{"text":{}}', '{"text":null,"value":1}', '{"text":'])(
-  'a program that forges its return with %s has returned nothing',
+  'a program that forges its return value with %s returns nothing',
   forged => expect(returnedIn(`\u001e${forged}`)).toBeUndefined(),
 );
 
-test('a forged value of any depth is not what is expected', () => {
+test('a forged value of any depth does not match the expected one', () => {
   const returned = returnedIn(`\u001e{"text":"x","value":${'['.repeat(400_000)}${']'.repeat(400_000)}}`)!;
   expect(isReturned(returned, [1])).toBe(false);
 });

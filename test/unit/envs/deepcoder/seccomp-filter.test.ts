@@ -1,11 +1,11 @@
-// The filter's bytes, run by an interpreter of the few instructions that it is made of, for both processors.
+// The filter's bytes, executed by an interpreter of the few instructions it uses, for both processors.
 import { describe, expect, test } from 'vitest';
 import { seccompFilter } from '../../../../envs/deepcoder/seccomp-filter';
 import { auditArch, rulesFor, type Processor } from '../../../../envs/deepcoder/system-calls';
 
 const [allowed, killed, EPERM, ENOSYS] = [0x7fff0000, 0x80000000, 0x50001, 0x50026];
 
-/** What the filter answers to a call. @throws Error for an instruction or a jump that seccomp would refuse */
+/** The filter's result for a call. @throws Error for an instruction or a jump that seccomp would reject */
 function answer(filter: Buffer, arch: number, number: number, args: readonly number[] = []): number {
   const data = Buffer.alloc(64);
   data.writeUInt32LE(number >>> 0, 0);
@@ -37,7 +37,7 @@ describe.each<[Processor, Record<string, number>]>([
   const filter = seccompFilter(processor);
   const call = (nr: number, ...args: number[]) => answer(filter, auditArch[processor], nr, args);
 
-  test('what every program needs is allowed, and each refused call is refused', () => {
+  test('needed calls are allowed, and each denied call is denied', () => {
     expect([number.read, number.getpid].map(nr => call(nr))).toEqual([allowed, allowed]);
     for (const { name, number, errno, when } of rulesFor(processor))
       if (!when) expect([name, call(number)]).toEqual([name, 0x50000 | errno]);
@@ -45,14 +45,14 @@ describe.each<[Processor, Record<string, number>]>([
     for (let nr = 0; nr <= 450; nr++) if (!refused.has(nr)) expect([nr, call(nr)]).toEqual([nr, allowed]);
   });
 
-  test('calls of another processor end the program; later ones, and those of x32, are unknown', () => {
+  test('calls of another architecture end the program; newer calls and those of x32 are unknown', () => {
     for (const arch of [0x40000003, auditArch[processor === 'x64' ? 'arm64' : 'x64']])
       expect(answer(filter, arch, number.read)).toBe(killed);
     for (const nr of [451, 2 ** 30, 2 ** 30 + number.getpid, 2 ** 32 - 1]) expect(call(nr)).toBe(ENOSYS);
     expect(call(435)).toBe(ENOSYS); // clone3
   });
 
-  test('arguments decide where a call has uses of both kinds', () => {
+  test('arguments decide for calls with both harmless and harmful uses', () => {
     const [SIGCHLD, NEWUSER, NEWNS] = [17, 0x10000000, 0x20000];
     expect([SIGCHLD, 0x3d0f00].map(flags => call(number.clone, flags))).toEqual([allowed, allowed]);
     expect([NEWUSER | SIGCHLD, NEWNS, 0x40000000].map(flags => call(number.clone, flags))).toEqual([
@@ -62,7 +62,7 @@ describe.each<[Processor, Record<string, number>]>([
     ]);
     const pairs = [[1, 1], [1, 1 | 0x80800], [1, 2], [1, 5], [2, 1], [16, 1]]; // prettier-ignore
     expect(pairs.map(args => call(number.socketpair, ...args))).toEqual([allowed, allowed, EPERM, EPERM, EPERM, EPERM]);
-    // The kernel takes the lower half of a command: what is above it must not hide one.
+    // The kernel reads the lower half of a command: the upper half must not hide a denied one.
     const commands = [0x5401, 0x5412, 0x541c, 2 ** 32 + 0x5412];
     expect(commands.map(command => call(number.ioctl, 0, command))).toEqual([allowed, EPERM, EPERM, EPERM]);
     expect([3, 1031].map(command => call(number.fcntl, 0, command))).toEqual([allowed, EPERM]);

@@ -1,4 +1,4 @@
-// Maps and walks equal RAGEN's maps on Gymnasium's own dynamics (test/golden/make/envs_frozen_lake.py), seed by seed.
+// Maps and walks equal RAGEN's maps on Gymnasium's dynamics (test/golden/make/envs_frozen_lake.py), seed by seed.
 import { describe, expect, test } from 'vitest';
 import golden from '../../../golden/envs/frozen-lake.json';
 import { checkSeeds, Trace } from '../../../golden/envs/trace';
@@ -12,11 +12,11 @@ describe.each(golden)(
   ({ size, p, slippery, rate, rows }) => {
     const config = frozenLake.config.parse({ size, p, is_slippery: slippery, success_rate: rate });
 
-    test('each seed', () =>
+    test('each seed equals the golden data', () =>
       checkSeeds(rows as Row[], (seed, map, moves, cells, digest) => {
         const environment = frozenLake.create(config);
         environment.reset({ seed: seed });
-        /** The map with the player marked on it, as the grid observation shows it. */
+        /** The map with the player on it, as in the grid observation. */
         const shown = (cell: number) =>
           [...map.replaceAll('/', '')]
             .map((tile, at) =>

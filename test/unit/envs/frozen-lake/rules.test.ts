@@ -1,4 +1,4 @@
-// FrozenLake's texts, its solver against the exact value of small lakes, and what its configuration allows.
+// FrozenLake's texts, its solver against the exact value of small lakes, and valid configurations.
 import { describe, expect, test } from 'vitest';
 import type { StepResult } from '../../../../envs/api/environment';
 import { dynamics, type Dynamics } from '../../../../envs/frozen-lake/dynamics';
@@ -19,9 +19,9 @@ const dry = dynamics(false, 0.8);
 const planFrom = (lake: Lake, ice: Dynamics, cell: number) => plan(bestMoves(lake, ice), lake.size, cell);
 const make = (config: Record<string, unknown>) => frozenLake.create(frozenLake.config.parse(config));
 
-describe('texts', () => {
+describe('observations', () => {
   const coord = (lines: string) => `Board size: 4 rows x 4 cols (zero-indexed).\n${lines}`;
-  test('at the start, in a hole and on the goal, in each format', () => {
+  test('show the start, a hole and the goal in each format', () => {
     const environment = make({ is_slippery: false, p: 0.8, observation_format: 'grid_coord' });
     const { observation } = environment.reset({ seed: 0 }) as { observation: string };
     expect(environment.render!('grid')).toBe('__GP\nOO__\n_OO_\nO___');
@@ -45,13 +45,13 @@ describe('texts', () => {
     );
     expect(play(1)).toMatchObject({ reward: 0, terminated: true });
   });
-  test('the instruction names the true corner', () => {
+  test('name the true corner in the instruction', () => {
     const instruction = frozenLake.instruction as (config: unknown) => string;
     expect(instruction(frozenLake.config.parse({ observation_format: 'grid_coord' }))).toContain('to (3, 3)');
   });
 });
 
-test('map_seed keeps one map while the slips follow the seed', () => {
+test('map_seed fixes the map while slips follow the seed', () => {
   const environment = make({ map_seed: 5 });
   const maps = [1, 2, 3].map(seed => (environment.reset({ seed }) as { observation: string }).observation);
   expect(new Set(maps).size).toBe(1);
@@ -62,7 +62,7 @@ test('map_seed keeps one map while the slips follow the seed', () => {
   expect(new Set(walks).size).toBeGreaterThan(1);
 });
 
-test('an action that is none slips nowhere', () => {
+test('an invalid action does not slip', () => {
   const environment = make({});
   const { observation } = environment.reset({ seed: 4 }) as { observation: string };
   for (const action of [0, 5, 'Left', 1.5]) {
@@ -72,23 +72,23 @@ test('an action that is none slips nowhere', () => {
 });
 
 describe('the solver', () => {
-  test('goes the shortest way on dry ice, around holes', () => {
+  test('takes the shortest way without slipping, around holes', () => {
     expect(planFrom(lakeOf('SHG', 'FHF', 'FFF'), dry, 0)).toEqual([1, 1, 2, 2, 3, 3]);
     expect(planFrom(lakeOf('SFF', 'FFF', 'FFG'), dry, 0)).toHaveLength(4);
   });
-  test('has no plan where the goal is out of reach or the episode is over', () => {
+  test('has no plan when the goal is unreachable or the episode is over', () => {
     const lake = lakeOf('SHG', 'HHF', 'FFF');
     expect(planFrom(lake, dry, 0)).toBeUndefined();
     expect(planFrom(lake, dry, 2)).toBeUndefined();
     expect(planFrom(lake, dry, 1)).toBeUndefined();
   });
-  test('leans on the wall where each slip is safe, and the plan ends there', () => {
+  test('walks into the wall when every slip is safe, and the plan ends there', () => {
     const cliff = lakeOf('SFFF', 'HHHF', 'FFFF', 'FFFG');
     const best = bestMoves(cliff, dynamics(true, 1 / 3));
     expect(best[1]).toBe(3); // up, into the wall, never beside the holes
     expect(planFrom(cliff, dynamics(true, 1 / 3), 1)).toEqual([3]);
   });
-  test('its moves satisfy the Bellman equation', () => {
+  test('satisfies the Bellman equation with its moves', () => {
     const lake = lakeOf('SFFF', 'FHFH', 'FFFH', 'HFFG');
     const ice = dynamics(true, 0.8);
     const best = bestMoves(lake, ice);

@@ -7,7 +7,7 @@ import game2048 from '../../../../envs/game-2048/index';
 
 type Row = [seed: number, start: string, moves: string, log: string, end: string, over: boolean, trace: string];
 
-/** A grid as the golden data has it: a letter a cell, the exponent of two in base 36. */
+/** A grid in the golden data's format: one character per cell, the exponent of two in base 36. */
 const code = (grid: unknown) =>
   (grid as number[][])
     .flat()
@@ -17,7 +17,7 @@ const code = (grid: unknown) =>
 describe.each(golden.sets)('size $size, two_prob $two_prob', ({ size, two_prob, rows }) => {
   const config = game2048.config.parse({ size, two_prob, use_log_reward: false });
 
-  test('each seed', () =>
+  test('each seed equals the golden data', () =>
     checkSeeds(rows as Row[], (seed, start, moves, log, end, over, digest) => {
       const environment = game2048.create(config);
       const begun = environment.reset({ seed }) as { info: Record<string, unknown> };
@@ -44,6 +44,6 @@ describe.each(golden.sets)('size $size, two_prob $two_prob', ({ size, two_prob, 
     }));
 });
 
-test('the log reward of every sum of merged tiles', () => {
+test('the log reward equals the golden data for every sum of merged tiles', () => {
   for (const [raw, reward] of golden.rewards) expect(raw > 0 ? Math.log2(raw + 1) * 0.1 : 0).toBeCloseTo(reward, 14);
 });

@@ -1,4 +1,4 @@
-// 2048's moves on single rows, its texts and rewards, its end, and what its configuration allows.
+// 2048's moves on single rows, its texts and rewards, its end, and valid configurations.
 import { expect, test } from 'vitest';
 import type { StepResult } from '../../../../envs/api/environment';
 import { linesOf, slide } from '../../../../envs/game-2048/grid';
@@ -13,7 +13,7 @@ test.each([
   [[0, 2, 0, 2], right, [0, 0, 0, 4], 4],
   [[4, 2, 2, 4], left, [4, 4, 4, 0], 4], // no tile merges twice
   [[2, 2, 2, 2], left, [4, 4, 0, 0], 8],
-  [[2, 2, 2, 0], left, [4, 2, 0, 0], 4], // from the side of the move on
+  [[2, 2, 2, 0], left, [4, 2, 0, 0], 4], // merges start at the edge moved towards
   [[2, 2, 2, 0], right, [0, 0, 2, 4], 4],
   [[4, 2, 0, 0], left, [4, 2, 0, 0], 0],
 ])('a row %j slides', (tiles, way, after, merged) => {
@@ -26,7 +26,7 @@ test('columns slide up and down', () => {
   expect(slide(column(2, 0, 2, 4), down).grid).toEqual(column(0, 0, 4, 4));
 });
 
-test('texts, log rewards, and a move that changes nothing', () => {
+test('texts and log rewards are correct, and a move without effect changes nothing', () => {
   const environment = game2048.create(game2048.config.parse({}));
   const { observation } = environment.reset({ seed: 3 }) as { observation: string };
   expect(observation).toBe(
@@ -52,7 +52,7 @@ Valid Actions: 0(Up), 1(Right), 2(Down), 3(Left).\nGoal: Merge same numbers to r
   expect(rewards.get(-0.1)).toBe(0);
 });
 
-test('a dead grid ends the game, without success below 2048', () => {
+test('a full grid without moves ends the game, without success below 2048', () => {
   const environment = game2048.create(game2048.config.parse({ size: 2, use_log_reward: false }));
   environment.reset({ seed: 1 });
   let last: StepResult;

@@ -1,5 +1,5 @@
-// The Lean environment against a stand-in that speaks the protocols of the Kimina server and of the REPL (no Lean runs here): requests,
-// rewards, what is shown, what goes wrong.
+// The Lean environment against a stand-in that speaks the protocols of the Kimina server and of the REPL (Lean itself
+// does not run here): requests, rewards, observations and failures.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -56,7 +56,7 @@ async function begin(config: Record<string, unknown>, seed = 0) {
   return { environment, observation, step };
 }
 
-test("asks the Kimina server as the project's own client does, and understands the same answers", async () => {
+test("sends the same requests to the Kimina server as the project's own client, and parses the same answers", async () => {
   const kimina = kiminaChecker({ url: `${url}/`, apiKey: 'secret', timeout: 30, httpTimeout: 5, attempts: 1 });
   const statuses = [];
   for (const { code } of golden.answers) {
@@ -86,7 +86,7 @@ describe.each([
   ['the Kimina server', {}],
   ['a REPL', repl],
 ])('with %s', (_, where) => {
-  test('each shipped theorem is proven by its proof, each tactic worth 0.9 and the last 10.9', async () => {
+  test('each shipped theorem is proven by its proof; each tactic pays 0.9 and the last 10.9', async () => {
     for (const [theorem_idx, { proof, natural_language_statement }] of theorems.entries()) {
       const { environment, observation, step } = await begin({ ...where, theorem_idx });
       expect(observation).toContain(wrapped(natural_language_statement)[0]);
@@ -100,7 +100,7 @@ describe.each([
     }
   });
 
-  test('what Lean refuses is told and leaves the proof as it was', async () => {
+  test('an error of Lean is shown and leaves the proof unchanged', async () => {
     const { environment, step } = await begin({ ...where, theorem_idx: 2 });
     const wrong = await step('simp');
     expect(wrong).toMatchObject({
@@ -122,7 +122,7 @@ describe.each([
     expect(await environment.solve!()).toEqual(['exact hqr (hpq hp)']);
   });
 
-  test('no time left: refused, and a penalty more; the next tactic is checked again', async () => {
+  test('a timeout is refused with an extra penalty, and the next tactic is checked again', async () => {
     const { step } = await begin({ ...where, theorem_idx: 2, request_timeout: 1 });
     const late = await step('slow');
     expect(late.reward).toBeCloseTo(-2.1, 12);
@@ -130,7 +130,7 @@ describe.each([
     expect((await step('intro hp')).reward).toBe(0.9);
   });
 
-  test('the last step costs its penalty, unless it proves', async () => {
+  test('the last step costs its penalty unless it completes the proof', async () => {
     const { step } = await begin({ ...where, theorem_idx: 2, max_steps: 2 });
     await step('intro hp');
     const last = await step('simp');
@@ -141,12 +141,12 @@ describe.each([
     expect(await other.step('exact hqr (hpq hp)')).toMatchObject({ truncated: false, terminated: true, reward: 10.9 });
   });
 
-  test('is found before the first episode', async () => {
+  test('the server is checked before the first episode', async () => {
     await expect(lean.dependencies!(parse(where))).resolves.toBeUndefined();
   });
 });
 
-test('an episode as it reads', async () => {
+test("an episode's texts equal the expected transcript", async () => {
   const { observation, step } = await begin({}, 10_000);
   const text = [observation];
   for (const action of [
@@ -161,13 +161,13 @@ test('an episode as it reads', async () => {
   await expect(`${text.join('\n')}\n`).toMatchFileSnapshot(file);
 });
 
-test('the seed draws the theorem as CPython does', async () => {
+test('the seed draws the theorem that CPython draws', async () => {
   for (const seed of [0, 1, 10_005])
     expect((await begin({}, seed)).observation).toContain(new PythonRandom(seed).choice(theorems).formal_statement);
 });
 
-describe('what goes wrong', () => {
-  test('a server that is not there, or refuses', async () => {
+describe('failures', () => {
+  test('a missing or refusing server is reported', async () => {
     const closing = createServer().listen(0, '127.0.0.1');
     await once(closing, 'listening');
     const nowhere = `http://127.0.0.1:${(closing.address() as AddressInfo).port}`;
@@ -183,13 +183,13 @@ describe('what goes wrong', () => {
     expect(refused.observation).toContain('the Lean server answered 401');
   });
 
-  test('it is asked again, as often as the configuration says', async () => {
+  test('requests are retried as often as configured', async () => {
     const checker = kiminaChecker({ url, apiKey: 'wrong', timeout: 1, httpTimeout: 5, attempts: 3, backoffMs: 1 });
     expect(await checker.check({ header: '', body: 'x' })).toMatchObject({ timedOut: false });
     expect(asked).toHaveLength(3);
   });
 
-  test('a REPL that cannot be started, ends, or has no such import', async () => {
+  test('a REPL that cannot start, ends, or lacks an import is reported', async () => {
     await expect(lean.dependencies!(parse({ repl_command: ['/no/such/repl'] }))).rejects.toThrow(
       /finds no working Lean REPL by \/no\/such\/repl \(The Lean REPL cannot be started/,
     );
@@ -200,7 +200,7 @@ describe('what goes wrong', () => {
     expect((await other.step('simp')).observation).toContain('[ERROR] unknown module prefix Nowhere');
   });
 
-  test('theorems that are not there', async () => {
+  test('missing theorems are reported', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'ragen-lean-'));
     try {
       writeFileSync(join(folder, 'none.jsonl'), '{"formal_statement":" "}\n');
@@ -216,7 +216,7 @@ describe('what goes wrong', () => {
   });
 });
 
-test('formal texts are taken apart and put together', () => {
+test('formal statements are split and joined', () => {
   const formal = 'import Mathlib\nimport Aesop\n\nopen Real\ndef f := 1\n\ntheorem t : f = 1 := by\n\n  -- proof';
   const parts = partsOf(formal);
   expect(parts).toEqual({
@@ -236,7 +236,7 @@ test('formal texts are taken apart and put together', () => {
   });
 });
 
-test('long proofs show their last lines, long texts are broken', () => {
+test('long proofs show their last lines, long texts are truncated', () => {
   const script = { header: '', body: Array.from({ length: 45 }, (_, i) => `l${i + 1}`).join('\n') };
   expect(numberedLines(script).slice(0, 2)).toEqual(['... (5 earlier lines omitted)', '  6 | l6']);
   expect(numberedLines(script)).toHaveLength(41);

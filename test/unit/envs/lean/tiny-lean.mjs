@@ -1,6 +1,7 @@
-// A stand-in for Lean that speaks its servers' protocols to the letter and knows the shipped theorems' proofs alone: those tactics hold in
-// their order, `sorry` is a sorry, `slow` never ends, all else is unknown. As a REPL: node tiny-lean.mjs. As a Kimina server:
-// node tiny-lean.mjs --http, which prints its port and then each request as a line.
+// A stand-in for Lean that speaks its servers' protocols exactly and knows only the proofs of the shipped theorems:
+// their tactics succeed in order, `sorry` is a sorry, `slow` never ends, anything else is an unknown tactic. As a REPL:
+// node tiny-lean.mjs. As a Kimina server: node tiny-lean.mjs --http, which prints its port and then each request as a
+// line.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { argv, stdin, stdout } from 'node:process';
@@ -10,7 +11,7 @@ const theorems = readFileSync(new URL('../../../../media/data/lean.jsonl', impor
   .split('\n')
   .map(line => JSON.parse(line));
 
-/** The REPL's reply to a command; undefined where Lean would never end. */
+/** The REPL's reply to a command; undefined when Lean would not terminate. */
 function reply({ cmd, env }, states) {
   if (env !== undefined && !(env in states)) return { message: 'Unknown environment.' };
   const lines = cmd.split('\n');

@@ -1,4 +1,5 @@
-// Questions, verdicts and rewards of metamathqa and static equal RAGEN's procedure (test/golden/make/envs_questions.py), seed by seed.
+// Questions, verdicts and rewards of metamathqa and static equal RAGEN's procedure
+// (test/golden/make/envs_questions.py), seed by seed.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// Retries: whatever gets lost on the way, and wherever, the episode is the one that an unbroken line gives, and no session sees a step twice.
+// Retries: whichever message is lost, the episode equals one over a working connection, and no session receives a step
+// twice.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { NotTaken, SessionLost, type RemotePeer, type RemoteState } from '../../../../envs/remote/peer';
@@ -6,7 +7,7 @@ import { RemoteEpisode, waitBefore } from '../../../../envs/remote/remote-episod
 
 type Trouble = 'not taken' | 'lost on the way there' | 'lost on the way back' | 'none';
 
-/** A server whose state is the list of what it was told; `next` says what happens to each request. */
+/** A server whose state is the list of received messages; `next` decides the fate of each request. */
 function server(next: () => Trouble, drift = () => '') {
   const sessions: { told: string[]; closed: boolean }[] = [];
   async function carried<T>(apply: () => T): Promise<T> {
@@ -46,8 +47,8 @@ function server(next: () => Trouble, drift = () => '') {
 const options = { seed: 3, member: 0, mode: 'train' as const };
 const retry = { url: 'http://server', retries: 8, backoff: 0 };
 
-describe('an episode over a line that breaks', () => {
-  it('is the same episode, and no session sees a step twice', async () => {
+describe('an episode over a failing connection', () => {
+  it('equals the uninterrupted one, and no session receives a step twice', async () => {
     const troubles = fc.array(
       fc.constantFrom<Trouble>(
         'not taken',
@@ -78,7 +79,7 @@ describe('an episode over a line that breaks', () => {
     );
   });
 
-  it('ends where the line stays broken, in one sentence', async () => {
+  it('ends in one sentence when the connection stays broken', async () => {
     const waiting: Trouble[] = ['none', 'none'];
     const { peer } = server(() => waiting.shift() ?? 'lost on the way there');
     const episode = new RemoteEpisode(peer, options, { ...retry, retries: 2 });
@@ -90,7 +91,7 @@ describe('an episode over a line that breaks', () => {
     });
   });
 
-  it('is given up where the server does not play it the same again', async () => {
+  it('is abandoned when the server does not replay it identically', async () => {
     let count = 0;
     const waiting: Trouble[] = ['none', 'none', 'none', 'lost on the way back'];
     const { peer } = server(
@@ -105,7 +106,7 @@ describe('an episode over a line that breaks', () => {
     });
   });
 
-  it('is not asked for again where the server says no', async () => {
+  it('is not retried when the server refuses', async () => {
     let asked = 0;
     const { peer } = server(() => {
       if (++asked > 2) throw new Error('bad action');
@@ -120,7 +121,7 @@ describe('an episode over a line that breaks', () => {
   });
 });
 
-it('waits twice as long each time, up to a minute, spread by the seed', () => {
+it('doubles the wait each time, up to a minute, with jitter by the seed', () => {
   expect([1, 2, 3].map(retry => waitBefore(retry, 2, 0))).toEqual([1.4, 2.8, 5.6]);
   expect(waitBefore(30, 2, 0)).toBe(42);
   const waits = [...Array(100).keys()].map(seed => waitBefore(1, 1, seed));

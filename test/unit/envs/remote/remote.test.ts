@@ -1,4 +1,4 @@
-// The environment `remote` itself: what it asks of a server that is not there, full, slow or gone, and how it reads observations.
+// The environment `remote`: how it handles a server that is missing, full, slow or lost, and how it reads observations.
 import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -29,8 +29,8 @@ async function listen(answer: RequestListener, converse?: (socket: WebSocket) =>
 const parsed = (config: Record<string, unknown>) => remote.config.parse({ backoff: 0.01, ...config });
 const fields = { action: { action: '{action}' }, text: null, images: 'images' };
 
-describe('a server that is not there', () => {
-  it('is told before the first episode', async () => {
+describe('a missing server', () => {
+  it('is reported before the first episode', async () => {
     const gone = await listen(() => undefined);
     servers[0].closeAllConnections();
     await new Promise(resolve => servers.splice(0)[0].close(resolve));
@@ -41,7 +41,7 @@ describe('a server that is not there', () => {
     });
   });
 
-  it('is told where something else answers', async () => {
+  it('is reported when something else answers', async () => {
     const url = await listen((_, response) => response.writeHead(404).end('no'));
     await expect(remote.dependencies!(parsed({ url }))).rejects.toThrow(
       `finds no server at ${url} (/health was answered with 404: no)`,
@@ -54,7 +54,7 @@ describe('a server that is not there', () => {
     );
   });
 
-  it('is not asked without the key that it needs', async () => {
+  it('is not contacted without the required key', async () => {
     await expect(remote.dependencies!(parsed({ api_key_env: 'RAGEN_NO_SUCH_KEY' }))).rejects.toThrow(
       'finds no key in the variable RAGEN_NO_SUCH_KEY',
     );
@@ -65,7 +65,7 @@ describe('OpenEnv', () => {
   const observation = (text: string, more = {}) =>
     JSON.stringify({ type: 'observation', data: { observation: { text }, reward: 0, done: false, ...more } });
 
-  it('waits while the server is full, plays again where a connection broke, and sends the key', async () => {
+  it('waits while the server is full, replays after a broken connection, and sends the key', async () => {
     const keys: unknown[] = [];
     const connections: string[][] = [];
     const server = await listen(
@@ -98,7 +98,7 @@ describe('OpenEnv', () => {
     await environment.close!();
   });
 
-  it('gives a slow server up after its time', async () => {
+  it('gives up on a slow server after its timeout', async () => {
     const url = await listen(
       (_, response) => response.end('{}'),
       () => undefined,
@@ -126,7 +126,7 @@ describe('OpenEnv', () => {
     expect(() => read({ text: 'a' }, { reward: 'much' })).toThrow('the server\'s reward is "much", no number');
   });
 
-  it('says that an episode succeeded, by the server’s word or by its return', async () => {
+  it('reports success by the server’s flag or by the return', async () => {
     const play = async (data: object, config = {}) => {
       const url = await listen(
         (_, response) => response.end('{}'),
@@ -151,14 +151,14 @@ describe('OpenEnv', () => {
   });
 });
 
-it('has the patience that its attempts may take', () => {
+it('has a time limit that covers all its attempts', () => {
   const patience = (config: object) => patienceOf(parsed({ backoff: 2, ...config }));
   expect(patience({ retries: 0, timeout: 10, connect_timeout: 5 })).toBe(15_000);
   expect(patience({ retries: 2, timeout: 10, connect_timeout: 5 })).toBe(165_000);
 });
 
 describe('a multipart body', () => {
-  it('comes out as it went in', async () => {
+  it('decodes to what was encoded', async () => {
     const images = [new Uint8Array([137, 80, 78, 71, 13, 10, 13, 10]), new Uint8Array([1, 13, 10, 45, 45])];
     const data = { text: 'a\r\n--b\n世', nested: { list: [1, null, true] } };
     for (const subtype of ['form-data', 'mixed'] as const) {
@@ -167,7 +167,7 @@ describe('a multipart body', () => {
     }
   });
 
-  it('is refused where it is none', async () => {
+  it('is refused when malformed', async () => {
     const text = (data: string) =>
       Buffer.from(`--b\r\nContent-Disposition: form-data; name="data"\r\n\r\n${data}\r\n--b--\r\n`);
     const type = 'multipart/form-data; boundary=b';

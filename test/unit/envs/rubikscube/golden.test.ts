@@ -7,7 +7,7 @@ import rubikscube from '../../../../envs/rubikscube/index';
 
 type Row = [seed: number, start: string, moves: string, after: string, solved: boolean, trace: string];
 
-/** The stickers of the observation's six lines of faces. */
+/** The stickers in the observation's six face lines. */
 const stickers = (observation: unknown) =>
   [...String(observation).matchAll(/^\w+ \(\w\): +\[(\w), (\w)\] \[(\w), (\w)\]$/gm)]
     .map(found => found.slice(1).join(''))
@@ -16,7 +16,7 @@ const stickers = (observation: unknown) =>
 describe.each(golden)('scramble_depth $depth', ({ depth, count, rows }) => {
   const config = rubikscube.config.parse({ scramble_depth: depth, max_steps: count });
 
-  test('each seed', () =>
+  test('each seed equals the golden data', () =>
     checkSeeds(rows as Row[], (seed, start, moves, after, solved, digest) => {
       const environment = rubikscube.create(config);
       expect(stickers((environment.reset({ seed }) as { observation: string }).observation)).toBe(start);

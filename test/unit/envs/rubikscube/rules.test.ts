@@ -1,11 +1,11 @@
-// The cube's texts, its ends, and what its configuration allows.
+// The cube's texts, its ends, and valid configurations.
 import { expect, test } from 'vitest';
 import type { StepResult } from '../../../../envs/api/environment';
 import rubikscube from '../../../../envs/rubikscube/index';
 
 const make = (config: Record<string, unknown>) => rubikscube.create(rubikscube.config.parse(config));
 
-test('texts on the way and at the end', () => {
+test('texts are correct during the episode and at its end', () => {
   const environment = make({ scramble_depth: 0, max_steps: 3 });
   const { observation } = environment.reset({ seed: 0 }) as { observation: string };
   expect(observation).toBe(
@@ -32,7 +32,7 @@ What is your next move?`,
   expect(environment.step(1)).toMatchObject({ observation: solved.observation, reward: 0, terminated: true });
 });
 
-test('max_steps truncates; an action that is none is no step', () => {
+test('max_steps truncates; an invalid action is not counted as a step', () => {
   const environment = make({ max_steps: 1 });
   const { observation } = environment.reset({ seed: 5 }) as { observation: string };
   for (const action of [0, 13, 'U', 1.5]) {

@@ -1,5 +1,5 @@
-// The dense index: embeddings equal transformers' (test/golden/make/search-embedder.py), ranks equal their inner products, and a folder
-// that holds no model is told of in one sentence.
+// The dense index: embeddings equal transformers' (test/golden/make/search-embedder.py), ranks equal their inner
+// products, and a folder without a model is reported in one sentence.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -20,9 +20,9 @@ const folder = mkdtempSync(join(tmpdir(), 'embedder-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const product = (a: ArrayLike<number>, b: ArrayLike<number>) => Array.from(a).reduce((sum, x, k) => sum + x * b[k], 0);
 
-test('embeddings equal those of transformers, alone and together, cut where they are too long', async () => {
+test('embeddings equal those of transformers, alone and batched, truncated when too long', async () => {
   const embedder = await TextEmbedder.open(model);
-  expect(cases.some(({ tokens }) => tokens === 48)).toBe(true); // all that the model has positions for
+  expect(cases.some(({ tokens }) => tokens === 48)).toBe(true); // the model's maximum length
   const together = await embedder.embed(cases.map(({ text }) => text));
   for (const [i, { text, embedding }] of cases.entries()) {
     const [alone] = await embedder.embed([text]);
@@ -33,7 +33,7 @@ test('embeddings equal those of transformers, alone and together, cut where they
   }
 });
 
-test('passages are ranked by the likeness of their embeddings', async () => {
+test('passages are ranked by the similarity of their embeddings', async () => {
   const found = await searchDense(corpus, model, 'largest town of the island of Lumuna', 216);
   expect(found).toHaveLength(216);
   expect(found.map(({ score }) => score)).toEqual(found.map(({ score }) => score).toSorted((a, b) => b - a));
@@ -54,15 +54,15 @@ test('an episode searches the index', async () => {
   expect(observation).toContain(`[Document 2] (ID: ${next.id}, Score: ${next.score.toFixed(3)})`);
 });
 
-describe('a folder without a model that can be used', () => {
+describe('a folder without a usable model', () => {
   const remedy = /give env_config\.embedding_model a folder with tokenizer\.json and model\.onnx/;
-  test('names the folder and the remedy', async () => {
+  test('is reported with its name and a remedy', async () => {
     const error: unknown = await TextEmbedder.open(folder).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ name: 'MissingDependency', remedy: expect.stringMatching(remedy) as string });
     expect((error as Error).message).toBe(`finds no embedding model in ${folder}`);
   });
 
-  test('says why a file cannot be used', async () => {
+  test('is reported with the reason why a file cannot be used', async () => {
     for (const name of ['tokenizer.json', 'tokenizer_config.json'])
       writeFileSync(join(folder, name), readFileSync(join(model, name)));
     writeFileSync(join(folder, 'model.onnx'), 'no model');

@@ -1,4 +1,4 @@
-// Scores of answers against worked examples, and what free texts are taken to answer.
+// Scores of answers against worked examples, and the answers extracted from free text.
 import { describe, expect, test } from 'vitest';
 import { answerIn, normalized, scoreAnswer } from '../../../../envs/search/scoring';
 
@@ -19,17 +19,17 @@ test.each([
   ['Yes.', 'yes', true, 1],
   ['red red', 'red', false, 2 / 3],
   ['', 'Henry Platt', false, 0],
-])('%j for %j', (answer, gold, exact, f1) => {
+])('the answer %j is scored against %j', (answer, gold, exact, f1) => {
   const score = scoreAnswer(answer, [gold]);
   expect(score.exact).toBe(exact);
   expect(score.f1).toBeCloseTo(f1, 9);
 });
 
-test('the best of several right answers counts', () => {
+test('the best of several correct answers counts', () => {
   expect(scoreAnswer('Platt', ['Smith', 'Henry Platt', 'J Platt Major'])).toEqual({ exact: false, f1: 2 / 3 });
 });
 
-describe('a free text answers', () => {
+describe('the answer extracted from a free text', () => {
   test.each([
     ['<think>so it is 5</think> It must be \\boxed{ 42 } or **43**.', '42'],
     ['I found ** ** and **Henry Platt** here', 'Henry Platt'],
@@ -38,5 +38,5 @@ describe('a free text answers', () => {
     ['He was old, therefore Platt it is! Yes', 'Platt it is'],
     ['Hm. It was Henry who sang. Later', 'It was Henry who sang'],
     ['a b', 'a b'],
-  ])('%j', (text, answer) => expect(answerIn(text)).toBe(answer));
+  ])('is found in %j', (text, answer) => expect(answerIn(text)).toBe(answer));
 });

@@ -1,4 +1,5 @@
-// The search environment over its shipped corpus and over a server that speaks RAGEN's protocol: pages, rewards, limits, data files.
+// The search environment over its shipped corpus and over a server with RAGEN's protocol: pages, rewards, limits, data
+// files.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
@@ -16,7 +17,7 @@ const rows = (name: string) =>
     .trim()
     .split('\n')
     .map(line => JSON.parse(line) as Record<string, never>);
-/** An environment at a seed, with its first observation. */
+/** An environment reset at a seed, with its first observation. */
 async function begin(config: Record<string, unknown>, seed: number, mode: 'train' | 'val' = 'train') {
   const environment = make(config);
   const { observation } = (await environment.reset({ seed, mode })) as { observation: string };
@@ -59,7 +60,7 @@ describe('the shipped questions', () => {
     },
   );
 
-  test('are asked of the seed modulo their number, other ones in validation', async () => {
+  test('are selected by the seed modulo their number, and differ in validation', async () => {
     const [train, val] = [rows('train.jsonl'), rows('val.jsonl')];
     expect((await begin({}, train.length + 3)).observation).toContain(train[3].question);
     expect((await begin({}, 3, 'val')).observation).toContain(val[3].question);
@@ -69,7 +70,7 @@ describe('the shipped questions', () => {
   });
 });
 
-test('a search shows ranked passages, cut where they are long', async () => {
+test('a search shows ranked passages, truncated when they are long', async () => {
   const { step } = await begin({ max_search_results: 2, max_total_chars: 300 }, 0);
   const { observation, reward, info } = await step('search[Belmouth]');
   expect(observation).toMatch(
@@ -88,7 +89,7 @@ test('a search shows ranked passages, cut where they are long', async () => {
   expect((await other.step('search[beacon]')).observation).toContain(`${'x'.repeat(793)}...\n\n[Document 2]`);
 });
 
-test('rewards: exact, by overlap from the threshold on, else what a wrong answer is worth', async () => {
+test('the reward is full for an exact answer, the overlap above the threshold, or the value of a wrong answer', async () => {
   const file = join(folder, 'own.jsonl');
   writeFileSync(file, `${JSON.stringify({ question: 'Who?', ground_truth: ['Henry Platt', 'H. Platt'] })}\n`);
   const config = { train_path: file, correct_reward: 2, incorrect_reward: -0.5 };
@@ -110,7 +111,7 @@ test('rewards: exact, by overlap from the threshold on, else what a wrong answer
   });
 });
 
-test('the last step ends the episode, searching or not', async () => {
+test('the last step ends the episode, whether it searches or not', async () => {
   const { step } = await begin({ max_steps: 2 }, 1);
   expect(await step(' ')).toMatchObject({ truncated: false, reward: 0, info: { action_is_valid: false } });
   const last = await step('search[Belmouth]');
@@ -145,7 +146,7 @@ describe('a retrieval server', () => {
   });
   afterAll(() => void server.close());
 
-  test('is asked in place of the corpus', async () => {
+  test('is queried instead of the corpus', async () => {
     asked = [];
     reply = ({ query }) => ({
       body: JSON.stringify({
@@ -180,7 +181,7 @@ describe('a retrieval server', () => {
     expect((await step('search[x]')).observation).toContain(told);
   });
 
-  test('that is not there is told before the first episode, and during one', async () => {
+  test('that is missing is reported before the first episode, and during one', async () => {
     const gone = { retrieval_server_url: 'http://127.0.0.1:9' };
     await expect(search.dependencies!(search.config.parse(gone))).rejects.toMatchObject({
       message: 'finds no retrieval server at http://127.0.0.1:9',
@@ -197,6 +198,6 @@ test.each([
   [{ train_path: 'no/such.parquet' }, /finds no data at .*such\.parquet/],
   [{ corpus_path: 'no/such.jsonl' }, /finds no data at .*such\.jsonl/],
   [{ train_path: data('corpus.jsonl') }, /finds no columns question and ground_truth/],
-])('data that is not there: %j', async (config, message) => {
+])('missing data is reported: %j', async (config, message) => {
   await expect(search.dependencies!(search.config.parse(config))).rejects.toThrow(message);
 });

@@ -6,15 +6,15 @@ import type { Environment, StepResult } from '../../../../envs/api/environment';
 import { nextSeed } from '../../../../envs/sokoban/generator';
 import sokoban from '../../../../envs/sokoban/index';
 
-/** A seed alone gives no room. */
+/** Undefined when the seed alone gives no room. */
 type Text = string | undefined;
 type Row = [seed: number, room: Text, solution: Text, solved: Text, moves: Text, log: Text, trace: Text];
 
-/** Symbols that are the codes themselves. */
+/** Symbols that equal the cell codes. */
 const grid_lookup = { 0: '0', 1: '1', 2: '2', 3: '3', 4: '4', 5: '5', 6: '6' };
 const codes = (environment: Environment) => String(environment.render!('grid')).replaceAll('\n', '/');
 
-/** What moves come to up to the episode's end. */
+/** Log of the moves up to the episode's end. */
 function play(environment: Environment, moves: string): string {
   const log: string[] = [];
   for (const move of moves) {
@@ -30,12 +30,12 @@ describe.each(golden)('$dim, $boxes boxes, search_depth $depth', ({ dim, boxes, 
   const config = sokoban.config.parse({ ...room, max_steps: 1000 });
   const seeds = new Set(rows.map(([seed]) => seed as number));
 
-  test('each seed', () =>
+  test('each seed equals the golden data', () =>
     checkSeeds(rows as unknown as Row[], (seed, start, solution, solved, moves, log, digest) => {
       const environment = sokoban.create(config);
       environment.reset({ seed });
       if (start === undefined) {
-        // RAGEN goes on with a salted hash here; we with a fixed one: the room must be that of the next seed.
+        // RAGEN continues with a salted hash here, this code with a fixed one: the room must be that of the next seed.
         const next = sokoban.create(config);
         next.reset({ seed: nextSeed(seed) });
         expect(codes(environment)).toBe(codes(next));

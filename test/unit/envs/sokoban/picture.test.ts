@@ -1,4 +1,5 @@
-// Pictures of rooms: the pixels of gym-sokoban's tiny world (test/golden/make/envs_sokoban_pictures.py), as observation and by render.
+// Pictures of rooms: the pixels of gym-sokoban's tiny world (test/golden/make/envs_sokoban_pictures.py), as observation
+// and by render.
 import { PNG } from 'pngjs';
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
@@ -7,7 +8,7 @@ import type { Observation } from '../../../../envs/api/environment';
 import { boardPicture } from '../../../../envs/api/picture';
 import sokoban from '../../../../envs/sokoban/index';
 
-/** Size and pixels of the only image of an observation whose text is its mark. */
+/** Size and pixels of the only image of an observation whose text is its placeholder. */
 function decoded(observation: Observation) {
   const { text, images } = observation as { text: string; images: Uint8Array[] };
   expect([text, images.length]).toEqual(['<image>', 1]);
@@ -44,7 +45,7 @@ test.each(golden)('$dim, $boxes boxes, seed $seed', ({ dim, boxes, seed, moves, 
   expect(decoded(asText.render!('rgb_array') as Observation)).toEqual(pictures.at(-1));
 });
 
-test('a run of an image environment tells the model the colours and no symbols', () => {
+test('a run with an image environment explains the colours and no symbols to the model', () => {
   const config = sokoban.config.parse({ render_mode: 'rgb_array', observation_format: 'grid_coord' });
   expect(sokoban.legend!(config)).toEqual({});
   const instruction = (sokoban.instruction as (given: typeof config) => string)(config);

@@ -1,4 +1,4 @@
-// Sokoban's rules on a micro map, its rewards to the constant, its texts, and what its configuration allows.
+// Sokoban's rules on a tiny map, its exact rewards, its texts, and valid configurations.
 import { describe, expect, test } from 'vitest';
 import type { StepResult } from '../../../../envs/api/environment';
 import { drawRoom } from '../../../../envs/sokoban/generator';
@@ -30,7 +30,7 @@ const [up, down, left, right] = [0, 1, 2, 3];
 
 describe('a push', () => {
   const corridor = () => roomOf('######', '#PX_O#', '######');
-  test('moves box and player, and onto the target', () => {
+  test('moves box and player, also onto the target', () => {
     const room = corridor();
     expect(push(room, right)).toBe(true);
     expect(drawing(room)[1]).toBe('#_PXO#');
@@ -47,7 +47,7 @@ describe('a push', () => {
     expect(push(double, right)).toBe(false);
     expect(drawing(double)[1]).toBe('#PXX_O#');
   });
-  test('takes a box off its target, and the player stands on it', () => {
+  test('takes a box off its target, and the player is then on it', () => {
     const room = roomOf('#####', '#P√_#', '#####');
     expect(push(room, right)).toBe(true);
     expect(drawing(room)[1]).toBe('#_SX#');
@@ -58,28 +58,28 @@ describe('a push', () => {
 });
 
 describe('the solver', () => {
-  test('gives the first of the shortest solutions', () => {
+  test('returns the first of the shortest solutions', () => {
     expect(solveRoom(roomOf('######', '#PX_O#', '######'))).toEqual([right, right]);
     expect(solveRoom(roomOf('#####', '#P√_#', '#####'))).toEqual([]);
   });
-  test('knows when there is none', () => {
+  test('detects that there is none', () => {
     expect(solveRoom(roomOf('#####', '#X_P#', '#__O#', '#####'))).toBeUndefined();
   });
 });
 
 describe('rewards', () => {
   const config = sokoban.config.parse({ num_boxes: 2, dim_room: [8, 8], search_depth: 10 });
-  test('a box brought onto its target, taken off and brought back; the last one wins', () => {
+  test('pay a box moved onto its target, charge its removal, and pay for success at the last box', () => {
     const environment = sokoban.create(config);
     environment.reset({ seed: 0 });
     const rewards = (environment.solve!() as number[]).map(action => environment.step(action) as StepResult);
     expect(rewards.map(({ reward }) => reward).filter(reward => reward !== -0.1)).toEqual([0.9, 10.9]);
     expect(rewards.at(-1)).toMatchObject({ terminated: true, truncated: false, info: { success: true } });
     for (const action of [1, 2, 3, 4])
-      // the episode is over: nothing happens any more
+      // the episode is over, so actions have no effect
       expect(environment.step(action)).toMatchObject({ reward: 0, terminated: true, info: { success: true } });
   });
-  test('max_steps truncates; an action that is none counts nothing', () => {
+  test('max_steps truncates; an invalid action is not counted', () => {
     const environment = sokoban.create(sokoban.config.parse({ num_boxes: 1, max_steps: 2 }));
     environment.reset({ seed: 1 });
     const play = (action: number | string) => environment.step(action) as StepResult;
@@ -99,19 +99,19 @@ describe('rewards', () => {
   });
 });
 
-describe('texts', () => {
+describe('observations', () => {
   const text = (observation_format: string, seed = 0) => {
     const config = sokoban.config.parse({ num_boxes: 1, observation_format });
     return (sokoban.create(config).reset({ seed }) as { observation: string }).observation;
   };
   const grid = '######\n#____#\n##O_P#\n###X_#\n###__#\n######';
   const coord = 'Board size: 6 rows x 6 cols (zero-indexed).\nTargets: (2, 2)\nBoxes: (3, 3)\nPlayer: (2, 4)';
-  test('grid, coord and grid_coord', () => {
+  test('have the forms grid, coord and grid_coord', () => {
     expect(text('grid')).toBe(grid);
     expect(text('coord')).toBe(coord);
     expect(text('grid_coord')).toBe(`Coordinates: \n${coord}\nGrid Map: \n${grid}`);
   });
-  test('the own alphabet of a tag, with its legend', () => {
+  test('use the symbols of a tag, with their legend', () => {
     const config = sokoban.config.parse({
       num_boxes: 1,
       grid_lookup: { 0: 'W', 1: '.', 2: 'G', 3: 'C', 4: 'B', 5: 'A', 6: '@' },
@@ -122,7 +122,7 @@ describe('texts', () => {
     expect(sokoban.legend!(config)).toEqual({ W: 'wall', '.': 'empty', G: 'target', C: 'box on target', B: 'box', A: 'player', '@': 'player on target' }); // prettier-ignore
     expect(sokoban.legend!({ ...config, observation_format: 'coord' })).toEqual({});
   });
-  test('the instruction names the true corner', () => {
+  test('name the true corner in the instruction', () => {
     const instruction = sokoban.instruction as (config: unknown) => string;
     expect(instruction(sokoban.config.parse({ dim_x: 5, dim_y: 9, observation_format: 'coord' }))).toContain(
       'to (4, 8)',
@@ -144,7 +144,7 @@ test.each([
   expect(parsed.error?.issues[0].path.join('.')).toBe(path);
 });
 
-test('a room that cannot be is refused by name instead of searched for ever', () => {
+test('an impossible room is refused by name instead of searched forever', () => {
   expect(() => drawRoom({ height: 4, width: 4, boxes: 4, searchDepth: 10 }, 7)).toThrow(
     'no room of 4 x 4 with 4 boxes and search_depth 10 was found from seed 7: lower num_boxes, enlarge dim_room or raise search_depth',
   );

@@ -1,4 +1,5 @@
-// Puzzles, solutions and rewards equal RAGEN's procedure on CPython's generator (test/golden/make/envs_sudoku.py), seed by seed.
+// Puzzles, solutions and rewards equal RAGEN's procedure on CPython's generator (test/golden/make/envs_sudoku.py), seed
+// by seed.
 import { describe, expect, test } from 'vitest';
 import golden from '../../../golden/envs/sudoku.json';
 import type { StepResult } from '../../../../envs/api/environment';
@@ -18,14 +19,14 @@ type Row = [
 
 const code = (grid: Iterable<number>) => Array.from(grid, number => '0123456789abcdefg'[number]).join('');
 
-/** The grid of a simple text, as the golden data has it. */
+/** The grid of a simple text, in the golden data's format. */
 const shown = (text: unknown) =>
   code([...String(text).matchAll(/\d+|\./g)].map(([cell]) => (cell === '.' ? 0 : Number(cell))));
 
 describe.each(golden)('$n, $difficulty', ({ n, difficulty, rows }) => {
   const config = sudoku.config.parse({ grid_size: n, difficulty, max_steps: 10 });
 
-  test('each seed', () =>
+  test('each seed equals the golden data', () =>
     checkSeeds(rows as unknown as Row[], (seed, full, puzzle, one, log, digest) => {
       const drawn = drawPuzzle(n, difficulty as keyof typeof shares, false, seed);
       expect([code(drawn.solution), code(drawn.initial)]).toEqual([full, puzzle]);

@@ -1,4 +1,4 @@
-// How Sudoku reads answers, what it says to them, its rewards, its end, its plan after mistakes, and what its configuration allows.
+// Sudoku: how answers are read, its texts, rewards and end, its plan after mistakes, and valid configurations.
 import { describe, expect, test } from 'vitest';
 import type { StepResult } from '../../../../envs/api/environment';
 import sudoku from '../../../../envs/sudoku/index';
@@ -17,7 +17,7 @@ test.each([
   ['(4,1,7)', 27, 7],
   ['4,1,7', 27, 7],
   ['that is (7,4,1)', 27, 7], // "at" within a word puts the number first, as in RAGEN
-])('%s', (answer, cell, number) => {
+])('the answer "%s" is read as a placement', (answer, cell, number) => {
   expect(readPlacement(answer, 9)).toEqual({ cell, number });
 });
 
@@ -30,7 +30,7 @@ test.each([
   expect(readPlacement(answer, 9)).toEqual({ error });
 });
 
-test('the forms of a grid', () => {
+test('a grid is printed in each format', () => {
   const initial = grid('1000 0030 0200 0004');
   const now = grid('1200 0030 0200 0004');
   expect(simpleText(now)).toBe('1 2 | . .\n. . | 3 .\n---------\n. 2 | . .\n. . | . 4');
@@ -60,7 +60,7 @@ describe('an episode', () => {
   const { observation } = environment.reset({ seed: 2 }) as { observation: string };
   const way = environment.solve!() as string[];
 
-  test('tells the candidates and the progress', () => {
+  test('shows the candidates and the progress', () => {
     expect(way).toHaveLength(6);
     expect(observation.split('\n').slice(-4)).toEqual([
       expect.stringMatching(/^ {2}- \(\d,\d\): \[[1-4](, [1-4])*\]$/),
@@ -69,7 +69,7 @@ describe('an episode', () => {
       'Steps: 0/9',
     ]);
   });
-  test('pays for each placement and for the last', () => {
+  test('pays for each placement and for completing the grid', () => {
     expect(play('nothing')).toMatchObject({ reward: -0.1, info: { action_is_valid: false } });
     for (const [i, answer] of way.entries()) {
       const { reward, terminated, info, observation } = play(answer);
@@ -81,16 +81,16 @@ describe('an episode', () => {
     }
     expect(environment.solve!()).toEqual([]);
   });
-  test('ends at max_steps, also where nothing was placed', () => {
+  test('ends at max_steps, even if nothing was placed', () => {
     environment.reset({ seed: 2 });
     const steps = Array.from({ length: 9 }, () => play(way[0]));
     expect(steps.map(({ truncated }) => truncated)).toEqual([...new Array<boolean>(8).fill(false), true]);
-    expect(steps.map(({ reward }) => reward)).toEqual([1, ...new Array<number>(8).fill(-0.1)]); // the own number conflicts, too
+    expect(steps.map(({ reward }) => reward)).toEqual([1, ...new Array<number>(8).fill(-0.1)]); // repeating the number conflicts too
     expect(environment.solve!()).toBeUndefined();
   });
 });
 
-test('a legal number that the solution does not have earns half; a given cell and a conflict are explained', () => {
+test('a legal number outside the solution pays half; a given cell and a conflict are explained', () => {
   const environment = make({ grid_size: 4, difficulty: 'hard' });
   environment.reset({ seed: 0 });
   const answers = Array.from({ length: 64 }, (_, i) => `${1 + (i >> 4)},${1 + ((i >> 2) & 3)},${1 + (i & 3)}`);
@@ -105,10 +105,10 @@ test('a legal number that the solution does not have earns half; a given cell an
   expect(seen.some(({ observation }) => String(observation).includes('⚠ Placed'))).toBe(true);
 });
 
-test('the plan moves a number out of the way first', () => {
+test('the plan first moves a blocking number away', () => {
   const initial = grid('0000 0000 3421 2143');
   const solution = grid('1234 4312 3421 2143');
-  const swapped = grid('4200 0300 3421 2143'); // 4 and 1 in each other's cells would block both
+  const swapped = grid('4200 0300 3421 2143'); // 4 and 1 in each other's cells would block each other
   const way = plan(swapped, initial, solution, 20)!;
   const after = swapped.slice();
   for (const { cell, number } of way) after[cell] = number;

@@ -1,4 +1,5 @@
-// Worth of purchases: each override of the kind's factor, each term of the share, phrases compared as thefuzz does.
+// Rewards of purchases: each override of the category factor, each term of the match score, and phrase comparison as in
+// thefuzz.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -25,12 +26,12 @@ const product = (of: Partial<Product>): Product => ({
   ...of,
 });
 
-test('phrases say the same where thefuzz finds them alike', () => {
+test('phrases match when thefuzz finds them similar', () => {
   expect(golden.ratios.filter(([, , ratio]) => ratio > 85).length).toBeGreaterThan(80);
   for (const [a, b, ratio] of golden.ratios) expect([a, b, isSamePhrase(a, b)]).toEqual([a, b, ratio > 85]);
 });
 
-describe('the kind of thing', () => {
+describe('the category factor', () => {
   const wanted = product({
     title: 'shirt, button, collar, pocket, sleeve, cotton, wool, linen, silk, thread, hem, zip, lace, cuff',
   });
@@ -44,13 +45,13 @@ describe('the kind of thing', () => {
     ['enough nouns', { title: 'Shirt with collar and pocket', query: 'other', shelf: [] }, 1],
   ])('%s', (_, bought, factor) => expect(kindFactor(product(bought), wanted)).toBe(factor));
 
-  test('a title without nouns asks for nothing', () => {
+  test('ignores a title without nouns', () => {
     expect(titleScore('Red Shirt', 'of the')).toBe(0.2);
     expect(titleScore('Blue Shirt', 'Blue Shirt')).toBe(1);
   });
 });
 
-describe('the share that fits', () => {
+describe('the match score', () => {
   const goal = (of: Partial<Goal>): Goal => ({
     product: product({}),
     text: '',
@@ -74,13 +75,13 @@ describe('the share that fits', () => {
 });
 
 describe('goals of seeds', () => {
-  test('split as RAGEN does with more than 1500', () => {
+  test('are split as in RAGEN with more than 1500', () => {
     expect([goalIndex(123, 'val', 1600), goalIndex(1123, 'val', 1600), goalIndex(250, 'train', 1600)]).toEqual([
       623, 623, 1550,
     ]);
   });
 
-  test('split by the same shares with fewer, never shared', () => {
+  test('are split by the same shares with fewer, without overlap', () => {
     const of = (mode: 'train' | 'val') => new Set(Array.from({ length: 300 }, (_, seed) => goalIndex(seed, mode, 60)));
     expect([
       Math.min(...of('val')),
@@ -91,5 +92,5 @@ describe('goals of seeds', () => {
     expect([goalIndex(7, 'val', 1), goalIndex(7, 'train', 1)]).toEqual([0, 0]);
   });
 
-  test("go through CPython's permutation", () => expect(goalOrder(1600)).toEqual(golden.permutation));
+  test("follow CPython's permutation", () => expect(goalOrder(1600)).toEqual(golden.permutation));
 });

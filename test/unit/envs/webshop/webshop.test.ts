@@ -1,4 +1,4 @@
-// The shop: its shipped catalogue and goals, pages and ways between them, WebShop's own files, what is missing.
+// The shop: its shipped catalogue and goals, pages and navigation, WebShop's own files, and missing data.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ describe('the shipped catalogue', () => {
       expect(readFileSync(join(folder, 'webshop', name), 'utf8')).toBe(readFileSync(join(shipped, name), 'utf8'));
   });
 
-  test('each goal is reached by its oracle within the tag’s nine actions', () => {
+  test('has an oracle that reaches each goal within the tag’s nine actions', () => {
     const catalogue = readCatalogue(shipped, true, null);
     const goals = goalsOf(catalogue, false);
     expect(catalogue.products.size).toBe(520);
@@ -53,11 +53,11 @@ describe('the shipped catalogue', () => {
       expect([observation, told]).toEqual([observation, { actions: true, valid: true, early: false }]);
       expect(steps.at(-1)).toMatchObject({ terminated: true, reward: 1, info: { success: true, raw_reward: 1 } });
     }
-    expect(seen.size).toBeGreaterThan(goals.length - 500 - 60); // the goals kept for tests are not asked for; few wishes read alike
+    expect(seen.size).toBeGreaterThan(goals.length - 500 - 60); // test goals are not used; few texts are equal
   });
 });
 
-test('pages and the ways between them', () => {
+test('each page shows its content and leads to the next', () => {
   const { observation, step, environment } = begin({}, 3);
   expect(page(observation)).toMatch(/^Find me .* with .*, and price lower than \d+\.00 dollars$/);
   expect(offers(observation)).toEqual(['search[<content>]']);
@@ -95,7 +95,7 @@ test('pages and the ways between them', () => {
   });
 });
 
-test('the end of the results offers no next page', () => {
+test('the last page of results offers no next page', () => {
   const { step } = begin({}, 3);
   step('search[Canvas Sneaker]');
   let last = step('click[next >]');
@@ -106,7 +106,7 @@ test('the end of the results offers no next page', () => {
 });
 
 test.each(['search[]', 'click[search]', 'click[buy now]', 'buy', '', 'search[shoes', 'click[nothing]'])(
-  '%j does nothing at the start',
+  '%j has no effect at the start',
   action => {
     const { step } = begin({}, 3);
     expect(step(action)).toMatchObject({
@@ -117,7 +117,7 @@ test.each(['search[]', 'click[search]', 'click[buy now]', 'buy', '', 'search[sho
   },
 );
 
-test('the oracle goes on from wherever the shopper stands', () => {
+test('the oracle continues from any page', () => {
   const { environment, step } = begin({}, 8);
   const finish = () => {
     let last: StepResult | undefined;
@@ -135,7 +135,7 @@ test('the oracle goes on from wherever the shopper stands', () => {
   }
 });
 
-test('HTML pages and attributes', () => {
+test('HTML pages and attributes are parsed', () => {
   const { environment, step } = begin({ observation_mode: 'html', show_attrs: true }, 3);
   const { observation } = step(`search[${(environment.solve!() as string[])[0].slice(7, -1)}]`);
   expect(observation).toContain('<button>Back to Search</button>\n<p>Page 1');
@@ -183,7 +183,7 @@ describe("WebShop's own files", () => {
     });
   });
 
-  test('are read with what is missing, doubled or malformed in them', () => {
+  test('are read although they contain missing, duplicate or malformed data', () => {
     const { products } = readCatalogue(join(folder, 'own'), true, null);
     expect([...products.keys()]).toEqual(['A1', 'A2', 'A3']);
     expect(products.get('A1')).toMatchObject({ price: 20, query: 'lamps', shelf: ['Home', 'Light'], bullets: [''] });
@@ -195,7 +195,7 @@ describe("WebShop's own files", () => {
     expect(readCatalogue(join(folder, 'own/items_shuffle.json'), false, 1).products.size).toBe(1);
   });
 
-  test('make goals, made or written, that can be reached', () => {
+  test('give reachable goals, generated or written', () => {
     const catalogue = readCatalogue(join(folder, 'own'), true, null);
     expect(
       goalsOf(catalogue, false)
@@ -222,6 +222,6 @@ test.each([
   [{ file_path: 'test' }, /finds no items_shuffle.json in/],
   [{ file_path: 'README.md' }, /cannot read .*README\.md/],
   [{ human_goals: true }, /finds no .*items_human_ins\.json/],
-])('%j is refused with the way to mend it', (config, message) => {
+])('%j is refused with a remedy', (config, message) => {
   expect(() => webshop.dependencies!(webshop.config.parse(config))).toThrow(message);
 });

@@ -1,4 +1,5 @@
-// Help in configuration files, without an editor: which files it is for, what stands at a place, what may be written there, what is wrong.
+// Language features for configuration files, without an editor: which files they apply to, hover, completion and
+// diagnostics.
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -19,14 +20,14 @@ const root = resolve(__dirname, '../../../..');
 const presets = join(root, 'media/presets');
 const schema = readConfigurationSchema(join(root, 'media/configuration.schema.json'));
 
-/** A text and where its `|` stands, which is taken out. */
+/** A text without its `|`, and the offset of that mark. */
 const at = (marked: string): [string, number] => [marked.replace('|', ''), marked.indexOf('|')];
 const gap = (marked: string) => {
   const found = gapAt(...at(marked));
   return found && `${found.part} ${found.path.join('.')}`;
 };
 
-describe('a place', () => {
+describe('the key at a position', () => {
   test.each([
     ['trai|ner:\n  test_freq: 3', 'key trainer'],
     ['trainer:\n  test_f|req: 3', 'key trainer.test_freq'],
@@ -40,7 +41,7 @@ describe('a place', () => {
   });
 });
 
-describe('what may be written', () => {
+describe('completion', () => {
   test.each([
     ['|', 'value '],
     ['trainer:\n  test_freq: 3\n|', 'key '],
@@ -62,7 +63,7 @@ describe('what may be written', () => {
     ['trainer:\n  test_freq: 3 # |', undefined],
   ])('%j', (marked, expected) => expect(gap(marked)).toBe(expected));
 
-  test('keys that are there are told, and the word to be replaced', () => {
+  test('existing keys are reported, with the word to replace', () => {
     const [text, offset] = at('trainer:\n  test_freq: 3\n  save|\n  val_only: true');
     expect(gapAt(text, offset)).toMatchObject({ present: ['test_freq', 'val_only'], from: offset - 4, to: offset });
     expect(keysAt(schema, ['trainer']).map(([key]) => key)).toContain('save_freq');
@@ -75,7 +76,7 @@ describe('what may be written', () => {
   });
 });
 
-test('a key is told with what its value must be, its default and its meaning', () => {
+test('a key’s help names its type, its default and its meaning', () => {
   const path = ['trainer', 'test_freq'];
   expect(describeKey(path, schemaAt(schema, path)!)).toBe(
     '**trainer.test_freq** · an integer ≥ -1\n\nValidation after every so many steps and after the last; 0 or -1 never.\n\nDefault: `10`',
@@ -86,11 +87,11 @@ test('a key is told with what its value must be, its default and its meaning', (
   );
 });
 
-describe('mistakes', () => {
+describe('diagnostics', () => {
   const found = (text: string) =>
     mistakesIn(text, schema).map(({ message, from, to, instead }) => [text.slice(from, to), message, instead]);
 
-  test('the presets have none but keys without effect', () => {
+  test('the presets have none except keys without effect', () => {
     for (const name of readdirSync(presets).filter(entry => entry.endsWith('.yaml') && entry !== 'sft.yaml')) {
       const mistakes = mistakesIn(readFileSync(join(presets, name), 'utf8'), schema);
       expect(mistakes.filter(({ idle }) => !idle), name).toEqual([]); // prettier-ignore
@@ -136,9 +137,9 @@ describe('mistakes', () => {
     'lora: {target_modules: [q_proj, v_proj]}',
     'trainer: {resume_from_path: null}',
     'actor_rollout_ref: {model: {lora_adapter_path: adapters/a, enable_gradient_checkpointing: auto}}',
-  ])('%j is sound', text => expect(found(text)).toEqual([]));
+  ])('%j is valid', text => expect(found(text)).toEqual([]));
 
-  test('YAML that does not parse, and keys without effect', () => {
+  test('cover YAML that does not parse, and keys without effect', () => {
     expect(found('trainer:\n  test_freq: [1')[0][1]).toMatch(/^the YAML is not valid: /);
     expect(mistakesIn('trainer:\n  nnodes: 4\ndata:\n  val_files: x', schema)).toMatchObject([
       { key: 'trainer.nnodes', idle: true },
@@ -147,8 +148,8 @@ describe('mistakes', () => {
   });
 });
 
-describe('which files', () => {
-  test('presets are configurations of runs, other files that come along are none', () => {
+describe('run configurations', () => {
+  test('include presets that are complete runs, and exclude other bundled files', () => {
     for (const name of readdirSync(presets).filter(entry => entry.endsWith('.yaml'))) {
       const text = readFileSync(join(presets, name), 'utf8');
       expect([name, isRunConfiguration(`/w/experiments/${name}`, text)]).toEqual([name, name !== 'sft.yaml']);
@@ -184,7 +185,7 @@ describe('names', () => {
   beforeEach(() => (workspace = mkdtempSync(join(tmpdir(), 'ragen-names-'))));
   afterEach(() => rmSync(workspace, { recursive: true }));
 
-  test('defaults and tags come from the file, what lies beside it, config/ and the presets', async () => {
+  test('of defaults and tags come from the file, its folder, config/ and the presets', async () => {
     for (const folder of ['config', 'mine']) mkdirSync(join(workspace, folder));
     writeFileSync(join(workspace, 'config/part.yaml'), '# A part.\ncustom_envs:\n  Part: {env_type: bandit}\n');
     writeFileSync(join(workspace, 'mine/near.yaml'), 'defaults: [part]\n');

@@ -1,4 +1,4 @@
-// What a choice on the New Run page comes to: the file that is saved and the overrides that a start is given mean the same.
+// The New Run page: the saved file and the overrides passed to a start have the same meaning.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -26,7 +26,7 @@ const choiceOf = (part: Partial<NewRunChoice>): NewRunChoice => ({
   ...part,
 });
 
-/** The terminal's commands, in this process. */
+/** The CLI's commands, in this process. */
 async function ask([command, ...args]: string[]): Promise<Record<string, unknown>> {
   const overrides = args.filter(arg => !arg.startsWith('--') && arg !== 'quickstart');
   const question = { configName: 'quickstart', overrides, presetFolders, workspace };
@@ -40,7 +40,7 @@ async function ask([command, ...args]: string[]): Promise<Record<string, unknown
 }
 const quickstart = { name: 'quickstart', args: ['--config-name', 'quickstart'] };
 
-it('shows keys that have a meaning, each with choices where there are any', () => {
+it('shows existing keys, with choices where there are any', () => {
   const all = fields.flatMap(({ fields: own }) => own);
   expect(all.filter(({ help }) => help === '')).toEqual([]);
   expect(new Set(keys).size).toBe(keys.length);
@@ -51,7 +51,7 @@ it('shows keys that have a meaning, each with choices where there are any', () =
   expect(kind('model_path').kind).toBe('text');
 });
 
-it('means the same as a file as it does as overrides', () => {
+it('gives the same result as a file and as overrides', () => {
   const count = fc.integer({ min: 0, max: 3 });
   const groups = fc.record({ QuickFrozenLake: fc.constant(8), Bandit: count, CoordSokoban: count });
   const values = fc.record(
@@ -84,8 +84,8 @@ it('means the same as a file as it does as overrides', () => {
   );
 });
 
-describe('the plan of a choice', () => {
-  it('has the values, environments, memory and time of a step', async () => {
+describe('the plan of a form', () => {
+  it('contains values, environments, memory and step time', async () => {
     const model_path = resolve('media/models/ragen-tiny');
     const choice = choiceOf({ values: { 'trainer.total_training_steps': '7', model_path } });
     const planned = await planChoice(choice, quickstart, keys, ask);
@@ -100,7 +100,7 @@ describe('the plan of a choice', () => {
     expect(planned.yaml).toContain('total_training_steps: 7');
   });
 
-  it('names the key of a value that would not do, and keeps the other values', async () => {
+  it('names the key of an invalid value, and keeps the other values', async () => {
     const choice = choiceOf({ values: { 'actor_rollout_ref.actor.optim.lr': '-1' } });
     const { problems, estimate, values } = await planChoice(choice, quickstart, keys, ask);
     expect(estimate).toBeNull();
@@ -109,7 +109,7 @@ describe('the plan of a choice', () => {
   });
 
   it.each(['nobody/nothing-of-this-name', './no-such-folder'])(
-    'marks the model %s, which cannot be had, where it stands',
+    'marks the model %s, which cannot be loaded, in its field',
     async model_path => {
       vi.stubEnv('HF_HUB_OFFLINE', '1');
       vi.stubEnv('HF_HOME', join(workspace, 'hub'));
@@ -120,7 +120,7 @@ describe('the plan of a choice', () => {
     },
   );
 
-  it('leaves out environments without groups, and says how many there are', () => {
+  it('omits environments without groups, and reports their number', () => {
     const groups = { train: { A: 3, B: 0 }, val: { A: 0, B: 2 } };
     expect(overridesOf(choiceOf({ groups }))).toEqual([
       'es_manager.train.env_groups=3',
@@ -136,7 +136,7 @@ describe('the plan of a choice', () => {
   });
 });
 
-/** What is done, or the keys of what is wrong with it: places differ between a file and overrides. */
+/** The result, or the keys of its problems: positions differ between a file and overrides. */
 function attempt<T>(work: () => T): T | string[] {
   try {
     return work();

@@ -21,7 +21,7 @@ const failed = (step: number, tag: string, episodes?: number): RunEvent => ({
   data: { tag, seed: 1, kind: 'error', episodes },
 });
 
-test('figures are of one version of a run’s code, with the errors of the same steps', () => {
+test('statistics are of one version of a run’s code, with the errors of the same steps', () => {
   const { environment } = lakeEpisode();
   const heads = [
     head({ step: 17, reward: 0, success: false }),
@@ -37,7 +37,7 @@ test('figures are of one version of a run’s code, with the errors of the same 
   expect(environmentFigures('lake', { ...of, version: 'unplayed' }, heads, events)).toBeUndefined();
 });
 
-test('the methods are found where they are defined', () => {
+test('methods are found at their definitions', () => {
   const source = readFileSync('media/templates/environment/environment.ts', 'utf8');
   const lines = source.split('\n');
   expect(methodLines(source).map(({ name, line }) => [name, lines[line].trim().split('(')[0]])).toEqual([
@@ -51,7 +51,7 @@ test('the methods are found where they are defined', () => {
   ]);
 });
 
-test('a replay is the same where states, rewards and the end are, and else says what is not', () => {
+test('a replay matches when states, rewards and the end match; otherwise the differences are listed', () => {
   const episode = lakeEpisode();
   const config = { custom_envs: { Lake: { env_type: 'frozen_lake', env_config: { size: 2 } } } };
   expect(replayCase(episode, { config })).toEqual({

@@ -22,8 +22,8 @@ const episode = (member: number, change: Partial<Episode> = {}): Episode => ({
 });
 const write = (...lines: string[]) => writeFileSync(file, lines.map(line => `${line}\n`).join(''));
 
-test('every whole line is found at its place, and read from there', async () => {
-  const long = episode(1, { final_state: 'é'.repeat(2_200_000) }); // longer than what is read at a time
+test('every complete line is found at its offset and read from there', async () => {
+  const long = episode(1, { final_state: 'é'.repeat(2_200_000) }); // longer than one read buffer
   write(...[episode(0), long, episode(2)].map(each => JSON.stringify(each)), '{"torn":');
   const heads = await readHeads(file);
   expect(heads.map(({ id }) => id)).toEqual([0, 1, 2].map(n => `train-000018-g003-m0${n}`));
@@ -33,7 +33,7 @@ test('every whole line is found at its place, and read from there', async () => 
   expect(await found.episode(file, 'train-000018-g009-m00')).toBeUndefined();
 });
 
-test('a line of another order, or with a state too long to be in its beginning, is parsed whole', async () => {
+test('a line with another key order, or with a state too long for its head, is parsed completely', async () => {
   const { turns, ...facts } = episode(0);
   const far = episode(1, { turns: [{ ...turns[0], state: 'x'.repeat(20_000) }] });
   write(JSON.stringify({ turns, ...facts }), JSON.stringify(far), 'no episode');
@@ -44,7 +44,7 @@ test('a line of another order, or with a state too long to be in its beginning, 
   expect(none).toBeUndefined();
 });
 
-test('a file that is written anew is read anew; one that is not there has no episodes', async () => {
+test('a rewritten file is reread; a missing one has no episodes', async () => {
   const heads = new EpisodeHeads();
   expect(await heads.ofFile(file)).toEqual([]);
   write(JSON.stringify(episode(0)));
@@ -53,7 +53,7 @@ test('a file that is written anew is read anew; one that is not there has no epi
   expect(await heads.ofFile(file)).toHaveLength(2);
 });
 
-test('groups, best and worst, the same prompt', async () => {
+test('finds groups, the best and the worst episode, and the same prompt', async () => {
   write(
     ...[
       episode(2, { score: 0.2 }),
@@ -69,7 +69,7 @@ test('groups, best and worst, the same prompt', async () => {
   expect(heads.slice(1).map(head => samePrompt(heads[0], head))).toEqual([true, true, false, false]);
 });
 
-test('steps before and after, nearest first, of the same kind', () => {
+test('finds steps before and after, nearest first, of the same kind', () => {
   const files = [3, 1, 2, 5].flatMap(step => [
     { step, mode: 'train' as const },
     { step, mode: 'val' as const },

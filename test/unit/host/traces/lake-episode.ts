@@ -1,4 +1,4 @@
-// An episode of two turns with a vocabulary of few tokens, small enough to be read whole.
+// An episode of two turns with a vocabulary of few tokens, small enough to be compared in full.
 import { episodeSchema, type Episode } from '../../../../extension/protocol/run-folder';
 
 const words = [
@@ -17,7 +17,7 @@ const words = [
 ];
 const special = '<|im_end|>';
 
-/** A tokenizer.json whose ids are the words' places, the last one special. */
+/** A tokenizer.json whose ids are the words' indices; the last one is special. */
 export const lakeTokenizer = {
   added_tokens: [{ id: words.length, content: special, special: true }],
   decoder: { type: 'ByteLevel' },
@@ -25,7 +25,7 @@ export const lakeTokenizer = {
 };
 const idsOf = (...tokens: string[]) => tokens.map(token => [...words, special].indexOf(token));
 
-/** A new one each time, so that a test may change it. */
+/** Creates a new episode each time, so that a test may modify it. */
 export function lakeEpisode(): Episode {
   const prompt = idsOf('x', 'x', '<think>');
   const first = idsOf('go', ' up', '</think>', '<answer>', 'Up', ' ||', ' Fly', '</answer>', special);

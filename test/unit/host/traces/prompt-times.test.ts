@@ -1,4 +1,4 @@
-// Whether a prompt was played before and after an episode's step, as the index of a run's episodes tells.
+// Whether a prompt was played before and after an episode's step, according to the run's episode index.
 import { appendFileSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -20,13 +20,13 @@ const lineOf = (...episodes: Episode[]): string => {
   return `${JSON.stringify(line)}\n`;
 };
 
-it('tells by seed and by first state, of the same kind of rollout', async () => {
+it('is decided by seed and first state, within the same kind of rollout', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'ragen-prompts-'));
   const index = join(folder, runFiles.episodeIndex);
   mkdirSync(dirname(index), { recursive: true });
   const first = at('val', 2, 7, 'A');
   const times = new PromptTimes();
-  expect(await times.around(folder, first)).toEqual({ earlier: true, later: true }); // no index tells
+  expect(await times.around(folder, first)).toEqual({ earlier: true, later: true }); // unknown without an index
   const lone = at('train', 4, 9, 'C');
   writeFileSync(index, lineOf(first) + lineOf(at('val', 4, 7, 'B')) + lineOf(lone, at('train', 4, 7, 'A')));
   const both = await Promise.all([times.around(folder, first), times.around(folder, at('val', 4, 7, 'B'))]);

@@ -31,8 +31,8 @@ const rescored = (episode: Episode, change: Partial<RescoredToken> = {}): Rescor
   tokens: episode.tokens.ids.map(id => scored(id, change)),
 });
 
-describe('what is known of a token', () => {
-  it('is what was recorded, before a checkpoint is asked', () => {
+describe('token facts', () => {
+  it('come from the recording before a checkpoint is scored', () => {
     const episode = lakeEpisode();
     const facts = tokenFacts(episode, 3, undefined, clip);
     expect(facts).toMatchObject({ id: 1, trained: true, then: -0.4, advantage: 0.5, now: null, ratio: null, kl: null });
@@ -43,29 +43,29 @@ describe('what is known of a token', () => {
     expect([more.entropy, more.kl, more.value]).toEqual([0.7, expect.closeTo(0.1), 0.1]);
   });
 
-  it('takes ratio, clipping and divergence from the checkpoint', () => {
+  it('take ratio, clipping and divergence from the checkpoint', () => {
     const episode = lakeEpisode();
     const facts = tokenFacts(episode, 3, rescored(episode), clip);
     expect(facts.ratio).toBeCloseTo(0.5 / Math.exp(-0.4));
-    expect(facts.clipped).toBe(false); // a good token that became less likely may come back
+    expect(facts.clipped).toBe(false); // a token with positive advantage that became less likely is not clipped
     expect(facts.kl).toBeCloseTo(Math.log(2));
     expect(tokenFacts(episode, 3, rescored(episode, { logprob: -0.01 }), clip).clipped).toBe(true);
     expect(tokenFacts(episode, 3, rescored(episode), null).clipped).toBeNull();
   });
 
-  it('gives no ratio where validation samples at another temperature', () => {
+  it('give no ratio when validation samples at another temperature', () => {
     const episode: Episode = { ...lakeEpisode(), mode: 'val' };
     expect(tokenFacts(episode, 3, rescored(episode), clip).ratio).toBeNull();
     expect(tokenFacts(episode, 3, rescored(episode), { ...clip, validationDiffers: false }).ratio).not.toBeNull();
   });
 
-  it('clips on the side of the advantage alone', () => {
+  it('mark clipping only on the side of the advantage', () => {
     expect([1.3, 1.27, 0.7].map(ratio => isClipped(ratio, 1, clip))).toEqual([true, false, false]);
     expect([1.3, 0.81, 0.79].map(ratio => isClipped(ratio, -1, clip))).toEqual([false, false, true]);
     expect(isClipped(9, 0, clip)).toBe(false);
   });
 
-  it('reads the range from the run’s configuration', () => {
+  it('read the clip range from the run’s configuration', () => {
     const actor = { clip_ratio_low: 0.2, clip_ratio_high: 0.28 };
     const rollout = { temperature: 1, val_kwargs: { temperature: 0.5 } };
     expect(clipRange({ config: { actor_rollout_ref: { actor, rollout } } })).toEqual(clip);
@@ -79,7 +79,7 @@ describe('overlays', () => {
     ...change,
   });
 
-  it('shade surprise by its size', () => {
+  it('shade surprise by its magnitude', () => {
     const thens = [-0.05, -0.1, -0.6, -1.5, -3, -8, null];
     const { shades, range } = paint(
       'logprob',
@@ -90,7 +90,7 @@ describe('overlays', () => {
     expect(rangeWords('logprob', range!)).toBe('−8 … −0.0500');
   });
 
-  it('shade what has a sign on both sides of zero, by the largest there is', () => {
+  it('shade signed values on both sides of zero, relative to the largest', () => {
     const advantages = [-1.2, -0.5, 0, 0.01, 0.5, 1.2];
     expect(
       paint(
@@ -105,11 +105,11 @@ describe('overlays', () => {
     expect(rangeWords('ratio', painted.range!)).toBe('0.500 … 1.30');
   });
 
-  it('shade what is trained on', () => {
+  it('shade the trained tokens', () => {
     expect(paint('mask', [facts({ trained: true }), facts({ trained: false })]).shades).toEqual([2, 0]);
   });
 
-  it('are nothing where nothing is known', () => {
+  it('are empty without data', () => {
     for (const kind of overlayKinds.filter(each => each !== 'none' && overlays[each].needsModel))
       expect(paint(kind, [facts({})])).toEqual({ shades: [0], range: null });
     expect(paint('none', [facts({ then: -9 })])).toEqual({ shades: [0], range: null });
@@ -117,7 +117,7 @@ describe('overlays', () => {
 });
 
 describe('a token’s card', () => {
-  it('is one table, with the alternatives under it', () => {
+  it('is one table, with the alternatives below it', () => {
     const episode = lakeEpisode();
     const facts = tokenFacts(episode, 3, rescored(episode), clip);
     const card = tokenCard({ facts, text: 'go', place: [1, 9] }, { checkpoint: 'step-000020', step: 18, clip });
@@ -147,7 +147,7 @@ describe('a token’s card', () => {
     );
   });
 
-  it('shows hostile text as text', () => {
+  it('shows hostile text as plain text', () => {
     expect(code('[x](command:evil) `<img>`')).toBe('`[x](command:evil)␣ˋ<img>ˋ`');
     expect(code('')).toBe('`(nothing)`');
     for (const text of markupCorpus) expect(code(text), JSON.stringify(text)).toMatch(/^`[^`|\p{Cc}\p{Zl}\p{Zp}]+`$/u);

@@ -19,18 +19,18 @@ const themes = {
 
 const channels = (colour: string) => [1, 3, 5, 7].map(at => Number.parseInt(colour.slice(at, at + 2) || 'ff', 16));
 
-/** A colour with opacity on a background. */
+/** A colour with opacity blended onto a background. */
 function laidOver(colour: string, background: string): string {
   const [from, onto] = [channels(colour), channels(background)];
   const mixed = [0, 1, 2].map(i => Math.round(from[i] * (from[3] / 255) + onto[i] * (1 - from[3] / 255)));
   return `#${mixed.map(value => value.toString(16).padStart(2, '0')).join('')}`;
 }
 
-it('has a shade for every size of every scale', () => {
+it('has a shade for every level of every scale', () => {
   expect(shades).toHaveLength(11);
 });
 
-it.each(shades)('$id lets text keep its contrast, and is at most 35 % opaque', ({ defaults }) => {
+it.each(shades)('$id keeps the contrast of the text, and is at most 35 % opaque', ({ defaults }) => {
   for (const [kind, [text, background]] of Object.entries(themes)) {
     const colour = defaults[kind as keyof typeof themes];
     expect(channels(colour)[3] / 255).toBeLessThanOrEqual(0.3505);

@@ -1,4 +1,4 @@
-// What is said when a checkpoint cannot score an episode: nothing aloud where no reader asked.
+// Failure to score an episode with a checkpoint: a notification appears only when the user asked for the scores.
 import { expect, it, vi } from 'vitest';
 import { TraceScores, type Scorer } from '../../../../extension/host/traces/trace-scores';
 import { UserError } from '../../../../extension/protocol/user-error';
@@ -19,7 +19,7 @@ vi.mock('vscode', () => ({
 
 const place = { folder: '/w/.ragen/runs/old', mode: 'train' as const, step: 1, id: 'train-000001-g000-m00' };
 
-it('is remembered and logged where an overlay asked, and told where the reader did', async () => {
+it('is cached and logged when an overlay requested it, and shown when the user did', async () => {
   const rescore = vi.fn<Scorer['rescore']>(() => Promise.reject(new UserError('run old: it is of another version')));
   const [tell, log] = [vi.fn(), vi.fn()];
   const scores = new TraceScores({ rescore, checkpoints: () => Promise.resolve([]) }, { tell, log });
@@ -32,7 +32,7 @@ it('is remembered and logged where an overlay asked, and told where the reader d
   scores.want(place, 'asked for');
   await settled();
   expect([rescore.mock.calls.length, tell.mock.calls.length]).toEqual([2, 1]);
-  // Who asks while an overlay's question is on its way hears of its failure too.
+  // A user request during an overlay's request is notified of the same failure.
   const other = { ...place, id: 'train-000001-g000-m01' };
   scores.want(other, 'shown');
   scores.want(other, 'asked for');

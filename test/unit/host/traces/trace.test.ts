@@ -12,7 +12,7 @@ describe('an episode’s document', () => {
   const episode = lakeEpisode();
   const trace = traceOf(episode, 'lake', bytes);
 
-  it('reads from the header over state, answer and outcome to the end', () => {
+  it('consists of header, states, answers, outcomes and the end', () => {
     expect(trace.text).toBe(readFileSync(new URL('lake-episode.ragen-trace', import.meta.url), 'utf8'));
   });
 
@@ -24,7 +24,7 @@ describe('an episode’s document', () => {
       expect(text(trace, token)).toBe(Buffer.from(bytes.of(episode.tokens.ids[token.index])!).toString());
   });
 
-  it('knows the parts of a turn', () => {
+  it('has the parts of each turn', () => {
     const [first, second] = trace.turns;
     expect(text(trace, first.prefix)).toBe('<think>');
     expect(text(trace, first.thought!)).toBe('go up');
@@ -38,7 +38,7 @@ describe('an episode’s document', () => {
     expect(text(trace, trace.finalState)).toBe(episode.final_state);
   });
 
-  it('shows what was recorded, without tokens, where the ids spell something else', () => {
+  it('shows the recorded text, without tokens, when the ids decode to something else', () => {
     const other: Episode = { ...episode, turns: episode.turns.map(turn => ({ ...turn, raw: `${turn.raw}!` })) };
     const without = traceOf(other, 'lake', bytes);
     expect(without.tokens).toEqual([]);
@@ -47,7 +47,7 @@ describe('an episode’s document', () => {
     expect(traceOf(episode, 'lake', null).unspelled).toEqual([1, 2]);
   });
 
-  it('says what became of it', () => {
+  it('states its outcome', () => {
     const facts = (changes: Partial<Episode>) => traceOf({ ...episode, ...changes }, 'lake', bytes).text.split('\n')[3];
     const whatIf = { of: 'train-000018-g003-m01', turn: 2, given: {}, players: ['initial'], seed: 1, notes: [] };
     expect(facts({ kept: false })).toMatch(/ · dropped by the filter$/);
@@ -57,7 +57,7 @@ describe('an episode’s document', () => {
     );
   });
 
-  it('keeps its lines apart by \\n alone, whatever was sampled', () => {
+  it('separates lines by \\n only, whatever was sampled', () => {
     const odd = lakeEpisode();
     odd.turns[0].state = 'a\r\nb\0c';
     expect(text(traceOf(odd, 'lake', bytes), traceOf(odd, 'lake', bytes).turns[0].state)).toBe('a␍\nb␀c');
