@@ -28,6 +28,7 @@ export function failureOf(fault: Fault, context: FailureContext): EnvironmentFai
   const place = placeOf(fault.stack, context.bundle);
   const name = (action: number | string) => (typeof action === 'number' && names?.[action]) || shown(action);
   const parts = [`environment ${tag} (${place ?? source}) ${fault.what}`];
+  if (fault.kind === 'timed_out' && (!item || item.do === 'load')) parts.push('while it was loaded');
   if (item && item.do !== 'load') {
     const inHand = item.do === 'step' || item.do === 'replay' ? item.actions.slice(0, Math.max(fault.action, 0)) : [];
     const acting =

@@ -43,7 +43,7 @@ function leftOver(executed: number, actionsLeft: number, endsEpisode: boolean): 
  * does not match the parsed actions.
  */
 function cutOff({ raw, parsed }: EpisodeTurn): string[] {
-  const answer = between(raw, '<answer>', '</answer>')?.inner;
+  const answer = (between(raw, '<answer>', '</answer>') ?? between(raw, '<ans>', '</ans>'))?.inner;
   if (answer === undefined || parsed.length === 0) return [];
   const written = answer
     .split('||')

@@ -1,6 +1,9 @@
 // Extracts text between the tags of an answer in one left-to-right pass. A regular expression with lazy quantifiers
 // takes quadratic time on answers that repeat their tags, as models produce.
 
+/** Name of the tag around an answer: `<answer>`, or `<ans>` as in RAGEN's first version. */
+export type AnswerTag = 'answer' | 'ans';
+
 /**
  * Returns the text between the first `open` and the next `close`, and the index after `close`; null if there is no such
  * pair.
@@ -15,17 +18,31 @@ export function between(text: string, open: string, close: string, from = 0): { 
  * Returns thought and answer of a text with both. The thought reaches from the first `<think>` to the first `</think>`
  * that is followed, after optional whitespace, by `<answer>`. Null if there is no such pair.
  */
-export function thoughtAndAnswer(text: string): { thought: string; answer: string } | null {
+export function thoughtAndAnswer(text: string, tag: AnswerTag = 'answer'): { thought: string; answer: string } | null {
   const [open, close] = ['<think>', '</think>'];
   const from = text.indexOf(open) + open.length;
   if (from < open.length) return null;
-  const answer = /\s*<answer>/y;
+  const answer = tag === 'ans' ? /\s*<ans>/y : /\s*<answer>/y;
   for (let at = text.indexOf(close, from); at >= 0; at = text.indexOf(close, at + 1)) {
     answer.lastIndex = at + close.length;
     if (!answer.test(text)) continue;
-    const end = text.indexOf('</answer>', answer.lastIndex);
-    // a later answer would need a later `</answer>`
+    const end = text.indexOf(`</${tag}>`, answer.lastIndex);
+    // a later answer would need a later closing tag
     return end < 0 ? null : { thought: text.slice(from, at), answer: text.slice(answer.lastIndex, end) };
   }
   return null;
+}
+
+/** `text`, which an environment wrote, with its pairs of `<answer>` and `</answer>` as pairs of `tag`. */
+export function withAnswerTag(text: string, tag: AnswerTag = 'answer'): string {
+  if (tag === 'answer') return text;
+  const [open, close] = ['<answer>', '</answer>'];
+  const parts: string[] = [];
+  let from = 0;
+  for (let pair = between(text, open, close); pair; pair = between(text, open, close, from)) {
+    const start = pair.end - close.length - pair.inner.length;
+    parts.push(text.slice(from, start - open.length), `<${tag}>${pair.inner}</${tag}>`);
+    from = pair.end;
+  }
+  return parts.join('') + text.slice(from);
 }

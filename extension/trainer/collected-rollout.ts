@@ -6,6 +6,7 @@ import { groupsToSample, overlongReward, siftGroups } from './algorithms/dapo';
 import { normalizeRewards } from './algorithms/reward-normalization';
 import { filterRollouts } from './algorithms/rollout-filter';
 import type { FilteredRollout } from './algorithms/rollout-filter';
+import { filterTrajectories } from './algorithms/trajectory-filter';
 import type { RunConfig } from './config/schema';
 import { passBudget } from './run';
 import type { Run } from './run';
@@ -63,7 +64,7 @@ export async function collectRollout(
   clock: Stopwatch,
   aside?: EnvGroups,
 ): Promise<CollectedRollout> {
-  const { algorithm, es_manager } = run.config;
+  const { algorithm, es_manager, workbench } = run.config;
   const { enable, max_num_gen_batches } = algorithm.filter_groups;
   const layout = aside ?? es_manager.train;
   const { env_groups: wanted, group_size } = layout;
@@ -84,13 +85,22 @@ export async function collectRollout(
   const episodes = rounds.flatMap(round => round.episodes);
   const trainable = rounds.flatMap(round => round.trainable);
   const keptGroups = new Set(rounds.flatMap(round => round.keptGroups).slice(0, wanted));
-  const kept = trainable.filter(({ group_id }) => keptGroups.has(group_id));
+  const ofKeptGroups = trainable.filter(({ group_id }) => keptGroups.has(group_id));
+  const best = filterTrajectories(
+    {
+      groups: ofKeptGroups.map(e => e.group_id),
+      rewards: ofKeptGroups.map(e => e.reward),
+      scores: ofKeptGroups.map(e => e.score),
+      successes: ofKeptGroups.map(e => e.success),
+    },
+    workbench.trajectory_filter,
+  );
   const baselines = new Map(rounds.flatMap(round => [...(round.baselines ?? [])]));
   const played = rounds.reduce((sum, { filtered }) => sum + filtered.groups.length, 0);
   return {
     episodes,
     trainable,
-    kept,
+    kept: ofKeptGroups.filter((_, i) => best.kept[i]),
     keptRatio: played > 0 ? keptGroups.size / played : 0,
     scored: new Map(rounds.flatMap(round => [...round.scored])),
     baselines,
@@ -99,6 +109,7 @@ export async function collectRollout(
       ...metricsOfRollout({ metrics: measureRollout(episodes, group_size) }, 'train'),
       'timing_s/env': rounds.reduce((sum, { environmentSeconds }) => sum + environmentSeconds, 0),
       ...filterMetrics(rounds, keptGroups.size, played),
+      ...best.metrics,
       ...(baselines.size > 0 && { 'rollout/greedy_score': meanOf([...baselines.values()]) }),
       ...(algorithm.filter_groups.enable && { 'train/rollout_attempts': rounds.length }),
     },

@@ -48,7 +48,7 @@ export function afterValidation(watch: Watch, metrics: Readonly<Record<string, n
   return { ...watch, failedValidations };
 }
 
-type Rules = { workbench: Pick<RunConfig['workbench'], 'early_stops'>; emptyStopSteps: number };
+type Rules = { workbench: Pick<RunConfig['workbench'], 'early_stops' | 'trajectory_filter'>; emptyStopSteps: number };
 
 /** The settings of the rules in a configuration. */
 export const stopRules = ({ workbench, actor_rollout_ref }: RunConfig): Rules => ({
@@ -62,7 +62,10 @@ export function earlyStop(watch: Watch, { workbench, emptyStopSteps }: Rules): E
   if (emptyStopSteps > 0 && emptySteps >= emptyStopSteps)
     return {
       type: 'empty_filtered_steps',
-      sentence: `the rollout filter kept no group in ${emptySteps} steps in a row (rollout_filter_empty_stop_steps): all episodes of a group score alike`,
+      sentence:
+        workbench.trajectory_filter.strategy === 'none'
+          ? `the rollout filter kept no group in ${emptySteps} steps in a row (rollout_filter_empty_stop_steps): all episodes of a group score alike`
+          : `the filters kept no episode in ${emptySteps} steps in a row (rollout_filter_empty_stop_steps): all episodes of a group score alike, or none of the kept groups succeeds (workbench.trajectory_filter)`,
     };
   const baseline = firstStds.reduce((sum, std) => sum + std, 0) / Math.max(firstStds.length, 1);
   const bound = collapse.share * baseline;

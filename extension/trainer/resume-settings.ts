@@ -6,7 +6,7 @@ import { settingKeys } from '../protocol/settings';
 import { UserError } from '../protocol/user-error';
 import { shown } from './config/config-error';
 import { LiveSettings } from './live-settings';
-import { onlyEvaluates, presentConfig } from './stored-config';
+import { onlyEvaluates, readableConfig } from './stored-config';
 import type { RunFolder } from './store/run-folder';
 
 /** Why a key cannot change, by key prefix; the first match applies. */
@@ -45,7 +45,7 @@ export function resumeSettings(overrides: readonly string[], id: string): Record
 export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, number>>): string | null {
   const steps = values['trainer.total_training_steps'];
   if (steps === undefined) return null;
-  const config = presentConfig(folder);
+  const config = readableConfig(folder);
   const { actor } = config.actor_rollout_ref;
   if (steps === config.trainer.total_training_steps) return null;
   const optimizers = config.algorithm.adv_estimator === 'gae' ? [actor.optim, config.critic.optim] : [actor.optim];
@@ -66,7 +66,7 @@ export function refuseSettings(folder: RunFolder, step: number, values: Readonly
     );
   if (onlyEvaluates(folder.manifest.config))
     throw new UserError(`run ${folder.id} is an evaluation, which has no settings: resume it without ${Object.keys(values).join(', ')}`); // prettier-ignore
-  const settings = new LiveSettings(presentConfig(folder));
+  const settings = new LiveSettings(readableConfig(folder));
   settings.take(step + 1, false);
   settings.ask(values, true);
 }

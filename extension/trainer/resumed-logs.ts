@@ -4,9 +4,7 @@
 // checkpoint's even then.
 import { copyFileSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventSchema, runFiles } from '../protocol/run-folder';
-import type { RunEvent } from '../protocol/run-folder';
-import { jsonOrNothing } from '../protocol/json';
+import { runFiles } from '../protocol/run-folder';
 import { configInEffect } from '../protocol/settings';
 import { UserError } from '../protocol/user-error';
 import type { StoredCheckpoint } from './store/checkpoint';
@@ -16,7 +14,7 @@ import { readDamagedLines, readLines } from './store/line-log';
 import { checkLogs, cutUncovered, isGone } from './store/log-ledger';
 import type { LogDamage } from './store/log-ledger';
 import type { RunFolder } from './store/run-folder';
-import { settingsOf } from './stored-config';
+import { readableEvents, settingsOf } from './stored-config';
 
 interface Acceptance {
   accept: boolean;
@@ -188,19 +186,10 @@ function refuseOtherSettings(folder: RunFolder, { manifest, folder: path }: Stor
   const { settings } = manifest.state as { settings?: Record<string, number> };
   if (settings === undefined) return; // written by an earlier version
   const file = folder.file(runFiles.events);
-  const found = settingsOf(configInEffect(folder.manifest.config, eventsIn(file, end)));
+  const found = settingsOf(configInEffect(folder.manifest.config, readableEvents(file, end)));
   const key = Object.keys(settings).find(each => settings[each] !== found[each]);
   if (key === undefined) return;
   throw new UserError(
     `store: ${file} makes ${key} ${found[key]}, but ${path} was trained with ${settings[key]}: restore events.jsonl, or start a new run with trainer.resume_mode=resume_path`,
   );
-}
-
-/** The readable events of a log up to byte `end`. */
-function* eventsIn(file: string, end: number): Generator<RunEvent> {
-  for (const { text, next } of readDamagedLines(file)) {
-    if (next > end) return;
-    const { data } = eventSchema.safeParse(jsonOrNothing(text));
-    if (data) yield data;
-  }
 }

@@ -33,7 +33,7 @@ import type { AgentProxyOptions, RolloutRequest } from './rollout/agent-proxy';
 import type { EnvGroups, SeedState } from './rollout/group-layout';
 import type { RolloutBatch } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';
-import { generationPrefix } from './rollout/turn-protocol';
+import { generationPrefix, turnProtocol } from './rollout/turn-protocol';
 import type { RunControl } from './run-control';
 import { requireSameModel } from './model-checksum';
 import { momentFiles, readMoments } from './moment-files';
@@ -168,7 +168,8 @@ export class Run {
     const plan = await planInput(config, modelFolder, workspace);
     tellPlan(plan, config, journal);
     const weights = weightsLoaded(config, modelFolder, workspace, checkpoint?.folder);
-    if (readsModel(config, weights, modelFolder)) await requireSameModel(folder, modelFolder);
+    if (readsModel(config, weights, modelFolder))
+      await abortable(control.stopped, requireSameModel(folder, modelFolder));
     const engine = startEngine(installation.engineWorker);
     let environments: LiveEnvironments | undefined;
     try {
@@ -211,7 +212,7 @@ export class Run {
       const openProxy = (config: RunConfig, changed?: Pick<AgentProxyOptions, 'seed' | 'es_manager'>) =>
         new AgentProxy(generator, live.pool, tokenizer, {
           seed: config.seed,
-          agent_proxy: config.agent_proxy,
+          agent_proxy: turnProtocol(config),
           enable_response_mask: config.rollout_manager.use_loss_mask,
           ragen: config.workbench.compat === 'ragen',
           rollout: config.actor_rollout_ref.rollout,
@@ -226,7 +227,7 @@ export class Run {
       control.live.connect({
         engine,
         tokenizer,
-        prefix: generationPrefix(config.agent_proxy),
+        prefix: generationPrefix(turnProtocol(config)),
         tags: [...new Set(tags)],
         maxTurn: config.agent_proxy.max_turn,
       });

@@ -39,12 +39,27 @@ const looksRandom = (value: string): boolean =>
   (/\d/.test(value) ||
     (value.length >= shortestLetters && /^[\w-]+$/.test(value) && /[a-z][A-Z]|[A-Z]{2}[a-z]/.test(value)));
 
-/** The password in a URL value (of a proxy or database), or the token in place of the user name. */
-function passwordIn(value: string): string[] {
-  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*@/i.test(value) || !URL.canParse(value)) return [];
-  const { username, password } = new URL(value);
+/** An address without a scheme, such as `user:password@host:5432/base`. */
+const bareAddress = /^(?<user>[^\s/?#@:]*):[^\s/?#@]+@[\w.-]+(:\d+)?(\/\S*)?$/;
+/** Prefixes of other texts of that form: `mailto:name@host`, `npm:package@1.2.3`. */
+const noUser = /^(mailto|sips?|xmpp|acct|npm|jsr|workspace)$/i;
+
+/**
+ * The texts to redact of a value that is an address (of a proxy or database) with a password, or with a token in place of
+ * the user name: the password, or the user and password together if the password is so short or plain that other texts
+ * may contain it. A truncated text is redacted from `least` characters on, because the user alone is not a secret.
+ */
+function passwordIn(value: string): { text: string; least?: number }[] {
+  const user = bareAddress.exec(value)?.groups?.user;
+  const address = user !== undefined && !noUser.test(user) ? `bare://${value}` : value;
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*@/i.test(address) || !URL.canParse(address)) return [];
+  const { username, password, host } = new URL(address);
   const written = password || username;
-  return [written, ...decodedOf(written)].filter(looksRandom);
+  const alone = [written, ...decodedOf(written)].filter(looksRandom);
+  if (alone.length > 0 || password === '') return alone.map(text => ({ text }));
+  const pair = `${username}:${password}`;
+  const least = username.length + 2;
+  return [pair, ...decodedOf(pair)].map(text => ({ text: text.length < shortest ? `${text}@${host}` : text, least }));
 }
 
 function decodedOf(written: string): string[] {
@@ -68,7 +83,7 @@ export class Secrets {
     for (const [name, given = ''] of Object.entries(env)) {
       const value = given.trim(); // a line break at the end of a value read from a file is not part of the secret
       if (telling.test(name) && looksRandom(value)) this.add(name, value);
-      else for (const password of passwordIn(value)) this.addForms(name, password);
+      else for (const { text, least } of passwordIn(value)) this.addForms(name, text, least);
     }
     this.name(...(env[namesVariable] ?? '').split(','));
   }
@@ -165,12 +180,16 @@ export class Secrets {
     this.addForms(name, value);
   }
 
-  private addForms(name: string, value: string): void {
+  private addForms(name: string, value: string, least = 0): void {
     const mark = `[redacted ${name}]`;
     for (const form of formsOf(value)) {
       if (this.marks.has(form)) continue;
       this.marks.set(form, mark);
-      for (let length = shortestBeginning; length < Math.min(form.length, longestBeginning); length++) {
+      for (
+        let length = Math.max(least, shortestBeginning);
+        length < Math.min(form.length, longestBeginning);
+        length++
+      ) {
         const end = form.slice(length - shortestBeginning, length);
         const same = this.beginnings.get(end) ?? [];
         const longer = same.findIndex(other => other.beginning.length < length);

@@ -1,12 +1,13 @@
 // Reads the configuration of a run folder: as stored when the run was created, resolved and validated by the version
 // that created it, and as it is in effect after later changes.
+import { jsonOrNothing } from '../protocol/json';
 import { eventSchema, runFiles } from '../protocol/run-folder';
 import type { RunEvent } from '../protocol/run-folder';
 import { configInEffect, settingKeys, valueAt } from '../protocol/settings';
 import { UserError } from '../protocol/user-error';
 import { runConfigSchema } from './config/schema';
 import type { RunConfig } from './config/schema';
-import { readValues } from './store/line-log';
+import { readDamagedLines, readValues } from './store/line-log';
 import type { RunFolder } from './store/run-folder';
 
 /** The remedy for a run of another version, which cannot be continued. */
@@ -48,6 +49,25 @@ export const settingsOf = (config: unknown): Record<string, number> =>
 /** Like `presentConfig`, for a configuration of any version, without validation. */
 export function changedConfig(folder: RunFolder): Readonly<Record<string, unknown>> {
   return configInEffect(folder.manifest.config, eventsOf(folder));
+}
+
+/**
+ * The configuration after the changes that can be read of the run's events. For what comes before a resume has judged whether they are damaged
+ * (resumed-logs.ts). @throws UserError as `storedConfig` does
+ */
+export function readableConfig(folder: RunFolder): RunConfig {
+  const { id, path, manifest } = folder;
+  const config = configInEffect(manifest.config, readableEvents(folder.file(runFiles.events)));
+  return storedConfig({ id, path, manifest: { ...manifest, config: { ...config } } });
+}
+
+/** The events of a log that can be read, up to byte `end`. */
+export function* readableEvents(file: string, end = Infinity): Generator<RunEvent> {
+  for (const { text, next } of readDamagedLines(file)) {
+    if (next > end) return;
+    const { data } = eventSchema.safeParse(jsonOrNothing(text));
+    if (data) yield data;
+  }
 }
 
 /** The events of a run, one at a time. */

@@ -37,14 +37,7 @@ import { describe, finiteOnly, lengthsOf, meanOf, numbersWhere } from './step-me
 import { afterSkips, checkpointDue, refuseSkips, stepOrSkip } from './skipped-steps';
 import { timesPerToken, withTimes } from './step-times';
 import { Stopwatch } from './stopwatch';
-import {
-  adjustedOrder,
-  adjustedSamplesOf,
-  batchSamples,
-  overJoined,
-  samplesByEpisode,
-  tokenRewards,
-} from './training-batch';
+import { adjustedSamplesOf, overJoined, samplesByEpisode, tokenRewards, trainedSamples } from './training-batch';
 import type { BatchSample, EstimatedSequence } from './training-batch';
 import { validate, validationDue, withValidation } from './validation';
 import { alarmStop, watchOver, watchedOf } from './watch';
@@ -317,8 +310,7 @@ async function prepare(
   const step = state.step + 1;
 
   // Training samples: one per episode if the context holds the whole chat, one per turn in a windowed context.
-  const own = batchSamples(kept, config);
-  const order = adjustedOrder(own.length, config, step);
+  const { own, order } = trainedSamples({ kept, trainable }, config, step);
   const samples = config.workbench.compat === 'ragen' ? adjustedSamplesOf(own, order) : own;
   const masks = samples.map(s => s.mask);
   const none = (): Float32Array[] => samples.map(({ ids }) => new Float32Array(ids.length));

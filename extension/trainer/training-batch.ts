@@ -61,6 +61,25 @@ function estimatedMask({ mask }: RolloutSample, sampled: Uint8Array, config: Sam
 }
 
 /**
+ * The samples of the episodes to train on, with their seeded order for the optimizer steps. If the trajectory filter
+ * dropped episodes of a kept group, `own` still holds their samples, for the group's advantages, and `order` does not.
+ */
+export function trainedSamples(
+  { kept, trainable }: { kept: readonly RolloutEpisode[]; trainable: readonly RolloutEpisode[] },
+  config: RunConfig,
+  step: number,
+): { own: BatchSample[]; order: number[] } {
+  const groups = new Set(kept.map(({ group_id }) => group_id));
+  const own = batchSamples(
+    trainable.filter(({ group_id }) => groups.has(group_id)),
+    config,
+  );
+  const chosen = new Set(kept);
+  const trained = Array.from(own.keys()).filter(index => chosen.has(own[index].episode));
+  return { own, order: adjustedOrder(trained.length, config, step).map(place => trained[place]) };
+}
+
+/**
  * Seeded order of the samples for the optimizer steps, by `agent_proxy.batch_adjust_mode`: indices, some repeated or
  * left out.
  */

@@ -128,7 +128,9 @@ function batchRules(config: RunConfig): BrokenRule[] {
   };
   const { context_window_mode, max_turn } = config.agent_proxy;
   const perEpisode = context_window_mode === 'full' ? 1 : max_turn; // upper bound
-  const kept = env_groups * group_size * share[rollout.rollout_filter_strategy] * perEpisode;
+  const { strategy, value: best } = config.workbench.trajectory_filter;
+  const episodes = env_groups * group_size * share[rollout.rollout_filter_strategy] * (strategy === 'top' ? best : 1);
+  const kept = episodes * perEpisode;
   for (const { at, ppo_mini_batch_size: mini, ppo_micro_batch_size_per_gpu: micro } of updates) {
     const key = `${at}.ppo_mini_batch_size`;
     if (mini % micro !== 0)
@@ -139,7 +141,7 @@ function batchRules(config: RunConfig): BrokenRule[] {
     if (kept < mini)
       broken.push({
         key,
-        sentence: `is ${mini}, more than the ${Number(kept.toFixed(2))} episodes a step trains on (env_groups ${env_groups} × group_size ${group_size} × share kept by the rollout filter): lower it or sample more`,
+        sentence: `is ${mini}, more than the ${Number(kept.toFixed(2))} episodes a step trains on (env_groups ${env_groups} × group_size ${group_size} × share kept by the ${strategy === 'top' ? 'filters' : 'rollout filter'}): lower it or sample more`,
       });
   }
   return broken;
@@ -289,7 +291,7 @@ function optimizerRules({ actor_rollout_ref: { actor }, critic, workbench }: Run
     }));
 }
 
-function filterRules({ actor_rollout_ref: { rollout }, algorithm, es_manager }: RunConfig): BrokenRule[] {
+function filterRules({ actor_rollout_ref: { rollout }, algorithm, es_manager, workbench }: RunConfig): BrokenRule[] {
   const at = 'actor_rollout_ref.rollout.rollout_filter_value';
   const { rollout_filter_value: value, rollout_filter_strategy: strategy, rollout_filter_metric: metric } = rollout;
   const broken: BrokenRule[] = [];
@@ -307,6 +309,11 @@ function filterRules({ actor_rollout_ref: { rollout }, algorithm, es_manager }: 
     broken.push({
       key: 'es_manager.train.group_size',
       sentence: `is 1, but ${metric} needs at least two episodes in a group: raise it or keep all groups (top_p with value 1 and include_zero)`,
+    });
+  if (workbench.trajectory_filter.strategy !== 'none' && workbench.compat === 'ragen')
+    broken.push({
+      key: 'workbench.trajectory_filter.strategy',
+      sentence: `is ${workbench.trajectory_filter.strategy}, but RAGEN (workbench.compat=ragen) filters whole groups alone: set it to none`,
     });
   return broken;
 }

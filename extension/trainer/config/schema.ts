@@ -218,6 +218,29 @@ const workbench = z
       })
       .describe('Watch over reward deviation, gradients, entropy, repetition, lengths and invalid answers.'),
     // The default keeps runs resumable that predate this key.
+    answer_tag: z
+      .enum(['answer', 'ans'])
+      .describe(
+        "Tag of answers in prompts and in what is parsed: <answer>, or <ans> as in RAGEN's first version; instructions and states that show <answer> are shown with it.",
+      )
+      .default('answer'),
+    // The default keeps runs resumable that predate this key.
+    trajectory_filter: z
+      .strictObject({
+        strategy: z
+          .enum(['none', 'top'])
+          .describe('With top, only the best episodes of the groups that the rollout filter kept are trained on.'),
+        value: z.number().gt(0).max(1).describe('Share of those episodes that top keeps, at least one.'),
+        metric: z
+          .enum(['reward', 'score'])
+          .describe('What makes an episode better: the sum of its rewards, or that with its penalties.'),
+        only_successful: flag(
+          'Keep no episode that failed: where fewer than the share succeeded, all that did; where none did, the step is left out.',
+        ),
+      })
+      .describe('Filter of single episodes; advantages are still taken over whole groups.')
+      .default({ strategy: 'none', value: 0.25, metric: 'reward', only_successful: true }),
+    // The default keeps runs resumable that predate this key.
     tensorboard: flag("Write the metrics as TensorBoard's event files too, in tensorboard/ of the run.").default(true),
     keep_checkpoints: count('Newest checkpoints (weights, optimizer, random states) kept in the run folder.'),
   })

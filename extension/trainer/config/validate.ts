@@ -70,6 +70,16 @@ export function validate(
   if (parsed.success) {
     for (const { key, sentence, unshown } of brokenRules(parsed.data))
       report(keyPath(key), name => `config: ${name} ${sentence}`, unshown ? 'unshown' : undefined);
+    const { model_path, actor_rollout_ref, critic } = parsed.data;
+    for (const [key, { path }] of [
+      ['actor_rollout_ref.model.path', actor_rollout_ref.model],
+      ['critic.model.path', critic.model],
+    ] as const)
+      if (path !== model_path)
+        ignored.push({
+          key,
+          reason: `is another model than model_path and has no effect: policy and critic both begin with model_path (${shown(model_path)}): set that key`,
+        });
     const elsewhere = parsed.data.trainer.logger.filter(name => name !== 'console');
     if (elsewhere.length > 0)
       ignored.push({

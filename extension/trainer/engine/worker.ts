@@ -17,7 +17,7 @@ else if (process.send) void tryProvider(process.argv[2] as Provider, Number(proc
 else throw new Error('engine worker: must be started as a worker thread, or as a child process to try a provider');
 
 function serve(port: MessagePort): void {
-  const send = (message: EngineMessage): void => port.postMessage(message);
+  const send = (message: EngineMessage, moved: ArrayBuffer[] = []): void => port.postMessage(message, moved);
   const policies = new PolicyEngine(
     sampled => send({ kind: 'tokens', sampled }),
     (done, of) => send({ kind: 'units', done, of }),
@@ -38,7 +38,8 @@ function serve(port: MessagePort): void {
     const run = engine[method] as (...args: unknown[]) => Promise<unknown>;
     const answer = async (): Promise<void> => {
       try {
-        send({ kind: 'result', id, result: await run.apply(engine, args) });
+        const result = await run.apply(engine, args);
+        send({ kind: 'result', id, result }, copies.has(method) ? buffersOf(result) : []);
       } catch (error) {
         const { message, stack } = error as Error;
         send({ kind: 'error', id, message, stack, user: error instanceof UserError, notFinite: error instanceof NotFiniteError, stopped: error instanceof RunStopped }); // prettier-ignore
@@ -50,6 +51,19 @@ function serve(port: MessagePort): void {
       void call.then(() => joined.delete(call));
     } else last = Promise.all([last, ...joined]).then(answer);
   });
+}
+
+/**
+ * Calls whose result is a copy made for the caller. Its buffers are transferred, because another copy would hold a
+ * model's moments in memory three times.
+ */
+const copies: ReadonlySet<keyof Engine> = new Set(['state', 'parameters']);
+
+/** Returns the buffers of all typed arrays in a result. */
+function buffersOf(result: unknown): ArrayBuffer[] {
+  if (ArrayBuffer.isView(result)) return [result.buffer as ArrayBuffer];
+  if (typeof result !== 'object' || result === null) return [];
+  return [...new Set(Object.values(result).flatMap(buffersOf))];
 }
 
 async function tryProvider(provider: Provider, threads: number): Promise<void> {

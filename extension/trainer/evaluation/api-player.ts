@@ -9,7 +9,7 @@ import type { Journal } from '../journal';
 import { AgentProxy } from '../rollout/agent-proxy';
 import type { EnvironmentPool } from '../rollout/environment-pool';
 import { episodeRecord } from '../rollout/episode-record';
-import { generationPrefix } from '../rollout/turn-protocol';
+import { generationPrefix, turnProtocol } from '../rollout/turn-protocol';
 import type { RunControl } from '../run-control';
 import { RunStopped } from '../engine/run-stopped';
 import { ApiClient } from './api-client';
@@ -66,7 +66,8 @@ export class ApiPlayer implements Player {
 
   private async episode(place: ValidationPlace, client: ApiClient): Promise<Episode> {
     const { config, environments, loaded, control, journal } = this.parts;
-    const { agent_proxy, actor_rollout_ref, es_manager, custom_envs, seed, enable_response_mask } = config;
+    const { actor_rollout_ref, es_manager, custom_envs, seed, enable_response_mask } = config;
+    const agent_proxy = turnProtocol(config);
     const numbers = new MessageNumbers(generationPrefix(agent_proxy));
     const generator = new ApiGenerator(numbers, async messages => {
       if (!(await control.gate())) throw new RunStopped();

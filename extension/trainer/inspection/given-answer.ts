@@ -2,6 +2,7 @@
 // equals a recorded response keeps its sampled ids; only new text is tokenised.
 import type { GivenAnswer } from '../../protocol/inspection';
 import type { ChatTokenizer } from '../models/chat-tokenizer';
+import type { AnswerTag } from '../../protocol/tagged-text';
 import { tokenPieces } from '../models/token-pieces';
 
 /** A recorded response: its text including the prefix, and its sampled tokens. */
@@ -21,28 +22,30 @@ export interface GivenTokens {
 type Encoder = Pick<ChatTokenizer, 'encode' | 'decode' | 'stopTokenIds'>;
 
 /**
- * @param prefix the prefix of every response: `<think>` or, without thoughts, `<answer>`
+ * @param prefix the prefix of every response: `<think>` or, without thoughts, the answer's tag
  * @param recorded the turn that is changed; null for a new turn
+ * @param tag the tag of the answer (`workbench.answer_tag`)
  */
 export function givenTokens(
   tokenizer: Encoder,
   prefix: string,
   { thought, answer }: GivenAnswer,
   recorded: RecordedAnswer | null,
+  tag: AnswerTag = 'answer',
 ): GivenTokens {
   const thinks = prefix === '<think>';
   if (answer === undefined) {
     const begun = thinks && thought !== undefined ? `${thought}</think>` : '';
     return { ids: tokenizer.encode(begun), kept: 0, whole: false };
   }
-  const end = `${answer}</answer>`;
+  const end = `${answer}</${tag}>`;
   const stop = tokenizer.stopTokenIds.slice(0, 1);
   if (thinks && thought !== undefined)
-    return { ids: [...tokenizer.encode(`${thought}</think><answer>${end}`), ...stop], kept: 0, whole: true };
-  const beginning = thinks ? /^<think>.*?<\/think>\s*<answer>/s : /^<answer>/;
+    return { ids: [...tokenizer.encode(`${thought}</think><${tag}>${end}`), ...stop], kept: 0, whole: true };
+  const beginning = thinks ? new RegExp(`^<think>.*?</think>\\s*<${tag}>`, 's') : new RegExp(`^<${tag}>`);
   const before = recorded && beginning.exec(recorded.raw)?.[0];
   if (!recorded || !before) {
-    const text = thinks ? `</think><answer>${end}` : end;
+    const text = thinks ? `</think><${tag}>${end}` : end;
     return { ids: [...tokenizer.encode(text), ...stop], kept: 0, whole: true };
   }
   const { count, rest } = keptTokens(tokenizer, recorded.ids, before.slice(prefix.length));

@@ -17,7 +17,7 @@ import { isDone } from '../rollout/environment-state-manager';
 import { finishedEpisode } from '../rollout/rollout-batch';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
-import { generationPrefix } from '../rollout/turn-protocol';
+import { generationPrefix, turnProtocol } from '../rollout/turn-protocol';
 import { readLines } from '../store/line-log';
 import { givenTokens } from './given-answer';
 import type { InspectedRun } from './inspected-run';
@@ -145,7 +145,7 @@ export class WhatIf {
     const groups = { env_groups: 1, group_size: origin.member + 1, env_configs: { tags: [origin.tag], n_groups: [1] } };
     return {
       seed: config.seed,
-      agent_proxy: config.agent_proxy,
+      agent_proxy: turnProtocol(config),
       enable_response_mask: config.rollout_manager.use_loss_mask,
       ragen: config.workbench.compat === 'ragen',
       rollout: config.actor_rollout_ref.rollout,
@@ -205,9 +205,15 @@ export class WhatIf {
       given = { ...given, ...move.given };
       this.checkpoint = move.checkpoint;
     }
-    const prefix = generationPrefix(this.parts.run.config.agent_proxy);
+    const protocol = turnProtocol(this.parts.run.config);
     const recorded = stored && { raw: origin.turns[turn - 1].raw, ids: stored.row.ids };
-    const { ids, kept, whole } = givenTokens(tokenizer, prefix, given, recorded);
+    const { ids, kept, whole } = givenTokens(
+      tokenizer,
+      generationPrefix(protocol),
+      given,
+      recorded,
+      protocol.answer_tag,
+    );
     this.kept = turn === this.request.turn ? kept : this.kept;
     this.players.push(whole || this.checkpoint === null ? 'hand' : this.checkpoint);
     if (whole || this.checkpoint === null) return { from: 'hand', ids };

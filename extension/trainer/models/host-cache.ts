@@ -1,12 +1,20 @@
 // The generator's cache on the host: key-value-cache.ts behind the interface of generation-cache.ts. Past keys and
 // values are fed to each run, and new ones are copied into place. A step never has a single row, because single-row
 // matmuls use other kernels.
-import { int64 } from '../engine/session';
+import { maximum } from '../../protocol/lists';
+import { float32, int64 } from '../engine/session';
 import type { Tensor } from '../engine/session';
 import type { DecoderConfig } from './decoder-config';
 import type { Chunk, DecodingBatch, GenerationCache, RunGenerate } from './generation-cache';
 import { BatchCache, RowCache, appendChunks, block, pastFeeds } from './key-value-cache';
 import { packChunks } from './packing';
+
+/**
+ * A longer chunk is appended in pieces of this many tokens, so that attention scores take memory and time proportional
+ * to piece × row instead of the row squared. On two cores, four prompts of 1465 tokens are read 3 to 6 times as fast;
+ * smaller pieces are no faster.
+ */
+export const pieceTokens = 512;
 
 export class HostCache implements GenerationCache {
   constructor(
@@ -19,11 +27,30 @@ export class HostCache implements GenerationCache {
   }
 
   async prefill(chunks: readonly (Chunk & { rows: readonly RowCache[] })[]): Promise<Tensor> {
+    const vocab = this.config.vocabSize;
+    const last = new Float32Array(chunks.length * vocab);
+    const longest = maximum(chunks.map(({ ids }) => ids.length));
+    for (let from = 0; from < longest; from += pieceTokens) {
+      const pieces = chunks.flatMap(({ ids, rows }, chunk) =>
+        ids.length > from ? { chunk, cache: rows[0], ids: ids.slice(from, from + pieceTokens) } : [],
+      );
+      const logits = (await this.append(pieces)).data as Float32Array;
+      pieces.forEach(({ chunk }, r) => last.set(logits.subarray(r * vocab, (r + 1) * vocab), chunk * vocab));
+    }
+    for (const { rows } of chunks) for (const row of rows) if (row !== rows[0]) row.copyFrom(rows[0]);
+    return spreadRows(
+      float32(last, [chunks.length, vocab]),
+      chunks.flatMap(({ rows }, r) => rows.map(() => r)),
+    );
+  }
+
+  /** Appends ids to rows and returns the logits after each. */
+  private async append(pieces: readonly { ids: readonly number[]; cache: RowCache }[]): Promise<Tensor> {
     const { config } = this;
-    const caches = chunks.map(({ rows }) => rows[0]);
-    const counts = chunks.map(({ ids }) => ids.length);
+    const caches = pieces.map(({ cache }) => cache);
+    const counts = pieces.map(({ ids }) => ids.length);
     const packed = packChunks(
-      chunks.map(({ ids }) => ids),
+      pieces.map(({ ids }) => ids),
       caches.map(({ length }) => length),
       block,
       config,
@@ -31,11 +58,7 @@ export class HostCache implements GenerationCache {
     const ends = packed.starts.map((start, r) => start + counts[r] - 1);
     const outputs = await this.run({ ...pastFeeds(caches, config), ...packed.feeds, rows: wantedRows(ends) });
     appendChunks(caches, outputs, packed.starts, counts);
-    for (const { rows } of chunks) for (const row of rows) if (row !== rows[0]) row.copyFrom(rows[0]);
-    return spreadRows(
-      outputs.logits,
-      chunks.flatMap(({ rows }, r) => rows.map(() => r)),
-    );
+    return outputs.logits;
   }
 
   batch(): DecodingBatch {

@@ -134,7 +134,7 @@ const withinOptions = (network: Network, { maxPositions, precision }: LoadOption
  * Maximum bytes of weights that are prepacked again for the rollouts of each iteration, which temporarily takes three
  * times their memory.
  */
-const laidOutBytes = 2 ** 28;
+export const laidOutBytes = 2 ** 28;
 
 const laysOut = ({ flat }: Weights, { provider = 'cpu' }: SessionOptions): boolean =>
   provider === 'cpu' && flat.byteLength <= laidOutBytes;

@@ -2,7 +2,7 @@
 // and values from the rollout shape, activations from the graphs that will run (engine/graph-memory.ts), so
 // checkpointing, chunked logits, adapters and 8-bit bases are included. Reads only the model's configuration. Measured
 // rather than derived constants are in `measured`; test/unit/models/memory-plan.test.ts compares the plan with real
-// processes.
+// processes, and planned-runs.test.ts with complete runs.
 import { appendAll } from '../../protocol/lists';
 import { chunkSize } from '../engine/adamw';
 import { blockSize } from '../engine/byte-moments';
@@ -17,6 +17,9 @@ import { elements, parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { FileTensor, TensorSource } from './decoder-parameters';
 import { decodedRows, prefillTokens } from './generator';
+import { pieceTokens } from './host-cache';
+import { block } from './key-value-cache';
+import { laidOutBytes } from './load-models';
 import { undoParameters } from './engine-undo';
 import { loraSpecs } from './lora';
 import type { LoraOptions } from './lora';
@@ -25,23 +28,31 @@ import { arenasKept, passBytes } from './packed-sessions';
 import { generateGraph, headGradientBytes, scoreGraph, updateGraph } from './policy-graphs';
 import type { LossTerms, Network, PackedShape } from './policy-graphs';
 
-/** Measured on Linux with Node 20 to 24 and onnxruntime 1.30. */
+/** Measured on Linux with Node 20 to 24 and onnxruntime 1.30; the engine alone by test/unit/models/measure-peak.mjs. */
 const measured = {
-  /** Bytes of a process after loading onnxruntime and creating its sessions. */
+  /**
+   * Bytes of a process after loading onnxruntime and creating its sessions. Source: the engine alone with ragen-tiny, 85
+   * MiB after loading and 123 after a rollout.
+   */
   process: 110 * 2 ** 20,
-  /** Bytes for reading frozen weights once in parts, including garbage not yet collected. */
+  /** Bytes for reading frozen weights once in parts, including garbage not yet collected. Source: the engine alone. */
   reading: 64 * 2 ** 20,
-  /** Size of onnxruntime's arena relative to its live bytes: it grows by doubling and never shrinks. */
+  /**
+   * Size of onnxruntime's arena relative to its live bytes: it never shrinks and has gaps. Source: the engine alone,
+   * passes of 512 to 8192 tokens.
+   */
   arena: 1.3,
   /**
-   * Size of the arena for passes with shared prefixes, relative to the arena for passes without, when both are kept.
+   * Bytes of an environment process (72 to 75 MiB) and the compiler it starts (15 to 23 MiB). Source: complete runs of
+   * the built-in environments.
    */
-  sharedToo: 0.85,
-  /** Bytes of an environment process including the compiler it starts. */
   environments: 90 * 2 ** 20,
-  /** Bytes of a run's episodes and packed arrays, including garbage not yet collected. */
+  /**
+   * Bytes of the trainer without the engine: code and logs (100 MiB before the first step), and episodes, packed arrays
+   * and garbage not yet collected (60 MiB at the end of the second step of 4 episodes of 512 tokens). Source: ragen-tiny.
+   */
   episodes: 160 * 2 ** 20,
-  /** Bytes of an optimizer step per parameter of the current chunk. */
+  /** Bytes of an optimizer step per parameter of the current chunk. Source: the engine alone. */
   step: 160,
 };
 
@@ -51,7 +62,7 @@ const momentBytes: Record<MomentFormat, number> = { float32: 8, int8: 2 + 8 / bl
  * Phases of a run, in the order of a step. Each phase also holds the memory of the previous ones, because arenas never
  * shrink.
  */
-export const phases = ['loading', 'rollout', 'diagnosis', 'log-probs', 'critic update', 'policy update'] as const;
+export const phases = ['loading', 'rollout', 'diagnosis', 'log-probs', 'critic update', 'policy update', 'checkpoint'] as const; // prettier-ignore
 export type Phase = (typeof phases)[number];
 
 export interface PlanInput {
@@ -88,6 +99,10 @@ export interface PlanInput {
   environments: number;
   /** Whether samples share a prefix, such as the same system message. */
   sharesBeginnings: boolean;
+  /** Maximum tokens of a response; prompts leave room for them. */
+  answer: number;
+  /** Episodes per group if an episode is one prompt and its response, whose prefix a group's passes share; else 0. */
+  promptSharedBy: number;
 }
 
 export interface PlanRow {
@@ -216,9 +231,18 @@ class Planner {
         'rollout',
         'generation',
         Math.max(this.decoding(together), this.prefilling()),
-        `the larger of ${together} rows × 1 token and at most ${prefillTokens} tokens of prompts, × ${measured.arena}`,
+        `the larger of ${together} rows × 1 token and prompts of at most ${prefillTokens} tokens in pieces of ${pieceTokens}, × ${measured.arena}`,
       ),
+      this.layOutRow(),
     ];
+  }
+
+  /** All weights as constants of the rollouts' session (load-models.ts), with its file and the read buffer while it is created. */
+  private layOutRow(): PlanRow {
+    const { decoder, lora, trains } = this.input;
+    const bytes = 4 * count(parameterSpecs(decoder));
+    const copies = trains ? 1 : 3; // training later takes more than creating the session
+    return row('rollout', 'weights laid out for rollouts', lora || bytes > laidOutBytes ? 0 : copies * bytes, `${copies} × ${millions(bytes / 4)} parameters × 4 bytes`); // prettier-ignore
   }
 
   private trainingRows({ updateTokens, criticTokens }: Pick<PlanInput, 'updateTokens' | 'criticTokens'>): PlanRow[] {
@@ -240,7 +264,23 @@ class Planner {
       pass('policy update', 'activations and logits', 'update', updateTokens, "the policy's graph with gradient"),
       ...optimizerRows('policy update', '', this.trained(), moments.actor),
       this.undoRow(),
+      ...this.checkpointRows(),
     ];
+  }
+
+  /** The copies of a checkpoint's content, which the trainer's main thread writes (run.ts); an engine alone writes none. */
+  private checkpointRows(): PlanRow[] {
+    const { critic, moments, environments } = this.input;
+    if (environments === 0) return [];
+    const own = this.trained();
+    const rows = [
+      row('checkpoint', "checkpoint's copies", own * (4 + 4 + momentBytes[moments.actor]), `${millions(own)} trained × weight, the same in the file's bytes, and moments`), // prettier-ignore
+    ];
+    if (critic) {
+      const critics = this.criticTrained();
+      rows.push(row('checkpoint', "checkpoint's copies of the critic", critics * (4 + momentBytes[moments.critic]), `${millions(critics)} trained × weight and moments`)); // prettier-ignore
+    }
+    return rows;
   }
 
   /** Memory of the copy that a stop restores (engine-undo.ts). */
@@ -284,17 +324,49 @@ class Planner {
   }
 
   /**
-   * Returns the bytes of the arenas of passes with and without shared prefixes. Both arenas are kept if their sum is
-   * small (packed-sessions.ts), and one at a time if passes are large.
+   * Returns the bytes of the arenas of a network's passes with and without shared prefixes. Samples of a run begin with
+   * the same system message, so passes of several sequences share it (packing.ts), and a sequence that is left over runs
+   * alone. Both arenas are kept if their sum is small, and one at a time if passes are large (packed-sessions.ts).
    */
   private arenas(kind: PassKind, tokens: number): number {
     const { decoder, longest, checkpointed, sharesBeginnings } = this.input;
-    if (!sharesBeginnings) return this.peak(kind, tokens);
+    if (!sharesBeginnings || tokens < 2 * longest) return this.peak(kind, tokens);
     const kept = !checkpointed && (kind === 'update' || kind === 'critic');
-    const t = Math.min(longest, tokens);
-    const perToken = passBytes(decoder, { tokens: 1, scores: t }, kept);
-    const small = Math.min(tokens, Math.floor(arenasKept / (perToken * (1 + measured.sharedToo))));
-    return Math.max(this.peak(kind, tokens), small > 1 ? (1 + measured.sharedToo) * this.peak(kind, small) : 0);
+    const sequence = passBytes(decoder, { tokens: longest, scores: longest ** 2 }, kept);
+    const small = Math.min(Math.floor(tokens / longest), Math.floor(arenasKept / sequence) - 1);
+    const together = small > 0 ? this.sharing(kind, small * longest) + this.peak(kind, longest) : 0;
+    return Math.max(this.sharing(kind, tokens), together);
+  }
+
+  /**
+   * Returns the arena bytes of passes of sequences with a common prefix. Chats of several turns may share little more
+   * than the system message and are counted as if they shared nothing; for single turns, everything but the response is
+   * computed once per group.
+   */
+  private sharing(kind: PassKind, tokens: number): number {
+    const { decoder: c, longest, answer, promptSharedBy } = this.input;
+    if (promptSharedBy < 2 || answer + 1 >= longest) return this.peak(kind, tokens);
+    const rows = Math.floor(tokens / longest);
+    const m = Math.min(rows, promptSharedBy);
+    const p = Math.ceil(rows / m);
+    const n = p * m * answer;
+    const u = longest - answer;
+    const bytes = (chunks: number, n: number): number =>
+      this.passBytes(kind, n, chunks, { tokens: p * u + n, n, b: p, r: p * m, p, m, u, t: answer }, true);
+    const atATime = this.logitsAtATime(kind);
+    const chunks = this.chunksOf(kind, n);
+    const most = chunks > 1 ? bytes(chunks / 2, headTokens(chunks / 2, c.vocabSize, atATime)) : 0;
+    return Math.max(bytes(chunks, n), most);
+  }
+
+  private logitsAtATime(kind: PassKind): number {
+    return logitsAtATime(kind === 'update' ? headGradientBytes(this.actor) : 0);
+  }
+
+  /** Number of chunks in which the predicted tokens of a pass go through the head. */
+  private chunksOf(kind: PassKind, n: number): number {
+    const { vocabSize } = this.input.decoder;
+    return kind === 'critic' || kind === 'values' ? 1 : headChunks(n, vocabSize, this.logitsAtATime(kind));
   }
 
   /**
@@ -306,28 +378,27 @@ class Planner {
     const { longest, decoder: c } = this.input;
     const t = Math.max(2, Math.min(longest, tokens));
     const n = Math.max(1, Math.floor(tokens / t)) * (t - 1);
-    const atATime = logitsAtATime(kind === 'update' ? headGradientBytes(this.actor) : 0);
-    const chunks = kind === 'critic' || kind === 'values' ? 1 : headChunks(n, c.vocabSize, atATime);
-    const most = chunks > 1 ? this.passBytes(kind, headTokens(chunks / 2, c.vocabSize, atATime), t, chunks / 2) : 0;
-    return Math.max(this.passBytes(kind, n, t, chunks), most);
+    const chunks = this.chunksOf(kind, n);
+    const bytes = (chunks: number, n: number): number => {
+      const b = n / (t - 1);
+      return this.passBytes(kind, n, chunks, { tokens: b * t, n, b, r: b, t });
+    };
+    const most = chunks > 1 ? bytes(chunks / 2, headTokens(chunks / 2, c.vocabSize, this.logitsAtATime(kind))) : 0;
+    return Math.max(bytes(chunks, n), most);
   }
 
-  /**
-   * Returns the arena bytes after one pass of `n` predicted tokens in sequences of `t`; the graph's outputs are counted
-   * with the gradients instead.
-   */
-  private passBytes(kind: PassKind, n: number, t: number, chunks: number): number {
+  /** Returns the arena bytes after one pass of `n` predicted tokens; the graph's outputs are counted with the gradients. */
+  private passBytes(kind: PassKind, n: number, chunks: number, given: Record<string, number>, shared = false): number {
     const { decoder: c } = this.input;
-    const b = n / (t - 1);
-    const memory = this.graph(`${kind} ${chunks}`, () => this.build(kind, chunks));
+    const memory = this.graph(`${kind} ${chunks} ${shared}`, () => this.build(kind, chunks, shared));
     const part = n / chunks; // size of `n0`, `weight1`, …: predicted tokens per chunk
-    const { peak, outputs } = memory(sizesOf(c, { tokens: b * t, n, b, r: b, t, part, features: c.intermediateSize }));
+    const { peak, outputs } = memory(sizesOf(c, { ...given, part, features: c.intermediateSize }));
     return measured.arena * peak - (kind === 'update' || kind === 'critic' ? outputs : 0);
   }
 
-  private build(kind: PassKind, chunks: number): Graph {
+  private build(kind: PassKind, chunks: number, shared: boolean): Graph {
     const { checkpointed, klLoss, lossMode, lora, decoder } = this.input;
-    const shape: PackedShape = { lowering: 'cpu', shared: false, chunks, checkpointed };
+    const shape: PackedShape = { lowering: 'cpu', shared, chunks, checkpointed };
     if (kind === 'score') return scoreGraph(this.actor, shape);
     if (kind === 'reference') return scoreGraph(lora ? this.base : { ...this.frozen('none'), maxPositions: this.base.maxPositions }, shape); // prettier-ignore
     if (kind === 'update') return updateGraph(this.actor, shape, { mode: lossMode, kl: klLoss ? 'k3' : null, entropy: true }); // prettier-ignore
@@ -342,8 +413,12 @@ class Planner {
   }
 
   private prefilling(): number {
-    const { longest, rollouts } = this.input;
-    return this.generating(Math.max(1, Math.min(rollouts, Math.floor(prefillTokens / longest))), longest, 32);
+    const { longest, rollouts, answer, promptSharedBy } = this.input;
+    const prompt = Math.max(1, longest - answer);
+    const t = Math.min(prompt, pieceTokens);
+    const past = Math.ceil((prompt - t + 1) / block) * block;
+    const distinct = Math.ceil(rollouts / Math.max(1, promptSharedBy));
+    return this.generating(Math.max(1, Math.min(distinct, Math.floor(prefillTokens / prompt))), t, past);
   }
 
   /** Returns the bytes for `rows` rows of `t` new tokens each, over `s` cached ones. */
@@ -387,9 +462,11 @@ class Planner {
  */
 function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbol: string) => number | undefined {
   const groups = c.heads / c.kvHeads;
-  const { tokens, t, part } = given;
+  const { tokens, t, part, p = 0, m = 0, u = 0 } = given;
   const sizes: Record<string, number> = {
     ...given,
+    // Rows (token, head) of shared prefixes and of their suffixes; keys have fewer heads but are counted with as many.
+    ...{ places: c.heads * p * (u + m * t), 'places of block 0': c.heads * p * u, 'places of block 1': c.heads * p * m * t }, // prettier-ignore
     'n*h': tokens * c.heads,
     'n*k': tokens * c.kvHeads,
     'n*g': tokens * groups,
@@ -416,7 +493,8 @@ function optimizerRows(phase: Phase, whose: string, trained: number, moments: Mo
   const chunk = Math.min(trained, chunkSize);
   const each = momentBytes[moments];
   return [
-    row(phase, `${whose}gradients`, trained * 8, `${m} trained × (4 bytes of the sum + 4 of a pass's own)`),
+    // Node frees a pass's gradient at its next garbage collection, when the next pass has already allocated its own.
+    row(phase, `${whose}gradients`, trained * 12, `${m} trained × (4 bytes of the sum + 4 of a pass's own + 4 of the pass before)`), // prettier-ignore
     row(phase, `${whose}optimizer`, trained * each, `${m} trained × ${each} bytes of two moments`),
     row(
       phase,

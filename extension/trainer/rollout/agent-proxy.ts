@@ -269,6 +269,7 @@ export class AgentProxy {
       max_actions_per_traj,
       max_actions_per_turn: agent_proxy.max_actions_per_turn,
       action_sep: agent_proxy.action_sep,
+      answer_tag: agent_proxy.answer_tag,
     });
     return episodeContext(this.tokenizer, this.options, system, environment.name);
   }

@@ -13,7 +13,7 @@ export interface TrainedTokens {
 
 /** What the update did with an episode. Absent for validation. */
 export interface EpisodeTraining {
-  /** Kept by the rollout filter. */
+  /** Kept by the rollout filter and the trajectory filter. */
   kept: boolean;
   /** For each sample, as trained; absent if the episode was not trained on. */
   samples?: readonly TrainedTokens[];

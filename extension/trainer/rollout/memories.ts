@@ -1,5 +1,6 @@
 // The single user message of a turn in mode `single_turn` (RAGEN's SimpleMemory and AlfWorldMemory): a summary of the
 // previous turns, and the current turn. Pure text; shows the turns of the window, or fewer if they do not fit.
+import { withAnswerTag } from '../../protocol/tagged-text';
 import type { MemoryText } from './context-window';
 import { canonicalText, demandText, rewardValue, stateText } from './turn-protocol';
 
@@ -11,8 +12,9 @@ export const simpleMemory: MemoryText = ({ prompts, history }, first, protocol) 
   if (shown.length === 0) return now;
   const blocks = shown.map((turn, index) => {
     const number = first + index + 1;
-    const { state, reward, executed } = turn;
-    return `Turn ${number} State:\n${state}\nTurn ${number} Action:\n${canonicalText(turn)}\nTurn ${number} Reward:\n${rewardValue(reward, executed.length)}\n`;
+    const { reward, executed } = turn;
+    const state = withAnswerTag(turn.state, protocol.answer_tag);
+    return `Turn ${number} State:\n${state}\nTurn ${number} Action:\n${canonicalText(turn, protocol.answer_tag)}\nTurn ${number} Reward:\n${rewardValue(reward, executed.length)}\n`;
   });
   return (
     `Summary: ${history.length} step(s) completed so far, showing the last ${shown.length} turn(s) below.\n\n` +

@@ -2,6 +2,7 @@
 // symbols, and the available actions. All of it comes from the environment as configured: a grid with another alphabet
 // is explained with that alphabet, and coordinates are mentioned if the state uses them.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
+import { withAnswerTag, type AnswerTag } from '../../protocol/tagged-text';
 
 const opener = "You're a helpful assistant. ";
 
@@ -12,6 +13,8 @@ export interface SystemMessageOptions {
   max_actions_per_traj: number;
   max_actions_per_turn: number;
   action_sep: string;
+  /** What the answers that the instruction shows stand in; `answer` when left out. */
+  answer_tag?: AnswerTag | undefined;
 }
 
 /** Returns the system message for episodes of `environment`. */
@@ -19,7 +22,8 @@ export function systemMessage(
   environment: Pick<LoadedEnvironment, 'instruction' | 'legend' | 'actions' | 'config'>,
   options: SystemMessageOptions,
 ): string {
-  const parts = [opener + (options.env_instruction ?? environment.instruction)];
+  const instruction = options.env_instruction ?? environment.instruction;
+  const parts = [opener + withAnswerTag(instruction, options.answer_tag)];
   const legend = Object.entries(environment.legend).map(([symbol, meaning]) => `${symbol}: ${meaning}`);
   if (legend.length > 0) parts.push('Symbols in the state:', legend.join(', '));
   if (environment.config.observation_format === 'coord')

@@ -1,16 +1,27 @@
 // The text protocol of a turn (RAGEN's ctx_manager): the user's text, the prefix of the model's response, and parsing a
 // response into actions. Pure text functions; parsed or canonical text never becomes part of an episode's tokens.
-import { between, thoughtAndAnswer } from '../../protocol/tagged-text';
+import { between, thoughtAndAnswer, withAnswerTag, type AnswerTag } from '../../protocol/tagged-text';
 import { pythonFloat } from './python-float';
 
-/** The `agent_proxy` keys that shape a turn. */
+/** The `agent_proxy` keys that shape a turn, and `workbench.answer_tag`. */
 export interface TurnProtocol {
   enable_think: boolean;
   /** Separator between the actions of a response; written with a space on each side. */
   action_sep: string;
   /** Actions of a response beyond this number are dropped. */
   max_actions_per_turn: number;
+  /** `answer` when left out. */
+  answer_tag?: AnswerTag;
 }
+
+/** The turn protocol of a configuration, with its other `agent_proxy` keys. */
+export const turnProtocol = <Proxy>({
+  agent_proxy,
+  workbench,
+}: {
+  agent_proxy: Proxy;
+  workbench: { answer_tag: AnswerTag };
+}): Proxy & { answer_tag: AnswerTag } => ({ ...agent_proxy, answer_tag: workbench.answer_tag });
 
 /** One turn's state as shown to the model. */
 export interface TurnPrompt {
@@ -36,11 +47,18 @@ export interface ParsedResponse {
   llm_response: string;
 }
 
-const markers = ['<think>', '</think>', '<answer>', '</answer>', '<|im_start|>', '<|im_end|>'];
+const markers = (tag: AnswerTag): string[] => [
+  ...['<think>', '</think>', '<answer>', '</answer>'],
+  ...(tag === 'answer' ? [] : [`<${tag}>`, `</${tag}>`]),
+  ...['<|im_start|>', '<|im_end|>'],
+];
 
 /** The prefix of every response, as part of the prompt. */
-export function generationPrefix({ enable_think }: Pick<TurnProtocol, 'enable_think'>): string {
-  return enable_think ? '<think>' : '<answer>';
+export function generationPrefix({
+  enable_think,
+  answer_tag = 'answer',
+}: Pick<TurnProtocol, 'enable_think' | 'answer_tag'>): string {
+  return enable_think ? '<think>' : `<${answer_tag}>`;
 }
 
 /** The user's text of a turn. */
@@ -52,12 +70,15 @@ export function stateText(prompt: TurnPrompt, protocol: TurnProtocol): string {
   const warning = prompt.warn
     ? 'The last answer held no valid action, so the state has not changed. Please try again.\n'
     : '';
-  return `State:\n${prompt.state}\n${warning}${demandText(prompt, protocol)}`;
+  return `State:\n${withAnswerTag(prompt.state, protocol.answer_tag)}\n${warning}${demandText(prompt, protocol)}`;
 }
 
 /** The format instructions: remaining actions, form and length of the response. */
-export function demandText({ actions_left, max_tokens }: TurnPrompt, { enable_think }: TurnProtocol): string {
-  const format = `${enable_think ? '<think> [Your thoughts] </think> ' : ''}<answer> [your answer] </answer>`;
+export function demandText(
+  { actions_left, max_tokens }: TurnPrompt,
+  { enable_think, answer_tag: tag = 'answer' }: TurnProtocol,
+): string {
+  const format = `${enable_think ? '<think> [Your thoughts] </think> ' : ''}<${tag}> [your answer] </${tag}>`;
   return (
     `You have ${actions_left} actions left. ` +
     `Always output: ${format} with no extra text. Strictly follow this format. ` +
@@ -72,17 +93,12 @@ export const rewardText = (reward: number, executed: number): string => `Reward:
 export const rewardValue = (reward: number, executed: number): string => (executed > 0 ? pythonFloat(reward) : '0');
 
 /** A response in canonical form (RAGEN's `llm_response`); the raw text if it did not parse. */
-export function canonicalText({
-  thought,
-  answer,
-  raw,
-}: {
-  thought: string | null;
-  answer: string | null;
-  raw: string;
-}): string {
+export function canonicalText(
+  { thought, answer, raw }: { thought: string | null; answer: string | null; raw: string },
+  tag: AnswerTag = 'answer',
+): string {
   if (answer === null) return raw;
-  return `${thought === null ? '' : `<think>${thought}</think>`}<answer>${answer}</answer>`;
+  return `${thought === null ? '' : `<think>${thought}</think>`}<${tag}>${answer}</${tag}>`;
 }
 
 /**
@@ -90,11 +106,12 @@ export function canonicalText({
  * `whole`, the entire answer is one action.
  */
 export function parseResponse(raw: string, protocol: TurnProtocol, whole = false): ParsedResponse {
-  const both = protocol.enable_think ? thoughtAndAnswer(raw) : null;
-  const written = protocol.enable_think ? both?.answer : between(raw, '<answer>', '</answer>')?.inner;
+  const { enable_think, answer_tag: tag = 'answer' } = protocol;
+  const both = enable_think ? thoughtAndAnswer(raw, tag) : null;
+  const written = enable_think ? both?.answer : between(raw, `<${tag}>`, `</${tag}>`)?.inner;
   if (written === undefined) return { thought: null, answer: null, actions: [], llm_response: raw };
-  const thought = both && withoutMarkers(both.thought);
-  let answer = withoutMarkers(written);
+  const thought = both && withoutMarkers(both.thought, tag);
+  let answer = withoutMarkers(written, tag);
   let actions = (whole ? [answer] : answer.split(protocol.action_sep))
     .map(action => action.trim())
     .filter(action => action !== '');
@@ -102,14 +119,14 @@ export function parseResponse(raw: string, protocol: TurnProtocol, whole = false
     actions = actions.slice(0, protocol.max_actions_per_turn);
     answer = actions.join(` ${protocol.action_sep} `);
   }
-  return { thought, answer, actions, llm_response: canonicalText({ thought, answer, raw }) };
+  return { thought, answer, actions, llm_response: canonicalText({ thought, answer, raw }, tag) };
 }
 
 /** The text between the think tags of a response, without tags and trimmed; empty if no thought was closed. */
 export function reasoningText(raw: string): string {
-  return withoutMarkers(between(raw, '<think>', '</think>')?.inner ?? '');
+  return withoutMarkers(between(raw, '<think>', '</think>')?.inner ?? '', 'answer');
 }
 
-function withoutMarkers(text: string): string {
-  return markers.reduce((rest, marker) => rest.replaceAll(marker, '').trim(), text.trim());
+function withoutMarkers(text: string, tag: AnswerTag): string {
+  return markers(tag).reduce((rest, marker) => rest.replaceAll(marker, '').trim(), text.trim());
 }

@@ -43,15 +43,19 @@ export function hashFor({ etag, bytes }: Pick<HubFile, 'etag' | 'bytes'>): Hash 
   return etag.length === 64 ? createHash('sha256') : createHash('sha1').update(`blob ${bytes}\0`);
 }
 
-/** Whether the bytes of a file match its etag. */
-export async function matchesEtag(path: string, file: HubFile): Promise<boolean> {
-  return (await contentSum(path, file)) === file.etag;
+/** Whether the bytes of a file match its etag. @throws the signal's reason when it is aborted */
+export async function matchesEtag(path: string, file: HubFile, signal?: AbortSignal): Promise<boolean> {
+  return (await contentSum(path, file, signal)) === file.etag;
 }
 
-async function contentSum(path: string, file: HubFile): Promise<string> {
+async function contentSum(path: string, file: HubFile, signal?: AbortSignal): Promise<string> {
   const hash = hashFor(file);
+  signal?.throwIfAborted();
   const handle = await openRegular(path);
-  for await (const chunk of handle.createReadStream()) hash.update(chunk as Buffer); // closes the handle
+  for await (const chunk of handle.createReadStream()) {
+    hash.update(chunk as Buffer);
+    signal?.throwIfAborted();
+  } // closes the handle, however it is left
   return hash.digest('hex');
 }
 
@@ -118,11 +122,11 @@ export class HubCache {
 
   /**
    * The first file of a model folder whose content does not match its etag; undefined if all match. A file is read on
-   * its first check and after a change.
+   * its first check and after a change. Throws the signal's reason when it is aborted.
    */
-  async damagedFile({ folder, files }: CachedModel): Promise<HubFile | undefined> {
+  async damagedFile({ folder, files }: CachedModel, signal?: AbortSignal): Promise<HubFile | undefined> {
     for (const file of files) {
-      if (!(await isSound(join(folder, file.name), file))) return file;
+      if (!(await isSound(join(folder, file.name), file, signal))) return file;
     }
     return undefined;
   }
@@ -131,10 +135,10 @@ export class HubCache {
    * Whether a file's content is here and matches its etag; content that does not match is removed, so that it is
    * fetched again.
    */
-  async hasSoundBlob(file: HubFile): Promise<boolean> {
+  async hasSoundBlob(file: HubFile, signal?: AbortSignal): Promise<boolean> {
     if (!(await this.hasBlob(file))) return false;
     const blob = this.blob(file.etag);
-    if (await isSound(blob, file)) return true;
+    if (await isSound(blob, file, signal)) return true;
     try {
       await rm(blob, { force: true });
     } catch (error) {
@@ -315,10 +319,11 @@ const unique = (): string => randomBytes(4).toString('hex');
 /**
  * Whether a file's content matches its etag, if that is a checksum. It is read on its first check and after a change.
  */
-async function isSound(path: string, file: HubFile): Promise<boolean> {
+async function isSound(path: string, file: HubFile, signal?: AbortSignal): Promise<boolean> {
   if (!isChecksum(file.etag)) return true;
   const kind = file.etag.length === 64 ? 'sha256' : 'git';
-  const sum = await keptChecksum(path, kind, () => contentSum(path, file)).catch((error: unknown) => {
+  const sum = await keptChecksum(path, kind, () => contentSum(path, file, signal)).catch((error: unknown) => {
+    signal?.throwIfAborted();
     throw storeError('read', path, error);
   });
   return sum === file.etag;

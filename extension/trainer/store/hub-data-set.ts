@@ -40,7 +40,7 @@ export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {
   const partOf = (commit: string) => (folder === '' ? commit : `${commit}-${encodeURIComponent(folder)}`);
   const known = await cache.commitOf(revision);
   const whole = known === null ? null : await cache.whole(partOf(known));
-  const damaged = whole && (await cache.damagedFile(whole));
+  const damaged = whole && (await cache.damagedFile(whole, options.signal));
   if (whole && !damaged) return whole.folder;
   try {
     if (client.options.offline) throw new HubUnreachable('hub: HF_HUB_OFFLINE is set', 'unset it');
@@ -52,7 +52,7 @@ export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {
       );
     await cache.prepare();
     await cache.keepRevision(revision, commit);
-    await wholeOrDiscarded(cache, partOf(commit));
+    await wholeOrDiscarded(cache, partOf(commit), options.signal);
     await checkRoom(rows, model, cache);
     await download(rows, model, commit, cache, { ...options, client });
     const sources = rows.map(({ etag }) => cache.blob(etag));

@@ -38,14 +38,14 @@ export async function downloadFile(file: HubFile, download: FileDownload): Promi
   const { cache, signal, onBytes, client } = download;
   for (;;) {
     signal?.throwIfAborted();
-    if (await cache.hasSoundBlob(file)) return onBytes(file.bytes);
+    if (await cache.hasSoundBlob(file, signal)) return onBytes(file.bytes);
     const claim = await cache.claimPartial(file.etag);
     if ('busyWith' in claim) {
       onBytes((await sizeOf(claim.busyWith)) ?? 0);
       await pause(Math.min(lookMs, client.options.retryMs), signal);
       continue;
     }
-    if (await cache.hasSoundBlob(file)) {
+    if (await cache.hasSoundBlob(file, signal)) {
       await rm(claim.file, { force: true }); // another process finished it meanwhile
       continue;
     }

@@ -63,14 +63,14 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
   const cache = new HubCache(repo);
   const known = await cache.commitOf(revision);
   const whole = known === null ? null : await cache.whole(known);
-  const damaged = whole && (await cache.damagedFile(whole));
+  const damaged = whole && (await cache.damagedFile(whole, options.signal));
   if (whole && !damaged) return { repo, ...whole };
   try {
     if (client.options.offline) throw new HubUnreachable('hub: HF_HUB_OFFLINE is set', 'unset it');
     const { commit, files } = await client.list(damaged ? { ...model, revision: known! } : model, options.signal); // same commit
     await cache.prepare();
     await cache.keepRevision(revision, commit);
-    const again = await wholeOrDiscarded(cache, commit); // fetched under another revision's name, or damaged
+    const again = await wholeOrDiscarded(cache, commit, options.signal); // fetched under another revision's name, or damaged
     if (again) return { repo, ...again };
     const light = files.filter(({ name }) => small.includes(name) || name === index || name === adapter[0]);
     await download(light, model, commit, cache, { ...options, client });
@@ -82,7 +82,7 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
     if (!(error instanceof HubUnreachable)) throw error;
     if (whole && damaged) throw damagedOffline(whole, damaged, error);
     const found = await fetchedByOthers(model, cache);
-    const broken = found && (await cache.damagedFile(found));
+    const broken = found && (await cache.damagedFile(found, options.signal));
     if (found && broken) throw damagedOffline(found, broken, error);
     if (found) return { repo, ...found };
     throw new UserError(
@@ -93,10 +93,14 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
 }
 
 /** The model folder of a commit if it is complete and intact; damaged ones are removed. */
-export async function wholeOrDiscarded(cache: HubCache, commit: string): Promise<CachedModel | null> {
+export async function wholeOrDiscarded(
+  cache: HubCache,
+  commit: string,
+  signal?: AbortSignal,
+): Promise<CachedModel | null> {
   for (;;) {
     const whole = await cache.whole(commit);
-    const damaged = whole && (await cache.damagedFile(whole));
+    const damaged = whole && (await cache.damagedFile(whole, signal));
     if (!whole || !damaged) return whole;
     await cache.discard(whole, damaged);
   }

@@ -106,7 +106,7 @@ export function runWords(run: RunReport): string[] {
       ]),
     ),
     `Peak: ${gibibytes(peak.bytes)} in the ${peak.phase}; ${gibibytes(available)} can be had`,
-    ...(peak.phase.endsWith('update') ? [pass] : []),
+    ...(phases.some(({ phase }) => phase === 'policy update') ? [pass] : []),
     run.fits ? 'It fits.' : 'It does not fit.',
     ...(run.time ? [timeWords(run.time)] : []),
   ];

@@ -1,12 +1,12 @@
 // `ragen env observations ENVIRONMENT --seeds 10000..19999 --out data.jsonl`: writes the first observation of each
 // seed's episode as JSON lines in the format of verl's data sets, like the training data of RAGEN's first version. An
 // environment failure at any seed ends the command.
-import { createWriteStream } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { once } from 'node:events';
 import type { Command } from 'commander';
 import { transcriptsOf } from '../environment-tools/transcripts';
 import { UserError } from '../../protocol/user-error';
+import { storeError } from '../store/files';
 import { answer } from './answer';
 import type { Answer } from './answer';
 import { collect, configOf } from './env';
@@ -43,8 +43,32 @@ async function observations(
   const [first, last] = seedRange(seeds);
   if (mode !== 'train' && mode !== 'val') throw new UserError(`--mode is ${mode}: use train or val`);
   const config = configOf(set);
-  const rows: unknown[] = [];
-  const file = out === undefined ? undefined : createWriteStream(resolve(workspace, out));
+  const rows = observationRows({ name, workspace, config, mode, first, last });
+  if (out === undefined) {
+    const shown: unknown[] = [];
+    for await (const row of rows) shown.push(row);
+    return { document: shown, words: shown.map(row => JSON.stringify(row)).join('\n') };
+  }
+  const file = resolve(workspace, out);
+  try {
+    await writeFile(file, asLines(rows));
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).syscall === undefined ? error : storeError('write', file, error);
+  }
+  const count = last - first + 1;
+  return { document: { file, observations: count }, words: `${count} observations: ${file}` };
+}
+
+interface Asked {
+  name: string;
+  workspace: string;
+  config: Record<string, unknown>;
+  mode: 'train' | 'val';
+  first: number;
+  last: number;
+}
+
+async function* observationRows({ name, workspace, config, mode, first, last }: Asked): AsyncGenerator<object> {
   for (let from = first; from <= last; from += atATime) {
     const some = Array.from({ length: Math.min(atATime, last - from + 1) }, (_, i) => from + i);
     const shown = await transcriptsOf(
@@ -54,25 +78,18 @@ async function observations(
     for (const [i, seed] of some.entries()) {
       const transcript = shown[i];
       if ('error' in transcript) throw new UserError(`observations: seed ${seed}: ${transcript.error}`);
-      const extra_info = { split: mode, index: seed - first, seed };
-      const row = {
+      yield {
         data_source: name,
         prompt: [{ role: 'user', content: transcript.observation }],
         ability: 'agent',
-        extra_info,
+        extra_info: { split: mode, index: seed - first, seed },
       };
-      if (!file) rows.push(row);
-      else if (!file.write(`${JSON.stringify(row)}\n`)) await once(file, 'drain');
     }
   }
-  const count = last - first + 1;
-  if (!file) return { document: rows, words: rows.map(row => JSON.stringify(row)).join('\n') };
-  file.end();
-  await once(file, 'finish');
-  return {
-    document: { file: resolve(workspace, out!), observations: count },
-    words: `${count} observations: ${resolve(workspace, out!)}`,
-  };
+}
+
+async function* asLines(rows: AsyncIterable<object>): AsyncGenerator<string> {
+  for await (const row of rows) yield `${JSON.stringify(row)}\n`;
 }
 
 function seedRange(text: string): [first: number, last: number] {

@@ -20,6 +20,7 @@ import { openEnvironments } from '../run-environments';
 import { requireNoLinks, trustFlag } from '../trusted-run';
 import { alreadyTrained, folderGone, readLease } from '../store/lease';
 import { openToAppendSync } from '../store/regular-file';
+import { openCheckpoint } from '../store/checkpoint';
 import { RunFolder } from '../store/run-folder';
 import { modelFacts } from './model-facts';
 import type { ModelFacts } from './model-facts';
@@ -55,6 +56,9 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
   const { model, maxPositions } = await modelOf(given, options.workspace);
   const loaded = fitLength(given, maxPositions, override => load([override]));
   const { config } = loaded;
+  const { resume_mode, resume_from_path } = config.trainer;
+  if (resume_mode === 'resume_path' && resume_from_path !== null)
+    await openCheckpoint(resolve(options.workspace, resume_from_path)); // before there is a run folder
   const file = options.configFile === undefined ? undefined : resolve(options.workspace, options.configFile);
   const source = from ?? again ?? { config_name: options.configName ?? options.configFile ?? '', config_file: file };
   const about: Omit<Manifest, 'schema' | 'id' | 'created'> = {

@@ -6,6 +6,7 @@ import { appendAll } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
 import type { RunConfig } from '../config/schema';
 import { AgentProxy } from '../rollout/agent-proxy';
+import { turnProtocol } from '../rollout/turn-protocol';
 import type { EnvironmentPool } from '../rollout/environment-pool';
 import type { PromptTokenizer } from '../rollout/context-manager';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
@@ -47,7 +48,7 @@ export async function demonstrations(
   tools: DemonstrationTools,
 ): Promise<RolloutEpisode[]> {
   const names = tools.loaded.find(environment => environment.tag === tag)?.actions;
-  const { agent_proxy } = config;
+  const agent_proxy = turnProtocol(config);
   let solved = 0;
   const demonstrator = new SolverDemonstrator(
     {
@@ -68,6 +69,7 @@ export async function demonstrations(
       actionSeparator: agent_proxy.action_sep,
       named: names !== undefined,
       thinks: agent_proxy.enable_think,
+      tag: agent_proxy.answer_tag,
     },
   );
   const groups = { env_groups: batch, group_size: 1, env_configs: { tags: [tag], n_groups: [batch] } };

@@ -2,6 +2,7 @@
 // Generator, so that a demonstration has the same prompts, turns and masks as rollouts, token for token. If it can read
 // the state, the thought describes it; otherwise the thought names the plan.
 import type { GeneratedRow, GenerationRow } from '../engine/engine';
+import type { AnswerTag } from '../../protocol/tagged-text';
 import { RandomStream } from '../engine/random-stream';
 import type { Generator } from '../rollout/agent-proxy';
 import { demonstrate } from './demonstration';
@@ -14,8 +15,10 @@ export interface SolverOptions {
   actionSeparator: string;
   /** Actions are named moves, not free text. */
   named: boolean;
-  /** Responses begin with `<think>`; otherwise with `<answer>`. */
+  /** Responses begin with `<think>`; otherwise with the answer's tag. */
   thinks: boolean;
+  /** What an answer stands in. */
+  tag: AnswerTag;
 }
 
 export class SolverDemonstrator implements Generator {
@@ -37,15 +40,15 @@ export class SolverDemonstrator implements Generator {
     // no state between turns
   }
 
-  /** The text after the prompt's `<think>` or `<answer>`. Without a plan no action is named, and the episode fails. */
+  /** The text after the prompt's `<think>` or answer tag. Without a plan no action is named, and the episode fails. */
   private answer(prompt: string, plan: readonly string[]): string {
-    const { maxDepth, actionsPerTurn, actionSeparator, named, thinks } = this.options;
+    const { maxDepth, actionsPerTurn, actionSeparator, named, thinks, tag } = this.options;
     const actions = plan.length > maxDepth ? [] : plan.slice(0, actionsPerTurn);
-    const answer = `${actions.join(` ${actionSeparator} `)}</answer>`;
+    const answer = `${actions.join(` ${actionSeparator} `)}</${tag}>`;
     if (!thinks) return answer;
     const state = prompt.slice(prompt.lastIndexOf('State:'));
     const seen = actions.length > 0 && demonstrate(state, actions, 'looking', actionsPerTurn, new RandomStream(0));
-    return `${seen ? seen.thought : planned(actions, named)}</think><answer>${answer}`;
+    return `${seen ? seen.thought : planned(actions, named)}</think><${tag}>${answer}`;
   }
 }
 

@@ -6,6 +6,7 @@ import { splitMiniBatches } from '../../../extension/trainer/algorithms/mini-bat
 import { policyLoss } from '../../../extension/trainer/algorithms/policy-loss';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import { selectGroups } from '../../../extension/trainer/algorithms/group-selection';
+import { filterTrajectories } from '../../../extension/trainer/algorithms/trajectory-filter';
 
 const modes: LossAggMode[] = ['token-mean', 'seq-mean-token-sum', 'seq-mean-token-mean', 'seq-mean-token-sum-norm'];
 const selection = fc.record({
@@ -40,6 +41,60 @@ describe('rollout filter', () => {
         );
         for (const out of usable.filter(group => !kept.has(group)))
           for (const group of kept) expect(sign * values[out]).toBeLessThanOrEqual(sign * values[group] + 1e-9);
+      }),
+    );
+  });
+});
+
+describe('trajectory filter', () => {
+  const episode = fc.record({
+    group: fc.integer({ min: 0, max: 3 }),
+    reward: fc.constantFrom(-1, 0, 0.5, 1, 2),
+    penalty: fc.constantFrom(-0.1, 0),
+    success: fc.boolean(),
+  });
+  const filter = fc.record({
+    strategy: fc.constant('top' as const),
+    value: fc.double({ min: 0, minExcluded: true, max: 1, noNaN: true }),
+    metric: fc.constantFrom('reward' as const, 'score' as const),
+    only_successful: fc.boolean(),
+  });
+  const batches = fc.array(episode, { maxLength: 40 }).chain(episodes =>
+    filter.map(options => {
+      const values = {
+        groups: episodes.map(e => e.group),
+        rewards: episodes.map(e => e.reward),
+        scores: episodes.map(e => e.reward + e.penalty),
+        successes: episodes.map(e => e.success),
+      };
+      const measured = options.metric === 'reward' ? values.rewards : values.scores;
+      return { values, options, measured, kept: filterTrajectories(values, options).kept };
+    }),
+  );
+  const indices = (kept: Uint8Array, bit: number): number[] => [...kept.keys()].filter(i => kept[i] === bit);
+
+  it('keeps the share of all episodes, or all that may be kept where they are fewer', () => {
+    fc.assert(
+      fc.property(batches, ({ values, options, kept }) => {
+        const may = values.successes.filter(success => success || !options.only_successful).length;
+        const share = Math.max(1, Math.trunc(options.value * kept.length));
+        expect(indices(kept, 1)).toHaveLength(Math.min(may, share));
+        if (options.only_successful) for (const i of indices(kept, 1)) expect(values.successes[i]).toBe(true);
+      }),
+    );
+  });
+
+  it('never leaves out a better episode than one it keeps, and prefers no group among equals', () => {
+    fc.assert(
+      fc.property(batches, ({ values, options, measured, kept }) => {
+        const out = indices(kept, 0).filter(i => values.successes[i] || !options.only_successful);
+        const equalsKept = (i: number) =>
+          indices(kept, 1).filter(k => measured[k] === measured[i] && values.groups[k] === values.groups[i]).length;
+        for (const left of out)
+          for (const k of indices(kept, 1)) {
+            expect(measured[left]).toBeLessThanOrEqual(measured[k]);
+            if (measured[left] === measured[k]) expect(equalsKept(k)).toBeLessThanOrEqual(equalsKept(left) + 1);
+          }
       }),
     );
   });

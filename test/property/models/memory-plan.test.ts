@@ -45,6 +45,8 @@ const input: fc.Arbitrary<PlanInput> = fc
     diagnosisTokens: longest * Math.min(episodes, 4),
     environments: 1,
     sharesBeginnings: true,
+    answer: Math.ceil(longest / 4),
+    promptSharedBy: episodes % 3,
     rollouts: episodes,
   }));
 const runs = { numRuns: 10 };

@@ -256,6 +256,13 @@ describe('hash', () => {
       'config: trainer.n_gpus_per_node has no effect here: it steers GPU placement',
     ]);
     expect(load('base', 'trainer.logger=[console,wandb]').notes[0]).toMatch(/names wandb/);
+    expect(
+      load('quickstart', 'actor_rollout_ref.model.path=models/other', 'critic.model.path=models/third').notes,
+    ).toEqual([
+      'config: actor_rollout_ref.model.path is another model than model_path and has no effect: policy and critic both begin with model_path ("ragen-tiny"): set that key',
+      'config: critic.model.path is another model than model_path and has no effect: policy and critic both begin with model_path ("ragen-tiny"): set that key',
+    ]);
+    expect(load('quickstart', 'model_path=models/other').notes).toEqual([]);
   });
 });
 

@@ -203,6 +203,18 @@ describe('rules between keys', () => {
       'config: es_manager.train.group_size is 1, but reward_variance needs at least two episodes in a group: raise it or keep all groups (top_p with value 1 and include_zero)',
     ],
     [
+      ['workbench.trajectory_filter.strategy=top', 'workbench.compat=ragen', 'ppo_mini_batch_size=4'],
+      'config: workbench.trajectory_filter.strategy is top, but RAGEN (workbench.compat=ragen) filters whole groups alone: set it to none',
+    ],
+    [
+      [
+        'workbench.trajectory_filter.strategy=top',
+        'workbench.trajectory_filter.value=0.1',
+        'actor_rollout_ref.rollout.rollout_filter_value=1',
+      ],
+      'config: ppo_mini_batch_size is 32, more than the 12.8 episodes a step trains on (env_groups 8 × group_size 16 × share kept by the filters): lower it or sample more',
+    ],
+    [
       ['workbench.rollout_quantization=int8'],
       'config: workbench.rollout_quantization is int8, but all weights are trained and only a base that stays as it is can be held in 8 bits: set lora.rank above 0',
     ],

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { GeneratedRow, SamplingOptions } from '../../../extension/trainer/engine/engine';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import type { Generator, GeneratorOptions } from '../../../extension/trainer/models/generator';
+import { pieceTokens } from '../../../extension/trainer/models/host-cache';
 import { Weights } from '../../../extension/trainer/models/weights';
 import { goldenConfig, goldenWeights, playing, randomWeights, trainedPolicy, wholeBatch } from './models';
 
@@ -102,7 +103,7 @@ describe.each(['qwen2', 'llama'])('%s', family => {
 });
 
 describe('rows', () => {
-  const config = { ...goldenConfig('qwen2'), maxPositions: 512 };
+  const config = { ...goldenConfig('qwen2'), maxPositions: 2048 };
   const weights = goldenWeights('qwen2');
   const plain: SamplingOptions = {
     temperature: 1,
@@ -228,6 +229,21 @@ describe('rows', () => {
     expect(rows.map(({ row }) => row)).toEqual(Object.keys(appended));
     await episodes.expectScored();
   });
+
+  it.each([0, 1])(
+    'read long prompts in pieces, %i tokens beyond a whole number of them, equal to the bit to reading them alone',
+    async more => {
+      const options = { ...plain, max_new_tokens: 3, max_model_len: 2000 };
+      const prompts = { a: randomIds(2 * pieceTokens + more), b: randomIds(7), c: randomIds(pieceTokens - 1 + more) };
+      const episodes = new Episodes();
+      await episodes.turn(prompts, options, 1);
+      await episodes.turn({ a: randomIds(pieceTokens + 5), b: [3], c: [4] }, options, 2);
+      await episodes.expectScored();
+      const [first] = await new Episodes().turn({ a: prompts.a }, options, 1);
+      const [again] = await new Episodes().turn(prompts, options, 1);
+      expect(first).toEqual(again);
+    },
+  );
 
   it('apply the requested top-k, top-p and min-p', async () => {
     const prompt = randomIds(30);

@@ -66,6 +66,8 @@ const plain: Omit<
   diagnosisTokens: 0,
   environments: 0,
   sharesBeginnings: false,
+  answer: 4,
+  promptSharedBy: 0,
   trains: true,
   moments: { actor: 'float32', critic: 'float32' },
 };
@@ -162,9 +164,10 @@ const bytesOf = (what: string, change: Partial<PlanInput> = {}): number =>
 const peakOf = (change: Partial<PlanInput>): number => planMemory({ ...input, ...change }).peak.bytes;
 
 describe('the plan', () => {
-  test('is the sum of its rows, each with its formula, and peaks in the policy update', () => {
-    const { rows, phases: held, peak } = planMemory({ ...input, critic: true, diagnosisTokens: 1024 });
-    expect(peak).toEqual({ phase: 'policy update', bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0) });
+  test('is the sum of its rows, each with its formula, and peaks in the checkpoint', () => {
+    const run = { ...input, critic: true, diagnosisTokens: 1024, environments: 1 };
+    const { rows, phases: held, peak } = planMemory(run);
+    expect(peak).toEqual({ phase: 'checkpoint', bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0) });
     expect(held.map(({ phase }) => phase)).toEqual([...phases]);
     for (const { what, bytes, how } of rows) {
       expect(Number.isInteger(bytes) && bytes > 0, what).toBe(true);

@@ -1,7 +1,7 @@
 // Tags are found where the earlier regular expressions found them, in time linear in the text.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { between, thoughtAndAnswer } from '../../../extension/protocol/tagged-text';
+import { between, thoughtAndAnswer, withAnswerTag } from '../../../extension/protocol/tagged-text';
 import { parseResponse, reasoningText } from '../../../extension/trainer/rollout/turn-protocol';
 
 const piece = fc.constantFrom(
@@ -26,6 +26,18 @@ it('thought and answer equal those of the regular expression', () => {
       expect(thoughtAndAnswer(text)).toEqual(groups ? { ...groups } : null);
     }),
     { numRuns: 20_000, seed: 3 },
+  );
+});
+
+it('rewrites pairs of answer tags as the regular expression does', () => {
+  fc.assert(
+    fc.property(texts, text => {
+      expect(withAnswerTag(text, 'ans')).toBe(text.replace(/<answer>(.*?)<\/answer>/gs, '<ans>$1</ans>'));
+      expect(withAnswerTag(text)).toBe(text);
+      const groups = /<think>(?<thought>.*?)<\/think>\s*<ans>(?<answer>.*?)<\/ans>/s.exec(text.replaceAll('answer>', 'ans>'))?.groups; // prettier-ignore
+      expect(thoughtAndAnswer(text.replaceAll('answer>', 'ans>'), 'ans')).toEqual(groups ? { ...groups } : null);
+    }),
+    { numRuns: 10_000, seed: 5 },
   );
 });
 

@@ -27,6 +27,15 @@ function proxy(script: (row: string, turn: number) => string, changes: Parameter
 const train = { mode: 'train', step: 1, environments: [corridor] } as const;
 
 describe('turn loop', () => {
+  it('plays with answers in <ans> where the protocol says so', async () => {
+    const { generator, agent } = proxy(() => 'go</think><ans>Right || Right</ans>', {
+      agent_proxy: { ...corridorOptions().agent_proxy, answer_tag: 'ans' },
+    });
+    const { episodes } = await agent.rollout(train);
+    expect(episodes.every(({ success, penalty }) => success && penalty === 0)).toBe(true);
+    expect(characterTokenizer.decode(generator.calls[0].rows[0].append)).toContain('<ans> [your answer] </ans>');
+  });
+
   it('asks only for unfinished episodes, and ends when none is left', async () => {
     // group 0 starts in cell 1 and needs three steps right, group 1 in cell 2 needs two
     const { generator, pool, agent } = proxy(() => step('Right || Right'));

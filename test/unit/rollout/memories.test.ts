@@ -27,6 +27,16 @@ describe('the simple memory', () => {
     );
   });
 
+  it('shows all of it with the tag of the answers', () => {
+    const shown = [past(1, '<think>a</think><answer>Up</answer>', 0)].map(turn => ({
+      ...turn,
+      state: '<answer> or </answer>',
+    }));
+    const text = simpleMemory({ prompts: [asked(1), asked(2)], history: shown }, 0, { ...protocol, answer_tag: 'ans' });
+    expect(text).toContain('Turn 1 State:\n<ans> or </ans>\nTurn 1 Action:\n<think>a</think><ans>Up</ans>\n');
+    expect(text).not.toContain('answer>');
+  });
+
   it('numbers the turns as in the episode when the window begins later', () => {
     const text = simpleMemory({ prompts, history }, 1, protocol);
     expect(text).toContain('2 step(s) completed so far, showing the last 1 turn(s)');

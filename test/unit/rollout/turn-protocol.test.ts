@@ -86,6 +86,41 @@ describe('parse', () => {
   });
 });
 
+describe('answers in <ans>', () => {
+  const short = { ...think, answer_tag: 'ans' as const };
+
+  it('are read from that tag alone', () => {
+    expect(parseResponse('<think>a</think> <ans>Up || Left || Up</ans> bye', short)).toEqual({
+      thought: 'a',
+      answer: 'Up || Left',
+      actions: ['Up', 'Left'],
+      llm_response: '<think>a</think><ans>Up || Left</ans>',
+    });
+    expect(parseResponse('<think>a</think><answer>Up</answer>', short).answer).toBeNull();
+    expect(parseResponse('<think>a</think><ans>Up</ans>', think).answer).toBeNull();
+    expect(parseResponse('<think>a <ans>b</think><ans>Up<answer></ans>', short)).toMatchObject({ thought: 'a b', actions: ['Up'] }); // prettier-ignore
+    const whole = parseResponse('<ans>a || b</ans>', { ...short, enable_think: false }, true);
+    expect(whole).toMatchObject({ thought: null, actions: ['a || b'] });
+  });
+
+  it('are asked for and shown, whatever tag the environment writes', () => {
+    expect(generationPrefix(short)).toBe('<think>');
+    expect(generationPrefix({ ...short, enable_think: false })).toBe('<ans>');
+    const prompt = { turn: 1, state: 'say <answer> A </answer>', actions_left: 1, warn: false, max_tokens: 9 };
+    const text = turnText(prompt, short);
+    expect(text).toContain('State:\nsay <ans> A </ans>\n');
+    expect(text).toContain('<think> [Your thoughts] </think> <ans> [your answer] </ans> with');
+    const instruction = 'Act with finish[<answer>], as <answer>x</answer> or <answer> y </answer>.';
+    const options = { max_actions_per_traj: 1, max_actions_per_turn: 1, action_sep: '||' };
+    const environment = { instruction, legend: {}, config: {} };
+    expect(systemMessage(environment, options)).toContain(instruction);
+    expect(systemMessage(environment, { ...options, answer_tag: 'ans' })).not.toContain('</answer>');
+    expect(systemMessage(environment, { ...options, answer_tag: 'ans', env_instruction: '<answer>z</answer>!' })).toBe(
+      "You're a helpful assistant. <ans>z</ans>!",
+    );
+  });
+});
+
 describe('user messages', () => {
   const prompt = { turn: 2, state: '_P_G', actions_left: 8, warn: false, max_tokens: 120 };
 

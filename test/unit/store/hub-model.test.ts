@@ -135,6 +135,14 @@ describe('a file that changed in the cache', () => {
     expect(peer.requests).toHaveLength(asked);
   });
 
+  test('ends with the reason of an aborted signal', async () => {
+    await fetchModel();
+    const [signal, reason] = [new AbortController(), new Error('stopped')];
+    const found = findHubModel({ repo, revision: 'main' }, { client: clientFor(), signal: signal.signal });
+    signal.abort(reason);
+    await expect(found).rejects.toBe(reason);
+  });
+
   test('is detected beside another changed file, before either is used', async () => {
     const { folder } = await fetchModel();
     const names = ['config.json', 'tokenizer.json'];

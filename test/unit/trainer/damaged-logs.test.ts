@@ -63,3 +63,29 @@ test('a damaged line of metrics is refused, then accepted: the rest stays, the o
   expect(again.code, again.stderr).toBe(0);
   expect(results(run)).toEqual(after);
 }, 120_000);
+
+test('a damaged line of events is accepted together with new settings', async () => {
+  const made = await ragen('train', '--config-name', 'words', 'workbench.keep_checkpoints=9');
+  expect(made.code, made.stderr).toBe(0);
+  const run = made.answer.folder;
+  for (const step of [3, 4]) rmSync(join(run, `checkpoints/step-00000${step}`), { recursive: true });
+  const file = join(run, 'events.jsonl');
+  const bytes = readFileSync(file);
+  bytes[1] = 0; // of the first line
+  writeFileSync(file, bytes);
+
+  const changes = ['trainer.total_training_steps=3'];
+  const refused = await ragen('resume', basename(run), ...changes);
+  expect(refused.code).toBe(1);
+  expect(refused.answer.error?.message).toContain('--accept-damaged-logs');
+  expect(readFileSync(file)).toEqual(bytes);
+
+  const accepted = await ragen('resume', basename(run), '--accept-damaged-logs', ...changes);
+  expect(accepted.code, accepted.stderr).toBe(0);
+  expect(readFileSync(join(run, 'damaged/events.jsonl'))).toEqual(bytes);
+  const { metrics, events } = readRun(run);
+  expect(metrics.at(-1)?.step).toBe(3);
+  expect(events.filter(({ kind }) => kind === 'setting').map(({ data }) => data?.key)).toEqual([
+    'trainer.total_training_steps',
+  ]);
+}, 120_000);

@@ -76,8 +76,8 @@ describe('a run that fits', () => {
     expect(code).toBe(0);
     const run = answer.run!;
     expect(run).toMatchObject({ config_name: 'words', model: { path: 'models/random', trained: 'all' }, fits: true, remedy: null, notes: [] }); // prettier-ignore
-    expect(run.peak).toEqual({ phase: 'policy update', bytes: run.rows.reduce((sum, { bytes }) => sum + bytes, 0) });
-    expect(run.phases.at(-1)).toEqual({ phase: 'policy update', held: run.peak.bytes });
+    expect(run.peak).toEqual({ phase: 'checkpoint', bytes: run.rows.reduce((sum, { bytes }) => sum + bytes, 0) });
+    expect(run.phases.at(-1)).toEqual({ phase: 'checkpoint', held: run.peak.bytes });
     expect(run.phases.map(({ phase }) => phase)).not.toContain('critic update');
     expect(run.available).toBeGreaterThan(run.peak.bytes);
     expect(run.largest_micro_batch.tokens % 400).toBe(0);
@@ -101,7 +101,7 @@ describe('a run that fits', () => {
     expect(stdout).toMatch(/^Node +\d/);
     expect(stdout).toMatch(/^words with models\/random: [\d,]+ parameters, all of them trained$/m);
     expect(stdout).toMatch(/^ +keys and values +\d+ MiB {2}\(8 episodes \+ 8 in the batch\) × 400 tokens × 64 bytes$/m);
-    expect(stdout).toMatch(/^Peak: \d+ MiB in the policy update; .* can be had\nLargest pass with gradient: [\d,]+ tokens \(ppo_micro_batch_size_per_gpu=4\)\nIt fits\.\nA step: about [\d.]+ s, of which [\d.]+ s to play; all steps: [\d.]+ s \(by the rates of another machine, .*\)\n$/m); // prettier-ignore
+    expect(stdout).toMatch(/^Peak: \d+ MiB in the checkpoint; .* can be had\nLargest pass with gradient: [\d,]+ tokens \(ppo_micro_batch_size_per_gpu=4\)\nIt fits\.\nA step: about [\d.]+ s, of which [\d.]+ s to play; all steps: [\d.]+ s \(by the rates of another machine, .*\)\n$/m); // prettier-ignore
   });
 
   test("of a model without a configuration is limited to the model's positions", async () => {
@@ -124,7 +124,7 @@ describe('a run that does not fit', () => {
     expect(run.rows.find(({ what }) => what === 'weights')!.bytes).toBe(4 * run.model.parameters);
     expect(run.largest_micro_batch).toEqual({ tokens: 0, ppo_micro_batch_size_per_gpu: 0 });
     expect(stderr).toBe(`${run.remedy}\n`);
-    expect(run.remedy).toMatch(/^doctor: the run would hold [\d.]+ GiB in its policy update, but [\d.]+ GiB can be had: even .*lora\.rank=16 .* hold [\d.]+ GiB, so use a smaller model or a machine with more memory$/); // prettier-ignore
+    expect(run.remedy).toMatch(/^doctor: the run would hold [\d.]+ GiB in its checkpoint, but [\d.]+ GiB can be had: even .*lora\.rank=16 .* hold [\d.]+ GiB, so use a smaller model or a machine with more memory$/); // prettier-ignore
     const { answer: adapted } = await doctor('--config-name', 'words', '--model', 'models/huge', 'lora.rank=8');
     expect(adapted.run!.rows.find(({ what }) => what === 'base')!.bytes).toBe(2 * run.model.parameters); // bfloat16
   });
@@ -175,9 +175,9 @@ describe('a run', () => {
     const { answer: planned } = await doctor('--config-name', 'words', 'trainer.total_training_steps=1');
     expect(first).toMatchObject({
       kind: 'memory_plan',
-      data: { planned: planned.run!.peak.bytes, phase: 'policy update' },
+      data: { planned: planned.run!.peak.bytes, phase: 'checkpoint' },
     });
-    expect(first.message).toMatch(/^on the CPU the trainer will hold at most \d+ MiB \(policy update\) of [\d.]+ GiB$/);
+    expect(first.message).toMatch(/^on the CPU the trainer will hold at most \d+ MiB \(checkpoint\) of [\d.]+ GiB$/);
     expect(others.map(({ kind }) => kind)).not.toContain('warning');
   });
 });

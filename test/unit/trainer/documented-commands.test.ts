@@ -49,6 +49,8 @@ beforeAll(async () => {
   write('envs/my-own.ts', environment);
   const readme = readFileSync(join(root, 'README.md'), 'utf8');
   write('envs/corridor.ts', /```ts\n(import [\s\S]*?)```/.exec(readme)![1]);
+  const studies = readFileSync(join(root, 'docs/CASE-STUDIES.md'), 'utf8');
+  write('envs/always-right.ts', /```ts\n(import [\s\S]*?)```/.exec(studies)![1]);
   write('config/corridor.yaml', /`config\/corridor\.yaml`:\s+```yaml\n([\s\S]*?)```/.exec(readme)![1]);
   write('rows.jsonl', '{"tokens":[794,440,72]}\n{"tokens":[5,9,12]}\n');
   write('prompts.json', '[{"messages":[{"role":"user","content":"Where am I?"}]}]');

@@ -5,7 +5,10 @@ import { afterStep, afterValidation, earlyStop, nothingSeen } from '../../../ext
 import type { Watch } from '../../../extension/trainer/early-stops';
 
 const rules = {
-  workbench: { early_stops: ['reward_variance_collapse' as const, 'low_validation_success' as const] },
+  workbench: {
+    early_stops: ['reward_variance_collapse' as const, 'low_validation_success' as const],
+    trajectory_filter: { strategy: 'none' as const, value: 0.25, metric: 'reward' as const, only_successful: true },
+  },
   emptyStopSteps: 3,
 };
 const trained = (std: number) => ({ 'rollout/empty_after_filter': 0, 'rollout/in_group_reward_std': std });
@@ -18,7 +21,12 @@ describe('empty_filtered_steps', () => {
     const two = steps(nothingSeen, empty, 2);
     expect(earlyStop(two, rules)).toBeNull();
     expect(earlyStop(afterStep(afterStep(two, trained(1)), empty), rules)).toBeNull();
-    expect(earlyStop(afterStep(two, empty), rules)).toMatchObject({ type: 'empty_filtered_steps' });
+    const stop = earlyStop(afterStep(two, empty), rules);
+    expect(stop).toMatchObject({ type: 'empty_filtered_steps' });
+    expect(stop?.sentence).toMatch(/^the rollout filter kept no group in 3 steps/);
+    const trajectory_filter = { ...rules.workbench.trajectory_filter, strategy: 'top' as const };
+    const best = { ...rules, workbench: { ...rules.workbench, trajectory_filter } };
+    expect(earlyStop(afterStep(two, empty), best)?.sentence).toMatch(/^the filters kept no episode .*none of the kept groups succeeds/); // prettier-ignore
     expect(earlyStop(steps(two, empty, 50), { ...rules, emptyStopSteps: 0 })).toBeNull();
   });
 });
@@ -50,7 +58,7 @@ describe('reward_variance_collapse', () => {
 
   test('never triggers with a baseline of zero, nor when the rule is off', () => {
     expect(earlyStop(steps(nothingSeen, trained(0), 40), rules)).toBeNull();
-    const off = { ...rules, workbench: { early_stops: [] } };
+    const off = { ...rules, workbench: { ...rules.workbench, early_stops: [] } };
     expect(earlyStop(steps(baseline, trained(0), 40), off)).toBeNull();
   });
 });

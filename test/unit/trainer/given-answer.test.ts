@@ -38,6 +38,18 @@ test('with nothing given the policy plays the turn; without a recorded thought t
   expect(tokenizer.decode(plain.ids)).toBe('Up</answer>');
 });
 
+test('an answer in <ans> is replaced like one in <answer>', () => {
+  const short = { ...protocol, answer_tag: 'ans' as const };
+  const said = text.replaceAll('answer>', 'ans>');
+  const from = { raw: `<think>${said}`, ids: tokenizer.encode(said) };
+  const { ids, kept } = givenTokens(tokenizer, '<think>', { answer: 'Left' }, from, 'ans');
+  expect(kept).toBeGreaterThan(2);
+  expect(parseResponse(`<think>${tokenizer.decode(ids)}`, short)).toMatchObject({ thought: 'The goal is above.', actions: ['Left'] }); // prettier-ignore
+  const both = givenTokens(tokenizer, '<think>', { thought: 'Go.', answer: 'Up' }, null, 'ans');
+  expect(tokenizer.decode(both.ids)).toBe('Go.</think><ans>Up</ans>');
+  expect(tokenizer.decode(givenTokens(tokenizer, '<ans>', { answer: 'Up' }, null, 'ans').ids)).toBe('Up</ans>');
+});
+
 test('a token that extends into the answer is not kept', () => {
   const glued = ['Go.', '</think>', '<answer> U', 'p', '</answer>'];
   const encode = (given: string): number[] => Array.from(given, c => 100 + c.charCodeAt(0));

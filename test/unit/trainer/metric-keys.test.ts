@@ -81,6 +81,14 @@ const configurations: [what: string, overrides: string[], steps: number][] = [
     1,
   ],
   [
+    'a quarter of the episodes',
+    [
+      ...['workbench.trajectory_filter.strategy=top', 'workbench.trajectory_filter.only_successful=false'],
+      ...['ppo_mini_batch_size=2', 'micro_batch_size_per_gpu=2', ...keepAll],
+    ],
+    1,
+  ],
+  [
     'what a shop tells of its turns',
     [
       '+custom_envs.MyWebShop={env_type: environments/shop.ts, max_actions_per_traj: 4}',

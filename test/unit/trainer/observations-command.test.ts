@@ -38,8 +38,13 @@ test('writes one line per seed, with the observation shown in play', async () =>
 
 test.each([
   [['--seeds', '9..3'], '--seeds is 9..3: give the first and the last seed, such as 10000..10099'],
+  [
+    ['--out', 'none/lakes.jsonl'],
+    expect.stringMatching(/^store: cannot write \S+none\/lakes\.jsonl \(ENOENT\): /) as unknown,
+  ],
   [['--mode', 'test'], '--mode is test: use train or val'],
 ])('refuses %j in one sentence', async (words, sentence) => {
   const { code, stderr } = await ragen(folder, ['env', 'observations', 'bandit', ...words]);
-  expect([code, stderr]).toEqual([1, `${sentence}\n`]);
+  expect([code, stderr.trimEnd()]).toEqual([1, sentence]);
+  expect(stderr.trimEnd()).not.toContain('\n');
 });

@@ -1,5 +1,6 @@
 // trainer.resume_mode: a run that starts from another run's checkpoint continues as that run did; with `disable`, a run
 // is not resumed.
+import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { document, killAll, readRun, results } from './terminal';
@@ -46,13 +47,15 @@ test('resume_path: a new run starts after the checkpoint’s step, with its weig
   expect(own.episodes['step-000003.jsonl']).toBe(other.episodes['step-000003.jsonl']);
 });
 
-test('a missing checkpoint is named', async () => {
+test('a missing checkpoint is named before a run is created', async () => {
+  const runs = readdirSync(join(workspace.folder, '.ragen/runs'));
   const { code, answer } = await ragen(
     ...['train', '--config-name', 'words', 'trainer.resume_mode=resume_path'],
     'trainer.resume_from_path=nowhere/step-000001',
   );
   expect(code).toBe(1);
   expect(answer.error?.message).toMatch(/nowhere\/step-000001/);
+  expect(readdirSync(join(workspace.folder, '.ragen/runs'))).toEqual(runs);
 });
 
 test('disable: such a run continues from an explicitly named checkpoint only', async () => {

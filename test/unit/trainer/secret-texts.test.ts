@@ -72,6 +72,21 @@ describe('a secret is known', () => {
     expect(known.text(`${value} b`)).not.toContain(forms[0]);
   });
 
+  test.each([
+    ['DATABASE_URL', 'postgres://postgres:postgresdatabase@localhost/db', 'postgres:postgresdatabase'],
+    ['DATABASE_URL', 'mysql://app:secret7@db:3306/x', 'app:secret7'],
+    ['REDIS_URL', 'redis://:pw1@cache:6379', ':pw1@cache:6379'],
+    ['DSN', 'me:Zq0K%2B1@db.example:5432/x', 'me:Zq0K+1'],
+    ['DSN', 'me:pw@db', 'me:pw@db'],
+    ['DSN', 'me:Zq0KPIxDjkMyKE@db.example', 'Zq0KPIxDjkMyKE'],
+  ])('a short password of the address in %s=%s, where it stands behind its user', (name, value, form) => {
+    const known = new Secrets({ [name]: value });
+    expect(known.text(`a ${form} b`)).toBe(`a [redacted ${name}] b`);
+    expect(known.text(`to ${value}`)).toContain(`[redacted ${name}]`);
+    const words = 'the app of postgres, me, pw, pw1, secret7 and postgres…';
+    expect(known.text(words)).toBe(words);
+  });
+
   test("in lower-case URL escapes, and with JSON's escaped slashes", () => {
     const known = new Secrets({ AWS_SECRET_ACCESS_KEY: 'abcd1234/EFGH+ijkl' });
     for (const form of ['abcd1234%2fEFGH%2bijkl', 'abcd1234\\/EFGH+ijkl'])
@@ -121,7 +136,8 @@ test.each([
   ['a path', { PRIVATE_KEY: '/home/me/.ssh/id_ed25519' }],
   ['a long plain word', { DB_PASSWORD: 'thedatabaseofthispostgres' }],
   ['an address without a password', { HTTP_PROXY: 'http://proxy.example:3128/a@b1' }],
-  ['a plain password of an address', { DATABASE_URL: 'postgres://postgres:postgresdatabase@localhost/db' }],
+  ['an address without a scheme or a password', { DATABASE: 'db.example:5432/x@y', MAIL: 'mailto:me@example.org' }],
+  ['a package', { PEER: 'npm:react@18.2.0', IMAGE: 'image:tag@sha256:ab12' }],
   ['a path of Windows', { SSH_KEY: 'C:\\Users\\me1\\id_ed25519' }],
   ['an address', { TOKEN: 'https://example.org/v1' }],
   ['of a name that says nothing', { EDITOR_THEME: 'solarized-dark-2' }],

@@ -281,6 +281,63 @@ describe('rollout filter', () => {
   });
 });
 
+describe('trajectory filter', () => {
+  const best = ['workbench.trajectory_filter.strategy=top', 'workbench.trajectory_filter.only_successful=false'];
+  const small = ['ppo_mini_batch_size=2', 'micro_batch_size_per_gpu=2'];
+
+  test('trains on the best quarter alone, by the advantages of the whole groups', async () => {
+    const overrides = [...small, 'algorithm.norm_adv_by_std_in_grpo=false'];
+    const all = await trained(overrides);
+    const run = await trained([...overrides, ...best]);
+    expectTrained(run);
+    const kept = run.episodes.filter(e => e.kept);
+    const count = Math.trunc(run.episodes.length / 4);
+    expect(kept).toHaveLength(count);
+    const least = Math.min(...kept.map(e => e.reward));
+    for (const e of run.episodes.filter(e => !e.kept)) {
+      expect(e.reward).toBeLessThanOrEqual(least);
+      expect(e).toMatchObject({ advantage: null });
+    }
+    for (const e of kept) expect(e.advantage).toBe(all.episodes.find(({ id }) => id === e.id)!.advantage);
+    expect(run.lines[0]).toMatchObject({
+      'rollout/trajectory_filter_candidates': run.episodes.length,
+      'rollout/trajectory_filter_kept_count': count,
+      'rollout/trajectory_filter_kept_ratio': count / run.episodes.length,
+      'rollout/trajectory_filter_least': least,
+      'rollout/filter_kept_ratio': 1,
+      'rollout/empty_after_filter': 0,
+      'train/batch_size': count,
+    });
+    expect(all.lines[0]).not.toHaveProperty(['rollout/trajectory_filter_kept_count']);
+    expect(run.lines[0]['actor/grad_norm']).not.toBe(all.lines[0]['actor/grad_norm']);
+  });
+
+  test('leaves a step out, and in the end stops, where nothing succeeds', async () => {
+    const file = 'environments/never.ts';
+    workspace.write(file, wordsEnvironment('seed = 0; action = "ab";')); // never ends, never succeeds
+    const run = await trained(
+      [
+        ...[...small, `custom_envs.Words.env_type=${file}`, 'workbench.trajectory_filter.strategy=top'],
+        'actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=2',
+      ],
+      5,
+    );
+    expect(run.end).toBe('finished');
+    expect(run.lines.map(line => line['rollout/empty_after_filter'])).toEqual([1, 1]);
+    expect(run.lines.map(line => line['early_stopped/empty_filtered_steps'])).toEqual([undefined, 1]);
+    expect(run.episodes.some(e => e.kept)).toBe(false);
+    expect(run.events.at(-1)).toMatch(/^early_stop: the filters kept no episode in 2 steps in a row/);
+  });
+
+  test('over turns in a windowed context keeps or leaves out whole episodes', async () => {
+    const run = await trained([...small, ...best, ...windowed, ...gae]);
+    expectTrained(run);
+    const kept = run.episodes.filter(e => e.kept);
+    expect(kept).toHaveLength(Math.trunc(run.episodes.length / 4));
+    expect(run.lines[0]['train/batch_size']).toBe(kept.reduce((sum, e) => sum + e.turns.length, 0));
+  });
+});
+
 describe('validation', () => {
   test('of several batches plays further groups, the same each time', async () => {
     const run = await trained(['trainer.test_freq=1', 'trainer.validation_steps=3'], 2);

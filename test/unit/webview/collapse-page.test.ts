@@ -56,7 +56,7 @@ describe('the Collapse page', () => {
     expect(values('rollout/in_group_reward_std')).toBe('now0.207alarm under0.0350');
     expect(values('actor/entropy')).toBe('now0.113alarm over0.413alarm under0.0206');
     expect(root.querySelector('[data-chart="retrieval"] h3')!.getAttribute('title')).toContain(
-      'retrieval_accuracy\nShare of reasoning texts that are likelier under their own prompt',
+      'retrieval_accuracy\nShare of reasoning texts that are more likely under their own prompt',
     );
   });
 

@@ -73,6 +73,12 @@ describe('outcomes of actions', () => {
       ['Up: done', 'Left: done', 'Up: over the limit of actions a turn'],
     ],
     [
+      'the answer was too long, in <ans>',
+      { parsed: ['Up', 'Left'], executed: ['Up', 'Left'], raw: '<think>a</think><ans>Up || Left || Up</ans>' },
+      false,
+      ['Up: done', 'Left: done', 'Up: over the limit of actions a turn'],
+    ],
+    [
       'another separator says nothing of what was cut',
       { parsed: ['Up'], executed: ['Up'], raw: '<answer>Up; Left</answer>' },
       false,
