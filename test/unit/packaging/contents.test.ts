@@ -1,22 +1,24 @@
-// What of the repository is packaged: bundles, media, environments and the documents that the extension shows. What is meant for
+// What of the repository is packaged: `.vscodeignore` excludes everything and then admits what the extension loads. What is meant for
 // contributors stays outside.
-import { PackageManager, listFiles } from '@vscode/vsce';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { root } from '../trainer/workspace';
 
-test('the package holds what the extension loads, and nothing for contributors', async () => {
-  const files = await listFiles({ cwd: root, packageManager: PackageManager.None });
-  const folders = new Set(files.filter(file => file.includes('/')).map(file => file.split('/')[0]));
-  expect([...folders].sort()).toEqual(['dist', 'docs', 'envs', 'licences', 'media']);
-  expect(files.filter(file => !file.includes('/')).sort()).toEqual([
-    'CHANGELOG.md',
-    'LICENSE',
-    'README.md',
-    'THIRD-PARTY-NOTICES.txt',
-    'package.json',
-    'package.nls.json',
-  ]);
-  expect(files.filter(file => file.startsWith('docs/'))).toEqual(['docs/METRICS.md']);
-  expect(files).toContain('dist/host.cjs');
-  expect(files.filter(file => /\.(map|test\.ts)$/.test(file))).toEqual([]);
+const patterns = readFileSync('.vscodeignore', 'utf8')
+  .split('\n')
+  .filter(line => line !== '' && !line.startsWith('#'));
+const admitted = patterns.slice(1).map(pattern => pattern.slice(1));
+
+test('everything is excluded first, and what follows only admits', () => {
+  expect(patterns[0]).toBe('**');
+  expect(patterns.slice(1).filter(pattern => !pattern.startsWith('!'))).toEqual([]);
+});
+
+test('nothing for contributors is admitted', () => {
+  const tops = new Set(admitted.map(pattern => pattern.split('/')[0]));
+  expect([...tops].filter(top => !existsSync(top))).toEqual([]);
+  const outside = readdirSync('.').filter(name => !tops.has(name));
+  expect(outside).toEqual(
+    expect.arrayContaining(['.ci', '.devcontainer', '.github', '.vscode', 'CONTRIBUTING.md', 'examples', 'test']),
+  );
+  expect(admitted.filter(pattern => pattern.startsWith('docs'))).toEqual(['docs/METRICS.md']);
 });
