@@ -2,7 +2,7 @@
 // worker, CLI) and one per page. Native modules are not bundled; they are resolved from node_modules.
 import { build, context } from 'esbuild';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
-import { argv } from 'node:process';
+import { argv, stdout } from 'node:process';
 
 const dev = argv.includes('--watch');
 const common = { bundle: true, sourcemap: true, logLevel: 'warning', legalComments: 'none' };
@@ -13,6 +13,19 @@ const englishMessages = {
     onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
       contents: "export { default as en } from './en.js';",
     })),
+};
+/** Marks the begin and the end of each build for `.vscode/tasks.json`, whose problem matcher waits for them. */
+let building = 0;
+const watchMarks = {
+  name: 'watch-marks',
+  setup: ({ onStart, onEnd }) => {
+    onStart(() => {
+      if (building++ === 0) stdout.write('[watch] build started\n');
+    });
+    onEnd(() => {
+      if (--building === 0) stdout.write('[watch] build finished\n');
+    });
+  },
 };
 const node = {
   ...common,
@@ -97,8 +110,10 @@ const jobs = [
   },
 ].filter(job => Object.keys(job.entryPoints).length > 0);
 
-if (dev) for (const job of jobs) await (await context(job)).watch();
-else {
+if (dev) {
+  const marked = jobs.map(job => context({ ...job, plugins: [...(job.plugins ?? []), watchMarks] }));
+  for (const watched of await Promise.all(marked)) await watched.watch();
+} else {
   const built = await Promise.all(jobs.map(job => build({ ...job, metafile: true })));
   writeFileSync('dist/bundled-packages.json', `${JSON.stringify(packagesIn(built), null, 2)}\n`);
 }

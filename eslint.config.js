@@ -13,7 +13,7 @@ const spreads = {
 };
 
 export default tseslint.config(
-  { ignores: ['node_modules/', 'dist/', '.ragen/', '.e2e/', 'test/golden/', 'test-results/'] },
+  { ignores: ['node_modules/', 'dist/', '**/.ragen/', '.e2e/', 'test/golden/', 'test-results/'] },
   ...tseslint.configs.recommended,
   prettier,
   {
@@ -59,5 +59,8 @@ export default tseslint.config(
       ],
     },
   },
-  { files: ['test/**', '*.mjs', '*.js', 'extension/trainer/terminal/**'], rules: { 'no-console': 'off' } },
+  {
+    files: ['test/**', 'examples/**', '*.mjs', '*.js', 'extension/trainer/terminal/**'],
+    rules: { 'no-console': 'off' },
+  },
 );
