@@ -4,6 +4,8 @@
 // thoughts: a run collapses when it loses what it had. The constants are fitted on half of a panel of runs and checked on the other half
 // (test/experiments/5-regimes.yaml). Pure; the trainer judges with it as it diagnoses, and the Collapse page judges older runs with it.
 
+import { maximum } from './lists';
+
 /** From healthy to dead; `regime` in the metrics counts from 1. */
 export const regimes = [
   'diverse reasoning',
@@ -21,40 +23,47 @@ export interface RegimeMeasure {
   informationLow: number;
   /** H(Z|X). */
   entropy: number;
+  /** Retrieval accuracy from 0 (chance) to 1; NaN where it was not computed. */
+  retrieval: number;
 }
 
 /** What is remembered from one diagnosis to the next. */
 export type RegimeHistory = {
   /** Largest lower end of the interval of I(X;Z) so far: what the run has certainly had. */
   best: number;
-  /** I(X;Z) and H(Z|X) of the last diagnosis. */
+  /** I(X;Z), H(Z|X) and retrieval of the last diagnosis. */
   information: number;
   entropy: number;
+  retrieval: number;
 };
 
 export interface RegimeJudgement {
   regime: Regime;
   /** Probability that the regime is right, from 0.25 to 1, calibrated on the panel. */
   confidence: number;
-  /** Reasoning counts as dependent on its prompt from this I(X;Z) on, nats a token. */
-  threshold: number;
+  /** From this I(X;Z) on the reasoning depends on its prompt, and from this H(Z|X) on it varies; nats a token. */
+  thresholds: { information: number; entropy: number };
 }
 
 /**
  * The rule's constants.
  * `share`: the part of its best I(X;Z) that a run may lose before its reasoning counts as independent of the prompt is 1 − share.
+ * `retrieval`: reasoning depends on its prompt however little it says of it while prompts are found again this well.
  * `floor`: less I(X;Z) than this, nats a token, is none at any time.
- * `entropy`: under one prompt the reasoning varies from this H(Z|X) on, nats a token.
+ * `entropy`: reasoning that depends on its prompt varies under one prompt from this H(Z|X) on, nats a token.
+ * `entropyAlone`: the same for reasoning that does not depend on it, where a few odd texts among equal ones raise the mean.
  * `newest`: weight of a diagnosis against the one before it.
  * `dependenceSlope`, `varietySlope`: slopes of the two logistic curves over the logarithm of value ÷ threshold.
  */
 export const regimeRule = {
-  share: 0.5,
+  share: 0.7,
+  retrieval: 0.5,
   floor: 0.05,
-  entropy: 0.25,
+  entropy: 0.3,
+  entropyAlone: 0.8,
   newest: 0.6,
-  dependenceSlope: 4,
-  varietySlope: 4,
+  dependenceSlope: 12,
+  varietySlope: 12,
 } as const;
 
 /** Values under this count as this where a logarithm is taken. */
@@ -66,20 +75,26 @@ export function judgeRegime(
   measure: RegimeMeasure,
   rule: Readonly<Record<keyof typeof regimeRule, number>> = regimeRule,
 ): { judgement: RegimeJudgement; history: RegimeHistory } {
-  const smoothed = (key: 'information' | 'entropy'): number =>
-    history ? rule.newest * measure[key] + (1 - rule.newest) * history[key] : measure[key];
+  const smoothed = (key: 'information' | 'entropy' | 'retrieval'): number =>
+    history && Number.isFinite(history[key])
+      ? rule.newest * measure[key] + (1 - rule.newest) * history[key]
+      : measure[key];
   const low = Number.isFinite(measure.informationLow) ? measure.informationLow : measure.information;
   const best = Math.max(history?.best ?? low, low);
-  const threshold = Math.max(rule.share * best, rule.floor);
-  const dependent = logistic(rule.dependenceSlope * logRatio(smoothed('information'), threshold));
-  const varied = logistic(rule.varietySlope * logRatio(smoothed('entropy'), rule.entropy));
+  const information = Math.max(rule.share * best, rule.floor);
+  // a rise counts at once: smoothing would compare a run that gains with what it has just reached
+  const said = Math.max(smoothed('information'), measure.information);
+  const ratios = [logRatio(said, information), logRatio(smoothed('retrieval'), rule.retrieval)];
+  const dependent = logistic(rule.dependenceSlope * maximum(ratios.filter(Number.isFinite)));
+  const entropy = dependent >= 0.5 ? rule.entropy : rule.entropyAlone;
+  const varied = logistic(rule.varietySlope * logRatio(smoothed('entropy'), entropy));
   return {
     judgement: {
       regime: regimes[(dependent >= 0.5 ? 0 : 2) + (varied >= 0.5 ? 0 : 1)],
       confidence: Math.max(dependent, 1 - dependent) * Math.max(varied, 1 - varied),
-      threshold,
+      thresholds: { information, entropy },
     },
-    history: { best, information: measure.information, entropy: measure.entropy },
+    history: { best, information: measure.information, entropy: measure.entropy, retrieval: measure.retrieval },
   };
 }
 

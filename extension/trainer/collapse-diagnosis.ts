@@ -147,6 +147,7 @@ async function measured(
     information: found.metrics.mi_estimate,
     informationLow: intervals.mi_estimate_ci_low,
     entropy: found.metrics.conditional_entropy_est,
+    retrieval: found.metrics.retrieval_above_chance / (1 - found.metrics.retrieval_chance_level),
   });
   return {
     spread: found.spread,
@@ -163,7 +164,7 @@ async function measured(
         ...intervals,
         regime: regimes.indexOf(judgement.regime) + 1,
         regime_confidence: judgement.confidence,
-        mi_threshold: judgement.threshold,
+        mi_threshold: judgement.thresholds.information,
       },
       regime: judgement.regime,
     },

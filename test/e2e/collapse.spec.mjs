@@ -45,7 +45,7 @@ scenario('keys scrub through the diagnoses, and clicking a sign jumps to its ste
   await shows('the diagnosis before', 'step 88 of 90');
   await editor.page.keyboard.press('Home');
   await shows('the first diagnosis', 'step 1 of 90');
-  await frame.getByText('Reasoning does not depend on the prompt yet.').waitFor();
+  await frame.getByText('Reasoning has begun to depend on the prompt.').waitFor();
   await editor.page.keyboard.press('End');
   await shows('the newest step', 'step 90 of 90');
   await frame.getByRole('button', { name: 'go to step 58' }).click();

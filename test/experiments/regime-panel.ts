@@ -10,10 +10,11 @@ export interface PanelStep {
   grounded: number;
   /** Mean similarity of two first thoughts under the same prompt, from 0 to 1, mean of this step and its neighbours. */
   similarity: number;
-  /** I(X;Z) of trajectories, the lower end of its interval, and H(Z|X), nats a token. */
+  /** I(X;Z) of trajectories, the lower end of its interval, and H(Z|X), nats a token; retrieval from 0 (chance) to 1. */
   information: number;
   informationLow: number;
   entropy: number;
+  retrieval: number;
 }
 
 export interface PanelRun {
@@ -24,29 +25,36 @@ export interface PanelRun {
 
 export type Rule = Readonly<Record<keyof typeof regimeRule, number>>;
 
-/** The reasoning is independent of the prompt once more than half of the grounded thoughts that the run ever had are gone. */
-const groundedShare = 0.5;
-/** Two thoughts under one prompt that share this much of their words count as the same text. */
-const sameText = 0.8;
+/**
+ * Bounds of what the texts decide. Reasoning has lost its prompt under the lower share of the grounded thoughts that the run had at
+ * its best, and depends on it from the upper share on. Thoughts under one prompt vary under the lower similarity and are the same
+ * text from the upper one on. The texts of steps between the bounds decide nothing; such steps are counted and left out.
+ */
+const bounds = { grounded: [0.4, 0.6], similarity: [0.75, 0.85] } as const;
 /** Steps around a change of the true regime within which either label is right. */
 const tolerance = 5;
 
-/** The true regime at each step, by the texts. */
-export function trueRegimes({ steps }: PanelRun): Regime[] {
+/** The true regime at each step, by the texts; null where they do not decide. */
+export function trueRegimes({ steps }: PanelRun): (Regime | null)[] {
   let best = 0;
   return steps.map(({ grounded, similarity }) => {
     best = Math.max(best, grounded);
-    const lost = grounded < groundedShare * best;
-    return regimes[(lost ? 2 : 0) + (similarity < sameText ? 0 : 1)];
+    const lost = decided(grounded / best, bounds.grounded);
+    const varied = decided(similarity, bounds.similarity);
+    return lost === null || varied === null ? null : regimes[(lost ? 2 : 0) + (varied ? 0 : 1)];
   });
 }
 
+/** Whether a value is under the bounds; null between them. */
+const decided = (value: number, [low, high]: readonly [number, number]): boolean | null =>
+  value < low ? true : value >= high ? false : null;
+
 export interface JudgedStep {
   step: number;
-  truth: Regime;
+  truth: Regime | null;
   label: Regime;
   confidence: number;
-  /** The label is the true regime of this step or of one within the tolerance. */
+  /** The label is the true regime of this step or of one within the tolerance; false where the texts do not decide. */
   right: boolean;
 }
 
@@ -58,14 +66,17 @@ export function judgedSteps(run: PanelRun, rule: Rule = regimeRule): JudgedStep[
     const judged = judgeRegime(history, measure, rule);
     history = judged.history;
     const { regime: label, confidence } = judged.judgement;
-    const right = run.steps.some((other, j) => Math.abs(other.step - step) <= tolerance && truths[j] === label);
+    const near = run.steps.some((other, j) => Math.abs(other.step - step) <= tolerance && truths[j] === label);
+    const right = truths[i] !== null && near;
     return { step, truth: truths[i], label, confidence, right };
   });
 }
 
 export interface Figures {
   runs: number;
+  /** Diagnosed steps whose texts decide, and those whose texts do not. */
   steps: number;
+  undecided: number;
   /** Share of right labels among the steps of each true regime; NaN for a regime without steps. */
   recall: Record<Regime, number>;
   /** Mean of these shares. */
@@ -78,7 +89,8 @@ export interface Figures {
 
 /** How right the labels of some runs are. */
 export function figures(runs: readonly PanelRun[], rule: Rule = regimeRule): Figures {
-  const judged = runs.flatMap(run => judgedSteps(run, rule));
+  const all = runs.flatMap(run => judgedSteps(run, rule));
+  const judged = all.filter(({ truth }) => truth !== null);
   const share = (steps: readonly JudgedStep[]): number => steps.filter(({ right }) => right).length / steps.length;
   const recall = Object.fromEntries(
     regimes.map(regime => [regime, share(judged.filter(({ truth }) => truth === regime))]),
@@ -95,6 +107,7 @@ export function figures(runs: readonly PanelRun[], rule: Rule = regimeRule): Fig
   return {
     runs: runs.length,
     steps: judged.length,
+    undecided: all.length - judged.length,
     recall,
     balancedAccuracy: known.reduce((sum, x) => sum + x, 0) / known.length,
     calibrationError: calibration
@@ -110,7 +123,7 @@ export const halves = (runs: readonly PanelRun[]): { fit: PanelRun[]; check: Pan
   check: runs.filter((_, i) => i % 2 === 1),
 });
 
-const columns = ['grounded', 'similarity', 'information', 'informationLow', 'entropy'] as const;
+const columns = ['grounded', 'similarity', 'information', 'informationLow', 'entropy', 'retrieval'] as const;
 
 export const panelCsv = (runs: readonly PanelRun[]): string =>
   [
@@ -126,9 +139,11 @@ export function readPanelCsv(text: string): PanelRun[] {
   const runs: PanelRun[] = [];
   for (const line of text.trim().split('\n').slice(1)) {
     const [, arm, rest] = /^"([^"]*)",(.*)$/.exec(line)!;
-    const [seed, step, grounded, similarity, information, informationLow, entropy] = rest.split(',').map(Number);
+    const [seed, step, grounded, similarity, information, informationLow, entropy, retrieval] = rest
+      .split(',')
+      .map(Number);
     if (runs.at(-1)?.arm !== arm || runs.at(-1)?.seed !== seed) runs.push({ arm, seed, steps: [] });
-    runs.at(-1)!.steps.push({ step, grounded, similarity, information, informationLow, entropy });
+    runs.at(-1)!.steps.push({ step, grounded, similarity, information, informationLow, entropy, retrieval });
   }
   return runs;
 }

@@ -1,7 +1,6 @@
 // Specifications of the page's small charts: the diagnosis over training and the signals of an Echo Trap, each with the
 // bound at which its alarm is raised.
 import { alarmNames, alarmRules, boundsOver, streaksOver, type AlarmName } from '../../extension/protocol/alarm-rules';
-import { regimeRule } from '../../extension/protocol/regimes';
 import { formatValue, type Unit } from '../shared/format';
 import { hue } from '../shared/palette';
 import { lastFinite, type ChartLine, type LineChartSpec } from './line-chart';
@@ -20,22 +19,16 @@ export function familyCharts(family: string, series: RunSeries): LineChartSpec[]
     ...(interval && { band: { low: key(`${suffix}_ci_low`), high: key(`${suffix}_ci_high`) } }),
   });
   const empty = 'not diagnosed yet';
-  const informationThreshold: ChartLine = {
-    key: key('mi_threshold'),
-    label: 'depends on the prompt from',
-    colour: bound,
-    bound: true,
-    values: now => {
-      const thresholds = new Map(pathOf(now, family).map(({ step, judgement }) => [step, judgement.threshold]));
-      return now.steps.map(step => thresholds.get(step) ?? NaN);
-    },
-  };
-  const level = (suffix: string, label: string, value: number): ChartLine => ({
+  /** A threshold of the regime at each diagnosis. */
+  const threshold = (suffix: string, label: string, axis: 'information' | 'entropy'): ChartLine => ({
     key: key(suffix),
     label,
     colour: bound,
     bound: true,
-    values: now => now.column(key(suffix)).map(x => (Number.isFinite(x) ? value : NaN)),
+    values: now => {
+      const values = new Map(pathOf(now, family).map(({ step, judgement }) => [step, judgement.thresholds[axis]]));
+      return now.steps.map(step => values.get(step) ?? NaN);
+    },
   });
   const successes = series.keys.filter(name => /^(train|val-env)\/[^/]+\/success$/.test(name));
   return [
@@ -44,7 +37,10 @@ export function familyCharts(family: string, series: RunSeries): LineChartSpec[]
       title: 'Mutual information I(X;Z)',
       unit: 'number',
       empty,
-      lines: [line('mi_estimate', 'now', hue.blue, true), informationThreshold],
+      lines: [
+        line('mi_estimate', 'now', hue.blue, true),
+        threshold('mi_threshold', 'depends on the prompt from', 'information'),
+      ],
     },
     {
       id: 'entropy-given',
@@ -53,7 +49,7 @@ export function familyCharts(family: string, series: RunSeries): LineChartSpec[]
       empty,
       lines: [
         line('conditional_entropy_est', 'now', hue.blue, true),
-        level('conditional_entropy_est', 'varies from', regimeRule.entropy),
+        threshold('conditional_entropy_est', 'varies from', 'entropy'),
       ],
     },
     {

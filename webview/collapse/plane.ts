@@ -86,7 +86,13 @@ export function plane(scrub: (step: number) => void): Plane {
       const { scales, spots } = shown;
       const { x, y } = scales;
       const now = path[present] as PathPoint | undefined;
-      const lines = now ? { x: x(regimeRule.entropy), y: y(now.judgement.threshold) } : null;
+      const lines = now
+        ? {
+            above: x(regimeRule.entropy),
+            below: x(regimeRule.entropyAlone),
+            y: y(now.judgement.thresholds.information),
+          }
+        : null;
       replaceChildren(
         picture,
         ...(lines ? quadrants(lines) : []),
@@ -145,7 +151,7 @@ function scalesOf(path: readonly PathPoint[]): Scales {
   let [low, high] = [0, 0.1];
   let xMax = 4 * regimeRule.entropy;
   for (const { entropy, information, judgement } of path) {
-    const level = 1.6 * judgement.threshold;
+    const level = 1.6 * judgement.thresholds.information;
     for (const x of [entropy.value, entropy.high]) if (x > xMax && Number.isFinite(x)) xMax = x;
     for (const y of [information.value, information.low, information.high, level]) {
       if (y < low && Number.isFinite(y)) low = y;
@@ -166,21 +172,29 @@ const acrossTicks = (max: number): number[] => [0, 0.05, 0.2, 0.5, 1, 2, 3, 5, 8
 
 const percent = (share: number): string => `${(100 * share).toFixed(3)}%`;
 
-function quadrants({ x, y }: { x: number; y: number }): SVGElement[] {
+/** Thresholds in the unit square: of H(Z|X) above and below the threshold `y` of I(X;Z). */
+interface ThresholdLines {
+  above: number;
+  below: number;
+  y: number;
+}
+
+function quadrants({ above, below, y }: ThresholdLines): SVGElement[] {
   const area = (name: string, left: number, top: number, width: number, height: number) =>
     svg('rect', { class: `quadrant quadrant-${name}`, x: left, y: top, width, height });
   return [
-    area('compressed', 0, 0, x, y),
-    area('low-entropy', 0, y, x, 1 - y),
-    area('template', x, y, 1 - x, 1 - y),
-    svg('path', { class: 'threshold', d: `M${x} 0V1M0 ${y}H1` }),
+    area('compressed', 0, 0, above, y),
+    area('low-entropy', 0, y, below, 1 - y),
+    area('template', below, y, 1 - below, 1 - y),
+    svg('path', { class: 'threshold', d: `M${above} 0V${y}M${below} ${y}V1M0 ${y}H1` }),
   ];
 }
 
 /** A label in the outer corner of its quadrant, as wide as that. */
-function labelPlace(name: (typeof labels)[number][0], { x, y }: { x: number; y: number }): string {
+function labelPlace(name: (typeof labels)[number][0], { above, below, y }: ThresholdLines): string {
   const left = name === 'compressed' || name === 'low-entropy';
   const top = name === 'compressed' || name === 'diverse';
+  const x = top ? above : below;
   const width = left ? x : 1 - x;
   const across = left ? 'left:0' : 'right:0;text-align:right';
   return `${across};max-width:${percent(width)};${top ? 'top:0' : 'bottom:0'};max-height:${percent(top ? y : 1 - y)}`;

@@ -4,7 +4,6 @@
 import type { FilterSettings, PolicySettings } from '../../extension/protocol/collapse-page';
 import { alarmRules, boundsOver } from '../../extension/protocol/alarm-rules';
 import { median } from '../../extension/protocol/estimate';
-import { regimeRule } from '../../extension/protocol/regimes';
 import type { SettingChange } from '../../extension/protocol/run-folder';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { Estimate, PathPoint, StepValue } from './run-series';
@@ -208,7 +207,7 @@ function sentenceOf(path: readonly PathPoint[], { fall }: Place): string {
 /** From the calibrated probability that the regime is right; few diagnoses or prompts lower it. */
 function confidenceOf(path: readonly PathPoint[], { dependence }: Place): Pick<Reading, 'confidence' | 'why'> {
   const now = path[path.length - 1];
-  const { regime, confidence: probability, threshold } = now.judgement;
+  const { regime, confidence: probability, thresholds } = now.judgement;
   const last = path.slice(-recent);
   const prompts = Math.round(Math.exp(now.bound));
   const grave: string[] = [];
@@ -220,8 +219,8 @@ function confidenceOf(path: readonly PathPoint[], { dependence }: Place): Pick<R
     doubts.push(`${odd} of the last ${last.length} diagnoses ${odd === 1 ? 'lies' : 'lie'} in another regime`);
   if (dependence === 'faint') doubts.push('the reasoning says little about its prompt');
   const axes: [string, Estimate, number][] = [
-    ['mutual information', now.information, threshold],
-    ['H(Z|X)', now.entropy, regimeRule.entropy],
+    ['mutual information', now.information, thresholds.information],
+    ['H(Z|X)', now.entropy, thresholds.entropy],
   ];
   for (const [name, { low, high }, bound] of axes) {
     if (!Number.isFinite(low) || !Number.isFinite(high)) grave.push(`${name} has no interval`);
@@ -230,7 +229,7 @@ function confidenceOf(path: readonly PathPoint[], { dependence }: Place): Pick<R
         `the interval of ${name} (${formatNumber(low)} to ${formatNumber(high)}) contains its threshold ${formatNumber(bound)}`,
       );
   }
-  const sure = `the ${regime} label has a probability of ${formatPercent(probability)}`;
+  const sure = `“${regime}” has a probability of ${formatPercent(probability)}`;
   const high = probability >= confident.high && grave.length + doubts.length === 0 && path.length >= recent;
   const low = probability < confident.moderate || grave.length > 0;
   const agree = path.length < recent ? `all ${path.length} diagnoses agree` : `the last ${recent} diagnoses agree`;
@@ -399,10 +398,12 @@ function goBack({ checkpoints }: Evidence, fall: Place['fall'], why: string): Ad
   return { anchor: 'the-task', text };
 }
 
+const waitForMore: Advice = { anchor: 'collapse', text: 'Wait for more diagnoses: every run begins here' };
+
 /** What to try by what the reasoning looks like. */
 const byState: Record<State, (evidence: Evidence) => Advice[]> = {
   diverse: () => [],
-  begun: () => [],
+  begun: ({ path }) => (path.length < 3 ? [waitForMore] : []),
   falling: evidence => [watchOn(evidence)],
   compressed: ({ validation, success }) => [
     {
@@ -420,7 +421,7 @@ const byState: Record<State, (evidence: Evidence) => Advice[]> = {
   template: evidence => [filterMore(evidence.filter), ...lessTerms(evidence)],
   'not yet': ({ path }) => [
     path.length < 3
-      ? { anchor: 'collapse', text: 'Wait for more diagnoses: every run begins here' }
+      ? waitForMore
       : {
           anchor: 'collapse',
           text: 'If success does not rise either, read episodes: thoughts may not speak of the state',

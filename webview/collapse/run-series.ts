@@ -119,10 +119,11 @@ export function pathOf(series: RunSeries, family: string): PathPoint[] {
 /** The points, in order, with the regime of each. */
 export function judgedPath(points: readonly Omit<PathPoint, 'judgement'>[]): PathPoint[] {
   const judgements = judgeRegimes(
-    points.map(({ information, entropy }) => ({
+    points.map(({ information, entropy, retrieval, chance }) => ({
       information: information.value,
       informationLow: information.low,
       entropy: entropy.value,
+      retrieval: (retrieval.value - chance) / (1 - chance),
     })),
   );
   return points.map((point, i) => ({ ...point, judgement: judgements[i] }));

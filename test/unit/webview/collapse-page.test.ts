@@ -43,7 +43,7 @@ describe('the Collapse page', () => {
     expect(all('.regime').map(({ textContent }) => textContent)).toEqual(['compressed reasoning', 'diverse reasoning', 'low-entropy collapse', 'template collapse']); // prettier-ignore
     expect(root.querySelector('.ring')).not.toBeNull();
     expect(root.querySelectorAll('.plane .stop')).toHaveLength(42);
-    expect(root.querySelector('.plane-field')!.getAttribute('aria-label')).toContain('Step 90, compressed reasoning (TODO sure): H(Z|X) 0.139 (0.0920 to 0.193)'); // prettier-ignore
+    expect(root.querySelector('.plane-field')!.getAttribute('aria-label')).toContain('Step 90, compressed reasoning (99.9 % sure): H(Z|X) 0.139 (0.0920 to 0.193)'); // prettier-ignore
     expect(text('.cell-words')).toMatch(/^Row 1, column 1: log-prob −0\.00890 a token, its own prompt; rank 1 of 16\. train-000090-g005-m01, turn 1/); // prettier-ignore
     expect(all('.cell-text')[0].textContent).toMatch(/^Me \(0, 2\), goal \(0, 1\)/);
     expect(all('.cell-text')[1].textContent).toMatch(/^Start: \(0, 2\)\nGoal: \(0, 1\)/);
@@ -66,7 +66,7 @@ describe('the Collapse page', () => {
     expect(text('.where')).toBe('step 88 of 90');
     await key('Home');
     expect(text('.where')).toBe('step 1 of 90');
-    expect(text('.headline')).toBe('Reasoning does not depend on the prompt yet.');
+    expect(text('.headline')).toBe('Reasoning has begun to depend on the prompt.');
     await key('ArrowRight');
     expect(text('.where')).toBe('step 2 of 90');
     const slider = root.querySelector<HTMLInputElement>('.scrubber input')!;

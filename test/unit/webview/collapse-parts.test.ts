@@ -117,7 +117,7 @@ describe('the plane', () => {
     ]);
     expect([0, 1, 2, 3, 9].map(step => reached(path, step))).toEqual([0, 1, 1, 2, 2]);
     expect([-1, 0, 2, 9].map(step => series.rowAt(step))).toEqual([-1, 0, 2, 3]);
-    expect(path.map(({ judgement }) => judgement.regime)).toEqual(['diverse reasoning', 'compressed reasoning']);
+    expect(path.map(({ judgement }) => judgement.regime)).toEqual(['diverse reasoning', 'diverse reasoning']);
   });
 });
 
