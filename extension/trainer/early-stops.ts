@@ -62,7 +62,7 @@ export function earlyStop(watch: Watch, { workbench, emptyStopSteps }: Rules): E
   if (emptyStopSteps > 0 && emptySteps >= emptyStopSteps)
     return {
       type: 'empty_filtered_steps',
-      sentence: `the rollout filter kept no group in ${emptySteps} steps in a row (rollout_filter_empty_stop_steps): all episodes of a group score alike`,
+      sentence: `the rollout filter kept no group in ${emptySteps} steps in a row (rollout_filter_empty_stop_steps): all episodes of each group have the same score`,
     };
   const baseline = firstStds.reduce((sum, std) => sum + std, 0) / Math.max(firstStds.length, 1);
   const bound = collapse.share * baseline;
@@ -73,7 +73,7 @@ export function earlyStop(watch: Watch, { workbench, emptyStopSteps }: Rules): E
   )
     return {
       type: 'reward_variance_collapse',
-      sentence: `the in-group deviation of the score was under ${bound.toPrecision(3)} in each of the last ${collapse.steps} steps, a tenth of the ${baseline.toPrecision(3)} of the first ${collapse.steps} (workbench.early_stops)`,
+      sentence: `the in-group std of the score was below ${bound.toPrecision(3)} in each of the last ${collapse.steps} steps, a tenth of the ${baseline.toPrecision(3)} of the first ${collapse.steps} (workbench.early_stops)`,
     };
   const failed = Object.entries(failedValidations).find(([, times]) => times >= failure.validations);
   if (workbench.early_stops.includes('low_validation_success') && failed)

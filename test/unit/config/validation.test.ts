@@ -299,7 +299,7 @@ describe('rules between keys', () => {
   });
 
   test('prototype names are not tags', () => {
-    expect(messages('base', 'es_manager.val.env_configs.tags=[constructor]')[0]).toMatch(/is no tag of custom_envs/);
+    expect(messages('base', 'es_manager.val.env_configs.tags=[constructor]')[0]).toMatch(/is not a tag of custom_envs/);
   });
 });
 

@@ -95,11 +95,11 @@ describe.runIf(linux)('memory', () => {
     const hoard = `const kept: unknown[] = []; setInterval(() => kept.push(new Uint8Array(2 ** 25).fill(1)), 10);`;
     const { running, notices } = await begin(hoard, { memoryBytes });
     await running.step(steps(['a'], 2));
-    expect(await untilBadFails(running)).toMatch(/environment Bad .*took more memory than the 400 MiB that environments may/);
+    expect(await untilBadFails(running)).toMatch(/environment Bad .*exceeded the memory limit for environments of 400 MiB/);
     await running.closeEpisodes(['a', 'b', 'g', 'h']);
     await running.reset([...resets('Bad', ['c']), ...resets('Good', ['i'])]);
     expect(outcomes(await running.step(steps(['c', 'i'])))).toEqual(['count 1', 'count 1']);
-    expect(notices.map(({ text }) => text).join('')).toMatch(/Bad.*took more memory/);
+    expect(notices.map(({ text }) => text).join('')).toMatch(/Bad.*exceeded the memory limit/);
   }); // prettier-ignore
 
   test('of child processes counts towards the tag that started them', { timeout: 120_000 }, async () => {
@@ -107,7 +107,7 @@ describe.runIf(linux)('memory', () => {
     const spawning = `spawn(process.execPath, ['-e', ${JSON.stringify(child)}], { stdio: 'ignore' });`;
     const { running } = await begin(spawning, { memoryBytes }, `import { spawn } from 'node:child_process';`);
     await running.step(steps(['a'], 2));
-    expect(await untilBadFails(running)).toMatch(/environment Bad .*took more memory than the 400 MiB .* with the processes it started/);
+    expect(await untilBadFails(running)).toMatch(/environment Bad .*exceeded the memory limit for environments of 400 MiB, including the processes it started/);
   }); // prettier-ignore
 });
 
