@@ -95,11 +95,11 @@ describe.runIf(linux)('memory', () => {
     const hoard = `const kept: unknown[] = []; setInterval(() => kept.push(new Uint8Array(2 ** 25).fill(1)), 10);`;
     const { running, notices } = await begin(hoard, { memoryBytes });
     await running.step(steps(['a'], 2));
-    expect(await untilBadFails(running)).toMatch(/environment Bad .*exceeded the memory limit for environments of 400 MiB/);
+    expect(await untilBadFails(running)).toMatch(/environment Bad .*took more memory than the 400 MiB that environments may/);
     await running.closeEpisodes(['a', 'b', 'g', 'h']);
     await running.reset([...resets('Bad', ['c']), ...resets('Good', ['i'])]);
     expect(outcomes(await running.step(steps(['c', 'i'])))).toEqual(['count 1', 'count 1']);
-    expect(notices.map(({ text }) => text).join('')).toMatch(/Bad.*exceeded the memory limit/);
+    expect(notices.map(({ text }) => text).join('')).toMatch(/Bad.*took more memory/);
   }); // prettier-ignore
 
   test('of child processes counts towards the tag that started them', { timeout: 120_000 }, async () => {

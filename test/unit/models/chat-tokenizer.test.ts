@@ -167,6 +167,6 @@ describe('a template', () => {
 it('refuses an invalid tokenizer.json in a sentence', () => {
   expect(() => new ChatTokenizer(files('own', { tokenizer: { model: { type: 'Unknown' } } }))).toThrow(UserError);
   expect(() => new ChatTokenizer(files('own', { tokenizer: {} }))).toThrow(
-    /a-model: tokenizer\.json cannot be used \(.+\): use a model with a tokenizer\.json/,
+    /a-model: tokenizer\.json cannot be used \(.+\): use a model whose tokenizer\.json/,
   );
 });

@@ -146,7 +146,7 @@ describe('misuse is refused', () => {
     const engine = await load();
     await expect(engine.restore(await other.state())).rejects.toThrow(UserError);
     await expect(engine.restore(await other.state())).rejects.toThrow(
-      /holds \d+ numbers .+ resume with the model it was made/,
+      /moments of \d+ parameters, .+ resume with the model it was saved/,
     );
   });
 
