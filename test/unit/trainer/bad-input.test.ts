@@ -152,7 +152,7 @@ describe('model', () => {
     const { message } = await refused(
       train(model('no-json', folder => writeFileSync(join(folder, 'config.json'), '{'))),
     );
-    expect(message).toMatch(/no-json.config\.json: is not JSON/);
+    expect(message).toMatch(/no-json.config\.json: is not valid JSON/);
   });
 
   test('truncated weights are refused', async () => {

@@ -89,7 +89,7 @@ describe('a run that fits', () => {
     expect(adapted.run!.model.trained).toBe('adapters');
     expect(adapted.run!.rows.map(({ what }) => what)).toEqual(expect.arrayContaining(['base', 'adapters', 'critic optimizer'])); // prettier-ignore
     const { answer: quantized } = await doctor('--config-name', 'words', 'lora.rank=2', 'workbench.rollout_quantization=int8'); // prettier-ignore
-    expect(quantized.run!.notes).toEqual([expect.stringContaining('rollout_is is auto, which weighs')]);
+    expect(quantized.run!.notes).toEqual([expect.stringContaining('rollout_is is auto, which weights')]);
     const { answer: played } = await doctor('--config-name', 'words', 'trainer.val_only=true');
     expect(played.run!.peak.phase).toBe('rollout');
     expect(played.run!.largest_micro_batch).toEqual({ tokens: 0, ppo_micro_batch_size_per_gpu: 0 });
@@ -140,7 +140,7 @@ describe('a run that does not fit', () => {
     expect(code).toBe(1);
     const run = answer.run!;
     expect(stderr).toBe(`${run.remedy}\n`);
-    const change = /: set (micro_batch_size_per_gpu=\d+), which holds [\d.]+ [MG]iB$/.exec(run.remedy!)![1];
+    const change = /: set (micro_batch_size_per_gpu=\d+), which needs [\d.]+ [MG]iB$/.exec(run.remedy!)![1];
     expect(change).toBe(`micro_batch_size_per_gpu=${run.largest_micro_batch.ppo_micro_batch_size_per_gpu}`);
     const { answer: changed } = await doctor(...large, change);
     expect(changed.run!.peak.bytes).toBeLessThanOrEqual(run.available);
