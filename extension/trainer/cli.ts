@@ -43,7 +43,7 @@ const program = new Command('ragen')
   .exitOverride();
 
 withTrust(withConfig(program.command('train').description('train a policy')))
-  .option('--from <run>', 'take the configuration of this run, with the overrides given in place of its own')
+  .option('--from <run>', 'use the configuration of this run, with these overrides instead of its own')
   .action((overrides: string[], flags: StartFlags & { from?: string }) =>
     answer(flags, async () => {
       if (flags.from === undefined) return start(overrides, flags);
@@ -58,14 +58,14 @@ withTrust(withConfig(program.command('train').description('train a policy')))
 addEval(program);
 addSft(program);
 
-withTrust(withCommon(program.command('resume').description('go on with a run from a checkpoint')))
+withTrust(withCommon(program.command('resume').description('resume a run from a checkpoint')))
   .argument('<run>', 'id of the run')
   .argument(
     '[settings...]',
-    'key=value of settings that change from there on, such as trainer.total_training_steps=200',
+    'settings to change from the resumed step on, as key=value, such as trainer.total_training_steps=200',
   )
   .option('--checkpoint <name>', 'such as step-000100 (default: the newest)')
-  .option('--accept-damaged-logs', 'continue with what can be read of logs that differ from their checksums')
+  .option('--accept-damaged-logs', 'continue with the readable lines of logs that differ from their checksums')
   .option('--detach', 'return as soon as the trainer serves the run')
   .action((id: string, settings: string[], flags: ResumeFlags) => answer(flags, () => resume(id, settings, flags)));
 

@@ -215,7 +215,7 @@ async function scoreSamples(run: Run, episodes: readonly RolloutEpisode[]): Prom
   const { rollout } = run.config.actor_rollout_ref;
   const samples = episodes.flatMap(episode => episode.samples);
   const budget = passBudget(run.config, rollout.log_prob_micro_batch_size_per_gpu, samples.length);
-  run.follow('entropies of the filter');
+  run.follow('entropies for the filter');
   const bare = samples.map(({ ids, mask }) => ({ ids, mask }));
   const { logprobs, entropies } = await run.engine.score('actor', bare, budget, rollout.temperature);
   return new Map(samples.map((sample, i) => [sample, { logprobs: logprobs[i], entropies: entropies[i] }]));

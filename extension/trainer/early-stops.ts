@@ -64,8 +64,8 @@ export function earlyStop(watch: Watch, { workbench, emptyStopSteps }: Rules): E
       type: 'empty_filtered_steps',
       sentence:
         workbench.trajectory_filter.strategy === 'none'
-          ? `the rollout filter kept no group in ${emptySteps} steps in a row (rollout_filter_empty_stop_steps): all episodes of a group score alike`
-          : `the filters kept no episode in ${emptySteps} steps in a row (rollout_filter_empty_stop_steps): all episodes of a group score alike, or none of the kept groups succeeds (workbench.trajectory_filter)`,
+          ? `the rollout filter kept no group in ${emptySteps} steps in a row (rollout_filter_empty_stop_steps): all episodes of each group have the same score`
+          : `the filters kept no episode in ${emptySteps} steps in a row (rollout_filter_empty_stop_steps): all episodes of each group have the same score, or none of the kept groups succeeds (workbench.trajectory_filter)`,
     };
   const baseline = firstStds.reduce((sum, std) => sum + std, 0) / Math.max(firstStds.length, 1);
   const bound = collapse.share * baseline;
@@ -76,7 +76,7 @@ export function earlyStop(watch: Watch, { workbench, emptyStopSteps }: Rules): E
   )
     return {
       type: 'reward_variance_collapse',
-      sentence: `the in-group deviation of the score was under ${bound.toPrecision(3)} in each of the last ${collapse.steps} steps, a tenth of the ${baseline.toPrecision(3)} of the first ${collapse.steps} (workbench.early_stops)`,
+      sentence: `the in-group std of the score was below ${bound.toPrecision(3)} in each of the last ${collapse.steps} steps, a tenth of the ${baseline.toPrecision(3)} of the first ${collapse.steps} (workbench.early_stops)`,
     };
   const failed = Object.entries(failedValidations).find(([, times]) => times >= failure.validations);
   if (workbench.early_stops.includes('low_validation_success') && failed)

@@ -87,7 +87,7 @@ export class LiveEnvironments {
     for (const { tag, version, source } of this.loaded) {
       const from = versions[tag];
       if (from === undefined || from === version) continue;
-      const message = `environment ${tag} (${this.shown(source)}) is not what the checkpoint's steps ran: ${from} then, ${version} now`;
+      const message = `environment ${tag} (${this.shown(source)}) differs from the version that the checkpoint's steps ran: ${from} then, ${version} now`;
       this.journal.event('environment_version', message, { tag, from, to: version });
     }
   }
@@ -111,8 +111,8 @@ export class LiveEnvironments {
     const urls = await this.pool.debug(on);
     this.journal.update({ debugging: on || undefined });
     const message = on
-      ? `environments: a debugger may halt them (${urls.join(', ')}): training waits where one does, and no step has a time limit`
-      : 'environments: the debugger has left: steps have their time limit again';
+      ? `environments: debugging is on (${urls.join(', ')}): training waits at breakpoints, and steps have no time limit`
+      : 'environments: debugging is off: steps have their time limit again';
     this.journal.event('environment_debug', message, { on, urls });
     return urls;
   }
@@ -172,7 +172,7 @@ export class LiveEnvironments {
         this.unused = undefined;
       } catch (error) {
         // For example a full disk. Training continues with the loaded code; if it cannot, it reports that itself.
-        const message = `environments: what was saved is not used (${(error as Error).message})`;
+        const message = `environments: the saved edit is not used (${(error as Error).message})`;
         if (!this.stopped && message !== this.unused) this.journal.event('warning', message);
         this.unused = message;
       }
@@ -232,7 +232,7 @@ export class LiveEnvironments {
         this.files.set(tag, outcome.files);
         this.refused.delete(tag);
         if (was !== undefined)
-          this.journal.event('environment_mended', `environment ${tag}: the code on disk is the code that runs`, { tag }); // prettier-ignore
+          this.journal.event('environment_mended', `environment ${tag}: the code on disk is valid again and in use`, { tag }); // prettier-ignore
       }
     }
     this.follow();
@@ -255,7 +255,7 @@ export class LiveEnvironments {
     const first = message.split('\n', 1)[0];
     this.journal.event(
       'environment_refused',
-      `environment ${tag} goes on as ${brief(version)}: ${this.shown(file)}:${line}:${column} ${first}${more}`,
+      `environment ${tag} keeps running version ${brief(version)}: ${this.shown(file)}:${line}:${column} ${first}${more}`,
       data,
     );
   }

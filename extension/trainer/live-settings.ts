@@ -39,7 +39,7 @@ export class LiveSettings {
   ask(values: Readonly<Record<string, unknown>>, checkOnly = false): AskedChange {
     const config = this.current as unknown as Plain;
     const entries = Object.entries(values);
-    if (entries.length === 0) throw new UserError(`nothing is asked to change: name one of ${settingKeys.join(', ')}`);
+    if (entries.length === 0) throw new UserError(`no setting is given: name one of ${settingKeys.join(', ')}`);
     const wanted = entries.map(([key, to]) => {
       refuseUnless(key, config);
       return { key, from: valueAt(config, key) as number, to: to as number };
@@ -50,8 +50,8 @@ export class LiveSettings {
     if (trainer.total_training_steps < this.next)
       throw new UserError(
         Object.hasOwn(values, 'trainer.total_training_steps')
-          ? `trainer.total_training_steps is ${trainer.total_training_steps}, but a change holds from step ${this.next} on: use ${this.next} or more, or stop the run`
-          : `the run is in its last step, behind which nothing can change: raise trainer.total_training_steps as well`,
+          ? `trainer.total_training_steps is ${trainer.total_training_steps}, but a change applies from step ${this.next}: use ${this.next} or more, or stop the run`
+          : `the run is in its last step, after which no setting can apply: raise trainer.total_training_steps as well`,
       );
     if (!checkOnly) this.asked = all.filter(({ from, to }) => from !== to);
     return { step: this.next, changes: wanted.filter(({ from, to }) => from !== to) };
@@ -74,7 +74,7 @@ function refuseUnless(key: string, config: Plain): void {
   if (!settingKeys.includes(key)) {
     const near = settingKeys.find(known => known.endsWith(`.${key}`)) ?? nearest(key, settingKeys);
     const remedy = near === undefined ? `change one of ${settingKeys.join(', ')}` : `did you mean ${near}?`;
-    throw new UserError(`${key} cannot change while a run trains: ${remedy}`);
+    throw new UserError(`${key} cannot change during training: ${remedy}`);
   }
   const idle = idleBecause(config, key);
   if (idle !== undefined)

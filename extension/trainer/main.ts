@@ -260,7 +260,7 @@ async function startingPoint(
   if (!resume) return null;
   if (courseOf(folder).resume_mode === 'disable')
     throw new UserError(
-      `run ${folder.id} was made with trainer.resume_mode=disable: start a new one, or name the checkpoint to go on from`,
+      `run ${folder.id} was made with trainer.resume_mode=disable: start a new run, or name the checkpoint to resume from`,
     );
   return newestCheckpoint(folder.path, owner, name => `ragen resume ${folder.id} --checkpoint ${name}`);
 }

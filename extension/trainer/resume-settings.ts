@@ -24,7 +24,7 @@ export function resumeSettings(overrides: readonly string[], id: string): Record
   return Object.fromEntries(
     overrides.map(text => {
       const [, key, value] = /^([^=\s]+)=(.*)$/s.exec(text) ?? [];
-      if (key === undefined) throw new UserError(`${shown(text)} is no setting: write key=value`);
+      if (key === undefined) throw new UserError(`${shown(text)} is not a setting: write key=value`);
       if (!settingKeys.includes(key)) {
         const reason = reasons.find(([prefix]) => prefix.test(key))?.[1] ?? 'its steps so far ran with it';
         throw new UserError(
@@ -52,7 +52,7 @@ export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, 
   const falling = optimizers.find(({ lr_scheduler_type }) => lr_scheduler_type !== 'constant');
   return (
     (falling &&
-      `the steps so far had learning rates of a ${falling.lr_scheduler_type} schedule over ${falling.total_training_steps} steps, so that this run differs from one of ${steps} steps from the start`) ??
+      `the steps so far had learning rates of a ${falling.lr_scheduler_type} schedule over ${falling.total_training_steps} steps, so this run differs from one configured with ${steps} steps from the start`) ??
     null
   );
 }
@@ -62,7 +62,7 @@ export function refuseSettings(folder: RunFolder, step: number, values: Readonly
   if (Object.keys(values).length === 0) return;
   if (step === 0)
     throw new UserError(
-      `run ${folder.id} has no checkpoint yet, in which new settings could be kept: begin another one by ragen train --from ${folder.id} ${Object.entries(values).map(([key, value]) => `${key}=${value}`).join(' ')}`, // prettier-ignore
+      `run ${folder.id} has no checkpoint yet that could store new settings: start another run with ragen train --from ${folder.id} ${Object.entries(values).map(([key, value]) => `${key}=${value}`).join(' ')}`, // prettier-ignore
     );
   if (onlyEvaluates(folder.manifest.config))
     throw new UserError(`run ${folder.id} is an evaluation, which has no settings: resume it without ${Object.keys(values).join(', ')}`); // prettier-ignore

@@ -97,7 +97,7 @@ function sorted(damages: readonly LogDamage[]): {
 } {
   const derived = damages.filter(({ file }) => isDerived(file));
   const removed = damages.filter(({ file, gone }) => gone && file.includes('/') && !isDerived(file));
-  const note = `${removed.length} files of results are gone, such as ${removed[0]?.file}`;
+  const note = `${removed.length} result files are missing, such as ${removed[0]?.file}`;
   return {
     damaged: damages.filter(damage => !removed.includes(damage) && !derived.includes(damage)),
     derived,
@@ -119,7 +119,7 @@ function remake(folder: RunFolder, file: string): void {
 function refusal(folder: RunFolder, [first, ...others]: readonly LogDamage[], command: string): UserError {
   const more = others.length > 0 ? ` (and ${others.map(({ file }) => file).join(', ')})` : '';
   return new UserError(
-    `store: ${folder.file(first.file)} ${first.how}${more}: restore it, or continue with what can be read of it by ${command} --accept-damaged-logs`,
+    `store: ${folder.file(first.file)} ${first.how}${more}: restore it, or continue with its readable lines with ${command} --accept-damaged-logs`,
   );
 }
 
@@ -190,6 +190,6 @@ function refuseOtherSettings(folder: RunFolder, { manifest, folder: path }: Stor
   const key = Object.keys(settings).find(each => settings[each] !== found[each]);
   if (key === undefined) return;
   throw new UserError(
-    `store: ${file} makes ${key} ${found[key]}, but ${path} was trained with ${settings[key]}: restore events.jsonl, or start a new run with trainer.resume_mode=resume_path`,
+    `store: ${file} sets ${key} to ${found[key]}, but ${path} was trained with ${settings[key]}: restore events.jsonl, or start a new run with trainer.resume_mode=resume_path`,
   );
 }

@@ -167,9 +167,9 @@ function remedySentence(
   available: number,
   { overrides, fits, bytes }: ReturnType<typeof remedyFor>,
 ): string {
-  const problem = `${subject}: the run would hold ${gibibytes(peak.bytes)} in its ${peak.phase}, but ${gibibytes(available)} can be had`;
-  if (fits) return `${problem}: set ${listed(overrides)}, which holds ${gibibytes(bytes)}`;
-  const even = overrides.length > 0 ? `even ${listed(overrides)} hold ${gibibytes(bytes)}, so ` : '';
+  const problem = `${subject}: the run needs ${gibibytes(peak.bytes)} in its ${peak.phase}, but ${gibibytes(available)} is available`;
+  if (fits) return `${problem}: set ${listed(overrides)}, which needs ${gibibytes(bytes)}`;
+  const even = overrides.length > 0 ? `even with ${listed(overrides)} it needs ${gibibytes(bytes)}, so ` : '';
   return `${problem}: ${even}use a smaller model or a machine with more memory`;
 }
 

@@ -264,7 +264,7 @@ export class Run {
     const held = process.resourceUsage().maxRSS / 2 ** 20;
     this.journal.event(
       'longest_batch',
-      `the longest pass, ${tokens} tokens, took ${seconds.toFixed(1)} s; the trainer has held at most ${held.toFixed(1)} GiB`,
+      `the longest pass, ${tokens} tokens, took ${seconds.toFixed(1)} s; the trainer's peak memory so far is ${held.toFixed(1)} GiB`,
     );
   }
 
@@ -495,7 +495,7 @@ export class Run {
    */
   async lastCheckpoint(state: TrainerState): Promise<void> {
     if (this.halfway) {
-      const sentence = `the run was stopped within the update of step ${state.step + 1}, whose optimizer steps are not undone for a model of this size: a resume continues from the newest checkpoint`;
+      const sentence = `the run was stopped within the update of step ${state.step + 1}, which cannot be undone for a model of this size: a resume continues from the newest checkpoint`;
       return this.journal.event('warning', sentence, { step: state.step + 1 });
     }
     if (state.step > 0 && (state.step !== this.saved || this.control.checkpointRequested)) await this.checkpoint(state);
@@ -556,11 +556,15 @@ function tellPlan(input: PlanInput, config: RunConfig, journal: Journal): void {
   const available = memoryForRun();
   const data = { planned: peak.bytes, available, phase: peak.phase };
   const [planned, free] = [gibibytes(peak.bytes), gibibytes(available)];
-  journal.event('memory_plan', `on the CPU the trainer will hold at most ${planned} (${peak.phase}) of ${free}`, data);
+  journal.event(
+    'memory_plan',
+    `on the CPU the trainer needs at most ${planned} (${peak.phase}), and ${free} is available`,
+    data,
+  );
   if (peak.bytes > available)
     journal.event(
       'warning',
-      `memory: on the CPU the trainer may come to hold ${planned} in its ${peak.phase}, but ${free} can be had: if it ends for want of memory, ask ragen doctor with the same configuration what would fit`,
+      `memory: on the CPU the trainer may need ${planned} in its ${peak.phase}, but ${free} is available: if it runs out of memory, run ragen doctor with the same configuration to see what fits`,
       data,
     );
 }

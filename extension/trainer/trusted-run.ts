@@ -42,7 +42,7 @@ export function requireTrustedCode(
   const [first] = untrusted(id, code, accepted);
   if (first)
     throw new UserError(
-      `run ${id}: ${join(path, first.file)} (sha256 ${first.sha256}) was not written here by your trainer, so that it is not executed: ask again from the editor, which shows it first`,
+      `run ${id}: ${join(path, first.file)} (sha256 ${first.sha256}) was not written here by your trainer and is not executed: repeat this in the editor, which shows the file first`,
     );
 }
 
@@ -54,7 +54,7 @@ export function requireNoLinks({ id, path }: Pick<RunFolder, 'id' | 'path'>): vo
   const other = otherThanFiles(path);
   if (other?.isLink)
     throw new UserError(
-      `run ${id}: ${other.path} is a link, and what a run folder holds must lie in it: put what it leads to in its place`,
+      `run ${id}: ${other.path} is a link, which a run folder must not contain: replace it by its target`,
     );
   if (other) throw new UserError(`run ${id}: ${other.path} is a pipe or a device, which no trainer writes: remove it`);
 }

@@ -121,7 +121,7 @@ describeWebgpu('parameters on the device', () => {
 
   it('want a gradient before a step', async () => {
     const { device } = await banks(7);
-    await expect(device.step(optimizer)).rejects.toThrow('parameters: no gradient was taken yet');
-    await expect(device.readGradient()).rejects.toThrow('parameters: no gradient was taken yet');
+    await expect(device.step(optimizer)).rejects.toThrow('parameters: no gradient was computed yet');
+    await expect(device.readGradient()).rejects.toThrow('parameters: no gradient was computed yet');
   });
 });

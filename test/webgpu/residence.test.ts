@@ -65,7 +65,9 @@ describeWebgpu('a tensor on the device', () => {
     expect(() => up.data).toThrow('tensor [1, 4]: its numbers are on the device, download them first');
     up.dispose();
     up.dispose();
-    await expect((await doubler()).run({ x: up })).rejects.toThrow('tensor [1, 4]: was fed after it was disposed of');
+    await expect((await doubler()).run({ x: up })).rejects.toThrow(
+      'tensor [1, 4]: is already disposed and cannot be fed',
+    );
   });
 
   it('keeps its numbers while others come and go', async () => {

@@ -41,7 +41,7 @@ function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
       .filter(({ name }) => !Object.hasOwn(custom_envs, name))
       .map(({ name, key }) => {
         const remedy = didYouMean(name, Object.keys(custom_envs), 'add it there');
-        return { key, sentence: `is ${shown(name)}, which is no tag of custom_envs: ${remedy}` };
+        return { key, sentence: `is ${shown(name)}, which is not a tag of custom_envs: ${remedy}` };
       });
     const total = n_groups.reduce((sum, n) => sum + n, 0);
     if (tags.length !== n_groups.length)
@@ -74,11 +74,11 @@ function secretRules({ custom_envs, model_info, model_path }: RunConfig): Broken
   const found = (value: unknown, key: string, name: string): BrokenRule[] => {
     if (typeof value === 'string') {
       if (secretAddress.test(value))
-        return [{ key, unshown: true, sentence: 'is an address with a password, which the run’s folder would keep: give the address alone' }]; // prettier-ignore
+        return [{ key, unshown: true, sentence: 'is a URL with a password, which would be saved in the run folder: remove the password' }]; // prettier-ignore
       if (secretKey.test(name) && value !== '')
-        return [{ key, unshown: true, sentence: 'holds a secret, which the run’s folder would keep: take it out and put it into a variable, which api_key_env names where the environment has that key' }]; // prettier-ignore
+        return [{ key, unshown: true, sentence: 'holds a secret, which would be saved in the run folder: move it to an environment variable, and name that variable in api_key_env if the environment has this key' }]; // prettier-ignore
       if (variableOfKey.test(name) && !/^[A-Z_][A-Z0-9_]{0,63}$/.test(value))
-        return [{ key, unshown: true, sentence: 'is no variable’s name: give the name in capitals of the variable that has the key, never the key itself' }]; // prettier-ignore
+        return [{ key, unshown: true, sentence: 'is not the name of an environment variable: give the upper-case name of the variable that holds the key, not the key' }]; // prettier-ignore
       return [];
     }
     if (Array.isArray(value)) return value.flatMap((item, i) => found(item, `${key}[${i}]`, name));
@@ -104,12 +104,12 @@ function gradientRules({ trainer, es_manager }: RunConfig): BrokenRule[] {
   const { env_groups, env_configs } = es_manager.train;
   const { n_groups } = env_configs;
   if (groups === null || n_groups.every(n => (n * groups) % env_groups === 0)) return [];
-  const sentence = `is ${groups}, which tags in shares of ${n_groups.join(' to ')} do not divide: use a multiple of ${env_groups}`;
+  const sentence = `is ${groups}, which cannot be split among the tags in the ratio ${n_groups.join(':')}: use a multiple of ${env_groups}`;
   return [{ key: 'trainer.gradient_analysis_env_groups', sentence }];
 }
 
 function contextRules({ agent_proxy }: RunConfig): BrokenRule[] {
-  const sentence = 'is 0, but the present turn is part of the window: use 1 or more, or -1 for all turns';
+  const sentence = 'is 0, but the window includes the current turn: use 1 or more, or -1 for all turns';
   return agent_proxy.max_context_window === 0 ? [{ key: 'agent_proxy.max_context_window', sentence }] : [];
 }
 
@@ -158,7 +158,7 @@ function advantageRules({ algorithm, agent_proxy, actor_rollout_ref: { actor }, 
   need(
     bi_level_gae && estimator !== 'gae',
     'algorithm.bi_level_gae',
-    `is true, but adv_estimator is ${estimator}, which has no critic to look ahead with: set adv_estimator to gae`,
+    `is true, but adv_estimator is ${estimator}, which has no critic: set adv_estimator to gae`,
   );
   need(
     use_turn_scores && !['gae', 'grpo', 'reinforce_plus_plus'].includes(estimator),
@@ -188,7 +188,7 @@ function advantageRules({ algorithm, agent_proxy, actor_rollout_ref: { actor }, 
     need(
       on && estimator !== 'grpo',
       key,
-      `is true, but it weighs GRPO's advantages: set adv_estimator to grpo, or it to false`,
+      `is true, but it only applies to GRPO advantages: set adv_estimator to grpo, or this key to false`,
     );
   return broken;
 }
@@ -204,7 +204,7 @@ function maskRules({ algorithm, rollout_manager, workbench }: RunConfig): Broken
   return [
     {
       key: 'algorithm.rollout_correction.bypass_mode',
-      sentence: `is true, but with ${reason} tokens are trained that were not sampled and have no log-probs yet: set it to false`,
+      sentence: `is true, but with ${reason} the loss covers tokens that were not sampled and have no log-probs: set it to false`,
     },
   ];
 }
@@ -238,7 +238,7 @@ function samplingRules(config: RunConfig): BrokenRule[] {
   if (rollout.val_kwargs.do_sample && rollout.val_kwargs.temperature === 0)
     broken.push({
       key: 'actor_rollout_ref.rollout.val_kwargs.temperature',
-      sentence: 'is 0 while do_sample is true: raise it, or set do_sample to false for the likeliest tokens',
+      sentence: 'is 0 while do_sample is true: raise it, or set do_sample to false for greedy decoding',
     });
   const kl = actor.use_kl_loss ? 'use_kl_loss' : config.algorithm.use_kl_in_reward ? 'use_kl_in_reward' : null;
   if (kl !== null && !actor.use_ref)
@@ -257,13 +257,13 @@ function adapterRules({ actor_rollout_ref: { model }, critic, algorithm, workben
     if (workbench[key] !== 'none' && !adapts)
       broken.push({
         key: `workbench.${key}`,
-        sentence: `is ${workbench[key]}, but all weights are trained and only a base that stays as it is can be held in 8 bits: set lora.rank above 0`,
+        sentence: `is ${workbench[key]}, but all weights are trained, and only a frozen base can be quantised: set lora.rank above 0`,
       });
   const { bypass_mode, rollout_is } = algorithm.rollout_correction;
   if (bypass_mode && rollout_is !== null && rollout_is !== 'auto')
     broken.push({
       key: 'algorithm.rollout_correction.rollout_is',
-      sentence: `is ${rollout_is}, but bypass_mode takes the sampler's log-probs as they are: set bypass_mode to false`,
+      sentence: `is ${rollout_is}, but bypass_mode uses the sampler's log-probs as old log-probs, so there is nothing to correct: set bypass_mode to false`,
     });
   if (bypass_mode && workbench.rollout_quantization !== 'none')
     broken.push({
@@ -275,7 +275,7 @@ function adapterRules({ actor_rollout_ref: { model }, critic, algorithm, workben
     if (critic.model[key] !== model[key])
       broken.push({
         key: `critic.model.${key}`,
-        sentence: `is ${critic.model[key]}, but the critic's adapters are of the actor's kind: set it to ${model[key]}`,
+        sentence: `is ${critic.model[key]}, but the critic's adapters must match the actor's: set it to ${model[key]}`,
       });
   return broken;
 }
@@ -302,7 +302,7 @@ function filterRules({ actor_rollout_ref: { rollout }, algorithm, es_manager, wo
   if (algorithm.filter_groups.enable && es_manager.train.group_size < 2)
     broken.push({
       key: 'es_manager.train.group_size',
-      sentence: 'is 1, but filter_groups needs at least two episodes in a group to tell whether they differ: raise it',
+      sentence: 'is 1, but filter_groups needs at least two episodes in a group to compare: raise it',
     });
   const filters = strategy !== 'top_p' || value < 1 || !rollout.rollout_filter_include_zero;
   if (filters && /_variance|_std/.test(metric) && es_manager.train.group_size < 2)

@@ -13,7 +13,7 @@ other file (\`--config <file>\`). A file builds on others by a \`defaults\` list
     # What this run is for, in one line.
     defaults:
       - base          # RAGEN's defaults; looked up beside this file, then among the presets
-      - _self_        # where this file's own keys come in; last if left out
+      - _self_        # position of this file's own keys; last if omitted
 
     trainer:
       experiment_name: my_run
@@ -23,9 +23,9 @@ other file (\`--config <file>\`). A file builds on others by a \`defaults\` list
         env_configs: {tags: [FrozenLake], n_groups: [4]}
 
 RAGEN's own \`config/\` folder works as it is, in a workspace or by the path of a file. What its \`base\` leaves to verl's \`ppo_trainer\` comes from the preset
-of that name, which has a value for every key and always stands for it, whatever lies beside the file. A file that holds \`custom_envs\` alone is laid over \`base\`.
+of that name, which has a value for every key and always takes precedence over a file of that name. A file that only holds \`custom_envs\` is merged over \`base\`.
 
-Maps are merged key by key, and later entries win; lists are replaced whole. \`\${a.b}\` stands for the value of the key \`a.b\`.
+Maps are merged key by key, and later entries win; lists are replaced as a whole. \`\${a.b}\` stands for the value of the key \`a.b\`.
 
 Overrides on the command line name keys in the same way:
 
@@ -37,7 +37,7 @@ Overrides on the command line name keys in the same way:
 | \`~a.b\` | removes a key |
 
 Unknown keys are errors. All errors are shown at once, each with the file, line and column its value came from. \`ragen config --config-name <name>\` checks a
-configuration and prints what it comes to.
+configuration and prints the resolved values.
 
 Below, *default* is the value in the preset \`base\`. RAGEN's documentation and papers explain the algorithms behind the keys; a *prompt group* is a number of
 episodes that begin in the same state, a *tag* the name of an environment with its parameters, and a *turn* one answer of the model with what the
@@ -56,7 +56,7 @@ export function configurationDocument(presets: readonly Preset[], base: Record<s
     intro,
     '## Presets\n',
     table(
-      ['name', 'what it is'],
+      ['name', 'description'],
       presets.map(({ name, description }) => [`\`${name}\``, description]),
     ),
     '## Top level\n',
@@ -73,9 +73,9 @@ export function configurationDocument(presets: readonly Preset[], base: Record<s
     `Environments by tag. Each \`custom_envs.<tag>\` has:\n`,
     typeof tag === 'object' ? table(keyColumns, rows(tag, '', undefined)) : '',
     '## Keys without effect\n',
-    'Configurations written for RAGEN may keep these keys and everything below them; a run notes that they are ignored.\n',
+    'Configurations written for RAGEN may contain these keys and everything below them; a run lists the ones it ignores.\n',
     table(
-      ['key', 'what it steers in RAGEN'],
+      ['key', 'what it configures in RAGEN'],
       Object.entries(ignoredKeys).map(([key, steers]) => [`\`${key}\``, steers]),
     ),
   ].join('\n');

@@ -15,7 +15,7 @@ export function configurationFileSchema(base: Readonly<Record<string, unknown>>)
   for (const [key, steers] of Object.entries(ignoredKeys)) addIgnored(root, key.split('.'), steers);
   const list: JsonSchema = {
     description:
-      'Configurations that this one builds on, merged in order: looked up beside the file, then among the presets. _self_ is the place of this file’s own keys, the last unless said.',
+      'Configurations this one extends, merged in order; resolved beside the file, then among the presets. _self_ marks the position of this file’s own keys, last by default.',
     type: 'array',
     items: { type: 'string' },
   };
@@ -74,7 +74,7 @@ function addIgnored(root: JsonSchema, path: readonly string[], steers: string): 
     map.properties ??= {};
     map = map.properties[part] ??= { type: 'object', properties: {}, additionalProperties: false };
   }
-  const ignored: JsonSchema = { description: `Has no effect here: it steers ${steers}.`, deprecated: true };
+  const ignored: JsonSchema = { description: `Ignored here: it configures ${steers}.`, deprecated: true };
   const name = path[path.length - 1];
   if (name === '*') map.additionalProperties = ignored;
   else (map.properties ??= {})[name] = ignored;

@@ -30,11 +30,12 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
       return complain('which is not a key: write the full key, like ${trainer.test_freq}');
     const target = nodeAt(root, key.split('.'));
     if (!target) return complain('which does not exist: correct the key');
-    if (open.has(target)) return complain('which leads back to itself: give one of them a value');
-    if (open.size > maxChain) return complain('at the end of too long a chain of references: give one of them a value');
+    if (open.has(target)) return complain('which is a circular reference: give one of the keys a value');
+    if (open.size > maxChain)
+      return complain('which exceeds the maximum length of a reference chain: give one of the keys a value');
     const resolved = resolve(target, key);
     const size = sizes.get(resolved) ?? 1;
-    if (size > maxSize) return complain('which has grown too large: write it out');
+    if (size > maxSize) return complain('which expands to too large a value: write it out');
     const found = { ...resolved, origin: resolved.origin ?? key };
     sizes.set(found, size);
     return found;
@@ -66,7 +67,7 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
       if (found && found.kind !== 'scalar')
         problems.push({
           key: path,
-          message: `config: ${path} puts \${${reference}} into text, but that is no single value: refer to a single value`,
+          message: `config: ${path} puts \${${reference}} into text, but that is a map or a list: refer to a single value`,
           ...node.place,
         });
       return found?.kind === 'scalar' ? String(found.value) : '';
@@ -101,7 +102,7 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
   if (sizeOf(resolved) <= 10 * maxSize) return resolved;
   problems.push({
     key: '',
-    message: 'config: references to each other make it too large: write values out',
+    message: 'config: its references expand to too large a configuration: write the values out',
     ...root.place,
   });
   return emptyMap(root.place);

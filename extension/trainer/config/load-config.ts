@@ -74,7 +74,7 @@ export function overrideConfig(config: Record<string, unknown>, overrides: reado
   if (tree?.kind !== 'map')
     throw new ConfigError([
       ...problems,
-      { key: '', message: 'config: the configuration is not a map of keys: make the run anew' },
+      { key: '', message: 'config: the configuration is not a map of keys: start a new run' },
     ]);
   const known = { isKnown: isKnownKey, advise: (path: readonly string[], name: string) => adviseOnKey(path, name, []) };
   return finish(
@@ -113,7 +113,7 @@ function finish(
 function entryFile({ configFile, configName, presetFolders, workspace }: LoadOptions): string {
   if (configFile !== undefined) return isAbsolute(configFile) ? configFile : resolve(workspace, configFile);
   const problem = (message: string): ConfigError => new ConfigError([{ key: '', message }]);
-  if (configName === undefined) throw problem('config: no configuration is named: give a name or a file');
+  if (configName === undefined) throw problem('config: no configuration given: pass a name or a file');
   const file = findConfig(configName, presetFolders);
   if (file === undefined) throw problem(unknownConfig(configName, presetFolders));
   return file;

@@ -45,7 +45,7 @@ export function fitLength(
   if (loaded.lengthIsOfModel) throw new ConfigError([{ key, message: problem }]);
   const { model_path, actor_rollout_ref } = loaded.config;
   const shorter = reload(`${key}=${maxPositions}`);
-  const note = `config: ${key} is lowered from ${actor_rollout_ref.rollout.max_model_len} to ${maxPositions}, all that ${model_path} has positions for`;
+  const note = `config: ${key} is lowered from ${actor_rollout_ref.rollout.max_model_len} to ${maxPositions}, the maximum number of positions of ${model_path}`;
   return { ...shorter, lengthIsOfModel: false, notes: [...shorter.notes, note] };
 }
 

@@ -90,7 +90,7 @@ function set(
     return changed && { ...at, entries: entries.set(parts[index], changed) };
   };
   const changed = change(map, 0);
-  return changed ?? complain(`${parts.join('.')} lies below a single value or a list: give the whole value above it`);
+  return changed ?? complain(`${parts.join('.')} is below a single value or a list: override the whole value above it`);
 }
 
 function remove(map: MapNode, parts: string[], complain: (sentence: string) => MapNode): MapNode {

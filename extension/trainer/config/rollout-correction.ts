@@ -24,9 +24,11 @@ export function correctionNotes(config: Config & Pick<RunConfig, 'trainer'>): st
   const key = 'config: algorithm.rollout_correction.rollout_is';
   if (rollout_is === 'auto')
     return [
-      `${key} is auto, which weighs each sampled token's loss by at most ${rollout_is_threshold} to correct for the 8-bit base: set it to null to leave that out`,
+      `${key} is auto, which weights each token's loss by its importance ratio (at most ${rollout_is_threshold}) to correct for the 8-bit base: set it to null to disable this`,
     ];
   return rollout_is === null
-    ? [`${key} is null, so that nothing corrects for the 8-bit base: set it to auto to weigh each sampled token's loss`]
+    ? [
+        `${key} is null, so nothing corrects for the 8-bit base: set it to auto to weight token losses by importance ratios`,
+      ]
     : [];
 }

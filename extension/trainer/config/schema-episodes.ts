@@ -7,31 +7,35 @@ export const agentProxy = z
     context_window_mode: z
       .enum(['full', 'limited_multi_turn', 'single_turn'])
       .describe(
-        'What of an episode the model is shown: all of it, the last turns as a chat, or a summary in one message.',
+        'Part of the episode in the prompt: the full episode, the last turns as a chat, or a summary in one message.',
       ),
     max_context_window: z
       .int()
       .min(-1)
       .nullable()
-      .describe('Turns in the context of the windowed modes, the present one included; -1 or null for all.'),
-    max_turn: count('Most turns of an episode.'),
-    action_sep: z.string().min(1).describe('Separator between the actions of one answer.'),
-    max_actions_per_turn: count('Actions of one answer that are executed; further ones are cut.'),
-    use_turn_scores: flag("Give each turn's reward to its own last token instead of the sum to the episode's last."),
+      .describe('Turns in the context in windowed modes, including the current one; -1 or null for all.'),
+    max_turn: count('Maximum turns per episode.'),
+    action_sep: z.string().min(1).describe('Separator between the actions of one response.'),
+    max_actions_per_turn: count('Maximum actions executed per response; further ones are dropped.'),
+    use_turn_scores: flag(
+      "Assign each turn's reward to the last token of the turn, instead of the total reward to the last token of the episode.",
+    ),
     enable_think: flag('The model reasons in <think> tags before its <answer>.'),
     batch_adjust_mode: z
       .enum(['weights', 'copy', 'delete'])
       .describe(
-        'Where samples do not divide into mini-batches: a smaller last one with exact weights, or some drawn at random twice, or left out.',
+        'If samples do not divide evenly into mini-batches: use a smaller last one with exact weights, duplicate random samples (copy), or drop random samples (delete).',
       ),
     reward_normalization: z
       .strictObject({
         grouping: z
           .enum(['state', 'inductive', 'batch'])
-          .describe('Episodes normalised together: of a group, of a tag, or all.'),
+          .describe('Episodes normalised together: those of a group (state), of a tag (inductive), or all (batch).'),
         method: z
           .enum(['identity', 'mean', 'mean_std', 'asym_clip'])
-          .describe('Leave scores, subtract the mean, divide by the deviation too, or clip that to [-1, 3].'),
+          .describe(
+            'Keep the scores, subtract the mean, also divide by the standard deviation, or also clip to [-1, 3].',
+          ),
       })
       .describe('Normalisation of episode scores before advantages.'),
   })
@@ -56,7 +60,7 @@ export const esManager = z
     format_penalty: z
       .number()
       .max(0)
-      .describe('Added to the score once for each turn whose answer does not parse or names no valid action.'),
+      .describe('Added to the score for each turn whose response does not parse or contains no valid action.'),
     train: envGroups('a training step'),
     val: envGroups('a validation'),
   })
@@ -64,24 +68,24 @@ export const esManager = z
 
 const tag = z
   .strictObject({
-    env_type: z.string().min(1).describe('Name of a built-in environment, or path of your own TypeScript file.'),
-    max_actions_per_traj: count('Most actions of an episode.'),
+    env_type: z.string().min(1).describe('Name of a built-in environment, or path of a TypeScript file.'),
+    max_actions_per_traj: count('Maximum actions per episode.'),
     env_instruction: z
       .string()
       .nullish()
-      .describe("What the system message says of the task, in place of the environment's own instruction."),
-    max_tokens: count('Length of an answer that the prompt asks for; response_length where left out.').nullish(),
-    parallel_friendly: flag('Episodes may run in several processes, which share nothing.').default(false),
+      .describe("Task instruction in the system message, instead of the environment's."),
+    max_tokens: count('Response length requested in the prompt, in tokens; defaults to response_length.').nullish(),
+    parallel_friendly: flag('Whether episodes may run in separate processes, which share no state.').default(false),
     max_workers: count(
-      'Most processes that run episodes where they may run in several; no more than there are cores.',
+      'Maximum number of environment processes with parallel_friendly; limited to the number of cores.',
     ).default(1),
     env_config: z
       .record(z.string(), z.unknown())
       .nullable()
       .default(null)
-      .describe("Changes to the environment's own defaults."),
+      .describe("Overrides of the environment's defaults."),
   })
-  .describe('An environment under a name of its own.');
+  .describe('A named environment configuration.');
 
 export const customEnvs = z
   .record(z.string().regex(/^[\w.-]+$/, 'letters, digits, dots, hyphens and underscores'), tag)

@@ -24,10 +24,10 @@ const optimizer = z
     eps: z.number().positive().describe('Term added to the denominator of AdamW.'),
     weight_decay: weight('Decoupled weight decay of AdamW.'),
     lr_warmup_steps: z.int().min(-1).describe('Steps of linear warm-up from zero; 0 or -1 for none.'),
-    lr_scheduler_type: z.enum(['constant', 'linear', 'cosine']).describe('Course of the learning rate after warm-up.'),
+    lr_scheduler_type: z.enum(['constant', 'linear', 'cosine']).describe('Learning-rate schedule after warm-up.'),
     moments: z
       .enum(['float32', 'int8'])
-      .describe("How AdamW's moments are held; int8 takes a quarter of the memory, in blocks with a scale each."),
+      .describe("Storage format of AdamW's moments; int8 (blocks with one scale each) takes a quarter of the memory."),
     total_training_steps: z.int().min(0).describe('Steps over which a linear or cosine learning rate falls to zero.'),
   })
   .describe('AdamW optimizer.');
@@ -37,37 +37,39 @@ const model = z
     path: z.string().min(1).describe('Folder of the weights (see model_path).'),
     lora_rank: z.int().min(0).describe('Rank of the LoRA adapters; 0 trains all weights.'),
     lora_alpha: z.number().positive().describe('Scale of the LoRA adapters.'),
-    lora_dropout: z.number().min(0).lt(1).describe("Share of an adapter's inputs that is left out while it trains."),
+    lora_dropout: z.number().min(0).lt(1).describe("Dropout on the adapters' inputs during training."),
     target_modules: z
       .union([z.string(), z.array(z.string())])
-      .describe("Linear layers that get LoRA adapters: all-linear, names, or a regular expression, as PEFT's."),
+      .describe('Linear layers with LoRA adapters: all-linear, names, or a regular expression, as in PEFT.'),
     lora_adapter_path: z
       .string()
       .nullable()
-      .describe("Folder of an adapter in PEFT's form to begin with; its rank, scale and layers go before those here."),
+      .describe(
+        'Folder of an initial adapter in PEFT format; its rank, alpha and layers take precedence over the keys here.',
+      ),
     enable_gradient_checkpointing: z
       .union([z.boolean(), z.literal('auto')])
       .describe(
-        "Compute a layer's activations again on the way back instead of keeping them: much less memory, about a third more time; auto from 100 million parameters on.",
+        'Recompute activations in the backward pass instead of keeping them: much less memory, about a third more time; auto enables it from 100 million parameters on.',
       ),
   })
   .describe('Weights to start from.');
 
 const batching = {
-  ppo_mini_batch_size: count('Episodes of one optimizer step.'),
+  ppo_mini_batch_size: count('Mini-batch size: episodes per optimizer step.'),
   ppo_micro_batch_size_per_gpu: count(
-    'A forward and backward pass holds as many tokens as so many episodes of max_model_len, however many episodes that is; divides the mini-batch.',
+    'Micro-batch size: the token budget of a forward and backward pass, as a number of episodes of max_model_len; must divide the mini-batch size.',
   ),
-  ppo_max_token_len_per_gpu: count('Most tokens of one forward and backward pass.'),
-  ppo_epochs: count('Passes over one rollout batch.'),
+  ppo_max_token_len_per_gpu: count('Maximum tokens per forward and backward pass.'),
+  ppo_epochs: count('PPO epochs: passes over one rollout batch.'),
   grad_clip: z.number().positive().describe('Gradients are scaled down to this global norm.'),
-  loss_agg_mode: lossAggregation.describe('How token losses become one loss.'),
+  loss_agg_mode: lossAggregation.describe('How token losses are aggregated.'),
 };
 
 const actor = z
   .strictObject({
     ...batching,
-    use_ref: flag('Keep a reference policy; needed for the KL loss.'),
+    use_ref: flag('Load a reference policy; required for the KL loss.'),
     use_kl_loss: flag('Add the KL divergence from the reference policy to the loss.'),
     kl_loss_coef: weight('Weight of the KL loss.'),
     kl_loss_type: z
@@ -99,21 +101,21 @@ const actor = z
 
 const rollout = z
   .strictObject({
-    max_model_len: count('Most tokens of a whole episode, prompt included.'),
-    response_length: count('Most tokens the model may write in one turn.'),
+    max_model_len: count('Maximum tokens of an episode, including the prompt.'),
+    response_length: count('Maximum response tokens per turn.'),
     temperature: z.number().positive().describe('Temperature of sampling, and of the log-probs in training.'),
     top_p: z.number().gt(0).max(1).describe('Nucleus sampling: probability mass to draw from; 1 is off.'),
-    top_k: z.int().min(-1).describe('Number of likeliest tokens to draw from; -1 or 0 is off.'),
-    min_p: share('Tokens less likely than this share of the likeliest one are left out; 0 is off.'),
+    top_k: z.int().min(-1).describe('Top-k sampling: number of most likely tokens to sample from; -1 or 0 is off.'),
+    min_p: share("Min-p sampling: drops tokens below this share of the top token's probability; 0 is off."),
     repetition_penalty: z
       .number()
       .positive()
       .describe(
         'Logits of tokens that occurred before are divided by this where positive, multiplied where not; 1 is off.',
       ),
-    stop: z.array(z.string().min(1)).describe('Texts that end an answer, besides the end of a turn.'),
-    do_sample: flag('Sample tokens; false takes the likeliest.'),
-    log_prob_micro_batch_size_per_gpu: count('Episodes of one forward pass for old log-probs.'),
+    stop: z.array(z.string().min(1)).describe('Stop strings that end a response, besides the end-of-turn token.'),
+    do_sample: flag('Sample tokens; false decodes greedily.'),
+    log_prob_micro_batch_size_per_gpu: count('Episodes per forward pass for old log-probs.'),
     rollout_filter_value: weight('Threshold of the rollout filter; with top_p, 1 keeps all groups.'),
     rollout_filter_strategy: z
       .enum(['top_p', 'top_k', 'top_k_abs', 'min_p'])
@@ -135,35 +137,35 @@ const rollout = z
         'entropy_std',
       ])
       .describe('Score of a group; reward_variance is, as in RAGEN, the standard deviation of its episode scores.'),
-    rollout_filter_include_zero: flag('Let groups with a score of zero take part.'),
+    rollout_filter_include_zero: flag('Include groups with a score of zero.'),
     rollout_filter_top_p_prob_mode: z
       .enum(['linear', 'softmax'])
-      .describe('How top_p turns scores into shares: as they are, or by softmax.'),
+      .describe('How top_p converts scores to shares: linear or softmax.'),
     rollout_filter_selection_eps: weight('Slack of the linear top_p threshold.'),
-    gradient_analysis_num_buckets: count('Most buckets of the gradient analysis, of like size.'),
+    gradient_analysis_num_buckets: count('Maximum number of buckets of the gradient analysis, of similar size.'),
     gradient_analysis_bucket_mode: z
       .enum(['quantile', 'fixed_rv'])
       .describe(
-        'Buckets of groups by the deviation of their scores: of like size, or from 0, 1, 2, 3, 4 and 5 on (always six).',
+        'Buckets of groups by the standard deviation of their scores: of similar size (quantile), or with lower bounds 0, 1, 2, 3, 4 and 5 (fixed_rv).',
       ),
     rollout_filter_empty_stop_steps: z
       .int()
       .min(0)
-      .describe('The run ends after so many steps in a row in which the filter kept nothing; 0 never.'),
+      .describe('End the run after this many consecutive steps in which the filter kept nothing; 0 for never.'),
     val_kwargs: z
       .strictObject({
-        do_sample: flag('Sample tokens in validation; false takes the likeliest.'),
+        do_sample: flag('Sample tokens in validation; false decodes greedily.'),
         temperature: weight('Temperature of sampling in validation.'),
         top_p: z.number().gt(0).max(1).describe('Nucleus sampling in validation; 1 is off.'),
-        top_k: z.int().min(-1).describe('Number of likeliest tokens in validation; -1 or 0 is off.'),
-        min_p: share('Smallest share of the likeliest token in validation; 0 is off.'),
+        top_k: z.int().min(-1).describe('Top-k sampling in validation; -1 or 0 is off.'),
+        min_p: share('Min-p sampling in validation; 0 is off.'),
         repetition_penalty: z.number().positive().describe('Repetition penalty in validation; 1 is off.'),
         logprobs: z
           .int()
           .min(0)
           .nullable()
           .describe(
-            '0 leaves the entropy of answers out of an evaluation; it is taken over the whole vocabulary and not, as in RAGEN, over so many of the likeliest tokens.',
+            '0 omits the response entropy from an evaluation; any other value computes it over the whole vocabulary (RAGEN: over this many top tokens).',
           ),
       })
       .describe('Sampling in validation.'),
@@ -176,7 +178,7 @@ export const actorRolloutRef = z
     actor,
     ref: z
       .strictObject({
-        log_prob_micro_batch_size_per_gpu: count('Episodes of one forward pass for reference log-probs.'),
+        log_prob_micro_batch_size_per_gpu: count('Episodes per forward pass for reference log-probs.'),
       })
       .describe('The reference policy: the weights the run started from.'),
     rollout,
@@ -190,7 +192,7 @@ export const critic = z
     cliprange_value: z
       .number()
       .positive()
-      .describe('A new value may differ from the old one by this much before it is clipped.'),
+      .describe('Clip range of the value loss: maximum difference between new and old value before clipping.'),
     optim: optimizer,
   })
-  .describe('The value function; used by adv_estimator gae alone.');
+  .describe('The value function; only used by adv_estimator gae.');

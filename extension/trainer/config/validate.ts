@@ -84,7 +84,7 @@ export function validate(
     if (elsewhere.length > 0)
       ignored.push({
         key: 'trainer.logger',
-        reason: `names ${elsewhere.join(', ')}, which has no effect: metrics are written to metrics.jsonl of the run folder and, with workbench.tensorboard=true, in files of TensorBoard there`,
+        reason: `names ${elsewhere.join(', ')}, which has no effect: metrics are written to metrics.jsonl in the run folder and, with workbench.tensorboard=true, as TensorBoard files`,
       });
   }
   return parsed.success && problems.length === before ? parsed.data : null;
@@ -118,7 +118,7 @@ function reportIssues(
       report(
         issue.path,
         key =>
-          `config: ${key} is no valid name: build ${shown(name)} of letters, digits, dots, hyphens and underscores`,
+          `config: ${key} is not a valid name: use only letters, digits, dots, hyphens and underscores in ${shown(name)}`,
         'key',
       );
     } else {
@@ -180,7 +180,7 @@ function withoutIgnored(tree: MapNode, ignored: IgnoredKey[]): MapNode {
       const path = [...above, name];
       const steers = steeredBy(path);
       if (steers !== undefined)
-        ignored.push({ key: path.join('.'), reason: `has no effect here: it steers ${steers}` });
+        ignored.push({ key: path.join('.'), reason: `has no effect here: it configures ${steers}` });
       else entries.set(name, child.kind === 'map' ? strip(child, path) : child);
     }
     return { ...map, entries };

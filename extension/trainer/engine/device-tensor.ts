@@ -32,7 +32,7 @@ export class DeviceTensor implements Tensor {
 
   /** The onnxruntime tensor to feed. Throws after disposal. */
   get handle(): OrtTensor {
-    if (this.disposed) throw new Error(`tensor [${this.dims.join(', ')}]: was fed after it was disposed of`);
+    if (this.disposed) throw new Error(`tensor [${this.dims.join(', ')}]: is already disposed and cannot be fed`);
     return this.buffer;
   }
 

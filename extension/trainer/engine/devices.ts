@@ -59,9 +59,11 @@ export function chooseProvider(device: Device, states: readonly ProviderState[],
   const rest = `use one of ${['auto', ...usable.map(({ provider }) => provider)].join(', ')}`;
   const state = states.find(({ provider }) => provider === device);
   if (!state?.known)
-    throw new UserError(`${asked} is ${device}, which onnxruntime has not on ${platform()}-${arch()}: ${rest}`);
+    throw new UserError(
+      `${asked} is ${device}, which onnxruntime does not support on ${platform()}-${arch()}: ${rest}`,
+    );
   throw new UserError(
-    `${asked} is ${device}, but ${cudaLibrary} is not in ${cudaFolder()}, since no package of the extension has it: ${rest} (a copy built from source takes it by ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node)`,
+    `${asked} is ${device}, but ${cudaLibrary} is not in ${cudaFolder()}, because the extension's packages do not include it: ${rest} (in a source checkout, run ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node)`,
   );
 }
 

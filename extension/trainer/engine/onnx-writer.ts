@@ -42,7 +42,7 @@ export function writeOnnx(graph: Graph): Uint8Array {
  */
 export function writePlainOnnx(graph: Graph): Uint8Array {
   const foreign = executionOrder(graph).find(({ domain }) => domain !== '');
-  if (foreign) throw new Error(`graph ${graph.name}: ${foreign.domain}'s ${foreign.op} is no operator of ONNX`);
+  if (foreign) throw new Error(`graph ${graph.name}: ${foreign.domain}'s ${foreign.op} is not an ONNX operator`);
   const read = new Set(executionOrder(graph).flatMap(({ inputs }) => inputs));
   const constants = graph.constants.filter(({ value }) => read.has(value.name));
   const names = new Map([...graph.sources].map(([name, source]) => [source, name]));

@@ -159,7 +159,7 @@ export class BatchService {
     const { env_name, env_config } = config;
     if (typeof env_name !== 'string') throw new ServiceError(400, `Config for environment ${id} is missing 'env_name'`);
     const own = environmentConfig.safeParse(env_config ?? {});
-    if (!own.success) throw new ServiceError(400, `env_config of environment ${id} is no object`);
+    if (!own.success) throw new ServiceError(400, `env_config of environment ${id} is not an object`);
     return this.sessions.create({ name: env_name, config: own.data, id: sessionId(id), client });
   }
 
@@ -220,7 +220,7 @@ function open(
   const { env_type, env_name, ...rest } = config;
   const named = [environment, env_type, env_name].find(name => name !== undefined);
   if (named !== undefined && typeof named !== 'string')
-    throw new ServiceError(400, 'env_config.env_type is no text: name an environment');
+    throw new ServiceError(400, 'env_config.env_type is not a string: give the name of an environment');
   return sessions.create({ name: named, config: rest, client });
 }
 

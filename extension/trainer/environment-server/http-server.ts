@@ -66,7 +66,7 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
   const { host, port, apiKey, maxBodyBytes } = options;
   if (apiKey === undefined && !isLoopback(host))
     throw new UserError(
-      `env serve: --host ${host} can be reached by others: name the variable that has a key in --api-key-env, or serve on 127.0.0.1`,
+      `env serve: --host ${host} can be reached by others: set --api-key-env to the name of a variable with a key, or serve on 127.0.0.1`,
     );
   const sessions = new Sessions(options);
   const router = new Router(sessions, options);
@@ -104,7 +104,7 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
   });
   await new Promise<void>((resolve, reject) => {
     http.once('error', (error: NodeJS.ErrnoException) => {
-      const taken = error.code === 'EADDRINUSE' ? 'is taken' : `cannot be had (${error.code ?? error.message})`;
+      const taken = error.code === 'EADDRINUSE' ? 'is taken' : `cannot be used (${error.code ?? error.message})`;
       reject(new UserError(`env serve: ${host}:${port} ${taken}: choose another by --host and --port`));
     });
     http.listen(port, host, resolve);
@@ -170,9 +170,9 @@ class Router {
     const { pathname, searchParams: query } = new URL(`http://server${url.startsWith('/') ? url : '/'}`);
     const site = headers['sec-fetch-site']; // sent by browsers even without an Origin
     if (headers.origin !== undefined || site === 'cross-site' || site === 'same-site')
-      throw new ServiceError(403, 'requests of web pages are refused: ask from a program');
+      throw new ServiceError(403, 'requests from web pages are refused: send the request from a program');
     if (this.options.apiKey === undefined && !isLoopback(hostOf(headers.host)))
-      throw new ServiceError(403, 'requests that name another host are refused: ask at 127.0.0.1');
+      throw new ServiceError(403, 'requests with another Host header are refused: use 127.0.0.1');
     const [, first = ''] = pathname.split('/');
     const name = decoded(first);
     const environment = this.sessions.names.includes(name) ? name : undefined;
@@ -267,7 +267,7 @@ class Router {
     try {
       return JSON.parse(body.toString('utf8')) as unknown;
     } catch (error) {
-      throw new ServiceError(400, `the body is no JSON (${(error as Error).message})`);
+      throw new ServiceError(400, `the body is not JSON (${(error as Error).message})`);
     }
   }
 
@@ -304,7 +304,7 @@ const json = (value: unknown) => ({ type: 'application/json', body: JSON.stringi
 
 function statusOf(error: unknown): { status: number; message: string; retryAfter?: number } {
   if (error instanceof ServiceError) return error;
-  return { status: 500, message: 'the server failed: its output says why' };
+  return { status: 500, message: "internal server error: see the server's output" };
 }
 
 function decoded(part: string): string {

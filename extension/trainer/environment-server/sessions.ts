@@ -117,7 +117,10 @@ export class Sessions {
     const known = this.loaded.get(tag);
     if (known) return known;
     if (this.loaded.size >= offered.length + mostConfigurations)
-      throw new ServiceError(503, `${mostConfigurations} configurations are loaded, no more: use one of them`);
+      throw new ServiceError(
+        503,
+        `the limit of ${mostConfigurations} loaded configurations is reached: use one of them`,
+      );
     const loading = (async () => {
       const { environments, error } = await pool.load([
         { ...spec, tag, config: { ...spec.config, ...Object.fromEntries(own) } },

@@ -75,7 +75,7 @@ async function contractReport(spec: EnvironmentSpec, options: CheckOptions): Pro
       const channel = new FrameChannel(pipeOf(child), {
         message: message => {
           const { data } = fromContractSchema.safeParse(message);
-          if (data === undefined) return offended(channelOffence('sent an answer that is none'));
+          if (data === undefined) return offended(channelOffence('sent an invalid message'));
           watch.signOfLife();
           if (data.method === 'report') resolve(data.report);
           else answered?.();

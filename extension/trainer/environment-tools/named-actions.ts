@@ -19,7 +19,7 @@ export function actionOf(given: number | string, names: ActionNames): number | s
   if (found) return Number(found[0]);
   if (Object.hasOwn(names, wanted)) return Number(wanted);
   const known = Object.entries(names).map(([id, name]) => `${name} (${id})`);
-  throw new UserError(`${JSON.stringify(given)} is no action here: use one of ${known.join(', ')}`);
+  throw new UserError(`${JSON.stringify(given)} is not an action of this environment: use one of ${known.join(', ')}`);
 }
 
 /** An action for display: its name, else its id or text. */

@@ -123,7 +123,7 @@ export class Session {
   private async act(given: number | string): Promise<void> {
     const episode = this.current();
     if (isOver(episode.steps))
-      throw new UserError('the episode is over: take the last action back, or begin another one');
+      throw new UserError('the episode is over: undo the last action, or start another episode');
     const action = actionOf(given, episode.names);
     try {
       episode.steps.push(await this.step(episode, action));
@@ -136,8 +136,7 @@ export class Session {
 
   private async undo(): Promise<void> {
     const episode = this.current();
-    if (episode.steps.length === 0)
-      throw new UserError('there is no action to take back: the episode is at its beginning');
+    if (episode.steps.length === 0) throw new UserError('there is no action to undo: the episode has just begun');
     this.episode = await this.replay(actionsOf(episode).slice(0, -1));
   }
 
@@ -149,7 +148,7 @@ export class Session {
     const from = actionsOf(this.current());
     const plan = await this.solution();
     if (!plan || plan.length === 0)
-      throw new UserError('the solver finds no way from here: take actions back, or begin another episode');
+      throw new UserError('the solver finds no solution from here: undo actions, or start another episode');
     for (const action of plan) if (!isOver(this.current().steps)) await this.act(action);
     if (isSolved(this.current().steps)) return;
     const asItWas = this.current();
@@ -183,7 +182,7 @@ export class Session {
   /** Replays the actions on the code in use, until the episode ends. */
   private async replay(actions: readonly (number | string)[]): Promise<Episode> {
     const { loaded, seed } = this;
-    if (!loaded) throw new UserError('the environment has not loaded yet: mend it, then reload');
+    if (!loaded) throw new UserError('the environment has not loaded yet: fix it, then reload');
     const [state] = await this.environments.reset([
       { episode: this.id, tag: this.spec.tag, seed, member: 0, mode: 'train' },
     ]);
@@ -205,7 +204,7 @@ export class Session {
   }
 
   private current(): Episode {
-    if (!this.episode) throw new UserError('the environment has not loaded yet: mend it, then reload');
+    if (!this.episode) throw new UserError('the environment has not loaded yet: fix it, then reload');
     return this.episode;
   }
 }
@@ -249,4 +248,4 @@ function differencesOf(before: Episode, after: Episode): PlayDifference[] {
 }
 
 const endOf = ({ terminated, truncated }: PlayedStep) =>
-  [terminated && 'terminated', truncated && 'truncated'].filter(Boolean).join(' and ') || 'goes on';
+  [terminated && 'terminated', truncated && 'truncated'].filter(Boolean).join(' and ') || 'continues';

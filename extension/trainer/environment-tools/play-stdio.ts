@@ -26,7 +26,7 @@ export async function serveSession(session: Session): Promise<void> {
     if (line.trim() === '') continue;
     const request = playRequest(line);
     if (!request) {
-      const message = `standard input: ${line.slice(0, 80)} is no request: write {"id": 1, "do": "act", "action": …} or undo, restart, hint, solve, reload`;
+      const message = `standard input: ${line.slice(0, 80)} is not a request: write {"id": 1, "do": "act", "action": …} or undo, restart, hint, solve, reload`;
       send({ id: 0, error: { message } });
     } else send(await session.answer(request.id, request));
   }

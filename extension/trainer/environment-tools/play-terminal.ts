@@ -71,7 +71,7 @@ function standing({ session, error }: PlayReply, asked?: PlayDo): string {
   if (error) return error.message;
   if (!session) return '';
   if (asked?.do === 'hint')
-    return session.hint ? `Solver: ${session.hint.join(', ')}` : 'The solver finds no way from here.';
+    return session.hint ? `Solver: ${session.hint.join(', ')}` : 'The solver finds no solution from here.';
   const last = session.steps.at(-1);
   const differences = session.reloaded?.differences.map(
     ({ step, what, before, after }) => `step ${step}, ${what}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,
@@ -80,7 +80,7 @@ function standing({ session, error }: PlayReply, asked?: PlayDo): string {
     (last ?? session.first).observation,
     '',
     ...(last ? [words(session, last)] : [`Seed ${session.seed}.`]),
-    ...(differences ? [differences.length > 0 ? differences.join('\n') : 'The new code does the same.'] : []),
+    ...(differences ? [differences.length > 0 ? differences.join('\n') : 'The new code gives the same episode.'] : []),
   ].join('\n');
 }
 

@@ -118,7 +118,7 @@ export class ApiClient {
       const answer = this.service.read(JSON.parse(text));
       return { ...answer, text: secrets.text(answer.text) }; // cleared before it becomes part of the conversation
     } catch {
-      return { why: `its reply is not what its protocol says: ${this.withoutSecrets(text, 80)}` };
+      return { why: `its reply does not follow the protocol: ${this.withoutSecrets(text, 80)}` };
     }
   }
 
@@ -132,7 +132,7 @@ export class ApiClient {
     if (status === 400 || status === 413 || status === 422) throw new RequestRefused(why);
     const remedy =
       status === 401 || status === 403
-        ? 'check the key and what it may do'
+        ? 'check the key and its permissions'
         : spent || status === 402
           ? 'top up the account'
           : 'check model_info';

@@ -57,7 +57,7 @@ export class ApiPlayer implements Player {
     );
     const ends = await Promise.allSettled(players);
     control.stopped.removeEventListener('abort', stop);
-    if (client.retries > 0) journal.event('warning', `${client.retries} requests to ${service.url} were made again`);
+    if (client.retries > 0) journal.event('warning', `${client.retries} requests to ${service.url} were retried`);
     const failed = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as Error] : []));
     if (control.state === 'stopping') throw new RunStopped();
     // If one fails the others are aborted: the first error that is not an abort is the cause.
@@ -98,7 +98,8 @@ export class ApiPlayer implements Player {
     });
     const [episode] = episodes;
     const { bill } = generator;
-    if (bill.failure !== null) journal.event('warning', `${episode.id} ended without an answer (${bill.failure})`);
+    if (bill.failure !== null)
+      journal.event('warning', `${episode.id} ended without a usable response (${bill.failure})`);
     episode.metrics = { ...ownMetrics(episode), ...billMetrics(bill) };
     return withoutTokens(episodeRecord(episode));
   }

@@ -50,9 +50,10 @@ export function configuredModel(
 ): { model: ApiModel; service: ApiService } {
   const name = model_config?.model_name ?? '';
   const known = model_info ?? {};
+  const names = Object.keys(known);
   if (!Object.hasOwn(known, name))
     throw new UserError(
-      `config: model_config.model_name is ${JSON.stringify(name)}, which model_info does not have: use one of ${Object.keys(known).join(', ') || 'its entries, of which there are none yet'}`,
+      `config: model_config.model_name is ${JSON.stringify(name)}, which model_info does not have: ${names.length > 0 ? `use one of ${names.join(', ')}` : 'add it there'}`,
     );
   const limit = actor_rollout_ref.rollout.response_length;
   return { model: known[name], service: apiService(name, known[name], limit, environment) };
@@ -76,7 +77,7 @@ export function apiService(
   const address = new URL(model.base_url ?? base);
   if (address.username !== '' || address.password !== '' || address.search !== '' || address.hash !== '')
     throw new UserError(
-      `config: model_info.${name}.base_url holds a user, a password or parameters, which would be written down: give the address alone and the key in ${variable}`,
+      `config: model_info.${name}.base_url contains a user, a password or parameters, which would be saved in the run folder: give only the address, and the key in ${variable}`,
     );
   secrets.name(variable);
   const secret = environment[variable]?.trim();
@@ -85,7 +86,7 @@ export function apiService(
       `config: model_info.${name} needs a key of ${model.provider_name}: set the environment variable ${variable}`,
     );
   if (!/^[\x21-\x7e]+$/.test(secret))
-    throw new UserError(`environment: ${variable} holds a blank or a character that no key has: set it anew`);
+    throw new UserError(`environment: ${variable} contains a blank or an invalid character: set it again`);
   const root = address.href.replace(/\/+$/, '');
   return model.provider_name === 'anthropic'
     ? anthropic(root, secret, model, limit)

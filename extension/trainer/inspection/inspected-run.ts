@@ -32,7 +32,7 @@ const headLength = 200;
  * The remedy for a run of another version: nothing was resumed, and only the version that trained the model can run it.
  */
 const otherVersion =
-  'its tokens cannot be scored and no what-if played by this version; use the version that made the run, or look at what it recorded';
+  'this version can neither score its tokens nor play a what-if; use the version that created the run, or view its recorded data';
 
 export class InspectedRun {
   private model: Promise<string> | undefined;
@@ -50,7 +50,7 @@ export class InspectedRun {
     const config = presentConfig(folder, otherVersion);
     if (config.model_config !== null)
       throw new UserError(
-        `run ${folder.id} was played by a model behind an API, whose tokens nobody has: inspect a run of a model of your own`,
+        `run ${folder.id} was played by a model behind an API, which has no token ids: inspect a run of a local model`,
       );
     return new InspectedRun(folder, config);
   }

@@ -138,7 +138,7 @@ export class Inspector {
 
   private session(number: number): WhatIf {
     const found = this.sessions.get(number);
-    if (!found) throw new UserError('what if: this one is over: begin another');
+    if (!found) throw new UserError('what if: it is closed: start another one');
     return found;
   }
 

@@ -101,6 +101,6 @@ function requireMemory(plan: Parameters<typeof planMemory>[0], model: string): v
   const free = memoryForRun();
   if (bytes > free)
     throw new UserError(
-      `inspection: ${model} takes ${gibibytes(bytes)} of memory, of which ${gibibytes(free)} can be had: close other programs, pause the run, or look when it is over`,
+      `inspection: ${model} needs ${gibibytes(bytes)} of memory, but ${gibibytes(free)} is available: close other programs, pause the run, or inspect it after it has ended`,
     );
 }

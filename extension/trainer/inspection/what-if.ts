@@ -90,9 +90,11 @@ export class WhatIf {
   /** Plays the user's turn. @throws UserError if none is expected */
   take(move: Move): Promise<WhatIfStanding> {
     const { move: give } = this;
-    if (!give) throw new UserError('what if: it is the policy’s turn: wait until it has played');
+    if (!give) throw new UserError('what if: the policy is playing: wait until its turn is over');
     if (move.checkpoint === null && move.given.answer === undefined)
-      throw new UserError('what if: a turn by hand needs an answer: give one, or let a checkpoint go on');
+      throw new UserError(
+        'what if: a turn without a checkpoint needs a response: write one, or choose a checkpoint to continue',
+      );
     this.expectMove();
     give(move);
     return this.standing();
@@ -168,7 +170,7 @@ export class WhatIf {
     if (!isDone(entry) || entry.history.length >= this.request.turn) return;
     const why = entry.error ? `: ${entry.error.message}` : '';
     throw new UserError(
-      `what if: played again, ${this.parts.origin.id} is over before turn ${this.request.turn}: its code is no longer the one that played${why}`,
+      `what if: in the replay, ${this.parts.origin.id} is over before turn ${this.request.turn}: its code has changed since it was played${why}`,
     );
   }
 
@@ -182,7 +184,7 @@ export class WhatIf {
     const what = before ?? state;
     if (what !== undefined)
       throw new UserError(
-        `what if: played again, turn ${before ? played : played + 1} of ${origin.id} comes out with ${what}: its environment depends on more than seed and actions, or its code is no longer the one that played`,
+        `what if: turn ${before ? played : played + 1} of ${origin.id} has ${what} in the replay: its environment depends on more than seed and actions, or its code has changed since it was played`,
       );
   }
 

@@ -39,13 +39,13 @@ export class ChatTemplate {
   ) {
     this.template = orSentence(
       () => new Template(withPlainNewlines(source)),
-      `${folder}: the chat template cannot be read`,
+      `${folder}: the chat template cannot be parsed`,
       otherTemplate,
     );
     correctTemplate(this.template);
     const day = new Date(`${today}T00:00:00Z`);
     if (Number.isNaN(day.getTime()))
-      throw new UserError(`${folder}: the day of the chat template is ${today}: write it as ${defaultDay}`);
+      throw new UserError(`${folder}: the date of the chat template is ${today}: use the form ${defaultDay}`);
     this.variables = {
       ...Object.fromEntries(
         specialTokens.flatMap(name => {

@@ -57,7 +57,7 @@ export class ChatTokenizer {
     this.turnEnd = this.encode(end);
     if (this.turnEnd.length === 0)
       throw new UserError(
-        `${folder}: the chat template writes nothing after an answer: it must close a turn with a token`,
+        `${folder}: the chat template writes nothing after a response: use one that ends a turn with a token`,
       );
     this.stopTokenIds = [...new Set([this.turnEnd[0], ...files.eosTokenIds])];
   }
@@ -136,7 +136,7 @@ export class ChatTokenizer {
     return orSentence(
       work,
       `${this.files.folder}: tokenizer.json cannot be used`,
-      'use a model with a tokenizer.json as the tokenizers library writes it',
+      'use a model whose tokenizer.json was written by the tokenizers library',
     );
   }
 
@@ -145,7 +145,7 @@ export class ChatTokenizer {
     const at = text.indexOf(standIn);
     if (at < 0)
       throw new UserError(
-        `${this.files.folder}: the chat template changes an assistant's text: use one that writes it as it is`,
+        `${this.files.folder}: the chat template modifies the assistant's text: use one that leaves it unchanged`,
       );
     return text.slice(at + standIn.length);
   }

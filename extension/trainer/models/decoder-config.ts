@@ -111,12 +111,12 @@ export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
   const refuse: Refuse = (key, value, remedy) => {
     throw new UserError(`${file}: ${key} is ${JSON.stringify(value)}, which is not supported: ${remedy}`);
   };
-  if (!isRecord(json)) throw new UserError(`${file}: content: it is no map of keys: is this a decoder's config.json?`);
+  if (!isRecord(json)) throw new UserError(`${file}: the content is not a JSON object: use a decoder's config.json`);
   const family = familyOf(json, file, refuse);
   const quantization = quantizationOf(json);
   if (quantization)
     throw new UserError(
-      `${file}: ${quantization.key} says that the weights are quantised (${quantization.method}), which is not supported: ${unquantized}`,
+      `${file}: ${quantization.key} declares quantised weights (${quantization.method}), which are not supported: ${unquantized}`,
     );
   const parsed = configSchema.safeParse({ ...defaults[family], ...json });
   if (!parsed.success) {
@@ -157,7 +157,7 @@ function familyOf(json: Record<string, unknown>, file: string, refuse: Refuse): 
   const remedy = 'use a model of type qwen2, qwen3 or llama';
   const { model_type: type } = json;
   if (type === undefined || type === null)
-    throw new UserError(`${file}: model_type is missing, so that the architecture is not known: ${remedy}`);
+    throw new UserError(`${file}: model_type is missing, so the architecture is unknown: ${remedy}`);
   return families.find(name => name === type) ?? refuse('model_type', type, remedy);
 }
 
@@ -167,7 +167,7 @@ function familyOf(json: Record<string, unknown>, file: string, refuse: Refuse): 
  */
 function headSizeOf(c: Config, family: Family, refuse: Refuse): number {
   const { hidden_size: hidden, num_attention_heads: heads } = c;
-  const even = 'positions rotate pairs of a head, so use a model whose head size is even';
+  const even = 'rotary positions rotate pairs, so use a model with an even head size';
   if (typeof c.head_dim === 'number') return c.head_dim % 2 === 0 ? c.head_dim : refuse('head_dim', c.head_dim, even);
   if (family === 'llama' && hidden % heads !== 0)
     refuse('hidden_size', hidden, `it must be a multiple of num_attention_heads ${heads}`);
@@ -183,7 +183,7 @@ function headSizeOf(c: Config, family: Family, refuse: Refuse): number {
  */
 function refuseWindows(c: Config, family: Family, refuse: Refuse): void {
   const other = c.layer_types?.find(type => !['full_attention', 'attention', 'sliding_attention'].includes(type));
-  if (other !== undefined) refuse('layer_types', other, 'use a model of full attention in every layer');
+  if (other !== undefined) refuse('layer_types', other, 'use a model with full attention in every layer');
   const { sliding_window: window } = c;
   if (family === 'llama' || !c.use_sliding_window || window === null || window === undefined) return;
   if (window >= c.max_position_embeddings) return;
@@ -203,7 +203,7 @@ function rotaryPositions(c: Config, file: string, refuse: Refuse): Pick<DecoderC
   const key = isGiven(c.rope_scaling) ? 'rope_scaling' : 'rope_parameters';
   const said = c[key] ?? {};
   const nested = Object.entries(said).find(([, value]) => isRecord(value));
-  if (nested) refuse(`${key}.${nested[0]}`, nested[1], 'use a model that rotates alike in every layer');
+  if (nested) refuse(`${key}.${nested[0]}`, nested[1], 'use a model with the same rotary positions in every layer');
   const type = said.rope_type ?? said.type ?? 'default';
   if (!rotaryScalingTypes.some(known => known === type))
     refuse(`${key}.rope_type`, type, `use a model of type ${rotaryScalingTypes.join(', ')}`);
@@ -221,7 +221,7 @@ function rotaryPositions(c: Config, file: string, refuse: Refuse): Pick<DecoderC
   if (!scaling.success) {
     const [issue] = scaling.error.issues;
     throw new UserError(
-      `${file}: ${key}.${issue.path.join('.')}: ${issue.message}: a scaling of type ${type} needs it; get config.json anew`,
+      `${file}: ${key}.${issue.path.join('.')}: ${issue.message}: a scaling of type ${type} requires it; download config.json again`,
     );
   }
   return { ropeTheta: said.rope_theta ?? c.rope_theta ?? 10_000, ropeScaling: scaling.data };

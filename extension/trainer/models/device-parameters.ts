@@ -94,7 +94,7 @@ export class DeviceParameters implements ParameterBank {
   }
 
   async step(options: OptimizerOptions): Promise<{ norm: number; applied: boolean }> {
-    if (this.gradient.size === 0) throw new Error('parameters: no gradient was taken yet');
+    if (this.gradient.size === 0) throw new Error('parameters: no gradient was computed yet');
     const norms = await this.session('norm', this.specs, normGraph);
     const norm = (await norms.run(feedsOf(this.specs, { g: this.gradient }))).norm.data[0] as number;
     if (!Number.isFinite(norm)) return { norm, applied: false };
@@ -121,7 +121,7 @@ export class DeviceParameters implements ParameterBank {
   }
 
   async readGradient(): Promise<Weights> {
-    if (this.gradient.size === 0) throw new Error('parameters: no gradient was taken yet');
+    if (this.gradient.size === 0) throw new Error('parameters: no gradient was computed yet');
     return this.toHost(this.gradient);
   }
 

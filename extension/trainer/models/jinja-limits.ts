@@ -45,7 +45,7 @@ const globals = {
     const [first, end] = to === undefined ? [0, from] : [from, to];
     if (step === 0) throw new Error('range() step must not be zero');
     const count = Math.max(0, Math.ceil((end - first) / step));
-    if (!(count <= limits.range)) throw new Error(`a range of it has more than ${limits.range} numbers`);
+    if (!(count <= limits.range)) throw new Error(`it uses a range of more than ${limits.range} numbers`);
     return Array.from({ length: count }, (_, i) => first + i * step);
   },
 };
@@ -66,7 +66,7 @@ class BoundedInterpreter extends PythonInterpreter {
     const result = super.evaluate(statement, environment);
     const { value } = result as { value: unknown };
     if (typeof value === 'string' || Array.isArray(value)) this.letters -= value.length;
-    if (this.letters < 0) throw new Error('it writes too much');
+    if (this.letters < 0) throw new Error('it produces too much text');
     return result;
   }
 }

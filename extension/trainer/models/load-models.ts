@@ -30,7 +30,7 @@ export async function loadTrained(
   const { modelFolder, referenceFolder, checkpointed } = options;
   if (options.rolloutQuantization !== 'none' || options.baseQuantization !== 'none')
     throw new UserError(
-      'config: workbench.rollout_quantization and workbench.base_quantization quantise a base that stays as it is, but all weights are trained: set lora.rank above 0 or both to none',
+      'config: workbench.rollout_quantization and workbench.base_quantization quantise a frozen base, but all weights are trained: set lora.rank above 0 or both keys to none',
     );
   const { config, weights } = await readDecoder(modelFolder);
   const within = (network: Network): Network => withinOptions(network, options);
@@ -38,7 +38,7 @@ export async function loadTrained(
   // tiedHead is not compared: older checkpoints may lack a head stored beside a tied embedding, unlike their reference.
   if (reference && JSON.stringify({ ...reference.config, tiedHead: config.tiedHead }) !== JSON.stringify(config))
     throw new UserError(
-      `${referenceFolder}: the reference policy is of another shape than the policy: use weights of one model`,
+      `${referenceFolder}: the reference policy has a different architecture than the policy: use weights of the same model`,
     );
   const bank = await openBank(weights, session, options.moments?.actor);
   const network = within(trainedNetwork(config));

@@ -37,7 +37,7 @@ export function loraModules(config: DecoderConfig, targets: LoraOptions['targets
     const refused = withoutAdapter.find(matches);
     if (refused !== undefined)
       throw new UserError(
-        `LoRA: target_modules ${show(pattern)} chooses ${refused}, which takes no adapter here: choose layers such as q_proj or all-linear`,
+        `LoRA: target_modules ${show(pattern)} selects ${refused}, for which adapters are not supported: use all-linear or layers such as q_proj`,
       );
     if (!modules.some(matches))
       throw new UserError(
@@ -99,7 +99,7 @@ function wholeName(pattern: string): Pattern {
     expression = new RegExp(`^(?:${pattern})$`);
   } catch (error) {
     throw new UserError(
-      `LoRA: target_modules ${show(pattern)} is no regular expression (${(error as Error).message}): use all-linear or a list of names`,
+      `LoRA: target_modules ${show(pattern)} is not a valid regular expression (${(error as Error).message}): use all-linear or a list of names`,
     );
   }
   return { pattern, matches: module => expression.test(module) };

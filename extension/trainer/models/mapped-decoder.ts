@@ -44,7 +44,7 @@ export async function mapDecoder(folder: string): Promise<MappedDecoder> {
         const bad = firstUnfit(part);
         if (bad >= 0)
           throw new UserError(
-            `${folder}: the tensor ${name} holds ${part[bad]} at element ${from + bad}: get the weights anew, they are damaged`,
+            `${folder}: the tensor ${name} holds ${part[bad]} at element ${from + bad}: download the weights again, they are damaged`,
           );
       }
       tensors.set(name, {

@@ -45,7 +45,7 @@ export async function readDecoder(folder: string): Promise<{ config: DecoderConf
       const bad = data.findIndex(x => !Number.isFinite(x));
       if (bad >= 0)
         throw new UserError(
-          `${folder}: the tensor ${name} holds ${data[bad]} at element ${bad}: get the weights anew, they are damaged`,
+          `${folder}: the tensor ${name} holds ${data[bad]} at element ${bad}: download the weights again, they are damaged`,
         );
       weights.view(name).set(data);
     }
@@ -112,14 +112,14 @@ function checkShapes(specs: readonly ParameterSpec[], files: TensorFiles, folder
     const mark = quantizedTensor(files.names);
     if (mark !== undefined)
       throw new UserError(
-        `${folder}: the weights are quantised (they hold ${mark}), which is not supported: ${unquantized}`,
+        `${folder}: the weights are quantised (they contain ${mark}), which is not supported: ${unquantized}`,
       );
     if (!shape)
       throw new UserError(
         `${folder}: the weights have no tensor ${name}: use weights of the architecture that config.json names`,
       );
     throw new UserError(
-      `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json asks for [${dims.join(', ')}]: use weights and config.json of one model`,
+      `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json asks for [${dims.join(', ')}]: use weights and config.json of the same model`,
     );
   }
 }
@@ -196,7 +196,7 @@ function readJson(folder: string, name: string): Record<string, unknown> {
   try {
     return JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
-    throw new UserError(`${join(folder, name)}: is not JSON (${oneLine(error)}): get the file anew`);
+    throw new UserError(`${join(folder, name)}: is not valid JSON (${oneLine(error)}): download the file again`);
   }
 }
 

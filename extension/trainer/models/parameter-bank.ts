@@ -95,7 +95,7 @@ export class HostParameters implements ParameterBank {
   }
 
   private get lastGradient(): Weights {
-    if (!this.gradient) throw new Error('parameters: no gradient was taken yet');
+    if (!this.gradient) throw new Error('parameters: no gradient was computed yet');
     return this.gradient;
   }
 
@@ -109,11 +109,11 @@ export class HostParameters implements ParameterBank {
 export function copyMoments(target: MomentState, saved: MomentState): void {
   if (target.format !== saved.format)
     throw new UserError(
-      `checkpoint: its moments are in ${saved.format} but the optimizer's in ${target.format}: resume with optim.moments set to ${saved.format}`,
+      `checkpoint: its optimizer moments are ${saved.format}, but the run uses ${target.format}: resume with optim.moments set to ${saved.format}`,
     );
   if (target.m.length !== saved.m.length)
     throw new UserError(
-      `checkpoint: it holds ${saved.m.length} numbers where the model has ${target.m.length}: resume with the model it was made with`,
+      `checkpoint: it has moments of ${saved.m.length} parameters, but the model trains ${target.m.length}: resume with the model it was saved from`,
     );
   target.m.set(saved.m);
   target.v.set(saved.v);

@@ -93,13 +93,13 @@ export async function readAdapter(
       const shape = file.tensors.get(tensor)!.shape;
       if (shape.join() !== dims.join())
         throw new UserError(
-          `${file.file}: the tensor ${tensor} is [${shape.join(', ')}], but for ${base.folder} at rank ${config.r} it has to be [${dims.join(', ')}]: ${ownBase(config)}`,
+          `${file.file}: the tensor ${tensor} is [${shape.join(', ')}], but for ${base.folder} at rank ${config.r} it must be [${dims.join(', ')}]: ${ownBase(config)}`,
         );
       const data = await file.readFloats(tensor);
       const bad = data.findIndex(x => !Number.isFinite(x));
       if (bad >= 0)
         throw new UserError(
-          `${file.file}: the tensor ${tensor} holds ${data[bad]} at element ${bad}: get the adapter anew, it is damaged`,
+          `${file.file}: the tensor ${tensor} holds ${data[bad]} at element ${bad}: download the adapter again, it is damaged`,
         );
       factors.view(name).set(data);
     }
@@ -165,9 +165,9 @@ async function readConfig(folder: string, fs: FileSystem): Promise<PeftConfig> {
     json = JSON.parse((await readRegular(file, fs)).toString('utf8'));
   } catch (error) {
     if (error instanceof SyntaxError)
-      throw new UserError(`${file}: is not JSON (${error.message.replace(/\s+/g, ' ')}): get the adapter anew`);
+      throw new UserError(`${file}: is not JSON (${error.message.replace(/\s+/g, ' ')}): download the adapter again`);
     if ((error as NodeJS.ErrnoException).code === 'ENOENT')
-      throw new UserError(`${folder}: has no ${adapterConfigName}: choose the folder of a LoRA adapter in PEFT's form`);
+      throw new UserError(`${folder}: has no ${adapterConfigName}: choose the folder of a LoRA adapter in PEFT format`);
     throw storeError('read', file, error);
   }
   const type = (json as { peft_type?: unknown } | null)?.peft_type;
@@ -222,19 +222,21 @@ function modulesOf(
     if (expected.has(name)) continue;
     const whole = wholeModules.find(module => name.includes(module));
     if (whole !== undefined)
-      throw new UserError(`${file}: the tensor ${name} changes ${whole}, which takes no adapter here: ${merged}`);
+      throw new UserError(
+        `${file}: the tensor ${name} changes ${whole}, for which adapters are not supported: ${merged}`,
+      );
     throw new UserError(
-      `${file}: the tensor ${name} belongs to no linear layer of ${base.folder} that takes an adapter: ${ownBase(config)}`,
+      `${file}: the tensor ${name} belongs to no linear layer of ${base.folder} that supports adapters: ${ownBase(config)}`,
     );
   }
   const present = new Set([...tensors.keys()].map(name => expected.get(name)!));
-  if (present.size === 0) throw new UserError(`${file}: has no tensors: get the adapter anew`);
+  if (present.size === 0) throw new UserError(`${file}: has no tensors: download the adapter again`);
   const chosen = new Set(chosenModules(known, config));
   for (const module of known) {
     if (!present.has(module) && !chosen.has(module)) continue;
     const missing = (['A', 'B'] as const).map(factor => prefix + factorName(module, factor)).find(x => !tensors.has(x));
     if (missing !== undefined)
-      throw new UserError(`${file}: the tensor ${missing} is missing: get the adapter anew, it is not whole`);
+      throw new UserError(`${file}: the tensor ${missing} is missing: download the adapter again, it is incomplete`);
   }
   return known.filter(module => present.has(module));
 }

@@ -81,7 +81,7 @@ export class PolicyEngine implements Engine {
     chooseProvider(device, states, asked);
     const bytes = bytesAsked(options);
     if (device === 'webgpu' && bytes)
-      throw new UserError(`${asked} is webgpu, which has no kernels for ${bytes}=int8: set one of them otherwise`);
+      throw new UserError(`${asked} is webgpu, which has no kernels for ${bytes}=int8: change one of the two`);
     const candidates = autoCandidates(states).filter(other => other !== 'webgpu' || !bytes);
     const { provider, about } = await resolveDevice(device, asked, candidates, other =>
       device === 'auto' ? selfCheckApart(other, threads) : checkedOnce(other, threads),
@@ -247,7 +247,7 @@ export class PolicyEngine implements Engine {
     const { specs, flat } = await bank.read();
     if (flat.length !== weights.length)
       throw new UserError(
-        `checkpoint: it holds ${weights.length} numbers of a critic where the model's has ${flat.length}: resume with the model it was made with`,
+        `checkpoint: its critic has ${weights.length} parameters, but the model's critic has ${flat.length}: resume with the model it was saved from`,
       );
     await bank.write(new Weights(specs, weights));
   }

@@ -175,7 +175,7 @@ async function write(
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOSPC')
       throw new UserError(
-        `weights: no room for the 8-bit base in ${folder} (${message}): free disk space or set workbench.rollout_quantization to none`,
+        `weights: not enough disk space for the 8-bit base in ${folder} (${message}): free disk space or set workbench.rollout_quantization to none`,
       );
     throw error;
   } finally {

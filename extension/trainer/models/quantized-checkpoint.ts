@@ -5,7 +5,7 @@ import { isRecord } from '../../protocol/json';
 
 /** Remedy for such a checkpoint. */
 export const unquantized =
-  'use the model as it was before, in float32, float16 or bfloat16 (workbench.base_quantization=int8 holds it in 8 bits under adapters)';
+  'use the original model in float32, float16 or bfloat16 (workbench.base_quantization=int8 quantises it for training adapters)';
 
 /** Returns the config.json key that declares quantisation, and the method; undefined if there is none. */
 export function quantizationOf(config: Readonly<Record<string, unknown>>): { key: string; method: string } | undefined {

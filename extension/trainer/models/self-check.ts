@@ -107,10 +107,14 @@ export async function selfCheck(
     const [own, cpu] = [await productTime({ provider, threads }), await productTime({ provider: 'cpu', threads })];
     const faster = own < cpu;
     const same = precision === 'float32' ? 'loss, gradients and tokens' : 'loss and gradients';
-    const about = `${same} are the CPU's (gradients up to ${shown(gradient)}), and products take ${own.toFixed(1)} ms where the CPU takes ${cpu.toFixed(1)} ms`;
+    const about = `${same} match the CPU's (gradients within ${shown(gradient)}), and matrix products take ${own.toFixed(1)} ms (CPU: ${cpu.toFixed(1)} ms)`;
     return { passed: true, faster, about };
   } catch (error) {
-    return { passed: false, faster: false, about: `it does not run here (${firstSentence(error as Error)})` };
+    return {
+      passed: false,
+      faster: false,
+      about: `it does not run on this machine (${firstSentence(error as Error)})`,
+    };
   }
 }
 
@@ -141,7 +145,7 @@ export function compared(
   if (precision === 'float16') return { differs: null, gradient: worst.error }; // draws near a boundary may differ
   const at = expected.tokens.findIndex((token, i) => found.tokens[i] !== token);
   if (at >= 0)
-    return { differs: `it samples other tokens than the CPU from the same numbers (from token ${at + 1} on)`, gradient: worst.error }; // prettier-ignore
+    return { differs: `it samples different tokens than the CPU from the same random numbers (from token ${at + 1} on)`, gradient: worst.error }; // prettier-ignore
   return { differs: null, gradient: worst.error };
 }
 
@@ -253,14 +257,14 @@ export function selfCheckApart(
     const child = fork(entry, [provider, String(threads)], { stdio: 'ignore', env });
     const failed = (about: string): void => resolve({ passed: false, faster: false, about });
     const timer = setTimeout(() => {
-      failed(`it gave no answer within ${patience / 1000} s`);
+      failed(`its check did not finish within ${patience / 1000} s`);
       child.kill('SIGKILL');
     }, patience);
     child.on('message', (checked: Checked) => resolve(checked));
-    child.on('error', error => failed(`it could not be tried (${firstSentence(error)})`));
+    child.on('error', error => failed(`it could not be tested (${firstSentence(error)})`));
     child.on('exit', (code, signal) => {
       clearTimeout(timer);
-      failed(`it ended the process that tried it (${signal ?? `code ${code}`})`);
+      failed(`it crashed the process that tested it (${signal ?? `code ${code}`})`);
     });
   });
 }

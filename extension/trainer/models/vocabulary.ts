@@ -4,7 +4,7 @@
 import { isRecord } from '../../protocol/json';
 import { UserError } from '../../protocol/user-error';
 
-const ownTokenizer = 'use tokenizer.json and weights of one model, or extend the embedding to its tokens';
+const ownTokenizer = 'use tokenizer.json and weights of the same model, or extend the embedding to all tokens';
 
 /**
  * Checks the content of a tokenizer.json against an embedding of `rows` rows.

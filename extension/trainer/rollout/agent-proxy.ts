@@ -328,7 +328,7 @@ export class AgentProxy {
   /** Why a turn's prompt, which has at least `tokens` tokens, does not fit. */
   private noRoom({ tag, seed, member }: EpisodeEntry, turn: number, tokens = 0): string {
     const { max_model_len, response_length } = this.options.rollout;
-    return `environment ${tag} shows too much in turn ${turn} at seed ${seed}, member ${member}: the prompt has ${tokens} tokens, and actor_rollout_ref.rollout.max_model_len ${max_model_len} must hold it with an answer of response_length ${response_length}: raise max_model_len, lower response_length, or have the environment show less`;
+    return `environment ${tag} has too long an observation in turn ${turn} at seed ${seed}, member ${member}: the prompt of ${tokens} tokens and a response of response_length ${response_length} exceed actor_rollout_ref.rollout.max_model_len ${max_model_len}: raise max_model_len, lower response_length, or shorten the observation`;
   }
 
   /** Throws if not one episode's first prompt left room for a response. */

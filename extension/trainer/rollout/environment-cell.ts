@@ -128,7 +128,7 @@ export class EnvironmentCell {
   }
 
   private endsItsProcess({ tag, source }: EnvironmentSpec): PreparedEnvironment {
-    const message = `environment ${tag} (${source}) ends its process while it loads (${this.lastEnd.how}): mend the file and save it`;
+    const message = `environment ${tag} (${source}) ends its process during loading (${this.lastEnd.how}): fix the file and save it`;
     return { tag, files: [source], problems: [{ file: source, line: 1, column: 1, message, kind: 'load' }] };
   }
 
@@ -214,7 +214,7 @@ export class EnvironmentCell {
   }
 
   private async end(): Promise<void> {
-    this.dead ??= new UserError('environment process: it was stopped: start the run again to go on');
+    this.dead ??= new UserError('environment process: it was stopped: resume the run');
     const { life } = this;
     if (!life) return;
     if (process.platform === 'win32')
@@ -333,7 +333,7 @@ export class EnvironmentCell {
     const reply = first ?? (await this.withNothingElse(() => this.attempt(method, content)));
     if (reply) return reply;
     throw new UserError(
-      `environment process: it died twice during ${method} (${this.lastEnd.how}): mend the environment that ends it, or see the run's log for what it printed`,
+      `environment process: it died twice during ${method} (${this.lastEnd.how}): fix the environment that ends it, or see its output in the run's log`,
     );
   }
 
@@ -453,7 +453,7 @@ export class EnvironmentCell {
     await life.ended;
     if (this.held.tags.length > 0) {
       const tags = this.held.tags.join(', ');
-      const message = `environment process: it ends while it loads ${tags} (${this.lastEnd.how}): mend the environment that ends it, or see the run's log for what it printed`;
+      const message = `environment process: it ends while loading ${tags} (${this.lastEnd.how}): fix the environment that ends it, or see its output in the run's log`;
       return new Unavailable({ kind: 'died', message });
     }
     return (this.dead = new UserError(

@@ -243,7 +243,7 @@ function mergedInfo(infos: readonly Record<string, unknown>[]): Record<string, u
 function requireText({ tag }: EpisodeEntry, images: readonly Uint8Array[] = []): void {
   if (images.length > 0)
     throw new UserError(
-      `config: custom_envs.${tag} shows images, which no model here reads: have it show text (sokoban: custom_envs.${tag}.env_config.render_mode=text)`,
+      `config: custom_envs.${tag} returns images, which the models cannot read: configure text observations (sokoban: custom_envs.${tag}.env_config.render_mode=text)`,
     );
 }
 

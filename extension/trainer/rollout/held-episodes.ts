@@ -155,13 +155,13 @@ export class HeldEpisodes {
       const lived = this.live.get(episode);
       if (!lived) continue;
       if (error) this.lose(lived.reset, error);
-      else if (version !== lived.version) this.lose(lived.reset, 'changed and then its process died');
+      else if (version !== lived.version) this.lose(lived.reset, 'was edited before its process died');
     }
   }
 
   /** Marks an episode as lost; `why` is a failure, or a predicate whose subject is its environment. */
   lose({ episode, tag, seed, member }: EpisodeReset, why: string | EnvironmentFailure): void {
-    const message = `environment ${tag} ${String(why)}, so the episode at seed ${seed}, member ${member} is lost: nothing is to be done, the next episodes go on`;
+    const message = `environment ${tag} ${String(why)}, so the episode at seed ${seed}, member ${member} is lost: no action is needed, later episodes are unaffected`;
     this.live.delete(episode);
     this.lost.set(episode, { tag, failure: typeof why === 'string' ? { kind: 'died', message } : why });
   }

@@ -205,7 +205,7 @@ export class ProcessLife {
   }
 
   private receive(message: unknown, printed: OutputBudget): void {
-    if (!isEnvironmentMessage(message)) return this.endFor(channelOffence('sent an answer that is none'));
+    if (!isEnvironmentMessage(message)) return this.endFor(channelOffence('sent an invalid message'));
     this.watch.signOfLife();
     if (message.method === 'log') {
       const text = this.clearedPieces(message).take(printed.take(message.text));
@@ -213,7 +213,7 @@ export class ProcessLife {
       return text === '' ? undefined : this.options.onNotice({ ...message, text });
     }
     const asked = this.open.get(message.id);
-    if (!asked) return this.endFor(channelOffence(`answered request ${message.id}, which nobody made`));
+    if (!asked) return this.endFor(channelOffence(`answered request ${message.id}, which was never sent`));
     const problem = replyProblem(asked.request, message, asked.open);
     if (problem !== undefined) return this.endFor(channelOffence(problem));
     const reply = withoutSecrets(message);
@@ -261,7 +261,7 @@ export const pipeOf = ({ stdio }: { stdio?: readonly unknown[] }): Duplex =>
 export const channelOffence = (what: string): Offence => ({
   kind: 'channel',
   what,
-  remedy: `write to no file descriptor that the environment did not open (the channel to the trainer is descriptor ${channelDescriptor})`,
+  remedy: `write only to file descriptors that the environment opened (the channel to the trainer is descriptor ${channelDescriptor})`,
 });
 
 const flood: Offence = {

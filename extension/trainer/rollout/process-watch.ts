@@ -165,11 +165,11 @@ export class ProcessWatch {
     const { silentMs, stoppedMs } = this.limits;
     if (this.pinging) this.silent += passed;
     this.stopped = stopped ? this.stopped + passed : 0;
-    const remedy = 'let it send no signals to its own process, and look for native code that never returns';
+    const remedy = "do not send signals to the environment's own process, and look for native code that never returns";
     if (this.stopped >= stoppedMs)
       this.owner.offended({ kind: 'silent', what: `stopped its process for ${stoppedMs} ms (SIGSTOP)`, remedy });
     else if (this.silent >= silentMs)
-      this.owner.offended({ kind: 'silent', what: `left its process without a sign of life for ${silentMs} ms`, remedy }); // prettier-ignore
+      this.owner.offended({ kind: 'silent', what: `left its process unresponsive for ${silentMs} ms`, remedy }); // prettier-ignore
   }
 
   private judgeMemory(passed: number, { bytes, processes }: TreeMemory): void {
@@ -208,7 +208,7 @@ export class ProcessWatch {
     const clear = first && first[1] > least && first[1] > 2 * (second?.[1] ?? 0);
     return {
       kind: 'memory',
-      what: `took more memory than the ${gibibytes(memoryBytes)} that environments may, with the processes it started`,
+      what: `exceeded the memory limit for environments of ${gibibytes(memoryBytes)}, including the processes it started`,
       remedy: 'keep less in memory, or raise workbench.max_environment_memory_gb',
       ...(clear && { tag: first[0] }),
     };

@@ -14,7 +14,7 @@ export function deriveSeed(name: string, ...coordinates: number[]): number {
   };
   for (let index = 0; index < name.length; index++) mix(name.charCodeAt(index));
   for (const coordinate of coordinates) {
-    if (!Number.isSafeInteger(coordinate)) throw new RangeError(`seed of ${name}: ${coordinate} is no whole number`);
+    if (!Number.isSafeInteger(coordinate)) throw new RangeError(`seed of ${name}: ${coordinate} is not a whole number`);
     mix(coordinate | 0);
     mix(Math.floor(coordinate / 2 ** 32) | 0);
   }

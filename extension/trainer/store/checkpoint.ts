@@ -21,7 +21,7 @@ const stepFolder = /^step-(\d{6,})$/;
 const replacedFolder = /^\.old-(step-\d{6,})$/;
 
 const checkpointSchema = z.strictObject({
-  schema: z.union([z.literal(1), z.literal(2)]).describe('1: of a version that wrote no sha256'),
+  schema: z.union([z.literal(1), z.literal(2)]).describe('1: written by a version without sha256'),
   step: z.int().min(0).describe('steps finished'),
   files: z.record(
     z.string().regex(fileName),
@@ -30,13 +30,13 @@ const checkpointSchema = z.strictObject({
   offsets: z.record(z.string(), z.int().min(0)).describe('length of each JSONL file at this moment'),
   streams: z.record(z.string(), z.json()).describe('states of the random streams by name'),
   seed_counter: z.int().min(0).describe('seeds that the training groups have used'),
-  state: z.json().describe('what else the trainer needs to go on'),
+  state: z.json().describe('further trainer state needed to resume'),
   run: z
     .object({ id: z.string(), manifest: z.string() })
     .optional()
-    .describe('whose it is: id and seal of the manifest (manifest-seal.ts)'),
+    .describe('owning run: id and seal of its manifest (manifest-seal.ts)'),
   log_chain: z.string().optional().describe('last link of checksums.jsonl at this moment (log-ledger.ts)'),
-  sha256: z.string().optional().describe('of all else here, in canonical JSON'),
+  sha256: z.string().optional().describe('sha256 of all other keys, as canonical JSON'),
 });
 /** The content of `checkpoint.json`. */
 export type CheckpointManifest = z.infer<typeof checkpointSchema>;
@@ -148,9 +148,9 @@ export async function newestCheckpoint(
   const { checkpoint, broken } = await newestValid(runFolder, fileSystem, owner);
   if (broken.length === 0) return checkpoint;
   const [{ reason }] = broken;
-  if (!checkpoint) throw new UserError(`${reason} (no checkpoint of run ${basename(runFolder)} is whole)`);
+  if (!checkpoint) throw new UserError(`${reason} (run ${basename(runFolder)} has no intact checkpoint)`);
   const name = basename(checkpoint.folder);
-  throw new UserError(`${reason} (the newest whole one is ${name}: ${command(name)})`);
+  throw new UserError(`${reason} (the newest intact checkpoint is ${name}: ${command(name)})`);
 }
 
 /** Throws a UserError if a checkpoint names another run; a checkpoint of an earlier version names none. */
@@ -204,7 +204,7 @@ export async function removeLater(runFolder: string, step: number, fs: FileSyste
 /** `checkpoints/step-000100` for `step-000100`, `100` or `step-100`. Throws a UserError for any other text. */
 export function checkpointNamed(name: string): string {
   const step = /^(?:step-)?(\d{1,15})$/.exec(name)?.[1];
-  if (step === undefined) throw new UserError(`store: ${name} is no checkpoint: name one like step-000100`);
+  if (step === undefined) throw new UserError(`store: ${name} is not a checkpoint: name one like step-000100`);
   return checkpointFolder(Number(step));
 }
 
@@ -269,7 +269,7 @@ async function readManifest(folder: string, fs: FileSystem): Promise<CheckpointM
       throw damaged(folder, manifestName, 'does not match its checksum (sha256)');
     const named = stepFolder.exec(basename(folder).replace('.old-', ''))?.[1];
     if (named !== undefined && Number(named) !== step)
-      throw damaged(folder, manifestName, `is of step ${step}, unlike the folder that it is in`);
+      throw damaged(folder, manifestName, `is for step ${step}, which does not match its folder's name`);
     return parsed.data;
   }
   const [issue] = parsed.error.issues;

@@ -38,7 +38,9 @@ export function hubOptions(env: NodeJS.ProcessEnv = process.env): HubOptions {
     );
   const { username, password } = new URL(endpoint);
   if (username !== '' || password !== '')
-    throw new UserError('hub: HF_ENDPOINT holds a user or a password: give the address alone and a token in HF_TOKEN');
+    throw new UserError(
+      'hub: HF_ENDPOINT contains a user or a password: give only the address, and a token in HF_TOKEN',
+    );
   return {
     endpoint,
     token: env.HF_TOKEN || undefined,
@@ -155,7 +157,7 @@ export class Call {
       this.controller.abort(
         new HubInterrupted(
           `hub: ${endpoint} has sent nothing for ${silenceMs / 1000} s`,
-          'check the network and try again, what came so far is kept',
+          'check the network and try again, the downloaded part is kept',
         ),
       );
     this.timer = setTimeout(silent, silenceMs);
@@ -231,7 +233,7 @@ function refusal(response: Response, model: HubModel, { endpoint, token }: HubOp
   if (status === 401 && headers.get('x-error-message') === 'Invalid credentials in Authorization header')
     return new UserError(`hub: ${endpoint} does not accept the token in HF_TOKEN: set a valid one, or none`);
   if (status === 401 || status === 404) {
-    const access = token === undefined ? 'set HF_TOKEN if it is private' : 'see that HF_TOKEN may read it';
+    const access = token === undefined ? 'set HF_TOKEN if it is private' : 'check that HF_TOKEN may read it';
     return new UserError(
       `hub: ${endpoint} shows no ${type === 'dataset' ? 'data set' : 'model'} ${repo} (${status}): check the name, and ${access}`,
     );

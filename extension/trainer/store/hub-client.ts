@@ -158,7 +158,7 @@ function checkExtent(response: Response, { name, bytes }: HubFile, from: number,
   const range = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers.get('content-range') ?? '');
   const length = headers.get('content-length');
   const [start, whole] = range ? [Number(range[1]), Number(range[2])] : [0, length === null ? bytes : Number(length)];
-  if (start !== from) throw new HubRangeRefused(`${name}: the answer begins at ${start} in place of ${from}`);
+  if (start !== from) throw new HubRangeRefused(`${name}: the response begins at ${start} instead of ${from}`);
   if (whole !== bytes)
     throw new UserError(
       `hub: ${name} of ${repo} has ${whole} bytes, but the hub's list says ${bytes}: try again later, or name another revision`,

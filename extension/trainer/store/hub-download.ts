@@ -89,7 +89,7 @@ async function fill(
       await partial.restart();
       if (damaged)
         throw new UserError(
-          `hub: ${file.name} of ${model.repo} came damaged twice (its content is not ${file.etag}): try again later, and check whether something on the way changes downloads`,
+          `hub: ${file.name} of ${model.repo} arrived damaged twice (its content is not ${file.etag}): try again later, and check whether a proxy modifies downloads`,
         );
       damaged = true;
     } catch (error) {
@@ -100,7 +100,7 @@ async function fill(
       }
       if (error instanceof HubRangeRefused)
         throw new UserError(
-          `hub: ${client.options.endpoint} does not give out ${file.name} of ${model.repo} (${error.message}): try again later`,
+          `hub: ${client.options.endpoint} refuses to send ${file.name} of ${model.repo} (${error.message}): try again later`,
         );
       if (!(error instanceof HubInterrupted)) throw error;
       tries = partial.bytes > before ? 1 : tries + 1;
@@ -113,7 +113,7 @@ async function fill(
 const endedEarly = ({ name, bytes }: HubFile, { repo }: HubModel, here: number): HubInterrupted =>
   new HubInterrupted(
     `hub: ${name} of ${repo} ended after ${here} of ${bytes} bytes`,
-    'check the network and try again, what came so far is kept',
+    'check the network and try again, the downloaded part is kept',
   );
 
 /** The partial content of a file with its running checksum. */

@@ -169,20 +169,20 @@ async function modelFiles(
   if (!names.has('config.json')) {
     if (adapter.every(name => names.has(name))) return new Set([...present, ...adapter]);
     throw new UserError(
-      `hub: ${repo} has no config.json, so it is no model in Hugging Face's form: choose another repository`,
+      `hub: ${repo} has no config.json, so it is not a model in Hugging Face format: choose another repository`,
     );
   }
   if (names.has(single)) return new Set([...present, single]);
   const indexFile = files.find(({ name }) => name === index);
   if (!indexFile)
     throw new UserError(
-      `hub: ${repo} has no weights in safetensors form (neither ${single} nor ${index}): choose a repository that has them, or convert them`,
+      `hub: ${repo} has no weights in safetensors format (neither ${single} nor ${index}): choose a repository that has them, or convert them`,
     );
   const shards = shardsIn(await read(indexFile));
   const missing = shards?.find(name => !names.has(name));
   if (!shards || missing !== undefined)
     throw new UserError(
-      `hub: ${index} of ${repo} ${shards ? `names ${missing}, which is not there` : 'is no index of shards'}: choose another revision`,
+      `hub: ${index} of ${repo} ${shards ? `names ${missing}, which is missing` : 'is not an index of shards'}: choose another revision`,
     );
   return new Set([...present, index, ...shards]);
 }

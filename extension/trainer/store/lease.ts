@@ -168,7 +168,7 @@ export function nameOf(lease: Lease | null, { place }: Pick<LeaseWorld, 'place'>
   const its = placeOfLease(lease);
   return its === undefined || isSamePlace(its, place)
     ? `process ${lease.pid}`
-    : `process ${lease.pid} of ${its.host} (another machine or container, where only its lease tells that it lives: it is touched)`;
+    : `process ${lease.pid} of ${its.host} (on another machine or in another container; its lease is still being renewed)`;
 }
 
 /** Why a trainer that lost its lease ends, and what to do. */
@@ -176,13 +176,13 @@ function lossSentence({ runFolder, run }: LeaseRequest, file: string, world: Lea
   if (!existsSync(runFolder)) return folderGone({ path: runFolder, id: run });
   const other = find(file)?.lease;
   return other
-    ? `run ${run}: ${nameOf(other, world)} holds ${file} now, so that this trainer has ended: follow that one, or stop it and resume the run`
+    ? `run ${run}: ${nameOf(other, world)} has taken over ${file}, so this trainer ended: follow the other trainer, or stop it and resume the run`
     : `run ${run}: ${file} was removed, which ends its trainer: resume the run`;
 }
 
 /** The error for a run that another process trains. */
 export const alreadyTrained = (run: string, folder: string, lease: Lease | null, world?: LeaseWorld): string =>
-  `run ${run} is already being trained by ${nameOf(lease, world)}: stop it first or resume after it ended, or remove ${join(folder, runFiles.lease)} where that process is no trainer`;
+  `run ${run} is already being trained by ${nameOf(lease, world)}: stop it first or resume after it ended, or remove ${join(folder, runFiles.lease)} if that process is not a trainer`;
 
 /** The error for a run folder that disappears while the run is trained or followed. */
 export const folderGone = ({ path, id }: { path: string; id: string }): string =>

@@ -135,7 +135,7 @@ function readLedger(file: string, mark: LedgerMark | null): { pieces: Map<string
     end = next;
   }
   if (mark && (end !== mark.offset || (mark.chain !== undefined && chain !== mark.chain)))
-    return { how: `is not the one that the checkpoint knows (it should have ${mark.offset} bytes)` };
+    return { how: `does not match the checkpoint (expected ${mark.offset} bytes)` };
   return { pieces };
 }
 
@@ -149,7 +149,7 @@ function jsonOf(text: string): unknown {
 
 async function checkFile(path: string, pieces: readonly LogPiece[]): Promise<Omit<LogDamage, 'file'> | undefined> {
   try {
-    if (!(await lstat(path)).isFile()) return { how: 'is no regular file', gone: false };
+    if (!(await lstat(path)).isFile()) return { how: 'is not a regular file', gone: false };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { how: isGone, gone: true };
     throw storeError('read', path, error);

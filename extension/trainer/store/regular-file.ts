@@ -72,7 +72,7 @@ const appendFlags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT 
  * but a regular file
  */
 export function openToAppendSync(file: string): number {
-  const refused = () => new UserError(`store: cannot write ${file}: it is no regular file: remove it`);
+  const refused = () => new UserError(`store: cannot write ${file}: it is not a regular file: remove it`);
   let descriptor: number;
   try {
     descriptor = openSync(file, appendFlags, 0o644);
@@ -101,7 +101,7 @@ const refusalOf = (file: string, error: unknown): unknown =>
 function checkedSize(file: string, { size }: Facts): number {
   if (size > mostBytes)
     throw new UserError(
-      `store: cannot read ${file}: it has ${size} bytes, more than the ${mostBytes} that such a file may have: get the file anew`,
+      `store: cannot read ${file}: it has ${size} bytes, more than the limit of ${mostBytes}: restore or download the file again`,
     );
   return size;
 }

@@ -113,7 +113,7 @@ export class RunFolder {
   static open(path: string): RunFolder {
     if (!hasEntrySync(path, runFiles.manifest))
       throw new UserError(
-        `store: ${path} has no ${runFiles.manifest}, so it is no run: choose a folder below ${runsFolder}`,
+        `store: ${path} has no ${runFiles.manifest}, so it is not a run: choose a folder below ${runsFolder}`,
       );
     const found = resolve(path);
     const bytes = bytesIn(found, runFiles.manifest);
@@ -266,7 +266,7 @@ export class RunFolder {
    * version. It is signed, so that it may be executed again.
    */
   async keepEnvironment({ tag, version, name, source, bundle }: LoadedEnvironment): Promise<void> {
-    if (!isVersionName(version)) throw new UserError(`store: ${version} is no environment version: use its sha256`);
+    if (!isVersionName(version)) throw new UserError(`store: ${version} is not an environment version: use its sha256`);
     const file = (part: string) => this.file(environmentFile(version, part));
     const sign = (tags: string[], about: string) =>
       writeSignature(file(environmentFiles.signature), () =>
@@ -327,7 +327,7 @@ export class RunFolder {
     try {
       await this.takeBack(step, offsets);
     } catch (error) {
-      throw storeError('take back', this.path, error);
+      throw storeError('roll back', this.path, error);
     }
   }
 
@@ -424,7 +424,9 @@ async function writeSignature(file: string, text: () => string): Promise<void> {
   try {
     signature = text();
   } catch (error) {
-    process.stderr.write(`note: ${(error as Error).message}; until then the run is not signed, and resuming it asks\n`);
+    process.stderr.write(
+      `note: ${(error as Error).message}; until then the run is not signed, and resuming it asks for confirmation\n`,
+    );
     return;
   }
   await replaceFile(file, signature);

@@ -43,7 +43,7 @@ export interface SafetensorsHeader {
 
 /** The error for a broken weights file. */
 export const broken = (file: string, what: string): UserError =>
-  new UserError(`weights: ${file} ${what}: get the file again or convert it anew`);
+  new UserError(`weights: ${file} ${what}: download or convert the file again`);
 
 /**
  * Parses the JSON part of a header. `dataStart` is the offset of the data in the file, `fileBytes` the file's size.

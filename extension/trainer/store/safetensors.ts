@@ -35,7 +35,7 @@ export class SafetensorsFile {
       await readFully(handle, new Uint8Array(prefix.buffer), 0, file);
       const length = prefix.getBigUint64(0, true);
       if (length > BigInt(Math.min(maxHeaderBytes, size - 8)))
-        throw broken(file, `claims a header of ${length} bytes, more than can be there`);
+        throw broken(file, `declares a header of ${length} bytes, which is more than the file or the format allows`);
       const text = new Uint8Array(Number(length));
       await readFully(handle, text, 8, file);
       return new SafetensorsFile(
@@ -63,7 +63,7 @@ export class SafetensorsFile {
     const tensor = this.tensor(name);
     const { from, to } = range ?? { from: 0, to: tensor.elements };
     if (!Number.isInteger(from) || !Number.isInteger(to) || from < 0 || from > to || to > tensor.elements)
-      throw new RangeError(`${name} has ${tensor.elements} elements; [${from}, ${to}) is no part of them`);
+      throw new RangeError(`${name} has ${tensor.elements} elements; [${from}, ${to}) is not a range of them`);
     const floats = new Float32Array(to - from);
     try {
       await this.fill(floats, tensor, from);
@@ -206,6 +206,6 @@ async function readIndex(file: string, fs: FileSystem): Promise<[string, string]
   return Object.entries(map).map(([tensor, shard]: [string, unknown]): [string, string] => {
     // A shard must be in the folder of its index: no path may lead elsewhere.
     if (typeof shard === 'string' && /^[\w-][\w.-]*\.safetensors$/.test(shard)) return [tensor, shard];
-    throw broken(file, `names no shard beside it for the tensor ${tensor}`);
+    throw broken(file, `names no shard in its folder for the tensor ${tensor}`);
   });
 }

@@ -126,7 +126,7 @@ export function incomplete(comparison: Comparison): string | undefined {
   const damaged = left.find(({ error }) => error !== undefined);
   if (damaged) return `sweep ${comparison.sweep}: ${damaged.run} cannot be compared: ${damaged.error}`;
   const why = failed.length > 0 ? ` (failed: ${failed.join(', ')})` : '';
-  return `sweep ${comparison.sweep}: ${left.length} of ${runs.length} runs are not finished${why}: the same command goes on with them`;
+  return `sweep ${comparison.sweep}: ${left.length} of ${runs.length} runs are not finished${why}: run the same command to continue them`;
 }
 
 /** Parses a number of jobs from 1 to 64. Throws a UserError. */

@@ -87,9 +87,8 @@ async function play(
   runs.set(m, folder);
   const joined = earlier && isLive(earlier);
   const pid = joined ? readLease(earlier.path)?.lease?.pid : undefined;
-  if (earlier && !joined)
-    requireTrusted(earlier, { remedy: `read it, then go on with it by ragen resume ${earlier.id}` });
-  say(`${place}: ${joined ? 'joining' : earlier ? 'going on with' : 'starting'} ${folder.id}`);
+  if (earlier && !joined) requireTrusted(earlier, { remedy: `read it, then run ragen resume ${earlier.id}` });
+  say(`${place}: ${joined ? 'joining' : earlier ? 'resuming' : 'starting'} ${folder.id}`);
   const trainer = joined ? undefined : await startTrainer(folder, workspace, earlier ? ['--resume'] : []);
   const status = await follow(folder, table(), halt, undefined, () => (trainer?.ended() ?? null) !== null);
   const gone = status === null || !['finished', 'stopped', 'failed'].includes(status.state);

@@ -31,7 +31,7 @@ const sweepSchema = z
     seeds: z
       .union([z.int().min(1), z.array(z.int().min(0)).min(1)])
       .optional()
-      .describe('values of seed.train, or how many, a million apart'),
+      .describe('values of seed.train, or a number of seeds a million apart'),
     tags: z.array(z.string().min(1)).default([]),
   })
   .refine(({ config_name, config }) => (config_name === undefined) !== (config === undefined), {
@@ -122,7 +122,7 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
   const runs = [configs.length, entries.length, ...gridSizes, seedCount].reduce((product, count) => product * count);
   if (runs > mostRuns)
     throw new UserError(
-      `sweep: ${file} stands for ${runs} runs (configurations × list × grid × seeds), and ${mostRuns} are the most: divide it into several`,
+      `sweep: ${file} expands to ${runs} runs (configurations × list × grid × seeds), more than the limit of ${mostRuns}: split it into several files`,
     );
   const grid = Object.entries(sweep.grid).reduce<[string, unknown][][]>(
     (points, [key, values]) =>

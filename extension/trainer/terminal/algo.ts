@@ -29,7 +29,8 @@ export function addAlgo(program: Command): void {
 
 /** The result of each case of a JSON array; `file` is used in errors only. Throws a UserError. */
 export function evaluateCases(name: string, text: string, file: string): unknown[] {
-  if (!Object.hasOwn(algoFunctions, name)) throw new UserError(`algo: ${name} is no algorithm: use one of ${names}`);
+  if (!Object.hasOwn(algoFunctions, name))
+    throw new UserError(`algo: ${name} is not an algorithm: use one of ${names}`);
   const evaluate = algoFunctions[name];
   return parseCases(text, file).map((input, i) => {
     try {

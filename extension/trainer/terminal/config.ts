@@ -25,11 +25,11 @@ interface ConfigFlags {
 export function addConfig(program: Command): void {
   program
     .command('config')
-    .description('print what a configuration comes to, and which of its keys have no effect')
+    .description('print a resolved configuration, and its keys that have no effect')
     .argument('[overrides...]', 'key=value, such as trainer.total_training_steps=20')
     .option('--config-name <name>', 'configuration by name (see ragen presets)')
     .option('--config <file>', 'configuration file')
-    .option('--resolved', 'with the values that references (${a.b}) lead to, and without keys that have no effect')
+    .option('--resolved', 'with references (${a.b}) replaced by their values, and without keys that have no effect')
     .option('--workspace <folder>', 'folder whose config/ is looked in first (default: here)')
     .option('--json', 'print one JSON document on standard output')
     .addHelpText(

@@ -29,10 +29,10 @@ export function addDoctor(program: Command): void {
     .command('doctor')
     .description('what this machine has, and whether a run fits into its memory')
     .argument('[overrides...]', 'key=value, such as lora.rank=16')
-    .option('--model <model>', 'folder, model of the hub or one that comes along, in place of model_path')
+    .option('--model <model>', 'folder, hub model or bundled model, instead of model_path')
     .option('--config-name <name>', `configuration by name (with --model or overrides alone: ${defaultConfig})`)
     .option('--config <file>', 'configuration file')
-    .option('--workspace <folder>', 'folder whose configurations and runs are meant (default: here)')
+    .option('--workspace <folder>', 'folder with configurations and runs (default: the current folder)')
     .option('--json', 'print one JSON document on standard output, logs on standard error')
     .action((overrides: string[], flags: PlanFlags) => answer(flags, () => doctor(overrides, flags)));
 }
@@ -67,8 +67,8 @@ export const questionOf = (overrides: readonly string[], flags: PlanFlags, works
 function machineWords(report: MachineReport): string[] {
   const { node, platform, cpu, memory, onnxruntime, disk, folders, environments, optional } = report;
   const providers = onnxruntime.providers.map(({ provider, known, installed, self_check }) => {
-    const state = !known ? 'not in this build' : !installed ? 'library not installed' : 'there';
-    const tried = provider === 'cpu' || !known || !installed ? '' : `, ${self_check?.about ?? 'not tried: no GPU is in sight'}`; // prettier-ignore
+    const state = !known ? 'not in this build' : !installed ? 'library not installed' : 'available';
+    const tried = provider === 'cpu' || !known || !installed ? '' : `, ${self_check?.about ?? 'not tried: no GPU found'}`; // prettier-ignore
     return [`  ${provider}`, `${state}${tried}`];
   });
   const limit = memory.limit === null ? '' : `, limited to ${gibibytes(memory.limit)} by a control group`;
@@ -93,7 +93,7 @@ export function runWords(run: RunReport): string[] {
   const pass =
     largest.tokens > 0
       ? `Largest pass with gradient: ${largest.tokens.toLocaleString('en')} tokens (ppo_micro_batch_size_per_gpu=${largest.ppo_micro_batch_size_per_gpu})`
-      : 'Largest pass with gradient: none, not even one episode of the greatest length';
+      : 'Largest pass with gradient: none; not even one episode of maximum length fits';
   return [
     `${run.config_name} with ${model.path}: ${model.parameters.toLocaleString('en')} parameters, ${trained}`,
     ...run.notes.map(note => `note: ${note}`),
@@ -105,7 +105,7 @@ export function runWords(run: RunReport): string[] {
           .map(({ what, bytes, how }) => [`    ${what}`, gibibytes(bytes).padStart(9), how]),
       ]),
     ),
-    `Peak: ${gibibytes(peak.bytes)} in the ${peak.phase}; ${gibibytes(available)} can be had`,
+    `Peak: ${gibibytes(peak.bytes)} in the ${peak.phase}; ${gibibytes(available)} available`,
     ...(phases.some(({ phase }) => phase === 'policy update') ? [pass] : []),
     run.fits ? 'It fits.' : 'It does not fit.',
     ...(run.time ? [timeWords(run.time)] : []),
@@ -122,9 +122,9 @@ function timeWords({ step_s, generation_s, total_s, basis, run }: StepTime): str
   const from = {
     measured: `as measured in ${run?.id}`,
     scaled: `scaled from ${run?.id}`,
-    assumed: 'by the rates of another machine, so perhaps three times as much or a third',
+    assumed: 'rough estimate: no run measured on this machine yet',
   };
-  return `A step: about ${seconds(step_s)}, of which ${seconds(generation_s)} to play; all steps: ${seconds(total_s)} (${from[basis]})`;
+  return `A step: about ${seconds(step_s)}, including ${seconds(generation_s)} rollout; all steps: ${seconds(total_s)} (${from[basis]})`;
 }
 
 const seconds = (s: number): string =>

@@ -36,7 +36,9 @@ const atLeast =
     const value = Number(text);
     if (text.trim() !== '' && value >= least && Number.isFinite(value) && (!whole || Number.isInteger(value)))
       return value;
-    throw new UserError(`env serve: ${text} is no number: give a ${whole ? 'whole ' : ''}number of at least ${least}`);
+    throw new UserError(
+      `env serve: ${text} is not a number: give a ${whole ? 'whole ' : ''}number of at least ${least}`,
+    );
   };
 
 /** Adds `serve` to the environment commands. */
@@ -44,7 +46,7 @@ export function addEnvServe(group: Command): void {
   withCommon(group.command('serve').description('serve environments over HTTP, by the protocols of OpenEnv and VAGEN'))
     .argument(
       '[environments...]',
-      'built-in environments or files; the first is meant where none is named (default: all)',
+      'built-in environments or files; the first is the default of requests without a name (default: all)',
     )
     .option('--host <address>', 'address to listen at; one that others can reach needs a key', '127.0.0.1')
     .option('--port <number>', 'port; 0 for any free one', atLeast(0, true), 8000)
@@ -60,16 +62,11 @@ export function addEnvServe(group: Command): void {
       'connections of one address at a time (default: 256, or more)',
       atLeast(1, true),
     ) // prettier-ignore
-    .option(
-      '--session-timeout <seconds>',
-      'a session that nobody asks for so long is closed',
-      atLeast(0.1, false),
-      3600,
-    )
-    .option('--step-timeout <seconds>', 'a call into an environment may take so long', atLeast(0.1, false), 60)
+    .option('--session-timeout <seconds>', 'idle time after which a session is closed', atLeast(0.1, false), 3600)
+    .option('--step-timeout <seconds>', 'time limit of one call into an environment', atLeast(0.1, false), 60)
     .option('--max-body <mebibytes>', 'largest request', atLeast(0.001, false), 16)
-    .option('--api-key-env <name>', 'variable that has the key clients must send')
-    .option('--set <key=value>', 'a value of the env_config, where one environment is served', collect, [])
+    .option('--api-key-env <name>', 'variable with the key that clients must send')
+    .option('--set <key=value>', 'a value of the env_config, if only one environment is served', collect, [])
     .option('--allow-config', 'clients may configure environments, and so have them read files and start programs')
     .action((environments: string[], flags: ServeFlags) => answer(flags, () => serve(environments, flags)));
 }

@@ -44,12 +44,12 @@ export function addEnv(program: Command): Command {
       }),
   );
 
-  withCommon(env.command('check').description('hold an environment against the contract that environments keep'))
+  withCommon(env.command('check').description('check an environment against the environment contract'))
     .argument('<environment>', 'a built-in environment, or the path of its file')
     .option('--set <key=value>', 'a value of its env_config; may be given several times', collect, [])
     .option('--seeds <n>', 'episodes of random play', '8')
-    .option('--steps <n>', 'most actions of an episode', '60')
-    .option('--timeout <ms>', 'limit of one call, where the environment does not ask for more', '10000')
+    .option('--steps <n>', 'maximum actions per episode', '60')
+    .option('--timeout <ms>', 'time limit of one call, unless the environment sets a longer one', '10000')
     .addHelpText(
       'after',
       `

@@ -27,9 +27,9 @@ export function environmentLimits(): EnvironmentLimits {
 export function environmentLimitRows({ control_group, children_measured }: EnvironmentLimits): [string, string][] {
   const means =
     control_group !== null
-      ? `memory by a control group (version ${control_group}) and a watch over all processes; whatever they start ends with them`
+      ? `memory by a control group (version ${control_group}) and a process monitor; all child processes end with them`
       : children_measured
-        ? 'memory by a watch over their processes; no control group may be made here, so that a daemon that hides from its owner stays'
-        : 'memory of their own process alone; what they start is not measured on this system';
+        ? 'memory by a process monitor; no control group can be created here, so a detached daemon may survive'
+        : 'memory of their own process only; child processes are not measured on this system';
   return [['Environments', means]];
 }

@@ -37,9 +37,9 @@ export function addEpisodes(program: Command): void {
     .argument('<run>', 'id of the run')
     .argument(
       '[filter...]',
-      'such as success:false step:4..8 tag:lake mode:val text:stuck; a term that begins with - goes behind --',
+      'such as success:false step:4..8 tag:lake mode:val text:stuck; put terms that begin with - after --',
     )
-    .option('--limit <n>', 'most episodes, the newest first', '50')
+    .option('--limit <n>', 'maximum number of episodes, the newest first', '50')
     .option('--print', 'whole episodes instead of a line each')
     .option('--html <file>', 'write them as one HTML file')
     .addHelpText(

@@ -26,12 +26,12 @@ export function addEval(program: Command): void {
   withTrust(withConfig(program.command('eval').description('play the validation episodes once, without training')))
     .option('--run <id>', 'evaluate a checkpoint of this run, with its configuration unless one is named')
     .option('--checkpoint <name>', 'which checkpoint of the run, such as step-000100 (default: the newest)')
-    .option('--model <model>', 'model to evaluate, in place of the configuration’s model_path')
+    .option('--model <model>', 'model to evaluate, instead of the configuration’s model_path')
     .addHelpText(
       'after',
       `
 Writes the trajectories as JSON lines and a summary with success, pass@k and 95 % intervals to results/<run>, or where
-output.dir says. Answers as train, with the summary as "evaluation". An interrupted evaluation goes on with ragen resume <run>.
+output.dir says. Answers as train, with the summary as "evaluation". ragen resume <run> continues an interrupted evaluation.
 A model behind an API: --config-name evaluate_api_llm, with its key in the environment (docs/EVALUATION.md).`,
     )
     .action((overrides: string[], flags: EvalFlags) => answer(flags, () => evaluate(overrides, flags)));
@@ -41,7 +41,7 @@ async function evaluate(overrides: string[], flags: EvalFlags): Promise<Answer> 
   const only = 'trainer.val_only=true';
   if (flags.run === undefined) {
     if (flags.checkpoint !== undefined)
-      throw new UserError(`eval: --checkpoint ${flags.checkpoint} is of no run: give the run's id with --run`);
+      throw new UserError(`eval: --checkpoint ${flags.checkpoint} needs a run: give its id with --run`);
     const model = flags.model === undefined ? [] : [`model_path=${flags.model}`];
     return start([...model, ...overrides, only], flags);
   }

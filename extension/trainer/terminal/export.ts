@@ -65,15 +65,15 @@ export function addExport(program: Command): void {
     .description('write a model, with an adapter merged into it, as a folder that other tools load')
     .option(
       '--model <model>',
-      'folder in Hugging Face’s form, model of the hub (organisation/name), or the name of one that comes along',
+      'folder in Hugging Face format, hub model (organisation/name), or the name of a bundled model',
     )
-    .option('--adapter <folder>', 'LoRA adapter in PEFT’s form, merged into the model')
-    .option('--run <id>', 'export a checkpoint of this run, in place of --model')
+    .option('--adapter <folder>', 'LoRA adapter in PEFT format, merged into the model')
+    .option('--run <id>', 'export a checkpoint of this run, instead of --model')
     .option('--checkpoint <name>', 'which checkpoint of the run, such as step-000100 (default: the newest)')
-    .requiredOption('--out <folder>', 'folder to make; it may be there if it is empty')
+    .requiredOption('--out <folder>', 'output folder; must be missing or empty')
     .option('--format <name>', 'safetensors; onnx adds model.onnx over the same weights', format, 'safetensors')
     .option('--dtype <type>', 'f32, bf16 or f16 (default: the type that the model has; f32 for onnx)', storedType)
-    .option('--max-shard-size <size>', 'the most of weights in one file', byteCount, byteCount('5GB'))
+    .option('--max-shard-size <size>', 'maximum size of weights per file', byteCount, byteCount('5GB'))
     .option('--workspace <folder>', 'folder whose .ragen/runs holds the runs (default: here)')
     .option('--json', 'print one JSON document on standard output, logs on standard error')
     .addHelpText(
@@ -124,7 +124,7 @@ async function sourceOf(flags: ExportFlags): Promise<{ model: string; adapter?: 
   const workspace = workspaceOf(flags.workspace);
   if (flags.run === undefined) {
     if (flags.checkpoint !== undefined)
-      throw new UserError(`export: --checkpoint ${flags.checkpoint} is of no run: give the run's id with --run`);
+      throw new UserError(`export: --checkpoint ${flags.checkpoint} needs a run: give its id with --run`);
     if (flags.model === undefined) throw new UserError('export: nothing to export: give --model or --run');
     if (existsSync(join(flags.model, adapterConfigName)) && !existsSync(join(flags.model, 'config.json')))
       throw new UserError(`--model is the adapter ${flags.model}: give it with --adapter, and its base with --model`);

@@ -56,7 +56,9 @@ export async function follow(
   const interrupt = (): void => {
     if (asked) {
       table?.close();
-      process.stderr.write(`\nThe run goes on: ragen runs, or RAGEN's view in VS Code. Folder: ${folder.path}\n`);
+      process.stderr.write(
+        `\nThe run continues: see ragen runs, or the RAGEN view in VS Code. Folder: ${folder.path}\n`,
+      );
       process.exit(130);
     }
     asked = true;
@@ -159,7 +161,7 @@ export async function changeSettings(
 
 const unreachable = (folder: RunFolder, limitMs: number): UserError =>
   new UserError(
-    `run ${folder.id}: what its lease names gave no answer within ${limitMs / 1000} s: see its trainer.log, and remove ${folder.file(runFiles.lease)} where no trainer is running`,
+    `run ${folder.id}: the trainer named in its lease did not answer within ${limitMs / 1000} s: see its trainer.log, and remove ${folder.file(runFiles.lease)} if no trainer is running`,
   );
 
 /** Connects to the trainer; undefined if it cannot be reached, or does not answer `hello` in time. */

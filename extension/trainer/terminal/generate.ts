@@ -41,24 +41,24 @@ export interface ContinuedRow {
 export function addGenerate(program: Command): void {
   withModelOptions(program.command('generate').description('continue prompts by sampling'))
     .requiredOption('--seed <number>', 'seed of the sampling', wholeNumber('--seed', 0))
-    .option('--max-new-tokens <count>', 'at most so many tokens a row', wholeNumber('--max-new-tokens', 1), 256)
-    .option('--temperature <number>', 'divides the logits', above0('--temperature'), 1)
-    .option('--top-p <share>', 'draw from the likeliest tokens of this mass; 1 is off', share('--top-p'), 1)
-    .option('--top-k <count>', 'draw from so many of the likeliest tokens; 0 is off', wholeNumber('--top-k', 0), 0)
+    .option('--max-new-tokens <count>', 'maximum number of tokens per row', wholeNumber('--max-new-tokens', 1), 256)
+    .option('--temperature <number>', 'divisor of the logits', above0('--temperature'), 1)
     .option(
-      '--min-p <share>',
-      'draw from tokens at least so likely, relative to the likeliest; 0 is off',
-      fraction('--min-p'),
-      0,
+      '--top-p <share>',
+      'sample from the top tokens with this cumulative probability; 1 is off',
+      share('--top-p'),
+      1,
     )
+    .option('--top-k <count>', 'sample from this many top tokens; 0 is off', wholeNumber('--top-k', 0), 0)
+    .option('--min-p <share>', 'minimum token probability relative to the top token; 0 is off', fraction('--min-p'), 0)
     .option(
       '--repetition-penalty <number>',
-      'divides the logits of tokens that occurred; 1 is off',
+      'divides positive logits of tokens that occurred, multiplies negative ones; 1 is off',
       above0('--repetition-penalty'),
       1,
     )
     .option('--stop <text...>', 'end a row when its text contains one of these', [])
-    .option('--greedy', 'take the likeliest token each time', false)
+    .option('--greedy', 'always take the most likely token', false)
     .addHelpText(
       'after',
       `

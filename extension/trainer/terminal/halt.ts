@@ -15,7 +15,7 @@ import { workspaceOf } from './start';
 
 export function addHalts(program: Command): void {
   add(program, 'stop', 'end a run, with a checkpoint of its last finished step', stopped);
-  add(program, 'pause', 'hold a run where it is, until it is resumed', paused);
+  add(program, 'pause', 'pause a run until it is resumed', paused);
 }
 
 function add(program: Command, name: string, says: string, halt: (folder: RunFolder) => Promise<RunStatus>): void {
@@ -25,13 +25,13 @@ function add(program: Command, name: string, says: string, halt: (folder: RunFol
       answer(flags, async () => {
         const folder = RunFolder.find(workspaceOf(flags.workspace), id);
         if (!readLease(folder.path)?.live)
-          throw new UserError(`run ${id} is not training, so that there is nothing to ${name}: see ragen runs`);
+          throw new UserError(`run ${id} is not training, so there is nothing to ${name}: see ragen runs`);
         const status = await halt(folder);
         const { state, step, total_steps, episodes } = status;
         const { unit, done, of } = progressOf(status);
         return {
           document: { run: id, state, step, total_steps, ...(episodes && { episodes }) },
-          words: `Run ${id} is ${state} at ${unit} ${done} of ${of}; ragen resume ${id} goes on with it.`,
+          words: `Run ${id} is ${state} at ${unit} ${done} of ${of}; resume it with ragen resume ${id}.`,
         };
       }),
     );

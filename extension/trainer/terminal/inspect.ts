@@ -28,13 +28,13 @@ export function addInspect(program: Command): void {
     .argument('[episode]', 'id of the episode, such as train-000012-g003-m05')
     .option('--checkpoint <name>', 'such as step-000100, or initial (default: the newest)')
     .option('--all', 'score the prompts’ tokens too, not only the sampled ones')
-    .option('--threads <count>', 'threads on the CPU; 0 is half of the cores', wholeNumber('--threads', 0, 1024), 0)
+    .option('--threads <count>', 'threads on the CPU; 0 for half of the cores', wholeNumber('--threads', 0, 1024), 0)
     .option('--stdio', 'answer requests of an editor on standard input, until it ends')
     .addHelpText(
       'after',
       `
 Of each sampled token: its probability when it was sampled and under the checkpoint, its rank, the entropy of the distribution, its
-log-prob under the reference policy and the critic's value where the run has them, and the likeliest tokens. The stored ids are scored
+log-prob under the reference policy and the critic's value where the run has them, and the top tokens. The stored ids are scored
 as they are. With --json: {"checkpoint", "temperature", "hasReference", "hasCritic", "tokens": […]}, one entry a token of the episode.`,
     )
     .action(async (run: string | undefined, episode: string | undefined, flags: InspectFlags) => {
@@ -65,7 +65,7 @@ async function inspected(ref: EpisodeRef, { checkpoint, all, threads }: InspectF
 function placeOf(id: string): Pick<EpisodeRef, 'mode' | 'step' | 'id'> {
   const [, mode, step] = /^(train|val)-(\d{6,})-g\d+-m\d+(?:-w\d+)?$/.exec(id) ?? [];
   if (mode !== 'train' && mode !== 'val')
-    throw new UserError(`inspect: ${id} is no episode: give an id such as train-000012-g003-m05`);
+    throw new UserError(`inspect: ${id} is not an episode: give an id such as train-000012-g003-m05`);
   return { mode, step: Number(step), id };
 }
 
@@ -75,7 +75,7 @@ function table({ tokens, checkpoint, hasReference, hasCritic }: Rescored): strin
     ...['token', 'id', 'p', 'log-prob', 'rank', 'entropy'],
     ...(hasReference ? ['reference'] : []),
     ...(hasCritic ? ['value'] : []),
-    'likeliest',
+    'top tokens',
   ];
   const rows = tokens
     .filter(({ logprob }) => logprob !== null)

@@ -68,7 +68,7 @@ export async function machineReport(
     folders: [
       folder(join(workspace, '.ragen', 'runs'), 'runs'),
       folder(dirname(new HubCache('any/model').root), 'models of the hub'),
-      folder(tmpdir(), 'what an environment is built to'),
+      folder(tmpdir(), 'environment builds'),
     ],
     environments: environmentLimits(),
     optional: await optional(),

@@ -38,11 +38,11 @@ export function withModelOptions(command: Command): Command {
   return command
     .requiredOption(
       '--model <model>',
-      'folder in Hugging Face’s form, model of the hub (organisation/name), or the name of one that comes along',
+      'folder in Hugging Face format, hub model (organisation/name), or the name of a bundled model',
     )
     .requiredOption('--input <file>', 'JSON array or JSON lines; - is standard input')
-    .option('--adapter <folder>', 'LoRA adapter in PEFT’s form, laid over the model')
+    .option('--adapter <folder>', 'LoRA adapter in PEFT format, applied to the model')
     .option('--device <name>', `where the model runs: ${devices.join(', ')}`, device, 'cpu')
-    .option('--threads <count>', 'threads on the CPU; 0 is one a core', wholeNumber('--threads', 0, 1024), 0)
+    .option('--threads <count>', 'threads on the CPU; 0 for one per core', wholeNumber('--threads', 0, 1024), 0)
     .option('--json', 'print one JSON document on standard output, logs on standard error');
 }

@@ -89,7 +89,7 @@ function checkIds(
   const bad = ids.findIndex(id => id >= vocabSize);
   if (bad >= 0)
     throw new UserError(
-      `${place()}.tokens[${bad}] is ${ids[bad]}, but the model knows the tokens 0 to ${vocabSize - 1}: use ids of this model's tokenizer`,
+      `${place()}.tokens[${bad}] is ${ids[bad]}, but the model's token ids are 0 to ${vocabSize - 1}: use ids of this model's tokenizer`,
     );
   const most = leaveRoom ? maxPositions - 1 : maxPositions;
   if (ids.length > most)

@@ -56,7 +56,7 @@ export const withCommon = (command: Command): Command =>
 export const withTrust = (command: Command): Command =>
   command.option(
     `${trustFlag} <sha256>`,
-    'accept the manifest.json of a run that your trainer did not make, by its sha256, this time',
+    'trust the manifest.json with this sha256 for this command, although your trainer did not write it',
   );
 
 /** Adds overrides, --config-name, --config and --detach as well. */

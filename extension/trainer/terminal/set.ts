@@ -33,11 +33,11 @@ export function addSet(program: Command): void {
 async function ask(folder: RunFolder, values: Record<string, number>) {
   const connection = readLease(folder.path)?.live ? await joinTrainer(folder) : undefined;
   if (!connection)
-    throw new UserError(`run ${folder.id} is not training, so that nothing can change: resume it first (ragen resume)`);
+    throw new UserError(`run ${folder.id} is not training, so no setting can change: resume it first (ragen resume)`);
   try {
     const { step, changes } = await changeSettings(folder, connection, values);
     const words = changes.map(({ key, from, to }) => `${key}: ${from} → ${to} from step ${step} on`);
-    return { document: { step, changes }, words: words.join('\n') || 'Nothing differs from what the run has.' };
+    return { document: { step, changes }, words: words.join('\n') || 'The run already has these settings.' };
   } finally {
     connection.dispose();
   }
@@ -45,7 +45,7 @@ async function ask(folder: RunFolder, values: Record<string, number>) {
 
 function valueOf(text: string): [key: string, value: number] {
   const [, key, value] = /^([^=]+)=(.*)$/.exec(text) ?? [];
-  if (key === undefined) throw new UserError(`${shown(text)} is no setting: write key=value`);
+  if (key === undefined) throw new UserError(`${shown(text)} is not a setting: write key=value`);
   const number = value.trim() === '' ? Number.NaN : Number(value);
   if (!Number.isFinite(number)) throw new UserError(`${key} is ${shown(value)}: use a number`);
   return [key, number];

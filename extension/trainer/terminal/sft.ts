@@ -76,7 +76,7 @@ async function run(overrides: string[], flags: SftFlags): Promise<Answer> {
 
 function words({ folder, model, steps, total_steps, demonstrations: { train, val }, val_loss }: SftResult): string {
   if (model === null || val_loss.before === null || val_loss.after === null)
-    return `Stopped after ${steps} of ${total_steps} steps: the same command goes on. Folder: ${folder}`;
+    return `Stopped after ${steps} of ${total_steps} steps: run the same command to continue. Folder: ${folder}`;
   return [
     `Trained on ${train} demonstrations in ${steps} steps; cross-entropy on ${val} others ${val_loss.before.toFixed(4)} → ${val_loss.after.toFixed(4)}`,
     `Model: ${model}`,

@@ -107,7 +107,7 @@ function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): Loade
   const gone = run.overrides.find(override => !given.has(keyOf(override)));
   if (gone !== undefined)
     throw new UserError(
-      `run ${run.id}: ${configFile ?? configName} has changed since, so that ${keyOf(gone)} cannot go back to what stood there: give it a value`,
+      `run ${run.id}: ${configFile ?? configName} has changed since the run, so ${keyOf(gone)} cannot fall back to its value there: give it a value`,
     );
   const changed = overrides.filter(override => !run.overrides.includes(override));
   return overrideConfig(run.config, changed.map(override => override.replace(/^\+(?!\+)/, '++'))); // prettier-ignore
@@ -243,8 +243,8 @@ export async function endWithoutWord(folder: RunFolder, trainer: TrainerProcess)
   const said = lastError(folder, trainer.pid, levels.fatal);
   if (said !== undefined) return said;
   return end
-    ? `trainer of ${folder.id}: it ${explainExit(end.code, end.signal)} (its log is ${log}; ragen resume ${folder.id} goes on)`
-    : `trainer of ${folder.id}: it ended without a word: see ${log}, then ragen resume ${folder.id}`;
+    ? `trainer of ${folder.id}: it ${explainExit(end.code, end.signal)} (log: ${log}; resume it with ragen resume ${folder.id})`
+    : `trainer of ${folder.id}: it exited unexpectedly: see ${log}, then ragen resume ${folder.id}`;
 }
 
 /** The message of a log line, if it is an error of at least `level` that this process logged. */

@@ -29,7 +29,7 @@ export function addSweep(program: Command): void {
     .argument('<file>', 'YAML file, or the name of a sweep in config/sweeps or among the presets')
     .argument('[overrides...]', 'key=value, for every run')
     .option('--jobs <n>', 'runs at a time', jobCount, 1)
-    .option('--compare', 'compare what there is and start nothing')
+    .option('--compare', 'compare existing runs without starting any')
     .option('--workspace <folder>', 'folder whose .ragen/runs holds the runs (default: here)')
     .option('--json', 'print one JSON document on standard output, logs on standard error')
     .addHelpText(
@@ -54,11 +54,11 @@ async function sweep(file: string, overrides: readonly string[], flags: SweepFla
   const say = (line: string): void => void process.stderr.write(`${line}\n`);
   const interrupt = (): void => {
     if (halt.signal.aborted) {
-      say('The runs in hand go on: ragen runs. The same command joins them.');
+      say('The current runs continue: see ragen runs. The same command joins them.');
       process.exit(130);
     }
     halt.abort();
-    say('Stopping after the steps in hand (interrupt again to leave them running).');
+    say('Stopping after the current steps (interrupt again to leave the runs running).');
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
   try {

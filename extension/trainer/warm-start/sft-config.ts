@@ -28,26 +28,28 @@ const sftSchema = z
         seed: z.int().min(0).describe('First seed of the levels: far from those of training and validation.'),
         max_depth: count('Levels whose solution takes more actions are left out.'),
       })
-      .describe('What is demonstrated.'),
+      .describe('Environments and configuration that are demonstrated.'),
     data: z
       .strictObject({
         train_size: count('Demonstrations to train on, shared evenly among the tags.'),
         val_size: count('Demonstrations to validate on, of levels that are not trained on.'),
-        train_batch_size: count('Demonstrations of one optimizer step.'),
-        micro_batch_size_per_gpu: count('A pass holds as many tokens as so many demonstrations of max_length.'),
-        max_length: count('Longer demonstrations are left out.'),
+        train_batch_size: count('Demonstrations per optimizer step.'),
+        micro_batch_size_per_gpu: count(
+          'Micro-batch size: the token budget of a pass, as a number of demonstrations of max_length.',
+        ),
+        max_length: count('Longer demonstrations are dropped.'),
       })
-      .describe('Demonstrations in numbers.'),
+      .describe('Number and size of demonstrations.'),
     model: z
       .strictObject({
-        partial_pretrain: z.string().min(1).describe('The model to begin with, as model_path.'),
+        partial_pretrain: z.string().min(1).describe('Initial model, as in model_path.'),
         lora_rank: z.int().min(0).describe('Rank of the adapters; 0 trains all weights.'),
         lora_alpha: z.number().positive().describe('Scale of the adapters.'),
-        lora_dropout: share.lt(1).describe("Share of an adapter's inputs that is left out while it trains."),
-        target_modules: z.union([z.string(), z.array(z.string())]).describe('Linear layers that get adapters.'),
-        enable_gradient_checkpointing: z.boolean().describe('Compute activations again on the way back.'),
+        lora_dropout: share.lt(1).describe("Dropout on the adapters' inputs during training."),
+        target_modules: z.union([z.string(), z.array(z.string())]).describe('Linear layers with adapters.'),
+        enable_gradient_checkpointing: z.boolean().describe('Recompute activations in the backward pass.'),
       })
-      .describe('What is trained.'),
+      .describe('Model and adapters to train.'),
     optim: z
       .strictObject({
         lr: z.number().positive().describe('Peak learning rate of AdamW.'),
@@ -55,30 +57,33 @@ const sftSchema = z
         weight_decay: z.number().min(0).describe('Its decoupled weight decay.'),
         warmup_steps_ratio: share.describe('Share of the steps over which the rate rises.'),
         clip_grad: z.number().positive().describe('Gradients are scaled down to this global norm.'),
-        lr_scheduler: z.enum(['constant', 'linear', 'cosine']).describe('Course of the rate afterwards.'),
+        lr_scheduler: z.enum(['constant', 'linear', 'cosine']).describe('Learning rate schedule after the warm-up.'),
       })
       .describe('AdamW optimizer.'),
     trainer: z
       .strictObject({
-        default_local_dir: z.string().min(1).describe("Folder of everything that is made, from the workspace's root."),
+        default_local_dir: z.string().min(1).describe('Output folder, relative to the workspace.'),
         experiment_name: z
           .string()
           .min(1)
-          .describe('Name below it; by default that of the configuration that is demonstrated.'),
+          .describe('Subfolder name; by default the name of the demonstrated configuration.'),
         total_epochs: count('Passes over the demonstrations.'),
         total_training_steps: z.int().min(1).nullable().describe('Ends training earlier; null for all epochs.'),
-        save_freq: z.int().min(-1).describe('Checkpoint after every so many steps; 0 or -1 after each epoch.'),
-        test_freq: z.int().min(-1).describe('Validation loss after every so many steps; 0 or -1 after each epoch.'),
+        save_freq: z.int().min(-1).describe('Steps between checkpoints; 0 or -1 for one after each epoch.'),
+        test_freq: z
+          .int()
+          .min(-1)
+          .describe('Steps between measurements of the validation loss; 0 or -1 for one after each epoch.'),
         max_ckpt_to_keep: count('Newest checkpoints that are kept.'),
         seed: z.int().min(0).describe('Seed of the order and of new adapters.'),
       })
-      .describe('Course of the training.'),
+      .describe('Steps, checkpoints and outputs of the training.'),
     workbench: z
       .strictObject({
-        device: z.enum(['auto', 'cpu', 'webgpu', 'cuda']).describe('Where the model runs.'),
-        threads: z.int().min(0).describe('Threads of the model on the CPU; 0 for one a core.'),
+        device: z.enum(['auto', 'cpu', 'webgpu', 'cuda']).describe('Device of the model.'),
+        threads: z.int().min(0).describe('CPU threads of the model; 0 for one per core.'),
       })
-      .describe('As in the other configurations.'),
+      .describe('Settings of RAGEN Workbench.'),
   })
   .describe('Configuration of supervised fine-tuning.');
 
@@ -134,7 +139,7 @@ function problemsOf(issue: z.core.$ZodIssue, root: MapNode): ConfigProblem[] {
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map(name => {
       const path = [...issue.path, name];
-      const message = `config: ${path.join('.')} is no key of fine-tuning: ${advise(issue.path, name)}`;
+      const message = `config: ${path.join('.')} is not a key of fine-tuning: ${advise(issue.path, name)}`;
       return { key: path.join('.'), message, ...nodeAt(root, path)?.place };
     });
   const wanted = expectation(schemaAt(jsonSchema, issue.path) ?? {});

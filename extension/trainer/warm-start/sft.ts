@@ -230,7 +230,7 @@ async function trainAndExport(
           await engine.restore({ actor: await readMoments(checkpoint, 'actor', done) });
           await refuseOtherMetrics(folder, checkpoint);
           metrics.truncateTo(checkpoint.manifest.offsets[names.metrics]);
-          say(`going on after step ${done} of ${total}`);
+          say(`continuing after step ${done} of ${total}`);
         } else {
           metrics.truncateTo(0);
           follow('validation');
@@ -313,7 +313,7 @@ async function refuseOtherMetrics(
 ): Promise<void> {
   if (log_chain !== undefined && (await sumOf(folder, offsets[names.metrics])) !== log_chain)
     throw new UserError(
-      `store: ${join(folder, names.metrics)} differs from what the training wrote: restore it, or remove ${folder} to begin anew`,
+      `store: ${join(folder, names.metrics)} differs from what the training wrote: restore it, or remove ${folder} to start over`,
     );
 }
 
@@ -343,7 +343,7 @@ function readAbout(folder: string): { hash: string; result?: SftResult } | null 
     return JSON.parse(readRegularSync(file).toString('utf8')) as { hash: string; result?: SftResult };
   } catch (error) {
     if (error instanceof UserError) throw error;
-    throw new UserError(`sft: ${file} is damaged: remove the folder to begin anew`);
+    throw new UserError(`sft: ${file} is damaged: remove the folder to start over`);
   }
 }
 

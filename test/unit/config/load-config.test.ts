@@ -203,7 +203,7 @@ describe('overrides', () => {
       'config: seed.train.x is not in the configuration: remove it',
     ]);
     expect(messages('base', '+seed.train.x=1')).toEqual([
-      'config: seed.train.x lies below a single value or a list: give the whole value above it',
+      'config: seed.train.x is below a single value or a list: override the whole value above it',
     ]);
   });
 });
@@ -220,7 +220,7 @@ describe('interpolation', () => {
   });
 
   test('cycles and unknown keys are problems', () => {
-    expect(messages('base', 'seed.val=${seed.train}', 'seed.train=${seed.val}')[0]).toMatch(/leads back to itself/);
+    expect(messages('base', 'seed.val=${seed.train}', 'seed.train=${seed.val}')[0]).toMatch(/is a circular reference/);
     expect(messages('base', 'seed.val=${seed.nope}')).toEqual([
       'config: seed.val refers to ${seed.nope}, which does not exist: correct the key',
     ]);
@@ -252,8 +252,8 @@ describe('hash', () => {
     );
     expect(hash).toBe(load('base').hash);
     expect(notes).toEqual([
-      'config: actor_rollout_ref.rollout.gpu_memory_utilization has no effect here: it steers the GPU memory of vLLM',
-      'config: trainer.n_gpus_per_node has no effect here: it steers GPU placement',
+      'config: actor_rollout_ref.rollout.gpu_memory_utilization has no effect here: it configures the GPU memory of vLLM',
+      'config: trainer.n_gpus_per_node has no effect here: it configures GPU placement',
     ]);
     expect(load('base', 'trainer.logger=[console,wandb]').notes[0]).toMatch(/names wandb/);
     expect(

@@ -36,7 +36,7 @@ test.each(names)('%s with the shipped model has episodes that fit', name => {
   );
   const before = load(name).config.actor_rollout_ref.rollout.max_model_len;
   expect(config.actor_rollout_ref.rollout.max_model_len).toBe(Math.min(before, 2048));
-  const note = `config: ${length} is lowered from ${before} to 2048, all that ragen-tiny has positions for`;
+  const note = `config: ${length} is lowered from ${before} to 2048, the maximum number of positions of ragen-tiny`;
   expect(notes.includes(note)).toBe(before > 2048);
 });
 
@@ -50,7 +50,9 @@ describe('a length set for another model is lowered', () => {
   ])('%s', (_, name, overrides) => {
     const { config, notes } = fitted(name, ...overrides);
     expect(config.actor_rollout_ref.rollout.max_model_len).toBe(2048);
-    expect(notes.at(-1)).toMatch(/max_model_len is lowered from 3\d00 to 2048, all that ragen-tiny has positions for$/);
+    expect(notes.at(-1)).toMatch(
+      /max_model_len is lowered from 3\d00 to 2048, the maximum number of positions of ragen-tiny$/,
+    );
   });
 });
 

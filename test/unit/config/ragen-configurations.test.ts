@@ -248,7 +248,7 @@ describe("command-line overrides of RAGEN's published scripts", () => {
       'critic.checkpoint',
     ])
       expect(notes.filter(note => note.includes(`${key} `))).toEqual([
-        expect.stringMatching(/ (steers|which has no effect)/),
+        expect.stringMatching(/ (configures|which has no effect)/),
       ]);
   });
 

@@ -80,7 +80,7 @@ test('an evaluation has no training steps and no critic to switch off', () => {
   const { config, notes } = own('eval_webshop');
   expect(config.trainer).toMatchObject({ val_only: true, total_training_steps: 0 });
   expect(notes).toContain(
-    'config: use_critic has no effect here: it steers nothing in RAGEN either, where algorithm.adv_estimator decides on the critic',
+    'config: use_critic has no effect here: it configures nothing in RAGEN either, where algorithm.adv_estimator decides whether there is a critic',
   );
   expect(problemsOf(() => own('eval_webshop', 'trainer.val_only=false')).map(({ message }) => message)).toEqual([
     'config: trainer.total_training_steps is 0, but val_only is false: use 1 or more, or set trainer.val_only to true for an evaluation',
@@ -218,7 +218,7 @@ describe("RAGEN's command-line overrides for an evaluation", () => {
     [['output.filename=mine.pkl'], 'output.format is pkl', 'mine.jsonl'],
     [['output.format=jsonl', 'output.filename=mine.pkl'], 'output.filename is mine.pkl', 'mine.jsonl'],
   ])('note that a requested pickle (%j) becomes JSON lines', (overrides, asked, file) => {
-    const sentence = `config: ${asked}, Python's own format, which is not written: trajectories are JSON lines in ${file}`;
+    const sentence = `config: ${asked}, but pickle files are not supported: trajectories are written as JSON lines to ${file}`;
     expect(aboutPkl(only, ...overrides)).toContain(sentence);
   });
 

@@ -7,8 +7,8 @@ import { load } from './presets';
 const key = 'algorithm.rollout_correction.rollout_is';
 const rollouts = ['lora.rank=8', 'workbench.rollout_quantization=int8'];
 const base = ['lora.rank=8', 'workbench.base_quantization=int8'];
-const corrects = [`config: ${key} is auto, which weighs each sampled token's loss by at most 2 to correct for the 8-bit base: set it to null to leave that out`]; // prettier-ignore
-const leaves = [`config: ${key} is null, so that nothing corrects for the 8-bit base: set it to auto to weigh each sampled token's loss`]; // prettier-ignore
+const corrects = [`config: ${key} is auto, which weights each token's loss by its importance ratio (at most 2) to correct for the 8-bit base: set it to null to disable this`]; // prettier-ignore
+const leaves = [`config: ${key} is null, so nothing corrects for the 8-bit base: set it to auto to weight token losses by importance ratios`]; // prettier-ignore
 
 describe('a configuration with', () => {
   test.each<[string, string[], string | null, string[]]>([

@@ -133,7 +133,7 @@ describe('schema', () => {
     ['workbench.threads=1.5', 'config: workbench.threads is 1.5: use an integer ≥ 0'],
     [
       '+custom_envs.a/b={env_type: x, max_actions_per_traj: 1}',
-      'config: custom_envs.a/b is no valid name: build "a/b" of letters, digits, dots, hyphens and underscores',
+      'config: custom_envs.a/b is not a valid name: use only letters, digits, dots, hyphens and underscores in "a/b"',
     ],
   ])('%s', (override, message) => {
     expect(messages('base', override)).toEqual([message]);
@@ -158,7 +158,7 @@ describe('rules between keys', () => {
     ],
     [
       ['es_manager.val.env_configs.tags=[CordSokoban]'],
-      'config: es_manager.val.env_configs.tags[0] is "CordSokoban", which is no tag of custom_envs: did you mean CoordSokoban?',
+      'config: es_manager.val.env_configs.tags[0] is "CordSokoban", which is not a tag of custom_envs: did you mean CoordSokoban?',
     ],
     [
       ['micro_batch_size_per_gpu=5'],
@@ -181,7 +181,7 @@ describe('rules between keys', () => {
     ],
     [
       ['actor_rollout_ref.rollout.val_kwargs.temperature=0'],
-      'config: actor_rollout_ref.rollout.val_kwargs.temperature is 0 while do_sample is true: raise it, or set do_sample to false for the likeliest tokens',
+      'config: actor_rollout_ref.rollout.val_kwargs.temperature is 0 while do_sample is true: raise it, or set do_sample to false for greedy decoding',
     ],
     [
       ['actor_rollout_ref.actor.use_kl_loss=true', 'actor_rollout_ref.actor.use_ref=false'],
@@ -216,15 +216,15 @@ describe('rules between keys', () => {
     ],
     [
       ['workbench.rollout_quantization=int8'],
-      'config: workbench.rollout_quantization is int8, but all weights are trained and only a base that stays as it is can be held in 8 bits: set lora.rank above 0',
+      'config: workbench.rollout_quantization is int8, but all weights are trained, and only a frozen base can be quantised: set lora.rank above 0',
     ],
     [
       ['workbench.base_quantization=int8'],
-      'config: workbench.base_quantization is int8, but all weights are trained and only a base that stays as it is can be held in 8 bits: set lora.rank above 0',
+      'config: workbench.base_quantization is int8, but all weights are trained, and only a frozen base can be quantised: set lora.rank above 0',
     ],
     [
       ['algorithm.rollout_correction.rollout_is=token', 'algorithm.rollout_correction.bypass_mode=true'],
-      "config: algorithm.rollout_correction.rollout_is is token, but bypass_mode takes the sampler's log-probs as they are: set bypass_mode to false",
+      "config: algorithm.rollout_correction.rollout_is is token, but bypass_mode uses the sampler's log-probs as old log-probs, so there is nothing to correct: set bypass_mode to false",
     ],
     [
       ['lora.rank=8', 'workbench.rollout_quantization=int8', 'algorithm.rollout_correction.bypass_mode=true'],
@@ -232,7 +232,7 @@ describe('rules between keys', () => {
     ],
     [
       ['lora.rank=8', 'critic.model.lora_rank=4', 'algorithm.adv_estimator=gae'],
-      "config: critic.model.lora_rank is 4, but the critic's adapters are of the actor's kind: set it to 8",
+      "config: critic.model.lora_rank is 4, but the critic's adapters must match the actor's: set it to 8",
     ],
     [
       ['workbench.device=webgpu', 'critic.optim.moments=int8'],
@@ -240,7 +240,7 @@ describe('rules between keys', () => {
     ],
     [
       ['algorithm.bi_level_gae=true', 'algorithm.adv_estimator=grpo'],
-      'config: algorithm.bi_level_gae is true, but adv_estimator is grpo, which has no critic to look ahead with: set adv_estimator to gae',
+      'config: algorithm.bi_level_gae is true, but adv_estimator is grpo, which has no critic: set adv_estimator to gae',
     ],
     [
       ['agent_proxy.use_turn_scores=true', 'algorithm.adv_estimator=rloo'],
@@ -256,11 +256,11 @@ describe('rules between keys', () => {
     ],
     [
       ['grpo_advantage_length_weight=true'],
-      "config: grpo_advantage_length_weight is true, but it weighs GRPO's advantages: set adv_estimator to grpo, or it to false",
+      'config: grpo_advantage_length_weight is true, but it only applies to GRPO advantages: set adv_estimator to grpo, or this key to false',
     ],
     [
       ['algorithm.soft_advantage_reweight=true', 'algorithm.adv_estimator=brpo'],
-      "config: algorithm.soft_advantage_reweight is true, but it weighs GRPO's advantages: set adv_estimator to grpo, or it to false",
+      'config: algorithm.soft_advantage_reweight is true, but it only applies to GRPO advantages: set adv_estimator to grpo, or this key to false',
     ],
     [
       ['algorithm.use_kl_in_reward=true', 'actor_rollout_ref.actor.use_ref=false'],
@@ -268,11 +268,11 @@ describe('rules between keys', () => {
     ],
     [
       ['enable_response_mask=false', 'algorithm.rollout_correction.bypass_mode=true'],
-      'config: algorithm.rollout_correction.bypass_mode is true, but with enable_response_mask=false tokens are trained that were not sampled and have no log-probs yet: set it to false',
+      'config: algorithm.rollout_correction.bypass_mode is true, but with enable_response_mask=false the loss covers tokens that were not sampled and have no log-probs: set it to false',
     ],
     [
       ['workbench.compat=ragen', 'algorithm.rollout_correction.bypass_mode=true'],
-      'config: algorithm.rollout_correction.bypass_mode is true, but with workbench.compat=ragen tokens are trained that were not sampled and have no log-probs yet: set it to false',
+      'config: algorithm.rollout_correction.bypass_mode is true, but with workbench.compat=ragen the loss covers tokens that were not sampled and have no log-probs: set it to false',
     ],
     [
       ['trainer.resume_mode=resume_path'],
@@ -284,7 +284,7 @@ describe('rules between keys', () => {
     ],
     [
       ['algorithm.filter_groups.enable=true', 'es_manager.train.group_size=1', 'ppo_mini_batch_size=4'],
-      'config: es_manager.train.group_size is 1, but filter_groups needs at least two episodes in a group to tell whether they differ: raise it',
+      'config: es_manager.train.group_size is 1, but filter_groups needs at least two episodes in a group to compare: raise it',
     ],
   ])('%j', (overrides, message) => {
     expect(messages('base', ...overrides)).toEqual([message]);
@@ -311,7 +311,7 @@ describe('rules between keys', () => {
   });
 
   test('prototype names are not tags', () => {
-    expect(messages('base', 'es_manager.val.env_configs.tags=[constructor]')[0]).toMatch(/is no tag of custom_envs/);
+    expect(messages('base', 'es_manager.val.env_configs.tags=[constructor]')[0]).toMatch(/is not a tag of custom_envs/);
   });
 });
 

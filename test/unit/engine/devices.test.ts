@@ -36,10 +36,10 @@ describe('a device', () => {
 
   it('is refused with a remedy when it is not available', () => {
     expect(() => chooseProvider('webgpu', states({ webgpu: 'unknown' }), '--device')).toThrow(
-      /^--device is webgpu, which onnxruntime has not on [\w-]+: use one of auto, cuda, cpu$/,
+      /^--device is webgpu, which onnxruntime does not support on [\w-]+: use one of auto, cuda, cpu$/,
     );
     expect(() => chooseProvider('cuda', states({ cuda: 'absent' }), 'workbench.device')).toThrow(
-      /^workbench\.device is cuda, but \S+providers_cuda\S+ is not in \S+, since no package of the extension has it: use one of auto, webgpu, cpu \(a copy built from source takes it by ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node\)$/,
+      /^workbench\.device is cuda, but \S+providers_cuda\S+ is not in \S+, because the extension's packages do not include it: use one of auto, webgpu, cpu \(in a source checkout, run ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node\)$/,
     );
   });
 });

@@ -107,7 +107,7 @@ describe.runIf(linux)('memory', () => {
     const spawning = `spawn(process.execPath, ['-e', ${JSON.stringify(child)}], { stdio: 'ignore' });`;
     const { running } = await begin(spawning, { memoryBytes }, `import { spawn } from 'node:child_process';`);
     await running.step(steps(['a'], 2));
-    expect(await untilBadFails(running)).toMatch(/environment Bad .*took more memory than the 400 MiB .* with the processes it started/);
+    expect(await untilBadFails(running)).toMatch(/environment Bad .*exceeded the memory limit for environments of 400 MiB, including the processes it started/);
   }); // prettier-ignore
 });
 

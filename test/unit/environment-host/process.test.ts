@@ -238,7 +238,7 @@ describe('a dying process', () => {
     write('env.ts', counter('', { top: `process.kill(process.pid, 'SIGKILL');` }));
     const [prepared] = await running.prepare([spec('T', source)], false);
     expect('problems' in prepared && prepared.problems[0].message).toBe(
-      `environment T (${source}) ends its process while it loads (ended by signal SIGKILL): mend the file and save it`,
+      `environment T (${source}) ends its process during loading (ended by signal SIGKILL): fix the file and save it`,
     );
     expect((await running.step([{ episode: 'a', actions: [1] }]))[0].observation).toBe('count 1');
   });

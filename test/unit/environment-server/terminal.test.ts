@@ -58,7 +58,7 @@ it.each([
     ['frozen_lake', '--api-key-env', 'RAGEN_NO_KEY'],
     /^env serve: the variable RAGEN_NO_KEY is not set: put the key into it$/m,
   ],
-  [['frozen_lake', '--port', '-1'], /^env serve: -1 is no number: give a whole number of at least 0$/m],
+  [['frozen_lake', '--port', '-1'], /^env serve: -1 is not a number: give a whole number of at least 0$/m],
   [['frozen_lake', 'sokoban', '--set', 'size=5'], /^env serve: --set size=5 is given for 2 environments: serve one$/m],
   [['frozen_lake', '--set', 'size=big', '--port', '0'], /env_config\.size, which is "big"/],
   [['nowhere', '--port', '0'], /nowhere/],

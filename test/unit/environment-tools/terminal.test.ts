@@ -91,7 +91,9 @@ describe('play --input', () => {
     const sentence = (pattern: RegExp) => ({ error: expect.stringMatching(pattern) as string });
     expect(unknownEnv).toEqual(sentence(/^environment chess is neither built in \(.*sokoban.*\) nor a file/));
     expect(unknownKey).toEqual(sentence(/does not know \[5\]\.config\.dim_rom \(\[6,6\]\): use one of dim_room/));
-    expect(unknownAction).toEqual(sentence(/^\[6\]\.actions: "jump" is no action here: use one of Left \(1\)/));
+    expect(unknownAction).toEqual(
+      sentence(/^\[6\]\.actions: "jump" is not an action of this environment: use one of Left \(1\)/),
+    );
     expect(malformed).toEqual(sentence(/^\[7\]\.seed is missing: give/));
     expect(broken).toEqual(sentence(/cracked\.ts:\d+\) threw "no way back" in step\(Take\) at seed 1/));
     expect(own).toEqual({ observation: 'count 2', steps: [] });
@@ -167,7 +169,7 @@ describe('play --stdio', () => {
     expect((await ask({ do: 'hint' })).session?.hint).toEqual(['Add', 'Add', 'Add']);
     expect(await ask({ do: 'act', action: 'jump' })).toMatchObject({
       session: { steps: [{ name: 'Take' }] },
-      error: { message: expect.stringContaining('"jump" is no action here') as string },
+      error: { message: expect.stringContaining('"jump" is not an action of this environment') as string },
     });
     const solved = await ask({ do: 'solve' });
     expect(solved.session).toMatchObject({ over: true, total: 1 });
@@ -193,7 +195,7 @@ describe('play --stdio', () => {
       { step: 1, what: 'observation', before: 'count 1', after: 'count 1.5' },
       { step: 2, what: 'observation', before: 'count 2', after: 'count 3' },
       { step: 2, what: 'reward', before: '0', after: '1' },
-      { step: 2, what: 'end', before: 'goes on', after: 'terminated' },
+      { step: 2, what: 'end', before: 'continues', after: 'terminated' },
       { step: 2, what: 'info', before: '{"success":false}', after: '{"success":true}' },
     ]);
     write('envs/counter/counter.ts', counter("throw new Error('broken');"));
@@ -306,7 +308,7 @@ describe('check', () => {
     [
       'writes to the channel',
       "process.getBuiltinModule('node:fs').writeSync(3, Buffer.alloc(16, 0xaa))",
-      /sent .+: write to no file descriptor/,
+      /sent .+: write only to file descriptors that the environment opened/,
     ],
     ['closes the channel', "process.getBuiltinModule('node:fs').closeSync(3)", /closed its channel|ended its process/],
     [

@@ -155,7 +155,7 @@ describe('permanent failures', () => {
 
   test('are reported at once in one sentence: a wrong key, a missing model, an empty account, a redirect', async () => {
     const cases: [Mishap, RegExp][] = [
-      [{ status: 403, error: { message: 'no access' } }, /\(403 no access\): check the key and what it may do$/],
+      [{ status: 403, error: { message: 'no access' } }, /\(403 no access\): check the key and its permissions$/],
       [{ status: 404, error: { message: 'no such model' } }, /\(404 no such model\): check model_info$/],
       [{ status: 429, error: { code: 'insufficient_quota', message: 'no money' } }, /top up the account$/],
       [{ status: 307, headers: { location: `${peer.url}/elsewhere` } }, /\(307 .*check model_info$/],
@@ -209,10 +209,10 @@ describe('configuration', () => {
       'config: model_info.gpt needs a key of openai: set the environment variable OPENAI_API_KEY',
     );
     expect(() => apiService('gpt', entry({ api_key_env: 'MY_KEY' }), 1, { MY_KEY: 'two words' })).toThrow(
-      /^environment: MY_KEY holds/,
+      /^environment: MY_KEY contains/,
     );
     const withSecret = entry({ base_url: 'https://user:hidden-password@example.org/v1' });
-    expect(() => apiService('gpt', withSecret, 1, environment())).toThrow(/base_url holds a user, a password/);
+    expect(() => apiService('gpt', withSecret, 1, environment())).toThrow(/base_url contains a user, a password/);
     expect(() => apiService('gpt', withSecret, 1, environment())).not.toThrow(/hidden-password/);
   });
 

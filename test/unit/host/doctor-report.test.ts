@@ -92,7 +92,7 @@ describe('the report', () => {
   it("reads the CLI's report of the current machine", () => {
     const answer = execFileSync(process.execPath, ['dist/cli.cjs', 'doctor', '--json'], { encoding: 'utf8' });
     const facts = machineReportSchema.parse((JSON.parse(answer) as { machine: unknown }).machine);
-    expect(facts.folders.map(({ for: use }) => use)).toEqual(['runs', 'models of the hub', 'what an environment is built to']); // prettier-ignore
+    expect(facts.folders.map(({ for: use }) => use)).toEqual(['runs', 'models of the hub', 'environment builds']); // prettier-ignore
     expect(findingsOf(editor, facts).find(({ name }) => name === 'onnxruntime')!.value).toContain('auto is');
   });
 });

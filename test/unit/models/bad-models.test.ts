@@ -75,7 +75,7 @@ describe.each(ways)('%s', (_, options) => {
     const names = await streamModel(path('model'), streamed, 'F32', 20_000);
     rmSync(path('model', names[1]));
     expect(await refusal(options)).toBe(
-      `weights: ${path('model', 'model.safetensors.index.json')} names the shard ${names[1]}, which is not in its folder: get the file again or convert it anew`,
+      `weights: ${path('model', 'model.safetensors.index.json')} names the shard ${names[1]}, which is not in its folder: download or convert the file again`,
     );
   });
 
@@ -91,7 +91,7 @@ describe.each(ways)('%s', (_, options) => {
   test('refuses a tensor of another shape', async () => {
     await model(tensors => (tensors.get(gate)!.dims = [24, 40]));
     expect(await refusal(options)).toBe(
-      `${path('model')}: the tensor ${gate} is [24, 40], but config.json asks for [40, 24]: use weights and config.json of one model`,
+      `${path('model')}: the tensor ${gate} is [24, 40], but config.json asks for [40, 24]: use weights and config.json of the same model`,
     );
   });
 
@@ -105,7 +105,7 @@ describe.each(ways)('%s', (_, options) => {
   test.each([NaN, -Infinity])('refuses a weight that is %f', async bad => {
     await model(tensors => (tensors.get(gate)!.data[5] = bad));
     expect(await refusal(options)).toBe(
-      `${path('model')}: the tensor ${gate} holds ${bad} at element 5: get the weights anew, they are damaged`,
+      `${path('model')}: the tensor ${gate} holds ${bad} at element 5: download the weights again, they are damaged`,
     );
   });
 
@@ -130,7 +130,7 @@ describe.each(ways)('%s', (_, options) => {
 describe('an adapter', () => {
   test('of another base is refused', async () => {
     const message = await refusal({ modelFolder: goldenFolder('llama'), adapterFolder: 'test/golden/lora/all-linear' });
-    expect(message).toMatch(/adapter_model\.safetensors: the tensor \S+lora_[AB]\.weight is \[.+\], but for test\/golden\/llama at rank 4 it has to be \[.+\]: use it with the base it was made for/); // prettier-ignore
+    expect(message).toMatch(/adapter_model\.safetensors: the tensor \S+lora_[AB]\.weight is \[.+\], but for test\/golden\/llama at rank 4 it must be \[.+\]: use it with the base it was made for/); // prettier-ignore
   });
 
   test('that is missing is refused', async () => {
@@ -141,5 +141,5 @@ describe('an adapter', () => {
 
 test('8 bits without adapters are refused', async () => {
   await model();
-  expect(await refusal({ rolloutQuantization: 'int8' })).toMatch(/all weights are trained: set lora\.rank above 0 or both to none$/); // prettier-ignore
+  expect(await refusal({ rolloutQuantization: 'int8' })).toMatch(/all weights are trained: set lora\.rank above 0 or both keys to none$/); // prettier-ignore
 });

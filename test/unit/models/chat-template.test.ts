@@ -35,7 +35,7 @@ describe('the date of a template', () => {
 
   it('is refused when it is invalid, and so is an unknown format code', () => {
     expect(() => render('x', { today: 'tomorrow' })).toThrow(
-      /a-model: the day of the chat template is tomorrow: write/,
+      /a-model: the date of the chat template is tomorrow: use the form/,
     );
     expect(() => render('{{ strftime_now("%Q") }}')).toThrow(/cannot be rendered \(strftime_now: %Q is not known\)/);
   });

@@ -134,10 +134,10 @@ describe('a template', () => {
 
   it.each<[string, string | undefined, RegExp]>([
     ['that is missing', undefined, /a-model: the tokenizer has no chat template: add chat_template\.jinja or use/],
-    ['that changes an answer', loop("{{ message.content | upper }}<|im_end|>"), /changes an assistant's text: use one/],
-    ['that leaves answers out', loop("{% if message.role == 'user' %}{{ message.content }}{% endif %}"), /changes an assistant's text/],
-    ['that does not close a turn', loop(message), /writes nothing after an answer: it must close a turn/],
-    ['that is not Jinja', '{% for message in %}', /a-model: the chat template cannot be read \(.+\): use a model whose/],
+    ['that changes an answer', loop("{{ message.content | upper }}<|im_end|>"), /modifies the assistant's text: use one/],
+    ['that leaves answers out', loop("{% if message.role == 'user' %}{{ message.content }}{% endif %}"), /modifies the assistant's text/],
+    ['that does not close a turn', loop(message), /writes nothing after a response: use one that ends a turn/],
+    ['that is not Jinja', '{% for message in %}', /a-model: the chat template cannot be parsed \(.+\): use a model whose/],
     ['that fails', "{{ raise_exception('no users') }}", /a-model: the chat template cannot be rendered \(.*no users\): use/],
   ])('%s is refused in a sentence', (_, template, sentence) => {
     expect(() => withTemplate(template)).toThrow(UserError);
@@ -167,6 +167,6 @@ describe('a template', () => {
 it('refuses an invalid tokenizer.json in a sentence', () => {
   expect(() => new ChatTokenizer(files('own', { tokenizer: { model: { type: 'Unknown' } } }))).toThrow(UserError);
   expect(() => new ChatTokenizer(files('own', { tokenizer: {} }))).toThrow(
-    /a-model: tokenizer\.json cannot be used \(.+\): use a model with a tokenizer\.json/,
+    /a-model: tokenizer\.json cannot be used \(.+\): use a model whose tokenizer\.json/,
   );
 });

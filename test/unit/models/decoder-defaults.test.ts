@@ -68,7 +68,7 @@ describe('another family', () => {
   });
 
   it.each([[{}], [{ hidden_size: 'wide' }]])('%j without a family name is refused for that', config => {
-    expect(sentence(config)).toBe('m/config.json: model_type is missing, so that the architecture is not known: use a model of type qwen2, qwen3 or llama'); // prettier-ignore
+    expect(sentence(config)).toBe('m/config.json: model_type is missing, so the architecture is unknown: use a model of type qwen2, qwen3 or llama'); // prettier-ignore
   });
 });
 
@@ -85,7 +85,7 @@ describe('a quantised checkpoint', () => {
     [{ quantization_config: {} }, 'quantization_config', 'by an unnamed method'],
   ])('%j is refused as such', (change, key, method) => {
     expect(sentence({ ...golden.read[2].config, ...change })).toBe(
-      `m/config.json: ${key} says that the weights are quantised (${method}), which is not supported: use the model as it was before, in float32, float16 or bfloat16 (workbench.base_quantization=int8 holds it in 8 bits under adapters)`,
+      `m/config.json: ${key} declares quantised weights (${method}), which are not supported: use the original model in float32, float16 or bfloat16 (workbench.base_quantization=int8 quantises it for training adapters)`,
     );
   });
 
@@ -98,7 +98,7 @@ describe('an invalid value', () => {
   const small = golden.read[2].config;
   it.each([
     [{ max_position_embeddings: 1e15 }, /max_position_embeddings: Too big: expected number to be <=16777216: /],
-    [{ head_dim: 5 }, /head_dim is 5, .+ use a model whose head size is even$/],
+    [{ head_dim: 5 }, /head_dim is 5, .+ use a model with an even head size$/],
     [{ hidden_size: 20 }, /hidden_size is 20, .+ with num_attention_heads 4 a head has 5 elements: /],
     [{ hidden_size: 2 }, /hidden_size is 2, .+ a head has 0 elements/],
     [{ model_type: 'llama', hidden_size: 66 }, /hidden_size is 66, .+ it must be a multiple of num_attention_heads 4$/],
@@ -113,7 +113,7 @@ describe('an invalid value', () => {
     [{ use_sliding_window: true, max_window_layers: 1 }, /sliding_window is 4096, .+ shorter than the 32768 positions/],
     [
       { rope_parameters: { full_attention: { rope_theta: 1e4 } } },
-      /rope_parameters\.full_attention is .+ rotates alike/,
+      /rope_parameters\.full_attention is .+ same rotary positions in every layer/,
     ],
     [{ hidden_act: 'gelu' }, /hidden_act is "gelu"/],
   ])('%j is refused and named', (change, expected) => {

@@ -128,7 +128,7 @@ describe('with an adapter', () => {
 
   test('an adapter for another model exports nothing', async () => {
     await expect(exportModel(request({ adapter, model: goldenFolder('llama') }))).rejects.toThrow(
-      /but for test\/golden\/llama at rank 4 it has to be/,
+      /but for test\/golden\/llama at rank 4 it must be/,
     );
     expect(readdirSync(folder())).toEqual([]);
   });
@@ -165,7 +165,7 @@ describe('a failed export', () => {
     };
     await write(NaN);
     await expect(exportModel(request({ model }))).rejects.toThrow(
-      /model: the tensor model\.norm\.weight holds NaN at element 5: get the weights anew, they are damaged$/,
+      /model: the tensor model\.norm\.weight holds NaN at element 5: download the weights again, they are damaged$/,
     );
     await write(-65520);
     await expect(exportModel(request({ model, dtype: 'F16' }))).rejects.toThrow(
@@ -183,7 +183,7 @@ describe('a failed export', () => {
   test('a stop in the middle leaves nothing', async () => {
     const stop = new AbortController();
     const stopped = exportModel(request({ signal: stop.signal, onProgress: () => stop.abort() }));
-    await expect(stopped).rejects.toThrow(/^export: stopped: nothing was written to /);
+    await expect(stopped).rejects.toThrow(/^export: cancelled: nothing was written to /);
     expect(readdirSync(folder())).toEqual([]);
   });
 

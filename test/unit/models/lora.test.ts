@@ -77,9 +77,9 @@ describe('targets', () => {
     [['proj'], '"proj" chooses none'],
     [['q_proj', 'c_attn'], '"c_attn" chooses none'],
     [['input_layernorm'], '"input_layernorm" chooses none'],
-    [['lm_head'], '"lm_head" chooses lm_head, which takes no adapter'],
-    ['.*', '".*" chooses model.embed_tokens, which takes no adapter'],
-    ['(q_proj', '"(q_proj" is no regular expression'],
+    [['lm_head'], '"lm_head" selects lm_head, for which adapters are not supported'],
+    ['.*', '".*" selects model.embed_tokens, for which adapters are not supported'],
+    ['(q_proj', '"(q_proj" is not a valid regular expression'],
     [[], 'is empty: use all-linear or names among q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj'],
   ])('%j is refused', (targets, sentence) => {
     expect(refused(targets)).toContain(sentence);

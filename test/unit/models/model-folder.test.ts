@@ -78,7 +78,7 @@ describe('a decoder', () => {
     await checkpoint(tensors => (tensors.get('model.layers.1.mlp.up_proj.weight')!.data[17] = bad));
     expect(await refusal()).toMatch(
       new RegExp(
-        `the tensor model\\.layers\\.1\\.mlp\\.up_proj\\.weight holds ${bad} at element 17: get the weights anew`,
+        `the tensor model\\.layers\\.1\\.mlp\\.up_proj\\.weight holds ${bad} at element 17: download the weights again`,
       ),
     );
   });
@@ -106,14 +106,16 @@ describe('a decoder', () => {
       else tensors.set(weight, { dims: [4, 1], data: new Float32Array(4) });
       tensors.set(name, { dims: [2], data: new Float32Array(2) });
     });
-    expect(await refusal()).toContain(`the weights are quantised (they hold ${name}), which is not supported: use the model as it was`); // prettier-ignore
+    expect(await refusal()).toContain(`the weights are quantised (they contain ${name}), which is not supported: use the original model`); // prettier-ignore
   });
 
   it('with truncated weights is refused', async () => {
     await checkpoint();
     const bytes = readFileSync(path('model.safetensors'));
     writeFileSync(path('model.safetensors'), bytes.subarray(0, bytes.length - 100));
-    expect(await refusal()).toMatch(/model\.safetensors has \d+ bytes where its header says \d+: get the file again/);
+    expect(await refusal()).toMatch(
+      /model\.safetensors has \d+ bytes where its header says \d+: download or convert the file again/,
+    );
   });
 
   it('with a weight header that is not JSON is refused', async () => {
@@ -121,7 +123,9 @@ describe('a decoder', () => {
     const bytes = readFileSync(path('model.safetensors'));
     bytes[9] = 0x7b;
     writeFileSync(path('model.safetensors'), bytes);
-    expect(await refusal()).toMatch(/model\.safetensors has a header that is not JSON: get the file again/);
+    expect(await refusal()).toMatch(
+      /model\.safetensors has a header that is not JSON: download or convert the file again/,
+    );
   });
 
   it('without weights is refused', async () => {
@@ -137,7 +141,7 @@ describe('a decoder', () => {
   });
 
   it.each([
-    ['not JSON', '{"model_type": ', /config\.json: is not JSON \(.+\): get the file anew/],
+    ['not JSON', '{"model_type": ', /config\.json: is not valid JSON \(.+\): download the file again/],
     ['JSON of something else', '[]', /config\.json: .+: is this a decoder's config\.json\?/],
     ['null', 'null', /config\.json: content: .+: is this a decoder's config\.json\?/],
   ])('with a config.json that is %s is refused', async (_, text, sentence) => {
@@ -168,7 +172,7 @@ describe('a configuration', () => {
     [{ rope_parameters: { rope_type: 'longrope', rope_theta: 5e5 } }, /rope_parameters\.rope_type is "longrope"/],
     [
       { rope_parameters: { rope_type: 'llama3', rope_theta: 5e5, factor: 8 } },
-      /rope_parameters\.low_freq_factor: .+: a scaling of type llama3 needs it; get config\.json anew/,
+      /rope_parameters\.low_freq_factor: .+: a scaling of type llama3 requires it; download config\.json again/,
     ],
     [{ partial_rotary_factor: 0.5 }, /partial_rotary_factor is 0\.5, .+ rotates whole heads/],
     [{ hidden_act: 'gelu' }, /hidden_act is "gelu", which is not supported: use a model with silu/],
@@ -178,8 +182,8 @@ describe('a configuration', () => {
     ],
     [{ layer_types: ['full_attention', 'linear_attention'] }, /layer_types is "linear_attention"/],
     [{ num_key_value_heads: 3 }, /num_key_value_heads is 3, .+ must divide num_attention_heads 4/],
-    [{ hidden_size: 20, head_dim: null }, /hidden_size is 20, .+ a head has 5 elements: positions rotate pairs/],
-    [{ head_dim: 7 }, /head_dim is 7, .+ use a model whose head size is even/],
+    [{ hidden_size: 20, head_dim: null }, /hidden_size is 20, .+ a head has 5 elements: rotary positions rotate pairs/],
+    [{ head_dim: 7 }, /head_dim is 7, .+ use a model with an even head size/],
     [{ vocab_size: 0 }, /m\/config\.json: vocab_size: /],
     [{ num_hidden_layers: '2' }, /m\/config\.json: num_hidden_layers: /],
   ])('with %j is refused', (change, sentence) => {
@@ -286,7 +290,7 @@ describe('a tokenizer', () => {
       tokenizer();
       write('chat_template.jinja', chatMl);
       write(name, '{');
-      expect(await refusalOf()).toMatch(new RegExp(`${name}: is not JSON \\(.+\\): get the file anew`));
+      expect(await refusalOf()).toMatch(new RegExp(`${name}: is not valid JSON \\(.+\\): download the file again`));
     },
   );
 });

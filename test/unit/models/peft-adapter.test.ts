@@ -147,11 +147,11 @@ describe('a modified adapter', () => {
     [{ r: 0 }, /adapter_config\.json: r: .*: is this a LoRA adapter's adapter_config\.json\?$/],
     [
       { r: 8 },
-      /q_proj.lora_A.weight is \[4, 24\], but for test\/golden\/qwen2 at rank 8 it has to be \[8, 24\]: use it with the base it was made for, qwen2$/,
+      /q_proj.lora_A.weight is \[4, 24\], but for test\/golden\/qwen2 at rank 8 it must be \[8, 24\]: use it with the base it was made for, qwen2$/,
     ],
     [
       { target_modules: ['q_proj', 'k_proj', 'v_proj'] },
-      /the tensor base_model\.model\.model\.layers\.0\.self_attn\.k_proj\.lora_A\.weight is missing: get the adapter anew/,
+      /the tensor base_model\.model\.model\.layers\.0\.self_attn\.k_proj\.lora_A\.weight is missing: download the adapter again/,
     ],
   ])('with %j is refused', async (change, sentence) => {
     reconfigure(change);
@@ -171,18 +171,18 @@ describe('a modified adapter', () => {
 
   test('with one factor of a pair is refused', async () => {
     await rewrite(list => list.filter(({ name }) => name !== first));
-    expect(await refusal()).toContain(`the tensor ${first} is missing: get the adapter anew, it is not whole`);
+    expect(await refusal()).toContain(`the tensor ${first} is missing: download the adapter again, it is incomplete`);
     await rewrite(() => []);
     expect(await refusal()).toMatch(/has no tensors/);
   });
 
   test('of another base is refused', async () => {
     await expect(readAdapter(folder(), { config: goldenConfig('llama'), folder: 'llama' })).rejects.toThrow(
-      /adapter_model\.safetensors: the tensor base_model\.model\.model\.layers\.0\.self_attn\.v_proj\.lora_B\.weight is \[12, 4\], but for llama at rank 4 it has to be \[6, 4\]: use it with the base it was made for, qwen2$/,
+      /adapter_model\.safetensors: the tensor base_model\.model\.model\.layers\.0\.self_attn\.v_proj\.lora_B\.weight is \[12, 4\], but for llama at rank 4 it must be \[6, 4\]: use it with the base it was made for, qwen2$/,
     );
     const shallow = { config: { ...base.config, layers: 1 }, folder: 'shallow' };
     await expect(readAdapter(folder(), shallow)).rejects.toThrow(
-      /the tensor base_model\.model\.model\.layers\.1\.\S+ belongs to no linear layer of shallow that takes an adapter: use it with the base/,
+      /the tensor base_model\.model\.model\.layers\.1\.\S+ belongs to no linear layer of shallow that supports adapters: use it with the base/,
     );
   });
 
@@ -194,7 +194,7 @@ describe('a modified adapter', () => {
     ['base_model.model.model.embed_tokens.weight', 'embed_tokens'],
   ])('%s is refused as a change of %s', async (name, module) => {
     await rewrite(list => [...list, { name, shape: [1], data: new Float32Array(1) }]);
-    expect(await refusal()).toMatch(new RegExp(`the tensor ${name} changes ${module}, which takes no adapter here: merge it into its base with peft`)); // prettier-ignore
+    expect(await refusal()).toMatch(new RegExp(`the tensor ${name} changes ${module}, for which adapters are not supported: merge it into its base with peft`)); // prettier-ignore
   });
 
   test("without optional keys gets PEFT's defaults", async () => {
@@ -217,7 +217,7 @@ describe('a modified adapter', () => {
       return list;
     });
     expect(await refusal()).toMatch(
-      /q_proj\.lora_A\.weight holds NaN at element 3: get the adapter anew, it is damaged$/,
+      /q_proj\.lora_A\.weight holds NaN at element 3: download the adapter again, it is damaged$/,
     );
   });
 

@@ -146,7 +146,7 @@ describe('misuse is refused', () => {
     const engine = await load();
     await expect(engine.restore(await other.state())).rejects.toThrow(UserError);
     await expect(engine.restore(await other.state())).rejects.toThrow(
-      /holds \d+ numbers .+ resume with the model it was made/,
+      /moments of \d+ parameters, .+ resume with the model it was saved/,
     );
   });
 
@@ -154,7 +154,7 @@ describe('misuse is refused', () => {
     const other = await load({ moments: { actor: 'int8', critic: 'float32' } });
     const engine = await load();
     const sentence =
-      /^checkpoint: its moments are in int8 but the optimizer's in float32: resume with optim.moments set to int8$/;
+      /^checkpoint: its optimizer moments are int8, but the run uses float32: resume with optim.moments set to int8$/;
     await expect(engine.restore(await other.state())).rejects.toThrow(UserError);
     await expect(engine.restore(await other.state())).rejects.toThrow(sentence);
   });
@@ -162,7 +162,7 @@ describe('misuse is refused', () => {
   it('for a reference of another shape', async () => {
     await expect(load({ referenceFolder: goldenFolder('llama') })).rejects.toThrow(UserError);
     await expect(load({ referenceFolder: goldenFolder('llama') })).rejects.toThrow(
-      /reference policy is of another shape/,
+      /reference policy has a different architecture/,
     );
   });
 

@@ -58,7 +58,7 @@ describe('the self-check', () => {
     [
       'a token',
       found => (found.tokens[4] += 1),
-      /^it samples other tokens than the CPU from the same numbers \(from token 5 on\)$/,
+      /^it samples different tokens than the CPU from the same random numbers \(from token 5 on\)$/,
     ],
   ])('detects a difference in %s', (_, change, sentence) => {
     expect(compared(faulty(change), expected).differs).toMatch(sentence);
@@ -83,7 +83,7 @@ describe('the self-check', () => {
     expect(broken).toEqual({
       passed: false,
       faster: false,
-      about: 'it does not run here (Failed to get a WebGPU adapter: No supported adapters)',
+      about: 'it does not run on this machine (Failed to get a WebGPU adapter: No supported adapters)',
     });
   });
 });
@@ -93,12 +93,12 @@ describe('a check in a separate process', () => {
     // The bundle's own entry, with a provider that does not exist.
     const found = await selfCheckApart('nothing' as 'cpu', 1, 'dist/engine-worker.cjs');
     expect(found).toMatchObject({ passed: false, faster: false });
-    expect(found.about).toMatch(/^it does not run here \(.*nothing.*\)$/);
+    expect(found.about).toMatch(/^it does not run on this machine \(.*nothing.*\)$/);
   });
 
   it.each([
-    ['SIGKILL', 'process.kill(process.pid, "SIGKILL")', 'it ended the process that tried it (SIGKILL)'],
-    ['an exit code', 'process.exit(3)', 'it ended the process that tried it (code 3)'],
+    ['SIGKILL', 'process.kill(process.pid, "SIGKILL")', 'it crashed the process that tested it (SIGKILL)'],
+    ['an exit code', 'process.exit(3)', 'it crashed the process that tested it (code 3)'],
   ])('survives a process that ends with %s', async (_, code, about) => {
     const folder = mkdtempSync(join(tmpdir(), 'ragen-check-'));
     try {

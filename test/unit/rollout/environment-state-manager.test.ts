@@ -233,7 +233,7 @@ describe('failures', () => {
 
 describe('images', () => {
   const sentence =
-    'config: custom_envs.Corridor shows images, which no model here reads: have it show text (sokoban: custom_envs.Corridor.env_config.render_mode=text)';
+    'config: custom_envs.Corridor returns images, which the models cannot read: configure text observations (sokoban: custom_envs.Corridor.env_config.render_mode=text)';
   const images = [new Uint8Array([137])];
 
   it('are refused in the first state', async () => {

@@ -84,13 +84,15 @@ test.each([
   writeFileSync(file, text.slice(0, at) + to + text.slice(at + from.length));
   await expect(openCheckpoint(path)).rejects.toThrow(/checkpoint\.json (does not match|is not a checkpoint's)/);
   const newest = newestCheckpoint(run.path, run.verifySeal(), name => `ragen resume x --checkpoint ${name}`);
-  await expect(newest).rejects.toThrow(/step-000002.checkpoint\.json .*the newest whole one is step-000001: ragen resume x --checkpoint step-000001/); // prettier-ignore
+  await expect(newest).rejects.toThrow(/step-000002.checkpoint\.json .*the newest intact checkpoint is step-000001: ragen resume x --checkpoint step-000001/); // prettier-ignore
 });
 
 test('a checkpoint in the folder of another step, or of another run, is refused', async () => {
   const path = await save(2);
   renameSync(path, join(path, '../step-000004'));
-  await expect(openCheckpoint(join(path, '../step-000004'))).rejects.toThrow(/is of step 2, unlike the folder/);
+  await expect(openCheckpoint(join(path, '../step-000004'))).rejects.toThrow(
+    /is for step 2, which does not match its folder/,
+  );
   renameSync(join(path, '../step-000004'), path);
   const other = { id: 'other', manifest: 'ab' };
   const checkpoint = await openCheckpoint(path);
@@ -136,7 +138,7 @@ test.each<[string, (file: (name: string) => string) => void, { file: string; how
   ['an older file of episodes', file => change(file('episodes/step-000001.jsonl'), '1', '3'), { file: 'episodes/step-000001.jsonl', how: /lines 1 to 1, bytes 0 to 11/ }],
   ['a file that is gone', file => rmSync(file('metrics.jsonl')), { file: 'metrics.jsonl', how: /is gone/ }],
   ['the ledger', file => change(file('checksums.jsonl'), '"to":36', '"to":37'), { file: 'checksums.jsonl', how: /its own checksum in line 1/ }],
-  ['the end of the ledger', file => truncateSync(file('checksums.jsonl'), 10), { file: 'checksums.jsonl', how: /is not the one that the checkpoint knows/ }],
+  ['the end of the ledger', file => truncateSync(file('checksums.jsonl'), 10), { file: 'checksums.jsonl', how: /does not match the checkpoint/ }],
 ])('logs: %s', async (_, damage, expected) => {
   const mark = logs();
   damage(name => join(run.path, name));

@@ -491,7 +491,7 @@ describe('content that does not match the list', () => {
     sent[1_234_567] ^= 1;
     peer.models[repo] = single({ sent });
     expect(await sentence(fetchModel())).toMatch(
-      /^hub: model\.safetensors of org\/small-1\.5 came damaged twice \(its content is not [0-9a-f]{64}\): try again later/,
+      /^hub: model\.safetensors of org\/small-1\.5 arrived damaged twice \(its content is not [0-9a-f]{64}\): try again later/,
     );
     expect(visible()).toEqual([]);
     expect(partials()).toEqual([]);
@@ -500,7 +500,7 @@ describe('content that does not match the list', () => {
 
   test('is detected in a small file too, by git’s checksum', async () => {
     peer.models[repo].files['config.json'] = { content: Buffer.from('{"a":1}'), sent: Buffer.from('{"a":2}') };
-    expect(await sentence(fetchModel())).toMatch(/config\.json of org\/small-1\.5 came damaged twice/);
+    expect(await sentence(fetchModel())).toMatch(/config\.json of org\/small-1\.5 arrived damaged twice/);
   });
 
   test('is refused when its size differs', async () => {
@@ -535,7 +535,7 @@ describe('refusals', () => {
       `hub: ${peer.endpoint} shows no model org/none (401): check the name, and set HF_TOKEN if it is private`,
     );
     expect(await ask({ HF_TOKEN: token })).toBe(
-      `hub: ${peer.endpoint} shows no model org/none (404): check the name, and see that HF_TOKEN may read it`,
+      `hub: ${peer.endpoint} shows no model org/none (404): check the name, and check that HF_TOKEN may read it`,
     );
   });
 
@@ -561,14 +561,14 @@ describe('refusals', () => {
       for (const name of names) delete peer.models[repo].files[name];
       return sentence(fetchModel());
     };
-    expect(await without('config.json')).toMatch(/has no config\.json, so it is no model.*: choose another/);
-    expect(await without('model.safetensors.index.json')).toMatch(/no weights in safetensors form.*: choose/);
+    expect(await without('config.json')).toMatch(/has no config\.json, so it is not a model.*: choose another/);
+    expect(await without('model.safetensors.index.json')).toMatch(/no weights in safetensors format.*: choose/);
     expect(await without('model-00002-of-00002.safetensors')).toMatch(
-      /index\.json of org\/small-1\.5 names model-00002-of-00002\.safetensors, which is not there/,
+      /index\.json of org\/small-1\.5 names model-00002-of-00002\.safetensors, which is missing/,
     );
     peer.models[repo] = sharded();
     peer.models[repo].files['model.safetensors.index.json'] = '{"weight_map": 3}';
-    expect(await sentence(fetchModel())).toMatch(/is no index of shards/);
+    expect(await sentence(fetchModel())).toMatch(/is not an index of shards/);
   });
 
   test('cover an unreachable hub', async () => {

@@ -134,7 +134,7 @@ test.each([
     return sleep(ms);
   };
   await expect(take(world, 2)).rejects.toThrow(
-    /^run r1 is already being trained by process 1 of there \(another machine or container, where only its lease tells/,
+    /^run r1 is already being trained by process 1 of there \(on another machine or in another container; its lease is still/,
   );
   world.sleep = sleep;
   expect((await take(world, 2)).lease.pid).toBe(2);

@@ -115,7 +115,7 @@ test('the source of an environment is stored once per version', async () => {
     entry: 'envs/lake.ts',
     sources: ['envs/lake.ts', 'shared/words.ts'],
   });
-  await expect(run.keepEnvironment({ ...loaded, version: '../x' })).rejects.toThrow(/is no environment version/);
+  await expect(run.keepEnvironment({ ...loaded, version: '../x' })).rejects.toThrow(/is not an environment version/);
 });
 
 test('going back to a step drops later lines and episodes', async () => {

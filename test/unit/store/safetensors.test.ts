@@ -94,7 +94,7 @@ test('a conversion longer than its buffer is correct', async () => {
 describe('a broken file is refused', () => {
   const t = (over: object = {}): object => ({ dtype: 'F32', shape: [2], data_offsets: [0, 8], ...over });
   test.each<[string, string | object, number, RegExp]>([
-    ['not JSON', '{"a":', 0, /has a header that is not JSON: get the file again or convert it anew$/],
+    ['not JSON', '{"a":', 0, /has a header that is not JSON: download or convert the file again$/],
     ['a list', '[]', 0, /not a map of tensors/],
     [
       'a double key',
@@ -131,7 +131,7 @@ describe('a broken file is refused', () => {
   test('an impossible length is refused', async () => {
     for (const length of [3n, 100n, 2n ** 63n, 2n ** 64n - 1n])
       await expect(SafetensorsFile.open(forge('{}', 0, undefined, length))).rejects.toThrow(
-        length === 3n ? /claims/ : /claims a header of \d+ bytes/,
+        length === 3n ? /declares/ : /declares a header of \d+ bytes/,
       );
     writeFileSync(path(), 'abc');
     await expect(SafetensorsFile.open(path())).rejects.toThrow(/has only 3 bytes/);
@@ -186,11 +186,11 @@ describe('model folders', () => {
     await expect(Weights.open(folder())).rejects.toThrow(/puts the tensor b into model-1\.safetensors, which lacks it/);
     for (const name of ['../model-1.safetensors', '/etc/passwd', 'model-1.bin', 3]) {
       index({ a: name });
-      await expect(Weights.open(folder())).rejects.toThrow(/names no shard beside it for the tensor a/);
+      await expect(Weights.open(folder())).rejects.toThrow(/names no shard in its folder for the tensor a/);
     }
     index({ a: 'model-2.safetensors' });
     await expect(Weights.open(folder())).rejects.toThrow(
-      /index\.json names the shard model-2\.safetensors, which is not in its folder: get the file again/,
+      /index\.json names the shard model-2\.safetensors, which is not in its folder: download or convert the file again/,
     );
     writeFileSync(path('model.safetensors.index.json'), '[]');
     await expect(Weights.open(folder())).rejects.toThrow(/has no weight_map/);

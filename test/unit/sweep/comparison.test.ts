@@ -68,7 +68,7 @@ test('CSV has one line per run', () => {
 
 test('unfinished runs are reported', () => {
   expect(incomplete(comparison)).toBe(
-    'sweep mine: 1 of 3 runs are not finished (failed: run-1): the same command goes on with them',
+    'sweep mine: 1 of 3 runs are not finished (failed: run-1): run the same command to continue them',
   );
   expect(incomplete({ ...comparison, points: [comparison.points[0]] })).toBeUndefined();
 });

@@ -106,7 +106,7 @@ describe('each error is one sentence', () => {
       'config_name: _4_countdown\noverrides: ["custom_envs.Countdown.env_type=countdwn"]',
       /^sweep mine, _4_countdown: config: custom_envs\.Countdown\.env_type is countdwn, which is neither built in/,
     ],
-    ['config_name: quickstart\nseeds: 1000000000000', /mine\.yaml stands for 1000000000000 runs .*1000 are the most/],
+    ['config_name: quickstart\nseeds: 1000000000000', /mine\.yaml expands to 1000000000000 runs .*limit of 1000:/],
     [
       `config_name: quickstart\ngrid: {${[1, 2, 3, 4, 5].map(i => `a${i}: [1, 2, 3, 4, 5, 6, 7]`).join(', ')}}`,
       /16807 runs/,

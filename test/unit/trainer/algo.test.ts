@@ -297,7 +297,7 @@ describe('cases', () => {
   });
 
   it.each([
-    ['no algorithm', 'adv', [], 'algo: adv is no algorithm: use one of advantage, filter, policy-loss,'],
+    ['no algorithm', 'adv', [], 'algo: adv is not an algorithm: use one of advantage, filter, policy-loss,'],
     ['no case', 'kl', [3], 'cases.json: [0] is 3: give an object'],
     ['a missing key', 'kl', [{ logprob: [[0]], ref: [[0]], kind: 'k1' }, { logprob: [[0]], kind: 'k1' }], 'cases.json: [1].ref is missing: give an array'],
     ['a text for a number', 'advantage', [{ estimator: 'arpo', scores: [1, 'x'] }], 'cases.json: [0].scores[1] is "x": give a number'],

@@ -156,7 +156,7 @@ test('refusals, limits and lost connections do not change the results', async ()
       .map(({ turns, score }) => ({ turns, score }));
   expect(played(rough.answer.folder)).toEqual(played(calm.answer.folder));
   expect(readRun(rough.answer.folder).events.map(({ message }) => message)).toContain(
-    `4 requests to ${peer.url}/v1/chat/completions were made again`,
+    `4 requests to ${peer.url}/v1/chat/completions were retried`,
   );
 });
 

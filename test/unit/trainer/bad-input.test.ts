@@ -115,7 +115,7 @@ describe('configuration', () => {
   });
 
   test('no configuration, and one that does not exist, are refused', async () => {
-    expect((await refused(['train'])).message).toMatch(/^config: no configuration is named/);
+    expect((await refused(['train'])).message).toMatch(/^config: no configuration given/);
     expect((await refused(['train', '--config-name', 'word'])).message).toMatch(/word.*words/);
   });
 
@@ -152,7 +152,7 @@ describe('model', () => {
     const { message } = await refused(
       train(model('no-json', folder => writeFileSync(join(folder, 'config.json'), '{'))),
     );
-    expect(message).toMatch(/no-json.config\.json: is not JSON/);
+    expect(message).toMatch(/no-json.config\.json: is not valid JSON/);
   });
 
   test('truncated weights are refused', async () => {
@@ -182,7 +182,7 @@ describe('model', () => {
         ...['trainer.test_freq=-1', 'workbench.max_skipped_steps=2'],
       ),
     );
-    expect(message).toMatch(/^engine: the policy's logits are no numbers \(row .*\): its weights have diverged; .*lower learning rate \(3 steps in a row changed nothing, workbench\.max_skipped_steps is 2; /); // prettier-ignore
+    expect(message).toMatch(/^engine: the policy's logits are not finite \(row .*\): its weights have diverged; .*lower learning rate \(3 steps in a row changed nothing, workbench\.max_skipped_steps is 2; /); // prettier-ignore
     const { metrics, events, checkpoints } = readRun(run);
     expect(metrics.map(({ step, 'train/skipped_step': skipped }) => [step, skipped])).toEqual([
       ...[0, 1].map(step => [step, undefined]),
@@ -197,7 +197,7 @@ describe('model', () => {
   test('a context too short for the first prompt is refused', async () => {
     const { message } = await failed(train('actor_rollout_ref.rollout.max_model_len=16'));
     expect(message).toMatch(
-      /^config: environment Words shows too much in turn 1 at seed \d+, member 0: the prompt has \d+ tokens, and actor_rollout_ref\.rollout\.max_model_len 16 must hold it with an answer of response_length 12: raise max_model_len, lower response_length, or have the environment show less$/,
+      /^config: environment Words has too long an observation in turn 1 at seed \d+, member 0: the prompt of \d+ tokens and a response of response_length 12 exceed actor_rollout_ref\.rollout\.max_model_len 16: raise max_model_len, lower response_length, or shorten the observation$/,
     );
   });
 
@@ -330,7 +330,7 @@ describe('run folder', () => {
     const { code, stderr, answer } = await following;
     expect(code).toBe(1);
     expect(answer.error.message).toMatch(
-      /^trainer of .*: it was killed \(SIGKILL\), most likely .* memory ran out: .* \(its log is .*trainer\.log; ragen resume .* goes on\)$/,
+      /^trainer of .*: it was killed \(SIGKILL\), most likely .* memory ran out: .* \(log: .*trainer\.log; resume it with ragen resume .*\)$/,
     );
     expect(stderr.trimEnd().split('\n').at(-1)).toBe(answer.error.message);
     expect(readRun(run).metrics.length).toBeGreaterThan(step);
@@ -349,14 +349,16 @@ describe('run folder', () => {
       expect(stderr).toBe(`${refusal.error.message}\n`);
       return refusal.error.message;
     };
-    expect(await resumed('--checkpoint', 'newest')).toBe('store: newest is no checkpoint: name one like step-000100');
+    expect(await resumed('--checkpoint', 'newest')).toBe(
+      'store: newest is not a checkpoint: name one like step-000100',
+    );
     expect(await resumed('--checkpoint', 'step-000009')).toMatch(/step-000009.*does not exist/);
     const weights = join(answer.folder, 'checkpoints', checkpoints[0], 'model.safetensors');
     const bytes = readFileSync(weights);
     bytes[bytes.length - 1] ^= 1;
     writeFileSync(weights, bytes);
     expect(await resumed('--checkpoint', checkpoints[0])).toMatch(/model\.safetensors does not match its checksum/);
-    expect(await resumed()).toMatch(/model\.safetensors does not match its checksum.*no checkpoint of run .* is whole/);
+    expect(await resumed()).toMatch(/model\.safetensors does not match its checksum.*run .* has no intact checkpoint/);
     expect(readRun(answer.folder)).toMatchObject({ metrics, status });
   });
 });

@@ -89,7 +89,7 @@ describe('a run that fits', () => {
     expect(adapted.run!.model.trained).toBe('adapters');
     expect(adapted.run!.rows.map(({ what }) => what)).toEqual(expect.arrayContaining(['base', 'adapters', 'critic optimizer'])); // prettier-ignore
     const { answer: quantized } = await doctor('--config-name', 'words', 'lora.rank=2', 'workbench.rollout_quantization=int8'); // prettier-ignore
-    expect(quantized.run!.notes).toEqual([expect.stringContaining('rollout_is is auto, which weighs')]);
+    expect(quantized.run!.notes).toEqual([expect.stringContaining('rollout_is is auto, which weights')]);
     const { answer: played } = await doctor('--config-name', 'words', 'trainer.val_only=true');
     expect(played.run!.peak.phase).toBe('rollout');
     expect(played.run!.largest_micro_batch).toEqual({ tokens: 0, ppo_micro_batch_size_per_gpu: 0 });
@@ -101,7 +101,7 @@ describe('a run that fits', () => {
     expect(stdout).toMatch(/^Node +\d/);
     expect(stdout).toMatch(/^words with models\/random: [\d,]+ parameters, all of them trained$/m);
     expect(stdout).toMatch(/^ +keys and values +\d+ MiB {2}\(8 episodes \+ 8 in the batch\) × 400 tokens × 64 bytes$/m);
-    expect(stdout).toMatch(/^Peak: \d+ MiB in the checkpoint; .* can be had\nLargest pass with gradient: [\d,]+ tokens \(ppo_micro_batch_size_per_gpu=4\)\nIt fits\.\nA step: about [\d.]+ s, of which [\d.]+ s to play; all steps: [\d.]+ s \(by the rates of another machine, .*\)\n$/m); // prettier-ignore
+    expect(stdout).toMatch(/^Peak: \d+ MiB in the checkpoint; .* available\nLargest pass with gradient: [\d,]+ tokens \(ppo_micro_batch_size_per_gpu=4\)\nIt fits\.\nA step: about [\d.]+ s, including [\d.]+ s rollout; all steps: [\d.]+ s \(rough estimate: .*\)\n$/m); // prettier-ignore
   });
 
   test("of a model without a configuration is limited to the model's positions", async () => {
@@ -109,7 +109,7 @@ describe('a run that fits', () => {
     expect(code).toBe(0);
     expect(answer.run).toMatchObject({ config_name: 'base', model: { path: 'models/random' } });
     expect(answer.run!.notes.join()).toMatch(
-      /max_model_len is lowered from 3600 to 512, all that models\/random has positions for$/,
+      /max_model_len is lowered from 3600 to 512, the maximum number of positions of models\/random$/,
     );
   });
 });
@@ -124,7 +124,7 @@ describe('a run that does not fit', () => {
     expect(run.rows.find(({ what }) => what === 'weights')!.bytes).toBe(4 * run.model.parameters);
     expect(run.largest_micro_batch).toEqual({ tokens: 0, ppo_micro_batch_size_per_gpu: 0 });
     expect(stderr).toBe(`${run.remedy}\n`);
-    expect(run.remedy).toMatch(/^doctor: the run would hold [\d.]+ GiB in its checkpoint, but [\d.]+ GiB can be had: even .*lora\.rank=16 .* hold [\d.]+ GiB, so use a smaller model or a machine with more memory$/); // prettier-ignore
+    expect(run.remedy).toMatch(/^doctor: the run needs [\d.]+ GiB in its checkpoint, but [\d.]+ GiB is available: even with .*lora\.rank=16 .* it needs [\d.]+ GiB, so use a smaller model or a machine with more memory$/); // prettier-ignore
     const { answer: adapted } = await doctor('--config-name', 'words', '--model', 'models/huge', 'lora.rank=8');
     expect(adapted.run!.rows.find(({ what }) => what === 'base')!.bytes).toBe(2 * run.model.parameters); // bfloat16
   });
@@ -140,7 +140,7 @@ describe('a run that does not fit', () => {
     expect(code).toBe(1);
     const run = answer.run!;
     expect(stderr).toBe(`${run.remedy}\n`);
-    const change = /: set (micro_batch_size_per_gpu=\d+), which holds [\d.]+ [MG]iB$/.exec(run.remedy!)![1];
+    const change = /: set (micro_batch_size_per_gpu=\d+), which needs [\d.]+ [MG]iB$/.exec(run.remedy!)![1];
     expect(change).toBe(`micro_batch_size_per_gpu=${run.largest_micro_batch.ppo_micro_batch_size_per_gpu}`);
     const { answer: changed } = await doctor(...large, change);
     expect(changed.run!.peak.bytes).toBeLessThanOrEqual(run.available);
@@ -177,7 +177,9 @@ describe('a run', () => {
       kind: 'memory_plan',
       data: { planned: planned.run!.peak.bytes, phase: 'checkpoint' },
     });
-    expect(first.message).toMatch(/^on the CPU the trainer will hold at most \d+ MiB \(checkpoint\) of [\d.]+ GiB$/);
+    expect(first.message).toMatch(
+      /^on the CPU the trainer needs at most \d+ MiB \(policy update\), and [\d.]+ GiB is available$/,
+    );
     expect(others.map(({ kind }) => kind)).not.toContain('warning');
   });
 });

@@ -52,7 +52,7 @@ test('when the file has changed since, the run’s own values stay the base', as
     expect(gamma(changed)).toBe(0.25);
     expect(changed.config['critic']).toEqual(first.config['critic']);
     await expect(again(overrides.slice(0, 1))).rejects.toThrow(
-      /words\.yaml has changed since, so that algorithm\.gamma cannot go back to what stood there: give it a value$/,
+      /words\.yaml has changed since the run, so algorithm\.gamma cannot fall back to its value there: give it a value$/,
     );
   } finally {
     writeFileSync(file, text);

@@ -190,7 +190,7 @@ test('prints success, pass@k and the path of the results', async () => {
 test('contradictory options are refused', async () => {
   const said = async (...args: string[]): Promise<string> => (await ragen(workspace.folder, ['eval', ...args])).stderr;
   expect(await said('--config-name', 'words', '--checkpoint', 'step-000001')).toMatch(
-    /^eval: --checkpoint .* is of no run/,
+    /^eval: --checkpoint .* needs a run/,
   );
   expect(await said('--run', whole.run, '--model', 'ragen-tiny')).toMatch(/^eval: --run .* names the model/);
 });

@@ -105,7 +105,7 @@ test('refuses invalid requests', async () => {
     [[...qwen, '--out', 'o', '--dtype', 'int4'], /^--dtype is "int4": use one of f32, bf16, f16$/],
     [[...qwen, '--out', 'o', '--max-shard-size', '5'], /^--max-shard-size is "5": give a size such as 5GB or 500MB$/],
     [[...qwen, '--out', '.'], /is not empty: give another folder with --out/],
-    [[...qwen, '--out', 'o', '--checkpoint', 'step-1'], /is of no run: give the run's id with --run$/],
+    [[...qwen, '--out', 'o', '--checkpoint', 'step-1'], /needs a run: give its id with --run$/],
     [['--run', 'nowhere', '--out', 'o'], /there is no run nowhere in .*: see ragen runs/],
     [['--run', 'nowhere', ...qwen, '--out', 'o'], /leave out --model and --adapter$/],
     [['--model', golden('lora/q-v'), '--out', 'o'], /q-v: give it with --adapter, and its base with --model$/],

@@ -36,7 +36,7 @@ test.skipIf(process.platform === 'win32')('a socket that never answers is abando
   writeFileSync(folder.file('lease'), JSON.stringify(lease));
   expect(await joinTrainer(folder, undefined, undefined, 50)).toBeUndefined();
   const stopped = follow(folder, null, AbortSignal.abort(), { answerMs: 50, reachMs: 200 });
-  await expect(stopped).rejects.toThrow('gave no answer within 0.2 s');
+  await expect(stopped).rejects.toThrow('did not answer within 0.2 s');
 });
 
 test('an unreadable preset is reported with its file, and the others are listed', () => {

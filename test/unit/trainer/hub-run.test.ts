@@ -155,7 +155,7 @@ test('reports a download that fails in the run as the run’s error', async () =
   weightsFile().sent = Buffer.from(weightsFile().content).fill(1, 5000, 6000);
   const { code, answer } = await document<Refusal>(workspace.folder, train(model));
   expect(code).toBe(1);
-  expect(answer.error.message).toMatch(/^hub: model\.safetensors of .* came damaged twice/);
+  expect(answer.error.message).toMatch(/^hub: model\.safetensors of .* arrived damaged twice/);
   const [run] = runsOf(workspace.folder);
   expect(statusOf(run)).toMatchObject({ state: 'failed', error: answer.error.message, phase: 'idle' });
 });

@@ -152,7 +152,7 @@ describe('what if', () => {
     const first = await inspector.whatIf({ ...ref(run, origin), turn: 1, given: {}, checkpoint: null, seed: 1 });
     expect([first.written, first.episode.turns.length, first.episode.final_state]).toEqual([null, 0, origin.turns[0].state]); // prettier-ignore
     const at = { session: first.session };
-    await expect(inspector.whatIfTurn({ ...at, given: {}, checkpoint: null })).rejects.toThrow('needs an answer');
+    await expect(inspector.whatIfTurn({ ...at, given: {}, checkpoint: null })).rejects.toThrow('needs a response');
     const second = await inspector.whatIf({ ...ref(run, origin), turn: 1, given: {}, checkpoint: null, seed: 1 });
     const length = origin.seed % 3 === 0 ? 4 : 6; // such a word does not end the episode
     const word = 'x'.repeat((length + origin.seed) % 3 === 0 ? length + 1 : length);
@@ -167,7 +167,7 @@ describe('what if', () => {
     const given = further.episode.turns[0].span;
     expect(new Set(further.episode.tokens.mask.slice(...given))).toEqual(new Set([0]));
     const late = inspector.whatIfTurn({ session: second.session, given: { answer: 'a' }, checkpoint: null });
-    await expect(late).rejects.toThrow('this one is over');
+    await expect(late).rejects.toThrow('what if: it is closed');
     const ended = await inspector.whatIf({ ...ref(run, origin), turn: 1, given: { answer: word }, checkpoint: null, seed: 1 }); // prettier-ignore
     const kept = await inspector.whatIfEnd(ended.session, true);
     expect(kept!.episode.turns).toHaveLength(1);
@@ -181,7 +181,7 @@ describe('what if', () => {
       expect([episode.error, episode.environment, notes]).toEqual([undefined, origin.environment, []]);
       rmSync(join(run.folder, 'environments', origin.environment.version), { recursive: true });
       const gone = inspector.whatIf({ ...ref(run, origin), turn: 2, given: { answer: 'abc' }, checkpoint: 'initial', seed: 1 }); // prettier-ignore
-      await expect(gone).rejects.toThrow(/is over before turn 2: its code is no longer the one that played: .*edited/);
+      await expect(gone).rejects.toThrow(/is over before turn 2: its code has changed since it was played: .*edited/);
     } finally {
       workspace.write('environments/words.ts', wordsEnvironment());
     }

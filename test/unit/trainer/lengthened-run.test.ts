@@ -38,8 +38,8 @@ test('refuses changes of fixed keys, and then nothing has changed', async () => 
   expect(await said('es_manager.train.group_size=2')).toMatch(/since its episodes so far were played with it/);
   expect(await said('algorithm.adv_estimator=rloo')).toMatch(/since its weights so far were trained with it/);
   expect(await said(`${steps}=many`)).toBe(`${steps} is "many": use a number\n`);
-  expect(await said(steps)).toMatch(/is no setting: write key=value/);
-  expect(await said(`${steps}=2`, 'actor_rollout_ref.actor.optim.lr=0.1')).toMatch(/is 2, but a change holds from step 3 on: use 3 or more/); // prettier-ignore
+  expect(await said(steps)).toMatch(/is not a setting: write key=value/);
+  expect(await said(`${steps}=2`, 'actor_rollout_ref.actor.optim.lr=0.1')).toMatch(/is 2, but a change applies from step 3: use 3 or more/); // prettier-ignore
   expect(await said(`${steps}=4`, 'actor_rollout_ref.actor.optim.lr=-1')).toMatch(/lr is -1: use /);
   expect([manifest(), readRun(short)]).toEqual(before);
 });

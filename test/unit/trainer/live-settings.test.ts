@@ -56,11 +56,11 @@ describe('a setting change', () => {
     expect(refusal(settings, { [lr]: -1 })).toMatch(/^config: actor_rollout_ref\.actor\.optim\.lr is -1: use /);
     expect(refusal(settings, { [temperature]: 'warm' })).toMatch(/^config: .*temperature is "warm": use /);
     expect(refusal(settings, { [lr]: 1e-7, [filter]: 0.001 })).toMatch(/ppo_mini_batch_size/); // a rule between keys
-    expect(refusal(settings, { lr: 1e-7 })).toBe(`lr cannot change while a run trains: did you mean ${lr}?`);
-    expect(refusal(settings, { 'es_manager.train.group_size': 2 })).toMatch(/cannot change while a run trains/);
+    expect(refusal(settings, { lr: 1e-7 })).toBe(`lr cannot change during training: did you mean ${lr}?`);
+    expect(refusal(settings, { 'es_manager.train.group_size': 2 })).toMatch(/cannot change during training/);
     expect(refusal(settings, { 'critic.optim.lr': 1 })).toMatch(/has no effect in this run, since algorithm\.adv_estimator is /); // prettier-ignore
-    expect(refusal(settings, { [steps]: 5 })).toMatch(/is 5, but a change holds from step 6 on: use 6 or more/);
-    expect(refusal(settings, {})).toMatch(/nothing is asked/);
+    expect(refusal(settings, { [steps]: 5 })).toMatch(/is 5, but a change applies from step 6: use 6 or more/);
+    expect(refusal(settings, {})).toMatch(/no setting is given/);
     expect(settings.take(6, false)).toEqual([]);
   });
 
@@ -158,7 +158,7 @@ describe('a run', () => {
       expect(code, stderr).toBe(0);
       expect(stdout).toContain(`${lr}: 0.01 → 0.003 from step 2 on`);
       const refused = await ragen(workspace.folder, ['set', basename(id), 'lr=1']);
-      expect([refused.code, refused.stderr]).toEqual([1, `lr cannot change while a run trains: did you mean ${lr}?\n`]);
+      expect([refused.code, refused.stderr]).toEqual([1, `lr cannot change during training: did you mean ${lr}?\n`]);
     });
     // Held again in the third step, after the first two.
     release();
@@ -201,6 +201,6 @@ describe('a run', () => {
     expect(rates.slice(1, step + 1).every(rate => rate === 0.01)).toBe(true);
     expect(rates.slice(step + 1).every(rate => rate === 0.004)).toBe(true);
     const refused = await ragen(workspace.folder, ['set', basename(run), `${lr}=0.004`]);
-    expect(refused.stderr).toMatch(/is not training, so that nothing can change: resume it first/);
+    expect(refused.stderr).toMatch(/is not training, so no setting can change: resume it first/);
   });
 });

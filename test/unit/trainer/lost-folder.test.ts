@@ -74,11 +74,11 @@ test.skipIf(process.platform !== 'linux').each(['of here', 'of an earlier versio
     const { code, stderr } = await following;
     expect(code).toBe(1);
     expect(stderr.trimEnd().split('\n').at(-1)).toBe(
-      `run ${basename(run)}: process 1 holds ${join(run, 'lease')} now, so that this trainer has ended: follow that one, or stop it and resume the run`,
+      `run ${basename(run)}: process 1 has taken over ${join(run, 'lease')}, so this trainer ended: follow the other trainer, or stop it and resume the run`,
     );
     const resumed = await document<{ error: { message: string } }>(workspace.folder, ['resume', basename(run)]);
     expect(resumed.answer.error.message).toMatch(
-      / by process 1: .*, or remove .*lease where that process is no trainer$/,
+      / by process 1: .*, or remove .*lease if that process is not a trainer$/,
     );
     rmSync(join(run, 'lease'));
   },
@@ -89,7 +89,7 @@ test.each([
   [
     'taken by another process',
     'other',
-    (run: string) => `process 1 holds ${join(run, 'lease')} now, so that this trainer has ended: follow that one, or stop it and resume the run`, // prettier-ignore
+    (run: string) => `process 1 has taken over ${join(run, 'lease')}, so this trainer ended: follow the other trainer, or stop it and resume the run`, // prettier-ignore
   ],
 ])('a trainer whose lease is %s ends with a sentence', { timeout: 120_000 }, async (_, other, sentence) => {
   const run = await startDetached(workspace.folder, endless);

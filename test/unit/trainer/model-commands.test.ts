@@ -208,7 +208,7 @@ describe('input', () => {
   test('with a token outside the vocabulary is refused', async () => {
     const file = input([{ tokens: [1] }, { tokens: [60, 61] }], 'vocabulary.json');
     expect(await refused(scoring(file, golden('qwen2')))).toMatch(
-      /vocabulary\.json:1: \[1\]\.tokens\[1\] is 61, but the model knows the tokens 0 to 60: use ids of this model's tokenizer$/,
+      /vocabulary\.json:1: \[1\]\.tokens\[1\] is 61, but the model's token ids are 0 to 60: use ids of this model's tokenizer$/,
     );
   });
 
@@ -274,7 +274,7 @@ describe('model', () => {
 
   test('without a shard is refused', async () => {
     expect(await broken('no-shard', async folder => rmSync(join(folder, (await shard(folder))[1])))).toMatch(
-      /index\.json names the shard model-00002-of-00002\.safetensors, which is not in its folder: get the file again/,
+      /index\.json names the shard model-00002-of-00002\.safetensors, which is not in its folder: download or convert the file again/,
     );
   });
 
@@ -306,7 +306,7 @@ describe('model', () => {
       bytes.writeFloatLE(NaN, bytes.length - 4);
       writeFileSync(weights(folder), bytes);
     };
-    expect(await broken('nan', change)).toMatch(/tensor \S+ holds NaN at element \d+: get the weights anew/);
+    expect(await broken('nan', change)).toMatch(/tensor \S+ holds NaN at element \d+: download the weights again/);
   });
 
   test('whose weights overflow reports it and returns no number', async () => {

@@ -102,7 +102,7 @@ describe('ragen config', () => {
     });
     expect(answer.config.trainer).not.toHaveProperty('n_gpus_per_node');
     expect(answer.ignored).toEqual([
-      { key: 'trainer.n_gpus_per_node', reason: 'has no effect here: it steers GPU placement' },
+      { key: 'trainer.n_gpus_per_node', reason: 'has no effect here: it configures GPU placement' },
       { key: 'trainer.logger', reason: expect.stringContaining('names wandb') },
     ]);
     expect(answer.sources.map(file => file.slice(root.length))).toEqual(
@@ -125,7 +125,7 @@ describe('ragen config', () => {
       '--resolved',
     ]);
     expect(parse(stdout)).toEqual(answer.config);
-    expect(stdout).toContain('# trainer.n_gpus_per_node has no effect here: it steers GPU placement.\n');
+    expect(stdout).toContain('# trainer.n_gpus_per_node has no effect here: it configures GPU placement.\n');
     const file = workspace.write('resolved.yaml', stdout);
     const again = await document<Shown>(workspace.folder, ['config', '--config', file, '--resolved']);
     expect(again.answer).toMatchObject({ hash: answer.hash, config: answer.config });

@@ -153,17 +153,14 @@ test.each([
     'custom_envs.Far.env_config.env_config.api_key=MARKED',
     /env_config\.env_config\.api_key holds a secret, .* \(override [^ ]*api_key=…\)/,
   ],
-  [
-    'custom_envs.Far.env_config.url=http://me:MARKED@127.0.0.1/',
-    /env_config\.url is an address with a password, .*=…\)/,
-  ],
+  ['custom_envs.Far.env_config.url=http://me:MARKED@127.0.0.1/', /env_config\.url is a URL with a password, .*=…\)/],
   [
     'custom_envs.Far.env_config.api_key_env=sk-MARKED',
-    /env_config\.api_key_env is no variable’s name: .*never the key itself \(override [^ ]*=…\)/,
+    /env_config\.api_key_env is not the name of an environment variable: .*not the key \(override [^ ]*=…\)/,
   ],
   [
     'model_path=https://me:MARKED@hub.example/some-org/some-model',
-    /model_path is an address with a password, .* \(override [^ ]*=…\)/,
+    /model_path is a URL with a password, .* \(override [^ ]*=…\)/,
   ],
   [
     'model_info={chat: {provider_name: openai, model_name: m, generation_kwargs: {extra_headers: {Authorization: Bearer MARKED}}}}',
@@ -192,7 +189,7 @@ test('a hub address with a password is refused without showing it', async () => 
   try {
     const { code, stderr } = await terminal('train', '--config-name', 'words', 'model_path=some-org/some-model');
     expect(code).toBe(1);
-    expect(stderr).toMatch(/hub: HF_ENDPOINT holds a user or a password: give the address alone/);
+    expect(stderr).toMatch(/hub: HF_ENDPOINT contains a user or a password: give only the address/);
     expect(stderr).not.toContain('MARKEDhub');
   } finally {
     delete process.env.HF_ENDPOINT;

@@ -135,7 +135,7 @@ test('a stopped training continues to the same weights', async () => {
   expect(resumed.code, resumed.stderr).toBe(0);
   if (interrupted.answer.model === null) {
     expect(interrupted.answer.steps).toBeLessThan(6);
-    expect(resumed.stderr).toContain(`going on after step ${interrupted.answer.steps} of 6`);
+    expect(resumed.stderr).toContain(`continuing after step ${interrupted.answer.steps} of 6`);
   }
   const weights = (folder: string) => readFileSync(join(folder, 'model/model.safetensors')).toString('latin1');
   expect(weights(resumed.answer.folder) === weights(whole.answer.folder)).toBe(true);

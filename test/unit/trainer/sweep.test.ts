@@ -79,7 +79,7 @@ test('an interrupt stops all runs with a checkpoint, and the same command contin
   expect(code).toBe(1);
   expect(own()).toHaveLength(2); // no other was started
   expect(own().map(run => statusOf(run)?.state)).toEqual(['stopped', 'stopped']);
-  expect(said).toContain('sweep cut: 4 of 4 runs are not finished: the same command goes on with them');
+  expect(said).toContain('sweep cut: 4 of 4 runs are not finished: run the same command to continue them');
 
   const { code: end, answer, stderr } = await document<Comparison>(workspace.folder, args);
   expect(end, stderr).toBe(0);

@@ -79,11 +79,11 @@ describe('completion', () => {
 test('a key’s help names its type, its default and its meaning', () => {
   const path = ['trainer', 'test_freq'];
   expect(describeKey(path, schemaAt(schema, path)!)).toBe(
-    '**trainer.test_freq** · an integer ≥ -1\n\nValidation after every so many steps and after the last; 0 or -1 never.\n\nDefault: `10`',
+    '**trainer.test_freq** · an integer ≥ -1\n\nSteps between validations, which also run after the last step; 0 or -1 for never.\n\nDefault: `10`',
   );
   const ignored = ['trainer', 'nnodes'];
   expect(describeKey(ignored, schemaAt(schema, ignored)!)).toBe(
-    '**trainer.nnodes**\n\nHas no effect here: it steers GPU placement.',
+    '**trainer.nnodes**\n\nIgnored here: it configures GPU placement.',
   );
 });
 
@@ -143,7 +143,7 @@ describe('diagnostics', () => {
     expect(found('trainer:\n  test_freq: [1')[0][1]).toMatch(/^the YAML is not valid: /);
     expect(mistakesIn('trainer:\n  nnodes: 4\ndata:\n  val_files: x', schema)).toMatchObject([
       { key: 'trainer.nnodes', idle: true },
-      { key: 'data.val_files', idle: true, message: "Has no effect here: it steers verl's data loader." },
+      { key: 'data.val_files', idle: true, message: "Ignored here: it configures verl's data loader." },
     ]);
   });
 });
