@@ -34,7 +34,7 @@ export function encodeMultipart(
  * @throws Error with a predicate as its message if the body has another format
  */
 export async function decodeMultipart(type: string, body: Uint8Array): Promise<Message> {
-  if (!/^multipart\/[\w-]+;/i.test(type)) throw new Error(`is ${type || 'of no content type'}, no multipart`);
+  if (!/^multipart\/[\w-]+;/i.test(type)) throw new Error(`is ${type || 'of no content type'}, not multipart`);
   const headers = { 'content-type': type.replace(/^multipart\/[\w-]+/i, 'multipart/form-data') };
   const form = await new Response(Buffer.from(body), { headers }).formData().catch((error: Error) => {
     throw new Error(`cannot be read as multipart (${error.message})`);
