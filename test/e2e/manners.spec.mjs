@@ -31,7 +31,7 @@ scenario('the doctor lists what is installed and what is missing, and copies its
   assert.match(report, /✓ Permissions +.*\.ragen\/runs/);
   await editor.keep('doctor-dark');
   await editor.page.getByRole('button', { name: 'Copy the Doctor’s Report' }).click();
-  await editor.page.locator('.statusbar-item', { hasText: 'in the clipboard' }).waitFor();
+  await editor.page.locator('.statusbar-item', { hasText: 'copied to the clipboard' }).waitFor();
 });
 
 scenario('the walkthrough leads from an empty folder to a custom environment', async () => {

@@ -86,7 +86,7 @@ function head({ episode, title, current }: GridColumn, i: number, { reference, c
     h('span', { class: 'grid-title' }, title),
     h(
       'span',
-      { title: `Return ${formatSigned(episode.reward)} and penalties ${formatSigned(episode.penalty)}` },
+      { title: `Return ${formatSigned(episode.reward)}, penalties ${formatSigned(episode.penalty)}` },
       `score ${formatSigned(episode.score)}`,
     ),
     episode.advantage !== null &&

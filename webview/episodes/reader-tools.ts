@@ -13,7 +13,7 @@ export interface ReaderEvents {
 }
 
 const readings: readonly [Reading, string, string][] = [
-  ['episode', 'Episode', 'The episode’s turns, one below the other ( e )'],
+  ['episode', 'Episode', 'The episode’s turns ( e )'],
   ['group', 'Group', 'The members of its prompt group side by side ( g )'],
   ['training', 'Over training', 'The same prompt from step to step ( t )'],
 ];
@@ -29,7 +29,7 @@ export function readerTools(events: ReaderEvents): {
     title: 'Back to the list (Escape)',
     onClick: events.back,
   });
-  const trace = button({ label: 'Open trace', title: 'As a document in the editor, token by token ( o )', onClick: events.openTrace }); // prettier-ignore
+  const trace = button({ label: 'Open trace', title: 'Open as a document in the editor, token by token ( o )', onClick: events.openTrace }); // prettier-ignore
   return {
     element,
     update({ raw, tokens, reading }, isOpen) {
@@ -41,7 +41,7 @@ export function readerTools(events: ReaderEvents): {
       replaceChildren(
         element,
         h('span', { class: 'back' }, back),
-        isOpen && h('span', { class: 'readings', role: 'group', 'aria-label': 'Read as' }, ...choices),
+        isOpen && h('span', { class: 'readings', role: 'group', 'aria-label': 'View' }, ...choices),
         isOpen && rawText,
         isOpen && reading === 'episode' && byToken,
         isOpen && trace,

@@ -167,7 +167,7 @@ describe('an environment that violates a requirement fails it', () => {
       }),
       /gives the reward 1/,
     ],
-    ['every action does something', { ...line(), actions: { 1: 'Left', 2: 'Right', 3: 'Wait' } }, /never/],
+    ['every action has an effect', { ...line(), actions: { 1: 'Left', 2: 'Right', 3: 'Wait' } }, /never/],
     [
       'render shows the state',
       line(() => {
@@ -188,7 +188,7 @@ describe('an environment that violates a requirement fails it', () => {
     ],
   ];
   test.each(cases)('%s', async (requirement, definition, evidence) => {
-    if (requirement === 'every action does something') definition.create = idle(definition.create);
+    if (requirement === 'every action has an effect') definition.create = idle(definition.create);
     const config = definition.config.parse({}) as Record<string, unknown>;
     const failed = (await checkContract(definition, config, options)).filter(({ state }) => state === 'failed');
     const found = failed.find(({ name }) => name.startsWith(requirement)) as ContractResult;

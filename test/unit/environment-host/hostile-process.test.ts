@@ -46,7 +46,7 @@ const linux = process.platform === 'linux';
 
 describe('the channel', () => {
   test.each([
-    ['16 bytes of garbage', `writeSync(3, Buffer.alloc(16, 7));`, /sent bytes that begin no message/],
+    ['16 bytes of garbage', `writeSync(3, Buffer.alloc(16, 7));`, /sent bytes that do not start a message/],
     ['a frame of its own', `writeSync(3, Buffer.from('5241474e000000000200000000000000', 'hex'));`, /Bad .*in step\(2\)/],
     ['the channel closed', `closeSync(3);`, /closed its channel|ended its process/],
   ])('%s: the episode fails by name and all others continue', { timeout: 60_000 }, async (_, statement, told) => {

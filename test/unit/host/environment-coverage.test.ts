@@ -17,8 +17,8 @@ test('counts of the steps add up; unreached lines are reported, unreached reward
   expect(marks.map(mark => [mark.line, mark.kind, markWords(mark)])).toEqual([
     [1, 'reached', '1×'],
     [2, 'reached', '1,208×'],
-    [3, 'unrewarded', 'never reached: this reward was never given'],
-    [5, 'never', 'never reached'],
+    [3, 'unrewarded', 'never executed: this reward was never given'],
+    [5, 'never', 'never executed'],
     [6, 'unrewarded', '10×, a part of this reward never'],
   ]);
   expect(markWords({ line: 1, hits: 3, kind: 'partly' })).toBe('3×, a part never');

@@ -168,7 +168,7 @@ describe.runIf(process.platform !== 'win32')('a link in a run folder', () => {
   ] as const)('in place of %s aborts the export', async (_, part, name, target) => {
     rmSync(join(folder, name), { recursive: true, force: true });
     symlinkSync(join(secret, target), join(folder, name));
-    await expect(exportRun(await read(folder), [part], out())).rejects.toThrow(/is a link or no regular file, and is not exported: put what it leads to in its place/); // prettier-ignore
+    await expect(exportRun(await read(folder), [part], out())).rejects.toThrow(/is a link or not a regular file, so it is not exported: replace a link with its target, or remove it/); // prettier-ignore
     expect(exported()).not.toContain('secret');
   });
 

@@ -57,7 +57,7 @@ describe('exit codes', () => {
   );
 
   test('an exit without code and signal is described', () =>
-    expect(explainExit(null, null)).toBe('ended without a word'));
+    expect(explainExit(null, null)).toBe('exited for an unknown reason'));
 });
 
 test('every explanation is one sentence that continues its subject', () => {

@@ -73,7 +73,7 @@ describe('the list', () => {
     ]);
     await filter('group:99');
     expect([rows().length, text('.list-facts')]).toEqual([0, '0 of 2560 episodes']);
-    expect(text('.side .notice h2')).toBe('No episode passes the filter');
+    expect(text('.side .notice h2')).toBe('No episode matches the filter');
     click(document.querySelector('.side .notice vscode-button'));
     await settle();
     expect([document.querySelector('.side .notice'), text('.list-facts')]).toEqual([
@@ -356,7 +356,7 @@ describe('a prompt over training', () => {
     expect(titles()).toEqual([expect.stringMatching(/^step 12\d$/), 'validation 140']);
     expect(text('.where')).toMatch(/^validation 140 · (\d+) of \1 · \d+\/\d+ solved · mean return/);
     const before = [...root.querySelectorAll('.against vscode-button')].find(
-      each => each.textContent === 'Time before',
+      each => each.textContent === 'Previous occurrence',
     );
     click(before);
     await settle();
@@ -377,7 +377,7 @@ describe('a prompt over training', () => {
     await choose(0);
     press('t');
     await settle();
-    expect(text('.notice')).toContain('It was played at step 1 alone.');
+    expect(text('.notice')).toContain('This prompt appears only at step 1.');
   });
 });
 

@@ -127,8 +127,8 @@ it('an answer that did not parse, and unknown actions, are shown as such', async
   const changed = turns.map((turn, i) => ({ ...turn, outcome: { ...turn.outcome!, answer: i === 0 ? null : 'fly', executed: [] } })); // prettier-ignore
   host.send(liveEpisode, { episode: { ...rest, turns: changed } });
   expect(all('.warning').slice(0, 2)).toEqual([
-    'The answer did not parse: no action was taken from it.',
-    'No action of the answer is one that there is.',
+    'The answer could not be parsed; no action was executed.',
+    'The answer contains no valid action.',
   ]);
 });
 

@@ -105,7 +105,7 @@ describe('OpenEnv', () => {
     );
     const environment = remote.create(parsed({ url, timeout: 0.05, retries: 1 }));
     await expect(environment.reset({ seed: 1 })).rejects.toThrow(
-      `got no answer from the server at ${url}, asked 2 times (no answer within 0.05 s)`,
+      `got no response from the server at ${url} after 2 requests (no answer within 0.05 s)`,
     );
   });
 
@@ -173,7 +173,7 @@ describe('a multipart body', () => {
     const type = 'multipart/form-data; boundary=b';
     expect((await decodeMultipart(type, text('{"a": 1}'))).data).toEqual({ a: 1 });
     await expect(decodeMultipart(type, text('[1]'))).rejects.toThrow('has a part data that is no JSON object');
-    await expect(decodeMultipart('text/plain', text('{}'))).rejects.toThrow('is text/plain, no multipart');
+    await expect(decodeMultipart('text/plain', text('{}'))).rejects.toThrow('is text/plain, not multipart');
     await expect(decodeMultipart(type, Buffer.from('else'))).rejects.toThrow('cannot be read as multipart');
   });
 });
