@@ -66,7 +66,7 @@ describe('the report', () => {
   });
 
   it('uses the singular for one run, and gives remedies that need no npm', () => {
-    expect(stateOf({ runs: { active: 0, all: 1 } }, machine, 'Workspace').value).toBe('/w; 1 run, 0 at work');
+    expect(stateOf({ runs: { active: 0, all: 1 } }, machine, 'Workspace').value).toBe('/w; 1 run, 0 active');
     const providers = machine.onnxruntime.providers.map(provider => ({ ...provider, installed: false }));
     const findings = findingsOf(editor, { ...machine, onnxruntime: { ...machine.onnxruntime, providers } });
     const remedies = findings.filter(({ value }) => value === 'library not installed').map(({ remedy }) => remedy);

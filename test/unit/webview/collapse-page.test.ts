@@ -130,7 +130,7 @@ describe('the Collapse page', () => {
     expect(text('.gradients .caption')).toMatch(/^The task’s gradient rises from 0\.252 .* to 0\.568/);
     expect(all('.bucket-table tbody tr').at(-1)!.textContent).toMatch(/^all7 · 56/);
     await click(all('.gradients .choice')[1]);
-    expect(text('.gradients .caption')).toContain('the regularisers move the policy');
+    expect(text('.gradients .caption')).toContain('the regularisers dominate the update');
   });
 
   it('names the override for a missing measurement, and copies it', async () => {

@@ -83,7 +83,7 @@ describe('the list', () => {
     await filter('id:g000-m02 step:140');
     expect(text('.group-row')).toMatch(/^group 0 CoordSokoban1 of 16 shown · \d+\/16 solved · std [\d.]+$/);
     await filter('sucess:true');
-    expect(text('.filter-problem')).toContain('“sucess” is no field');
+    expect(text('.filter-problem')).toContain('“sucess” is not a field');
     expect(text('.list-facts')).toContain('2560 episodes');
     await filter('mode:val');
     expect(text('.list-facts')).toContain('256 of 2816 episodes');
@@ -229,7 +229,7 @@ describe('an episode', () => {
     await filter(`id:${found.id}`);
     await choose(0);
     expect(root.querySelector('.unparsed pre')!.textContent).toBe(found.turns.find(turn => turn.thought === null)!.raw);
-    expect(root.querySelector('.turn-head .warning')!.textContent).toBe('cut at the length limit');
+    expect(root.querySelector('.turn-head .warning')!.textContent).toBe('truncated at the length limit');
   });
 
   it('switches to the next member of its group by j and k, in the list too', async () => {

@@ -81,7 +81,7 @@ it('stays with the episode while following is off, until it is on again', async 
   press('f');
   host.send(liveEpisode, { episode: { ...at(0, 2), id: 'train-000013-g005-m01', group_id: 5 } });
   expect(facts()).toContain(`group ${episode.group_id}`);
-  expect(root.querySelector('.live-phase')!.textContent).toContain('Another episode is being played');
+  expect(root.querySelector('.live-phase')!.textContent).toContain('Another episode is running');
   expect(root.querySelector('[aria-pressed]')!.getAttribute('aria-pressed')).toBe('false');
   press('f');
   expect(facts()).toContain('group 5');
