@@ -19,7 +19,7 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('validation problems; null: those of train_path, or the bundled validation problems if that is null'),
+    .describe('validation problems; null: those of train_path, or the shipped validation problems if that is null'),
   max_instances: z.int().min(1).default(20000).describe('maximum number of rows to read, from the first'),
   solvable_filter: z.boolean().default(true).describe('only problems that can be solved with + and − alone'),
   score: z.number().default(1),

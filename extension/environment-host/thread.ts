@@ -226,7 +226,7 @@ export class EnvironmentThread {
    * its episodes fail, because rebuilding them would allocate the same memory again.
    */
   endForMemory(limit: number): void {
-    const what = `exceeded the environments’ memory limit of ${gibibytes(limit)}`;
+    const what = `exceeded the memory limit for environments of ${gibibytes(limit)}`;
     const remedy = 'reduce memory use, or raise workbench.max_environment_memory_gb';
     this.endForOffence({ kind: 'died', what, remedy }, true);
   }

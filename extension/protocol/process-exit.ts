@@ -54,7 +54,7 @@ const noMemory = `ran out of memory: ${lessMemory}, or enlarge the paging file`;
 const statuses: Readonly<Record<number, string>> = {
   0x80000003: `stopped at a breakpoint, as V8 does when its heap is full and Electron at large allocations: run it on Node 20 or newer (in VS Code, set ragen.nodePath to one)`,
   0xc0000005: `crashed in native code, most likely onnxruntime (access violation): ${brokenNatively}`,
-  0xc0000006: 'lost memory that is mapped from a file (in-page error): check the model folder and its disk or network',
+  0xc0000006: 'could not access a memory-mapped file (in-page error): check the model folder and its disk or network',
   0xc0000017: noMemory,
   0xc000012d: noMemory,
   0xe0000008: noMemory,

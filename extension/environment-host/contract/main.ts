@@ -106,7 +106,7 @@ async function answer(request: ContractRequest, report: (report: ContractReport)
     if (performance.now() - since > (limitMs ?? timeoutMs + startAllowance))
       ended('timed_out', `did not return from ${call} within ${limitMs ?? timeoutMs} ms`, 'make it return');
     else if (process.memoryUsage.rss() > request.memoryBytes)
-      ended('died', `took more memory than ${gibibytes(request.memoryBytes)} in ${call}`, 'reduce memory use');
+      ended('died', `exceeded the memory limit of ${gibibytes(request.memoryBytes)} in ${call}`, 'reduce memory use');
   }, 100);
   let thrown: Omit<Fault, 'action'> | undefined;
   worker.on('error', error => (thrown = faultOf(error)));

@@ -48,7 +48,7 @@ export class TraceOverlay implements vscode.Disposable {
   ) {
     const kept = state.get<string>(stored);
     this.kind = overlayKinds.find(kind => kind === kept) ?? 'logprob';
-    this.item.name = vscode.l10n.t('RAGEN Trace Overlay');
+    this.item.name = vscode.l10n.t('RAGEN Token Overlay');
     this.item.command = 'ragen.traceOverlay';
     const soon = () => this.soon();
     this.subscriptions = [

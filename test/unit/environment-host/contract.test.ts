@@ -112,7 +112,7 @@ describe('an environment that violates a requirement fails it', () => {
     [
       'observations are text',
       line(returning(() => ({ observation: { text: 'x', images: [new Uint8Array(4)] } }))),
-      /no PNG/,
+      /not PNG data/,
     ],
     ['terminated and truncated', line(returning(() => ({ truncated: undefined }))), /returns truncated missing/],
     ['info is plain data', line(returning(() => ({ info: { f: () => 1 } }))), /f is a function/],
@@ -126,30 +126,30 @@ describe('an environment that violates a requirement fails it', () => {
       /throws "broken" at seed 1/,
     ],
     [
-      'same seed and actions',
+      'the same seed and actions',
       line(returning(({ observation }) => ({ observation: `${String(observation)} ${drawn++}` }))),
       /A second instance differs/,
     ],
     [
-      'the members of a group',
+      'members of a group',
       line(({ reset }) => ({ reset: ({ seed, member = 0 }) => reset({ seed: seed + member }) })),
       /Member 1/,
     ],
     [
-      'episodes side by side',
+      'concurrent episodes',
       line(environment => ({
         reset: given => ((shared = 0), environment.reset(given)),
         ...returning(({ observation }) => ({ observation: `${String(observation)} ${shared++}` }))(environment),
       })),
-      /With other episodes played between/,
+      /when other episodes are played between/,
     ],
     [
-      'reset begins anew',
+      'reset starts a new episode',
       line(environment => {
         let resets = 0;
         return { reset: given => (resets++ === 0 ? environment.reset(given) : { observation: 'used' }) };
       }),
-      /reset begins a different episode at seed 1/,
+      /starts a different episode at seed 1/,
     ],
     [
       'a step after the end',

@@ -72,7 +72,7 @@ describe('the report', () => {
     const remedies = findings.filter(({ value }) => value === 'library not installed').map(({ remedy }) => remedy);
     expect(remedies).toEqual([
       expect.stringContaining('webgpu uses the same GPU'),
-      ...Array<string>(2).fill('install the extension again, from its package for this platform'),
+      ...Array<string>(2).fill('reinstall the extension from its package for this platform'),
     ]);
     expect(remedies.join()).not.toContain('npm');
   });
