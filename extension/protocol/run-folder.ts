@@ -372,7 +372,7 @@ export const episodeSchema = z.object({
     starts: z
       .array(z.number().int())
       .optional()
-      .describe('where each training sample begins, in a windowed context; left out where there is one'),
+      .describe('start of each training sample in a windowed context; absent if there is only one'),
   }),
   what_if: whatIfSchema.optional(),
 });

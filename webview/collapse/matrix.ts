@@ -57,7 +57,7 @@ export function matrixView(open: (episode: string) => void): MatrixView {
   const words = h('p', { id: 'cell-words', class: 'cell-words', 'aria-live': 'polite' });
   const reasoning = h('pre', { class: 'cell-text' });
   const prompt = h('pre', { class: 'cell-text' });
-  const whole = h('details', { class: 'whole-prompt' }, h('summary', {}, 'The whole prompt'));
+  const whole = h('details', { class: 'whole-prompt' }, h('summary', {}, 'Full prompt'));
   const openButton = button({ label: 'Open its episode', title: 'Enter', onClick: () => openCell() });
   const table = h('details', { class: 'matrix-table' }, h('summary', {}, 'As a table'));
   const legend = h('p', { class: 'muted legend' });
@@ -101,7 +101,7 @@ export function matrixView(open: (episode: string) => void): MatrixView {
     whole.hidden = parts[column].before === '' && parts[column].after === '';
     replaceChildren(
       whole,
-      h('summary', {}, 'The whole prompt'),
+      h('summary', {}, 'Full prompt'),
       h('pre', { class: 'cell-text' }, family.prompts[column].text),
     );
     paint();

@@ -36,7 +36,7 @@ export function readerTools(events: ReaderEvents): {
       const choices = readings.map(([to, label, title]) =>
         button({ label, title, pressed: reading === to, onClick: () => events.readAs(to) }),
       );
-      const rawText = button({ label: 'Raw text', pressed: raw, title: 'The model’s whole text ( r )', onClick: () => events.toggle('raw') }); // prettier-ignore
+      const rawText = button({ label: 'Raw text', pressed: raw, title: 'The complete text of the model ( r )', onClick: () => events.toggle('raw') }); // prettier-ignore
       const byToken = button({ label: 'Tokens', pressed: tokens, title: 'Sampled tokens by id, shaded by log-prob ( x )', onClick: () => events.toggle('tokens') }); // prettier-ignore
       replaceChildren(
         element,

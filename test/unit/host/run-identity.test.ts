@@ -175,7 +175,7 @@ describe.runIf(process.platform !== 'win32')('a link in a run folder', () => {
   test('in place of the notes is not opened for editing', async () => {
     symlinkSync(join(secret, 'tfevents.1'), join(folder, 'notes.md'));
     await expect(notesFile(folder, basename(folder))).rejects.toThrow(
-      /notes\.md cannot be written \(it is no regular file\)/,
+      /notes\.md cannot be written \(it is not a regular file\)/,
     );
   });
 });

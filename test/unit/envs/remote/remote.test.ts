@@ -122,7 +122,7 @@ describe('OpenEnv', () => {
       text: 'a\n<image>\n<image>',
       images: [expect.any(Uint8Array), expect.any(Uint8Array)],
     });
-    expect(() => read({ text: 'a', images: 'R0lGODlh' })).toThrow('image 1 is no PNG');
+    expect(() => read({ text: 'a', images: 'R0lGODlh' })).toThrow('image 1 is not a PNG');
     expect(() => read({ text: 'a' }, { reward: 'much' })).toThrow('the server\'s reward is "much", no number');
   });
 
@@ -172,7 +172,7 @@ describe('a multipart body', () => {
       Buffer.from(`--b\r\nContent-Disposition: form-data; name="data"\r\n\r\n${data}\r\n--b--\r\n`);
     const type = 'multipart/form-data; boundary=b';
     expect((await decodeMultipart(type, text('{"a": 1}'))).data).toEqual({ a: 1 });
-    await expect(decodeMultipart(type, text('[1]'))).rejects.toThrow('has a part data that is no JSON object');
+    await expect(decodeMultipart(type, text('[1]'))).rejects.toThrow('has a part data that is not a JSON object');
     await expect(decodeMultipart('text/plain', text('{}'))).rejects.toThrow('is text/plain, not multipart');
     await expect(decodeMultipart(type, Buffer.from('else'))).rejects.toThrow('cannot be read as multipart');
   });
