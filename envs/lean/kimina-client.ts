@@ -77,5 +77,5 @@ function reasonOf(error: unknown): string {
   const { message, cause } = error as Error & { cause?: { code?: string } };
   return cause?.code
     ? `The Lean server cannot be reached (${cause.code}).`
-    : `The request to the Lean server failed (${message}).`;
+    : `Asking the Lean server failed (${message}).`;
 }
