@@ -8,7 +8,11 @@ import type { RemoteState } from '../remote/peer';
 import { RemoteEpisode } from '../remote/remote-episode';
 
 const config = z.strictObject({
-  config_file: z.string().nullable().default(null).describe("ALFWorld's configuration, on the server; null: its own"),
+  config_file: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe("path of ALFWorld's configuration file on the server; null: the server's default"),
   score: z.number().default(10).describe('reward for the task'),
   render_mode: z.literal('text').default('text'),
   eval_dataset: z.enum(['eval_in_distribution', 'eval_out_of_distribution']).default('eval_in_distribution'),

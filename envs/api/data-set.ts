@@ -70,7 +70,7 @@ function presentFiles(path: string, options: DataSetOptions): string[] {
   const files = statSync(path).isDirectory() ? filesOf(path, options) : [path];
   const other = files.find(file => !forms.includes(extname(file)));
   if (other !== undefined)
-    throw new MissingDependency(`cannot read ${other}, which is no ${forms.join(', ')}`, options.remedy);
+    throw new MissingDependency(`cannot read ${other}, whose format is not one of ${forms.join(', ')}`, options.remedy);
   return files;
 }
 

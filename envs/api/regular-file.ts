@@ -16,7 +16,7 @@ export function openRegularFile(path: string): number {
   const descriptor = openSync(path, flags);
   if (fstatSync(descriptor).isFile()) return descriptor;
   closeSync(descriptor);
-  throw new Error('it is no regular file but a folder, a pipe or a device');
+  throw new Error('it is a folder, a pipe or a device instead of a regular file');
 }
 
 /** The text of a regular file of at most 512 MiB. @throws as `openRegularFile`, and Error for a larger file */

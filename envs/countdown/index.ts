@@ -19,9 +19,9 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('problems of validation; null: those of train_path, of the shipped ones others than in training'),
-  max_instances: z.int().min(1).default(20000).describe('rows that are looked at, from the first on'),
-  solvable_filter: z.boolean().default(true).describe('only problems that sums and differences alone solve'),
+    .describe('validation problems; null: those of train_path, or the shipped validation problems if that is null'),
+  max_instances: z.int().min(1).default(20000).describe('maximum number of rows to read, from the first'),
+  solvable_filter: z.boolean().default(true).describe('only problems that can be solved with + and − alone'),
   score: z.number().default(1),
   format_score: z.number().default(0.1).describe('for the right numbers and a wrong value'),
   max_steps: z.literal(1).default(1),

@@ -20,20 +20,23 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe('file or folder with columns problem and tests, or a data set of the hub; null: the shipped tasks'),
-  cache_dir: z.string().nullable().default(null).describe("without effect: downloads lie in the hub's own cache"),
+  cache_dir: z.string().nullable().default(null).describe('no effect: downloads are stored in the Hugging Face cache'),
   split: z.string().nullable().default(null).describe('null: train for training and test for validation'),
   language: z.enum(['python', 'javascript']).default('python').describe('of answers that do not name theirs'),
-  isolation: z.enum(['bubblewrap', 'none']).default('bubblewrap').describe('none: run answers with your own rights'),
-  test_timeout: z.number().positive().default(3).describe('seconds of one test'),
+  isolation: z
+    .enum(['bubblewrap', 'none'])
+    .default('bubblewrap')
+    .describe('none: run answers with your own user permissions'),
+  test_timeout: z.number().positive().default(3).describe('timeout of one test in seconds'),
   total_timeout: z
     .number()
     .positive()
     .default(8)
-    .describe('seconds of all tests of an answer; those not run by then fail'),
-  memory_mb: z.int().min(64).default(512).describe('memory of one test'),
-  max_tests: z.int().min(1).nullable().default(null).describe('tests of a task that are used; null: all'),
-  python_path: z.string().nullable().default(null).describe('null: python3 below /usr, else of the PATH'),
-  node_path: z.string().nullable().default(null).describe('null: node below /usr, else of the PATH'),
+    .describe('timeout in seconds for all tests of an answer; tests not run by then fail'),
+  memory_mb: z.int().min(64).default(512).describe('memory limit of one test in MiB'),
+  max_tests: z.int().min(1).nullable().default(null).describe('maximum number of tests per task; null: all'),
+  python_path: z.string().nullable().default(null).describe('null: python3 under /usr, else on the PATH'),
+  node_path: z.string().nullable().default(null).describe('null: node under /usr, else on the PATH'),
 });
 type Config = z.infer<typeof config>;
 type Mode = 'train' | 'val';
@@ -53,7 +56,7 @@ async function taskOf(config: Config, seed: number, mode: Mode): Promise<Problem
     const task = problemOf(row);
     return config.max_tests === null ? task : { ...task, tests: task.tests.slice(0, config.max_tests) };
   } catch (error) {
-    throw new MissingDependency(`finds ${(error as Error).message} of ${config.dataset_path}`, remedy);
+    throw new MissingDependency(`finds ${(error as Error).message} in ${config.dataset_path}`, remedy);
   }
 }
 
@@ -148,7 +151,7 @@ export default defineEnvironment({
     if (code !== 0)
       throw new MissingDependency(
         `cannot run ${found.interpreter} in isolation (${stderr.trim().split('\n').at(-1)})`,
-        `install ${config.language === 'python' ? 'python3' : 'node'} below /usr, or give env_config.${config.language === 'python' ? 'python_path' : 'node_path'} another`,
+        `install ${config.language === 'python' ? 'python3' : 'node'} under /usr, or give env_config.${config.language === 'python' ? 'python_path' : 'node_path'} another`,
       );
   },
 

@@ -89,7 +89,7 @@ export async function requireIsolation(): Promise<Protection> {
   const refuse = (why: string): never => {
     throw new MissingDependency(
       `finds no isolation for the programs it runs (${why})`,
-      'install bubblewrap on Linux (apt-get install bubblewrap) where user namespaces are allowed, or set env_config.isolation to none to run programs of the model with your own rights',
+      'install bubblewrap on Linux (apt-get install bubblewrap) where user namespaces are allowed, or set env_config.isolation to none to run programs of the model with your own user permissions',
     );
   };
   if (bubblewrapPath() === undefined) return refuse('there is no bwrap');
@@ -103,7 +103,7 @@ export async function requireIsolation(): Promise<Protection> {
   };
   const { code, stderr, group } = await isolated(probe, { seconds: 5, megabytes: 64 });
   if (code !== 0) return refuse(`bwrap says: ${stderr.trim().split('\n').at(-1) || `exit code ${code}`}`);
-  const watch = `a look every ${watchMs} ms`;
+  const watch = `polling every ${watchMs} ms`;
   return {
     namespaces: 'namespaces and a filter of system calls',
     memory: group === undefined ? `${watch} and limits of each process` : `${group}, ${watch}`,

@@ -29,7 +29,7 @@ const config = z.strictObject({
     .record(z.string(), z.string())
     .nullable()
     .default(null)
-    .describe('meanings by symbol; null: the own ones'),
+    .describe('meaning of each symbol; null: the defaults'),
 });
 
 const coordinates = (size: number) =>

@@ -17,15 +17,15 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe('file or folder with the column formal_statement, or a data set of the hub; null: the shipped theorems'),
-  dataset_split: z.string().default('train').describe('of a folder, where its files name splits'),
-  theorem_idx: z.int().min(0).nullable().default(null).describe('always this theorem; null: the seed chooses'),
+  dataset_split: z.string().default('train').describe('split, if the file names of the folder contain splits'),
+  theorem_idx: z.int().min(0).nullable().default(null).describe('always use this theorem; null: selected by the seed'),
   server_url: z.string().default('http://127.0.0.1:8000').describe('the Kimina server'),
   api_key: z
     .string()
     .nullable()
     .default(null)
     .describe(
-      'null: the variable LEAN_SERVER_API_KEY, if it is set; a run takes no other, since its folder would keep it',
+      'null: the variable LEAN_SERVER_API_KEY, if set; runs must use the variable, because a run stores its configuration',
     ),
   repl_command: z
     .array(z.string())
@@ -48,7 +48,7 @@ const config = z.strictObject({
     .string()
     .default('import Mathlib\nimport Aesop\nset_option maxHeartbeats 0\nopen BigOperators Real Nat Topology Rat')
     .describe('in front of theorems that import nothing'),
-  message_truncate_limit: z.int().min(0).default(0).describe('characters of a message that are shown; 0: all'),
+  message_truncate_limit: z.int().min(0).default(0).describe('maximum number of characters shown per message; 0: all'),
 });
 type Config = z.infer<typeof config>;
 

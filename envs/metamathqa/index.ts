@@ -13,8 +13,8 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe('file or folder with columns query and response, or a data set of the hub; null: the shipped problems'),
-  cache_dir: z.string().default('./data').describe("without effect: downloads lie in the hub's own cache"),
-  split: z.string().default('train').describe('of a folder, where its files name splits'),
+  cache_dir: z.string().default('./data').describe('no effect: downloads are stored in the Hugging Face cache'),
+  split: z.string().default('train').describe('split, if the file names of the folder contain splits'),
 });
 
 const shipped = fileURLToPath(new URL('../../media/data/metamathqa.jsonl', import.meta.url));

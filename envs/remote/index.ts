@@ -23,19 +23,20 @@ export const serverKeys = {
   timeout: z.number().positive().default(120).describe('seconds for an answer'),
   connect_timeout: z.number().positive().default(10).describe('seconds for a connection'),
   retries: z.int().min(0).default(8).describe('times a request is tried again'),
-  backoff: z
-    .number()
-    .min(0)
-    .default(2)
-    .describe('seconds before the first retry; each further one waits twice as long'),
+  backoff: z.number().min(0).default(2).describe('seconds before the first retry; doubles with each further retry'),
 };
 export type ServerConfig = { [Key in keyof typeof serverKeys]: z.infer<(typeof serverKeys)[Key]> };
 
 const config = z.strictObject({
   ...serverKeys,
   env_config: z.record(z.string(), z.unknown()).default({}).describe("the server's own parameters"),
-  instruction: z.string().nullable().default(null).describe('null: what the server says of the task'),
-  actions: z.array(z.string()).min(1).nullable().default(null).describe('names; null: those that the server lists'),
+  instruction: z.string().nullable().default(null).describe('null: the instruction of the server'),
+  actions: z
+    .array(z.string())
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe('action names; null: those listed by the server'),
   action_template: z.string().default('{action}').describe('what is sent for an action'),
   action_fields: z
     .record(z.string(), z.unknown())
@@ -43,7 +44,10 @@ const config = z.strictObject({
     .describe("OpenEnv: the action's dictionary"),
   observation_field: z.string().nullable().default(null).describe('OpenEnv: the field that is shown'),
   image_field: z.string().default('images').describe('OpenEnv: the field with images in base64'),
-  success_return: z.number().default(0).describe('where the server says nothing, a return above it is a success'),
+  success_return: z
+    .number()
+    .default(0)
+    .describe('return above which an episode counts as success, if the server does not report success'),
 });
 type Config = z.infer<typeof config>;
 

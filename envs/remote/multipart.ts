@@ -34,7 +34,7 @@ export function encodeMultipart(
  * @throws Error with a predicate as its message if the body has another format
  */
 export async function decodeMultipart(type: string, body: Uint8Array): Promise<Message> {
-  if (!/^multipart\/[\w-]+;/i.test(type)) throw new Error(`is ${type || 'of no content type'}, no multipart`);
+  if (!/^multipart\/[\w-]+;/i.test(type)) throw new Error(`is ${type || 'of no content type'}, not multipart`);
   const headers = { 'content-type': type.replace(/^multipart\/[\w-]+/i, 'multipart/form-data') };
   const form = await new Response(Buffer.from(body), { headers }).formData().catch((error: Error) => {
     throw new Error(`cannot be read as multipart (${error.message})`);
@@ -56,6 +56,6 @@ function objectOf(text: string): Record<string, unknown> {
     value = undefined;
   }
   if (value === null || typeof value !== 'object' || Array.isArray(value))
-    throw new Error('has a part data that is no JSON object');
+    throw new Error('has a part data that is not a JSON object');
   return value as Record<string, unknown>;
 }

@@ -165,7 +165,7 @@ export async function missingAt(options: PeerOptions, path: string): Promise<str
 export function stateOf(state: RemoteState): RemoteState {
   const { text, images } = state;
   const wrong = images.findIndex(image => Buffer.from(image.subarray(0, 4)).toString('latin1') !== '\x89PNG');
-  if (wrong >= 0) throw new Error(`the server's image ${wrong + 1} is no PNG`);
+  if (wrong >= 0) throw new Error(`the server's image ${wrong + 1} is not a PNG`);
   const marks = text.split('<image>').length - 1;
   return { ...state, text: text + '\n<image>'.repeat(Math.max(images.length - marks, 0)) };
 }

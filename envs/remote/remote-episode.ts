@@ -62,10 +62,10 @@ export class RemoteEpisode {
         if (!notTaken && !(error instanceof SessionLost)) throw this.refused(error as Error);
         if (!notTaken) await this.close();
         if (++failures > retries) {
-          const tried = failures === 1 ? 'once' : `${failures} times`;
+          const tried = failures === 1 ? '1 request' : `${failures} requests`;
           throw new MissingDependency(
-            `got no answer from the server at ${url}, asked ${tried} (${error.message})`,
-            'see to the server, or raise env_config.timeout or env_config.retries',
+            `got no response from the server at ${url} after ${tried} (${error.message})`,
+            'check the server, or raise env_config.timeout or env_config.retries',
           );
         }
         const seconds = Math.max(
@@ -98,7 +98,7 @@ export class RemoteEpisode {
     if (error instanceof MissingDependency) return error;
     return new MissingDependency(
       `was refused by the server at ${this.retry.url} (${error.message})`,
-      'correct the env_config of its tag, or see to the environment on the server',
+      'correct the env_config of its tag, or fix the environment on the server',
     );
   }
 

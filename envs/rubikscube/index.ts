@@ -17,7 +17,7 @@ const config = z.strictObject({
   real_back_turn: z
     .boolean()
     .default(false)
-    .describe("B as a real cube turns; false: RAGEN's, which exchanges two stickers on its way"),
+    .describe("use the B move of a real cube; false: RAGEN's B, which swaps two stickers"),
   render_mode: z.literal('text').default('text'),
   action_lookup: z
     .record(z.enum(ids), z.string())

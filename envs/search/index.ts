@@ -21,7 +21,7 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('folder of an ONNX model that ranks the corpus; null: by words'),
+    .describe('folder of an ONNX embedding model that ranks the corpus; null: BM25'),
   retrieval_server_url: z.string().nullable().default(null).describe('a server in place of the corpus'),
   retrieval_timeout: z.number().positive().default(30).describe('seconds'),
   max_search_results: z.int().min(1).max(50).default(5),

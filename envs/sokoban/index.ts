@@ -27,7 +27,7 @@ const side = z.int().min(4).max(64);
 const config = z
   .strictObject({
     dim_room: z.tuple([side, side]).default([6, 6]).describe('rows, columns'),
-    dim_x: side.nullable().default(null).describe('rows; with dim_y takes the place of dim_room'),
+    dim_x: side.nullable().default(null).describe('rows; dim_x and dim_y replace dim_room'),
     dim_y: side.nullable().default(null).describe('columns'),
     max_steps: z.int().min(1).default(100).describe('the episode is truncated after so many steps'),
     num_boxes: z.int().min(1).max(16).default(3),
@@ -44,7 +44,7 @@ const config = z
       .record(z.string(), z.string())
       .nullable()
       .default(null)
-      .describe('meanings by symbol; null: the own ones'),
+      .describe('meaning of each symbol; null: the defaults'),
   })
   .transform(({ dim_x, dim_y, ...rest }) => {
     const dim_room: [number, number] = dim_x !== null && dim_y !== null ? [dim_x, dim_y] : rest.dim_room;

@@ -15,8 +15,8 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe('file or folder with such rows, or a data set of the hub; null: the shipped questions'),
-  cache_dir: z.string().default('./data').describe("without effect: downloads lie in the hub's own cache"),
-  split: z.string().nullable().default(null).describe('null: train, but test of mmlu, which has no train'),
+  cache_dir: z.string().default('./data').describe('no effect: downloads are stored in the Hugging Face cache'),
+  split: z.string().nullable().default(null).describe('null: train; test for mmlu, which has no train split'),
 });
 type Config = z.infer<typeof config>;
 

@@ -16,8 +16,11 @@ const config = z.strictObject({
   max_steps: z.int().min(1).default(81).describe('the episode is truncated after so many steps'),
   render_mode: z.literal('text').default('text'),
   render_format: z.enum(['simple', 'detailed', 'with_feedback']).default('detailed'),
-  show_conflicts: z.boolean().default(true).describe('without effect, as in RAGEN: conflicts cannot arise'),
-  show_valid_numbers: z.boolean().default(true).describe('candidates when at most ten cells are empty (with_feedback)'),
+  show_conflicts: z.boolean().default(true).describe('no effect, as in RAGEN: conflicts cannot occur'),
+  show_valid_numbers: z
+    .boolean()
+    .default(true)
+    .describe('show candidates when at most ten cells are empty (render format with_feedback)'),
   show_candidates: z.boolean().default(false).describe('without effect, as in RAGEN'),
   correct_placement_score: z.number().default(1),
   invalid_action_score: z.number().default(-0.1),

@@ -71,7 +71,7 @@ export function readCatalogue(path: string, small: boolean, limit: number | null
   const file = isFolder ? own('items_shuffle') : given;
   if (file === undefined) throw new MissingDependency(`finds no items_shuffle.json in ${folder}`, remedy);
   const rows = readShopFile(file);
-  if (!Array.isArray(rows)) throw new MissingDependency(`finds no list of products in ${file}`, remedy);
+  if (!Array.isArray(rows)) throw new MissingDependency(`finds no array of products in ${file}`, remedy);
   const attributesFile = own('items_ins_v2');
   const wishes = (attributesFile ? readShopFile(attributesFile) : {}) as Record<string, RawWish | undefined>;
   const random = new PythonRandom(shopSeed);

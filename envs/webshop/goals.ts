@@ -24,7 +24,7 @@ export function goalsOf(catalogue: Catalogue, human: boolean): Goal[] {
   if (goals.length === 0)
     throw new MissingDependency(
       `finds no goals for the products of ${catalogue.folder}`,
-      `put ${human ? 'items_human_ins.json' : 'items_ins_v2.json'} of WebShop beside them`,
+      `put ${human ? 'items_human_ins.json' : 'items_ins_v2.json'} of WebShop in the same folder`,
     );
   random.shuffle(goals);
   return goals;

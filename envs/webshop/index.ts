@@ -15,8 +15,8 @@ const config = z.strictObject({
   file_path: z.string().nullable().default(null).describe("WebShop's files; null: the shipped catalogue"),
   server: z.null().default(null),
   filter_goals: z.null().default(null),
-  limit_goals: z.int().min(-1).default(-1).describe('how many goals are used; -1: all'),
-  num_products: z.int().min(1).nullable().default(null).describe('how many products are read; null: all'),
+  limit_goals: z.int().min(-1).default(-1).describe('number of goals to use; -1: all'),
+  num_products: z.int().min(1).nullable().default(null).describe('number of products to read; null: all'),
   human_goals: z.boolean().default(false).describe('goals that people wrote, of items_human_ins.json'),
   show_attrs: z.boolean().default(false).describe('products have a page with their attributes'),
 });
@@ -51,7 +51,7 @@ function openShop({ dataset, file_path, num_products, human_goals, limit_goals }
   if (open) return open;
   if (dataset === 'full' && file_path === null)
     throw new MissingDependency(
-      'is asked for the full catalogue, which is not shipped',
+      'needs the full catalogue, which is not bundled',
       'give env_config.file_path the folder with items_shuffle.json and items_ins_v2.json of WebShop, or set dataset to small',
     );
   const catalogue = readCatalogue(file_path ?? shipped, dataset === 'small', num_products);

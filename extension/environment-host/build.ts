@@ -146,7 +146,7 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
     const errors: Message[] = (error as Partial<BuildFailure>).errors ?? [];
     if (errors.length === 0) {
       const { message } = error as Error;
-      throw new BuildError(source, `does not build (${message}): mend the file and save it`, [whole(message)]);
+      throw new BuildError(source, `does not build (${message}): fix the file and save it`, [whole(message)]);
     }
     const problems = errors.map(({ text, location }): SourceProblem => {
       if (!location) return whole(text);
@@ -157,7 +157,7 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
       return { ...place, endLine: line, endColumn, message: text, kind: 'build' };
     });
     const at = errors[0].location ? `${problems[0].file}:${problems[0].line}` : source;
-    throw new BuildError(at, `does not build (${errors[0].text}): mend the file and save it`, problems);
+    throw new BuildError(at, `does not build (${errors[0].text}): fix the file and save it`, problems);
   }
 }
 
@@ -171,7 +171,7 @@ const mostBytes = 2 ** 26;
 function refusalOf(path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return undefined; // esbuild reports the missing file
-  if (!found.isFile()) return 'is no regular file: put the environment’s code there';
+  if (!found.isFile()) return 'is not a regular file: put the environment’s code there';
   return found.size > mostBytes ? `has ${found.size} bytes, more than the ${mostBytes} of a file of code: restore it` : undefined; // prettier-ignore
 }
 

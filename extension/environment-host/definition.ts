@@ -37,13 +37,13 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
   if (typeof found.config?.safeParse !== 'function')
     throw badDefinition(
       `has a definition whose config is ${shown(found.config)}, no zod schema`,
-      'give it z.object({ … }), empty if need be',
+      'set it to z.object({ … }), or z.object({}) for no options',
     );
   if (typeof found.create !== 'function') throw badDefinition('has a definition without create(config)', remedy);
   if (typeof found.instruction !== 'string' && typeof found.instruction !== 'function')
     throw badDefinition(
       `has a definition whose instruction is ${shown(found.instruction)}`,
-      'give it a text, empty if need be',
+      'set it to a string ("" for none)',
     );
   return found as EnvironmentDefinition;
 }
@@ -59,14 +59,14 @@ export async function describe(
   await present(dependencies, config); // first, because the instruction may depend on it
   const text = typeof instruction === 'function' ? instruction(config) : instruction;
   if (typeof text !== 'string' || text.length > largest)
-    throw badValue(`gave the instruction ${shown(text)}`, `return a text of at most ${largest} characters from it`);
+    throw badValue(`has the instruction ${shown(text)}`, `use a string of at most ${largest} characters`);
   const environment = checkedEnvironment(create(config));
   const has_solver = typeof environment.solve === 'function';
   await environment.close?.();
   const names = typeof actions === 'function' ? actions(config) : actions;
   const patience_ms: unknown = patience?.(config) ?? 0;
   if (typeof patience_ms !== 'number' || !(patience_ms >= 0 && patience_ms <= longestPatience))
-    throw badValue(`gave the patience ${shown(patience_ms)}`, `return milliseconds, at most ${longestPatience}`);
+    throw badValue(`returned the patience ${shown(patience_ms)}`, `return milliseconds, at most ${longestPatience}`);
   return {
     name,
     config: plainValue(config) as Record<string, unknown>,
@@ -97,7 +97,7 @@ async function present(
 /** @throws FaultError when `create` has not returned an environment */
 export function checkedEnvironment(environment: Environment): Environment {
   if (typeof environment?.reset !== 'function' || typeof environment.step !== 'function')
-    throw badValue(`gave ${shown(environment)} from create(config)`, 'return an object with reset and step');
+    throw badValue(`returned ${shown(environment)} from create(config)`, 'return an object with reset and step');
   return environment;
 }
 
@@ -110,18 +110,18 @@ export function checkedActions(actions: unknown): Record<number, string> {
   if (entries.length === 0 || !entries.every(([id, name]) => Number.isInteger(Number(id)) && typeof name === 'string'))
     throw badValue(
       `returned ${shown(actions)} as actions`,
-      'return names by whole numbers, such as { 1: "Left" }, or none',
+      'return names by integer ids, such as { 1: "Left" }, or undefined',
     );
   const names = Object.fromEntries(entries) as Record<number, string>;
   if (!areNames(names))
-    throw badValue('returned more names of actions than it may', `return at most ${largest} characters in all`);
+    throw badValue('returned action names that are too long', `return at most ${largest} characters in all`);
   return names;
 }
 
 function checkedLegend(legend: unknown): Record<string, string> {
   const entries = legend === null || typeof legend !== 'object' ? [] : Object.entries(legend);
   if (typeof legend !== 'object' || !entries.every(([, meaning]) => typeof meaning === 'string'))
-    throw badValue(`gave the legend ${shown(legend)}`, 'return meanings by symbols, such as { "#": "wall" }');
+    throw badValue(`returned the legend ${shown(legend)}`, 'return meanings by symbol, such as { "#": "wall" }');
   return plainValue(Object.fromEntries(entries)) as Record<string, string>;
 }
 
@@ -141,7 +141,10 @@ export function parseConfig(schema: z.ZodType, given: Record<string, unknown>, t
   );
   const [head, ...tail] = issue.message.split(': ');
   const allowed = tail.length > 0 ? tail.join(': ') : head;
-  throw badValue(`refuses ${place(issue.path)}, which is ${shown(value)} (${allowed})`, 'give it an allowed value');
+  throw badValue(
+    `does not accept ${place(issue.path)}, which is ${shown(value)} (${allowed})`,
+    'give it an allowed value',
+  );
 }
 
 /**

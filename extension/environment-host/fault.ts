@@ -42,14 +42,14 @@ export function faultOf(error: unknown): Found {
   // Compared by name, since a bundle may contain its own copy of the MissingDependency class.
   if (name === 'MissingDependency' && message !== undefined && remedy !== undefined)
     return { kind: 'threw', what: message, remedy };
-  return { kind: 'threw', what: `threw ${shown(message ?? error)}`, remedy: 'mend the file and save it', stack };
+  return { kind: 'threw', what: `threw ${shown(message ?? error)}`, remedy: 'fix the file and save it', stack };
 }
 
 /** Converts a value thrown where nothing awaits it into a fault. */
 export function strayFault(error: unknown): Found {
   const fault = faultOf(error);
   if (FaultError.faultIn(error)) return fault;
-  const what = `${fault.what} in a promise or a callback that it does not wait for`;
+  const what = `${fault.what} in a promise or callback that it does not await`;
   return { ...fault, what, remedy: 'await it, or catch what it throws' };
 }
 

@@ -18,7 +18,7 @@ const pipe = new Socket({ fd: channelDescriptor, readable: true, writable: true 
 const channel = new FrameChannel(pipe, {
   message: message => void answer(message as EnvironmentRequest),
   broken: (why, ended) => {
-    if (!ended) process.stderr.write(`Error: the trainer ${why}: environment code has read from its channel\n`);
+    if (!ended) process.stderr.write(`Error: the trainer ${why}: environment code read data from the channel\n`);
     endAll(ended ? 0 : 1);
   },
 });

@@ -65,7 +65,7 @@ export class ReplySender {
       this.send(reply, sent);
     } catch (error) {
       if (!(error instanceof FrameError) || reply.episodes.every(({ error: failure }) => failure)) throw error;
-      const why = `gave more in one step than a message may hold (${error.message})`;
+      const why = `returned more in one step than a message may hold (${error.message})`;
       this.send({ ...reply, episodes: (reply.episodes as EpisodeStep[]).map(state => failed(state, why)) }, sent);
     }
   }
@@ -85,7 +85,10 @@ const failed = ({ episode, version }: EpisodeStep, why: string): EpisodeStep => 
   observation: '',
   outcomes: [],
   version,
-  error: { kind: 'bad_value', message: `environment of episode ${episode} ${why}: return less, and post no messages` },
+  error: {
+    kind: 'bad_value',
+    message: `environment of episode ${episode} ${why}: return smaller values, and do not post messages`,
+  },
 });
 
 /** Approximate size of a state: characters and bytes, with its outcomes. */

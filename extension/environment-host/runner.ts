@@ -256,7 +256,8 @@ function setObservation(observation: unknown, result: Partial<WorkResult>): void
 }
 
 function checkedImages(images: unknown): Uint8Array[] {
-  const noBytes = () => badValue('returned images that are no byte arrays', 'return PNG bytes as Uint8Array in images');
+  const noBytes = () =>
+    badValue('returned images that are not byte arrays', 'return PNG bytes as Uint8Array in images');
   if (!Array.isArray(images)) throw noBytes();
   const { length } = images;
   if (length > mostImages) throw badValue(`returned ${length} images`, `return at most ${mostImages}`);
@@ -271,12 +272,12 @@ function checkedImages(images: unknown): Uint8Array[] {
 
 function checkedInfo(info: unknown): Record<string, unknown> {
   if (info === null || typeof info !== 'object' || Array.isArray(info))
-    throw badValue(`returned ${shown(info)} as info`, 'return an object as info, empty if need be');
+    throw badValue(`returned ${shown(info)} as info`, 'return an object as info ({} if there is nothing to report)');
   try {
     return plainValue(info) as Record<string, unknown>;
   } catch (error) {
     if (!isNotPlain(error)) throw error; // thrown by environment code
-    throw badValue(`returned an info in which ${error.message}`, 'put plain data into info');
+    throw badValue(`returned an invalid info: ${error.message}`, 'put plain data into info');
   }
 }
 

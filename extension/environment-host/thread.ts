@@ -108,7 +108,7 @@ const spinShare = 0.05;
 
 const strayMessage = {
   kind: 'bad_value',
-  what: 'posted a message of its own from its thread',
+  what: 'posted its own message from its thread',
   remedy: 'do not use the parentPort of node:worker_threads: it belongs to the process that runs the environment',
 } as const;
 
@@ -226,8 +226,8 @@ export class EnvironmentThread {
    * its episodes fail, because rebuilding them would allocate the same memory again.
    */
   endForMemory(limit: number): void {
-    const what = `took more memory than the ${gibibytes(limit)} that environments may`;
-    const remedy = 'keep less in memory, or raise workbench.max_environment_memory_gb';
+    const what = `exceeded the memory limit for environments of ${gibibytes(limit)}`;
+    const remedy = 'reduce memory use, or raise workbench.max_environment_memory_gb';
     this.endForOffence({ kind: 'died', what, remedy }, true);
   }
 
@@ -399,7 +399,7 @@ export class EnvironmentThread {
     worker.on('error', (error: NodeJS.ErrnoException) => {
       thrown = faultOf(error);
       if (error.code === 'ERR_WORKER_OUT_OF_MEMORY')
-        thrown = { kind: 'died', what: 'ran out of memory', remedy: 'keep less in memory' };
+        thrown = { kind: 'died', what: 'ran out of memory', remedy: 'reduce memory use' };
     });
     worker.on('exit', code => {
       if (this.worker !== worker) return;
@@ -465,7 +465,7 @@ export class EnvironmentThread {
       const { active, idle } = worker.performance.eventLoopUtilization(now, from);
       if (active + idle < spinMs) return;
       if (active / (active + idle) > spinShare) {
-        const what = 'kept its thread busy after a call that had timed out: the thread is begun anew';
+        const what = 'kept its thread busy after a call had timed out: the thread is restarted';
         this.options.onLog('stderr', `environment ${this.tag} (${this.options.source}) ${what}\n`);
         this.drop();
       }

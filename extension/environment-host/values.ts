@@ -34,7 +34,7 @@ function kindOf(value: unknown): string {
   try {
     return toText.call(value);
   } catch {
-    return `a ${typeof value} that throws when it is read`;
+    return `a ${typeof value} whose properties throw`;
   }
 }
 
@@ -58,7 +58,7 @@ function refuse(what: string): never {
 export function plainValue(value: unknown, path = '', depth = 0, room = { left: largest }): unknown {
   const take = (size: number) => {
     room.left -= size;
-    if (!(room.left >= 0)) refuse(`there is more than ${largest} values and characters (at ${path || 'the top'})`);
+    if (!(room.left >= 0)) refuse(`it has more than ${largest} values and characters (at ${path || 'the top level'})`);
   };
   take(typeof value === 'string' ? 1 + value.length : 1);
   if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')

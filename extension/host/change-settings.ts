@@ -11,13 +11,13 @@ import { isActive } from './run-words';
 /** Display names of the settings by key. */
 const names = (): Record<string, string> => ({
   'actor_rollout_ref.actor.optim.lr': vscode.l10n.t('Learning rate'),
-  'critic.optim.lr': vscode.l10n.t('Learning rate of the critic'),
+  'critic.optim.lr': vscode.l10n.t('Critic learning rate'),
   'actor_rollout_ref.actor.entropy_coeff': vscode.l10n.t('Entropy coefficient'),
   'actor_rollout_ref.actor.kl_loss_coef': vscode.l10n.t('KL coefficient of the loss'),
   'algorithm.kl_ctrl.kl_coef': vscode.l10n.t('KL coefficient of the reward'),
   'actor_rollout_ref.rollout.temperature': vscode.l10n.t('Sampling temperature'),
-  'actor_rollout_ref.rollout.rollout_filter_value': vscode.l10n.t('Value of the rollout filter'),
-  'trainer.total_training_steps': vscode.l10n.t('Number of steps'),
+  'actor_rollout_ref.rollout.rollout_filter_value': vscode.l10n.t('Rollout filter value'),
+  'trainer.total_training_steps': vscode.l10n.t('Total training steps'),
   'trainer.test_freq': vscode.l10n.t('Steps between validations'),
   'trainer.save_freq': vscode.l10n.t('Steps between checkpoints'),
 });
@@ -46,7 +46,7 @@ export const changeSettings: Command = host => async argument => {
   };
   const text = await vscode.window.showInputBox({
     title,
-    prompt: vscode.l10n.t('{0} ({1}); it holds from the next step on.', names()[key], key),
+    prompt: vscode.l10n.t('{0} ({1}); applies from the next step on.', names()[key], key),
     value: String(value),
     ignoreFocusOut: true,
     validateInput: refused,
@@ -56,7 +56,7 @@ export const changeSettings: Command = host => async argument => {
   const { step, changes } = await link.change({ [key]: number });
   const said =
     changes.length === 0
-      ? vscode.l10n.t('{0} is {1} already.', names()[key], String(number))
+      ? vscode.l10n.t('{0} is already {1}.', names()[key], String(number))
       : vscode.l10n.t('{0}: {1} → {2} from step {3} on', names()[key], String(value), String(number), step);
   tellBriefly(said, 8000, changes.length === 0 ? undefined : 'check');
 };
@@ -71,7 +71,9 @@ async function askForSetting(run: Run, title: string): Promise<{ key: string; va
     key,
     value,
   }));
-  const placeHolder = vscode.l10n.t('Which setting? It changes from the next step on, and the charts mark it.');
+  const placeHolder = vscode.l10n.t(
+    'Which setting? The change applies from the next step on and is marked in the charts.',
+  );
   return vscode.window.showQuickPick(items, { title, placeHolder, matchOnDetail: true });
 }
 

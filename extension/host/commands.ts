@@ -70,7 +70,7 @@ export const commands: Record<string, Command> = {
     await Promise.all(runs.map(run => host.store.link(run).pause()));
   },
   'ragen.resume': host => async (argument, all) => {
-    const none = vscode.l10n.t('No run is paused, and none that ended early has anything to resume.');
+    const none = vscode.l10n.t('No run is paused, stopped, failed or interrupted.');
     const runs = await host.picker.pickMany(argument, all, is('paused', 'stopped', 'failed', 'interrupted'), none);
     for (const run of runs) {
       if (standingOf(run.summary) === 'paused') await host.store.link(run).resume();
@@ -131,7 +131,7 @@ export const commands: Record<string, Command> = {
     const { name } = run.summary;
     tellBriefly(
       on
-        ? vscode.l10n.t('Environment coverage of {0} is drawn in its sources from the next step on', name)
+        ? vscode.l10n.t('Environment coverage of {0} is shown in its sources from the next step on', name)
         : vscode.l10n.t('Environment coverage of {0} is off', name),
       8000,
     );
@@ -201,7 +201,7 @@ export async function begin(host: Host, args: string[], cwd: string, name: strin
     started = await withProgress(progress, async () => {
       const { node, cli } = await host.terminal(cwd);
       log.info(
-        `${node.path} (Node ${node.version}${node.electron ? ', the editor’s own' : ''}) ${cli} ${args.join(' ')} in ${cwd}`,
+        `${node.path} (Node ${node.version}${node.electron ? ', the editor’s runtime' : ''}) ${cli} ${args.join(' ')} in ${cwd}`,
       );
       return startRun(node, cli, args, cwd);
     });
@@ -209,14 +209,14 @@ export async function begin(host: Host, args: string[], cwd: string, name: strin
     const shown = error instanceof ConfigError ? problems.show(error.problems, cwd) : 0;
     if (shown > 0) await vscode.commands.executeCommand('workbench.actions.view.problems');
     if (shown > 1)
-      throw new UserError(vscode.l10n.t('{0} … and {1} more in the Problems view.', messageOf(error), shown - 1));
+      throw new UserError(vscode.l10n.t('{0} ({1} more in the Problems view)', messageOf(error), shown - 1));
     throw error;
   }
   problems.clear();
   const run = await store.find(started.folder);
   if (!run)
     throw new UserError(
-      `run ${started.run} was started in ${started.folder}, which this workspace does not show: open its folder`,
+      `run ${started.run} was started in ${started.folder}, which is not in this workspace: open its folder`,
     );
   host.dashboards.show(run, besideText(), true);
 }

@@ -34,10 +34,10 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   const ran = await reader.versions();
   const later = lastRuns(ran).filter(version => before(ran, version).length > 0);
   if (later.length === 0)
-    return void tellInformation(vscode.l10n.t('Run {0} has run one version of each environment: there is nothing to compare yet.', summary.name)); // prettier-ignore
+    return void tellInformation(vscode.l10n.t('Run {0} has used only one version of each environment: there is nothing to compare yet.', summary.name)); // prettier-ignore
   const after = await choose([...later].reverse(), ran, vscode.l10n.t('Which version of {0}?', summary.name));
   if (!after) return;
-  const from = await choose(before(ran, after).reverse(), ran, vscode.l10n.t('Compared with which one before it?'));
+  const from = await choose(before(ran, after).reverse(), ran, vscode.l10n.t('Compare with which earlier version?'));
   if (!from) return;
 
   const kept = await Promise.all([from, after].map(({ version }) => reader.keptEnvironment(version)));
@@ -54,12 +54,12 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   for (const name of names)
     if ((await text(from.version, name)) !== (await text(after.version, name))) differing.push(name);
   if (differing.length === 0)
-    return void tellInformation(vscode.l10n.t('The sources of {0} and {1} are the same: what differs is in a package.', brief(from.version), brief(after.version))); // prettier-ignore
+    return void tellInformation(vscode.l10n.t('The sources of {0} and {1} are identical: only packages differ.', brief(from.version), brief(after.version))); // prettier-ignore
 
   const effect = await reader.effect(from, after);
   const words = effect
     ? effectWords(effect)
-    : vscode.l10n.t('no effect to tell: one of the two played no whole step near the change');
+    : vscode.l10n.t('no effect measured: one version completed no step near the change');
   const gain = effect && `, reward ${effect.reward.difference >= 0 ? '+' : ''}${effect.reward.difference.toFixed(2)}`;
   const change = `${after.tag} ${brief(from.version)} → ${brief(after.version)}`;
   const title = `${change}${gain ?? ''}`;

@@ -17,7 +17,7 @@ export const compareRuns: Command = host => async (argument, all) => {
   const named = typeof argument === 'string' ? argument : argument?.folder;
   const chosen = selected.length > 1 ? selected : await ask(runs, named);
   if (!chosen) return;
-  if (chosen.length < 2) throw new UserError(vscode.l10n.t('One run alone cannot be compared: choose two or more.'));
+  if (chosen.length < 2) throw new UserError(vscode.l10n.t('Select at least two runs to compare.'));
   host.comparisons.show(chosen);
 };
 
@@ -45,7 +45,7 @@ async function ask(runs: Run[], named: string | undefined): Promise<Run[] | unde
   ];
   const chosen = await vscode.window.showQuickPick(items, {
     title: vscode.l10n.t('Compare Runs'),
-    placeHolder: vscode.l10n.t('Two or more. Runs that differ in their seeds alone stand together.'),
+    placeHolder: vscode.l10n.t('Select two or more. Runs that differ only in their seeds are grouped.'),
     canPickMany: true,
     matchOnDetail: true,
   });

@@ -44,7 +44,7 @@ export function reportText(findings: readonly Finding[]): string {
   const marks = { good: '✓', note: '○', bad: '✗' };
   const bad = findings.filter(({ state }) => state === 'bad').length;
   const width = maximum(findings.map(({ name }) => name.length)) + 2;
-  const verdict = bad === 0 ? 'Runs can start here.' : `${bad} ${bad === 1 ? 'thing keeps' : 'things keep'} runs from going well.`; // prettier-ignore
+  const verdict = bad === 0 ? 'Runs can start here.' : `${bad} ${bad === 1 ? 'problem prevents' : 'problems prevent'} runs from working properly.`; // prettier-ignore
   const lines = findings.flatMap(({ name, state, value, remedy }) => [
     `${marks[state]} ${name.padEnd(width)}${value}`,
     ...(remedy === undefined ? [] : [`  ${' '.repeat(width)}→ ${remedy}`]),
@@ -58,13 +58,13 @@ function editorFindings({ extension, editor, remote, trusted, folders, keys, run
     { name: 'RAGEN Workbench', state: 'good', value: extension },
     { name: 'Editor', state: 'good', value: `${editor}${place}` },
     folders.length > 0
-      ? { name: 'Workspace', state: 'good', value: `${folders.join(', ')}; ${counted(runs.all, 'run')}, ${runs.active} at work` }
-      : { name: 'Workspace', state: 'bad', value: 'no folder is open', remedy: 'open a folder: runs lie in its .ragen/runs' }, // prettier-ignore
+      ? { name: 'Workspace', state: 'good', value: `${folders.join(', ')}; ${counted(runs.all, 'run')}, ${runs.active} active` }
+      : { name: 'Workspace', state: 'bad', value: 'no folder is open', remedy: 'open a folder: runs are stored in its .ragen/runs' }, // prettier-ignore
     trusted
       ? { name: 'Trust', state: 'good', value: 'the workspace is trusted' }
-      : { name: 'Trust', state: 'bad', value: 'the workspace is not trusted, so nothing is started', remedy: 'Workspaces: Manage Workspace Trust' }, // prettier-ignore
+      : { name: 'Trust', state: 'bad', value: 'the workspace is not trusted, so nothing can be started', remedy: 'Workspaces: Manage Workspace Trust' }, // prettier-ignore
     ...(keys.length > 0
-      ? [{ name: 'Keys', state: 'good' as const, value: `${keys.join(', ')}, kept by the editor` }]
+      ? [{ name: 'Keys', state: 'good' as const, value: `${keys.join(', ')}, stored by the editor` }]
       : []),
     ...(trusted ? [nodeFinding(node)] : []),
   ];
@@ -74,7 +74,7 @@ function nodeFinding(node: EditorFacts['node']): Finding {
   return 'problem' in node
     ? { name: 'Node', state: 'bad', value: node.problem, remedy: 'install Node 20 or newer, or set ragen.nodePath' }
     : node.electron
-      ? { name: 'Node', state: 'note', value: `${node.version}, the editor’s own (${node.path})`, remedy: 'install Node 20 or newer: the editor’s own ends at allocations near 1 GiB' } // prettier-ignore
+      ? { name: 'Node', state: 'note', value: `${node.version}, the editor’s runtime (${node.path})`, remedy: 'install Node 20 or newer: the editor’s runtime crashes at allocations near 1 GiB' } // prettier-ignore
       : { name: 'Node', state: 'good', value: `${node.version} (${node.path})` };
 }
 
@@ -93,7 +93,7 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
     {
       ...{ name: 'Memory', value: `${gibibytes(memory.available)} available of ${gibibytes(memory.total)}${limit}` },
       ...(memory.available < little.memory
-        ? { state: 'bad', remedy: 'close what else is running, or train a smaller model: New Run tells what one takes' }
+        ? { state: 'bad', remedy: 'close other programs, or train a smaller model (New Run shows the memory needed)' }
         : { state: 'good' }),
     },
     {
@@ -106,13 +106,13 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
       (folder): Finding =>
       folder.problem === null
         ? { name: 'Permissions', state: 'good', value: `${folder.path} (${folder.for})` }
-        : { name: 'Permissions', state: 'bad', value: `${folder.problem}; it is for ${folder.for}`, remedy: 'give yourself the right to write there' }, // prettier-ignore
+        : { name: 'Permissions', state: 'bad', value: `${folder.problem}; it is for ${folder.for}`, remedy: 'grant yourself write permission there' }, // prettier-ignore
     ),
     { name: 'onnxruntime', state: 'good', value: `${onnxruntime.version}; device auto is ${onnxruntime.auto}` },
     ...onnxruntime.providers.map(providerFinding),
     ...optional.map(({ name, found, for: use }): Finding =>
       found === null
-        ? { name, state: 'note', value: 'not found', remedy: `only ${use} would need it` }
+        ? { name, state: 'note', value: 'not found', remedy: `needed only for ${use}` }
         : { name, state: 'good', value: found },
     ),
   ];
@@ -123,8 +123,8 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
  */
 const libraryOf = (provider: string): string =>
   provider === 'cuda'
-    ? 'no package of the extension has it, and no run needs it: webgpu uses the same GPU; only a copy built from source takes it'
-    : 'install the extension again, from its package for this platform';
+    ? 'not included in any package and not needed: webgpu uses the same GPU (CUDA requires a build from source)'
+    : 'reinstall the extension from its package for this platform';
 
 function providerFinding({
   provider,
@@ -134,9 +134,14 @@ function providerFinding({
 }: MachineFacts['onnxruntime']['providers'][number]): Finding {
   const name = `  ${provider}`;
   if (!known)
-    return { name, state: 'note', value: 'not in this build of onnxruntime', remedy: 'another system has it' };
+    return {
+      name,
+      state: 'note',
+      value: 'not in this build of onnxruntime',
+      remedy: 'available on another operating system',
+    };
   if (!installed) return { name, state: 'note', value: 'library not installed', remedy: libraryOf(provider) };
-  if (provider === 'cpu') return { name, state: 'good', value: 'there' };
-  if (!self_check) return { name, state: 'note', value: 'there, not tried: no GPU is in sight' };
+  if (provider === 'cpu') return { name, state: 'good', value: 'installed' };
+  if (!self_check) return { name, state: 'note', value: 'installed, not tried: no GPU found' };
   return { name, state: self_check.faster ? 'good' : 'note', value: self_check.about };
 }

@@ -19,7 +19,7 @@ export class Doctor implements vscode.TextDocumentContentProvider, vscode.Dispos
   private readonly provider = vscode.workspace.registerTextDocumentContentProvider(scheme, this);
   private readonly copying = vscode.commands.registerCommand('ragen.copyDoctorReport', async () => {
     await vscode.env.clipboard.writeText(this.text);
-    tellBriefly(vscode.l10n.t('The report is in the clipboard'), 4000, 'check');
+    tellBriefly(vscode.l10n.t('Report copied to the clipboard'), 4000, 'check');
   });
   private text = '';
 
@@ -27,7 +27,7 @@ export class Doctor implements vscode.TextDocumentContentProvider, vscode.Dispos
 
   /** The command: examines everything again and shows the document. */
   readonly command: Command = host => async () => {
-    const progress = { location: vscode.ProgressLocation.Window, title: vscode.l10n.t('Looking at this machine') };
+    const progress = { location: vscode.ProgressLocation.Window, title: vscode.l10n.t('Examining this machine') };
     await withProgress(progress, async () => {
       this.text = await this.examine(host);
       this.changed.fire(uri);
@@ -36,7 +36,7 @@ export class Doctor implements vscode.TextDocumentContentProvider, vscode.Dispos
   };
 
   provideTextDocumentContent(): string {
-    return this.text || vscode.l10n.t('Run RAGEN: Doctor to look at this machine.');
+    return this.text || vscode.l10n.t('Run RAGEN: Doctor to examine this machine.');
   }
 
   dispose(): void {

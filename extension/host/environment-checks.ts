@@ -110,7 +110,7 @@ export class EnvironmentChecks implements vscode.Disposable {
     token.onCancellationRequested(() => abort.abort());
     try {
       if (!vscode.workspace.isTrusted)
-        throw new Error(vscode.l10n.t('The workspace is not trusted: its code is not run.'));
+        throw new Error(vscode.l10n.t('The workspace is not trusted, so its code cannot run.'));
       const cwd = vscode.workspace.getWorkspaceFolder(uri)?.uri.fsPath ?? dirname(uri.fsPath);
       const report = await askTerminal<ContractReport>(
         await this.terminal(cwd),

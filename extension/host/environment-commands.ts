@@ -30,7 +30,7 @@ const environmentCommands: Record<string, Command> = {
     const name = await vscode.window.showInputBox({
       title: vscode.l10n.t('New Environment'),
       prompt: vscode.l10n.t(
-        'Its name. Code, cases and a configuration to train on it are written to envs/ and config/.',
+        'Name of the environment. Its code, test cases and a training configuration are created in envs/ and config/.',
       ),
       placeHolder: 'my_environment',
       ignoreFocusOut: true,
@@ -74,7 +74,7 @@ const environmentCommands: Record<string, Command> = {
           found.checks.length,
           failed[0].evidence,
         )
-      : vscode.l10n.t('The check of {0} did not end: its test results say why.', basename(uri.fsPath));
+      : vscode.l10n.t('The check of {0} did not finish: see its test results.', basename(uri.fsPath));
     void tellError(sentence, show).then(choice => {
       if (choice === show) void vscode.commands.executeCommand('workbench.actions.view.problems');
     });
@@ -85,7 +85,7 @@ const environmentCommands: Record<string, Command> = {
 function guarded(tools: EnvironmentTools, command: Command): (argument: unknown) => Promise<void> {
   return async argument => {
     try {
-      if (trusted(vscode.l10n.t('An environment is code of this workspace, which is not trusted: trust it first.')))
+      if (trusted(vscode.l10n.t('Environments run code from this workspace, which is not trusted: trust it first.')))
         await command(tools, argument);
     } catch (error) {
       await report(tools, error);
@@ -95,8 +95,7 @@ function guarded(tools: EnvironmentTools, command: Command): (argument: unknown)
 
 async function chosenFolder(): Promise<vscode.WorkspaceFolder | undefined> {
   const folders = vscode.workspace.workspaceFolders ?? [];
-  if (folders.length === 0)
-    throw new UserError(vscode.l10n.t('No folder is open: open the one that the environment belongs to.'));
+  if (folders.length === 0) throw new UserError(vscode.l10n.t('No folder is open: open the environment’s folder.'));
   return folders.length === 1 ? folders[0] : vscode.window.showWorkspaceFolderPick();
 }
 

@@ -52,7 +52,7 @@ export function fileCoverage(counted: readonly CoverageLine[], name: string, tex
 export function markWords({ hits, kind }: LineMark): string {
   const times = `${hits.toLocaleString('en')}×`;
   if (kind === 'reached') return times;
-  if (kind === 'partly') return `${times}, a part never`;
-  if (kind === 'never') return 'never reached';
-  return hits === 0 ? 'never reached: this reward was never given' : `${times}, a part of this reward never`;
+  if (kind === 'partly') return `${times}, part of the line never`;
+  if (kind === 'never') return 'never executed';
+  return hits === 0 ? 'never executed: this reward was never given' : `${times}, part of this reward was never given`;
 }

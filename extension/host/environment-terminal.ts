@@ -38,7 +38,10 @@ export function askTerminal<T>(terminal: Terminal, args: readonly string[], sign
       signal?.removeEventListener('abort', stop);
       const document = jsonOrNothing(stdout) as (T & { error?: { message: string } }) | undefined;
       if (document && document.error === undefined) resolve(document);
-      else reject(new UserError(document?.error?.message ?? (stderr.trim().split('\n').at(-1) || 'it was ended')));
+      else
+        reject(
+          new UserError(document?.error?.message ?? (stderr.trim().split('\n').at(-1) || 'the process was terminated')),
+        );
     });
     child.stdin.end();
   });

@@ -20,8 +20,12 @@ export function noticeFailures(store: RunStore, memory: vscode.Memento): vscode.
       const [log, resume] = [vscode.l10n.t('Open Log'), vscode.l10n.t('Resume')];
       const message =
         to === 'failed'
-          ? vscode.l10n.t('Run {0} failed: {1}', name, status.error ?? vscode.l10n.t('its log says why'))
-          : vscode.l10n.t('Run {0} was interrupted at step {1}: its trainer ended without a word.', name, status.step);
+          ? vscode.l10n.t('Run {0} failed: {1}', name, status.error ?? vscode.l10n.t('see its log'))
+          : vscode.l10n.t(
+              'Run {0} was interrupted at step {1}: its trainer process exited unexpectedly.',
+              name,
+              status.step,
+            );
       const choice = await tellError(message, ...(to === 'failed' ? [log] : [log, resume]));
       if (choice === log) await openLog(run);
       if (choice === resume) await vscode.commands.executeCommand('ragen.resume', run.folder);
@@ -32,7 +36,7 @@ export function noticeFailures(store: RunStore, memory: vscode.Memento): vscode.
 async function tellOfWait({ folder, reader, summary }: Run): Promise<void> {
   const { name, status } = summary;
   const [show, resume] = [vscode.l10n.t('Show'), vscode.l10n.t('Resume')];
-  const choice = await tellWarning(vscode.l10n.t('Run {0} waits: {1}', name, status.error ?? ''), show, resume);
+  const choice = await tellWarning(vscode.l10n.t('Run {0} is paused: {1}', name, status.error ?? ''), show, resume);
   if (choice === resume) await vscode.commands.executeCommand('ragen.resume', folder);
   if (choice !== show) return;
   const place = placeOfFailure((await reader.events()).events, status.error ?? '');

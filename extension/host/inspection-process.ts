@@ -177,7 +177,7 @@ class InspectionProcess {
     } catch (error) {
       if (error instanceof ResponseError && error.code === failedCode) throw new UserError(error.message);
       asking.signal?.throwIfAborted();
-      throw new UserError(`The inspection of the run broke off: ${this.ended ?? (error as Error).message}`);
+      throw new UserError(`The inspection of the run failed: ${this.ended ?? (error as Error).message}`);
     } finally {
       asking.signal?.removeEventListener('abort', stop);
       this.asking.delete(asking);
@@ -192,7 +192,7 @@ class InspectionProcess {
     this.child.stdin.end();
     const timer = setTimeout(() => this.child.kill('SIGKILL'), grace);
     this.child.once('close', () => clearTimeout(timer));
-    this.ended ??= 'it was ended';
+    this.ended ??= 'it was terminated';
   }
 
   /** A what-if episode that waits for the user keeps the process alive. */
@@ -212,7 +212,7 @@ class InspectionProcess {
 
   private end(why: string): void {
     clearTimeout(this.idle);
-    this.ended = this.ended === 'it was ended' ? this.ended : why;
+    this.ended = this.ended === 'it was terminated' ? this.ended : why;
     this.connection.dispose(); // rejects pending requests
   }
 }

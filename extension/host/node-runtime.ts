@@ -55,7 +55,7 @@ export async function findNode(search: NodeSearch): Promise<NodeRuntime> {
     }
   }
   throw new UserError(
-    `Node: none of ${oldestNode} or newer was found (${unfit.join(', ')}): install Node ${oldestNode} or set ragen.nodePath to one`,
+    `no Node ${oldestNode} or newer was found (${unfit.join(', ')}): install Node ${oldestNode} or set ragen.nodePath to one`,
   );
 }
 

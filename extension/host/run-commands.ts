@@ -32,9 +32,7 @@ export const runCommands: Record<string, Command> = {
     if (!run) return;
     const name = await vscode.window.showInputBox({
       title: vscode.l10n.t('Rename Run'),
-      prompt: plain(
-        vscode.l10n.t('Its name here; an empty one is the name it was started with: {0}', nameAtStart(run)),
-      ),
+      prompt: plain(vscode.l10n.t('New name. Leave empty to restore the original name: {0}', nameAtStart(run))),
       value: run.summary.name,
       ignoreFocusOut: true, // a menu that returns the focus late must not close it
     });
@@ -73,7 +71,7 @@ export const runCommands: Record<string, Command> = {
     const box = vscode.window.createInputBox();
     const before = host.tree.filter;
     box.title = vscode.l10n.t('Filter Runs');
-    box.prompt = vscode.l10n.t('Words of names, tags (#tag) and configurations. Empty: all runs.');
+    box.prompt = vscode.l10n.t('Words in names, tags (#tag) or configurations. Leave empty to show all runs.');
     box.value = before;
     box.ignoreFocusOut = true;
     box.onDidChangeValue(words => (host.tree.filter = words));
@@ -97,7 +95,7 @@ export const runCommands: Record<string, Command> = {
     if (!run) return;
     const question = {
       title: vscode.l10n.t('Duplicate {0} with Changes', run.summary.name),
-      prompt: vscode.l10n.t('Overrides as key=value; those of the run are filled in. Press Enter to start.'),
+      prompt: vscode.l10n.t('Overrides as key=value, prefilled with those of the run. Press Enter to start.'),
       value: (run.reader.origin?.overrides ?? []).map(quoted).join(' '),
     };
     const trust = await trustOptions(host, run);
@@ -134,7 +132,7 @@ export const runCommands: Record<string, Command> = {
     const runs = await host.picker.pickMany(argument, all, any, noRuns());
     const [first] = runs;
     if (!first || runs.length > 2)
-      throw new UserError(vscode.l10n.t('The difference is of two runs: select two in the Runs view.'));
+      throw new UserError(vscode.l10n.t('Select two runs in the Runs view to compare their configurations.'));
     const second = runs[1] ?? (await otherThan(host, first));
     if (!second) return;
     // The older run is on the left, as in VS Code's diffs.
@@ -175,7 +173,7 @@ const quoted = (override: string): string => (splitOverrides(override).length ==
 async function otherThan(host: Host, first: Run): Promise<Run | undefined> {
   const others = withoutArchived(host.store.runs.filter(run => run.folder !== first.folder));
   const items = others.map(run => ({ ...inList(run), run }));
-  const placeHolder = vscode.l10n.t('Compare the configuration of {0} with which run’s?', first.summary.name);
+  const placeHolder = vscode.l10n.t('Compare the configuration of {0} with that of which run?', first.summary.name);
   return (await vscode.window.showQuickPick(items, { placeHolder, matchOnDetail: true }))?.run;
 }
 
@@ -203,7 +201,7 @@ async function exportRuns(host: Host, runs: Run[]): Promise<void> {
       canSelectFolders: true,
       defaultUri: vscode.Uri.file(workspaceOf(runs[0])),
       openLabel: vscode.l10n.t('Export Here'),
-      title: vscode.l10n.t('A folder is made here for each run'),
+      title: vscode.l10n.t('A folder for each run is created here'),
     })) ?? [];
   if (!into) return;
   await withProgress({ location: vscode.ProgressLocation.Notification, title }, async progress => {
@@ -228,8 +226,8 @@ async function refuseLive({ reader, summary }: Run, refusal: (name: string) => s
   if (reader.summary?.live) throw new UserError(refusal(summary.name));
 }
 
-const archiving = (name: string): string => vscode.l10n.t('Run {0} is at work: stop it before it is archived.', name);
-const deleting = (name: string): string => vscode.l10n.t('Run {0} is at work: stop it before it is deleted.', name);
+const archiving = (name: string): string => vscode.l10n.t('Run {0} is active: stop it before archiving it.', name);
+const deleting = (name: string): string => vscode.l10n.t('Run {0} is active: stop it before deleting it.', name);
 
 async function deleteRuns(host: Host, runs: Run[]): Promise<void> {
   for (const run of runs) await refuseLive(run, deleting);
@@ -240,7 +238,12 @@ async function deleteRuns(host: Host, runs: Run[]): Promise<void> {
       : vscode.l10n.t('Delete {0} runs?', runs.length);
   const names = runs.slice(0, 10).map(({ summary, folder }) => `${summary.name} (${basename(folder)})`);
   const more = runs.length > names.length ? [vscode.l10n.t('and {0} more', runs.length - names.length)] : [];
-  const detail = [...names, ...more, '', vscode.l10n.t('Its checkpoints, episodes and metrics go with it.')].join('\n');
+  const detail = [
+    ...names,
+    ...more,
+    '',
+    vscode.l10n.t('This also deletes its checkpoints, episodes and metrics.'),
+  ].join('\n');
   const go = vscode.l10n.t('Move to Trash');
   if ((await askFirst(question, detail, go)) !== go) return;
   let useTrash = true;
@@ -254,7 +257,7 @@ async function deleteRuns(host: Host, runs: Run[]): Promise<void> {
       if (!useTrash) throw error;
       // Remote machines and some file systems have no trash.
       const forGood = vscode.l10n.t('Delete Permanently');
-      const lost = vscode.l10n.t('The trash cannot take it here. Deleted for good, a run cannot be brought back.');
+      const lost = vscode.l10n.t('It cannot be moved to the trash here. A permanently deleted run cannot be restored.');
       if ((await askFirst(question, lost, forGood)) !== forGood) return;
       useTrash = false;
       await vscode.workspace.fs.delete(uri, { recursive: true });

@@ -35,7 +35,7 @@ export async function partsOf(reader: RunReader): Promise<ExportPart[]> {
  */
 export async function exportRun(reader: RunReader, parts: readonly ExportPart[], target: string): Promise<void> {
   const there = await readdir(target).catch(() => []);
-  if (there.length > 0) throw new UserError(`${target} is there already: move it away, or choose another folder`);
+  if (there.length > 0) throw new UserError(`${target} already exists: move it, or choose another folder`);
   try {
     await mkdir(target, { recursive: true });
     for (const part of parts) await writers[part](reader, target);
@@ -85,7 +85,9 @@ async function ownFile(folder: string, name: string): Promise<ReadStream> {
 }
 
 const notOwn = (path: string): UserError =>
-  new UserError(`${path} is a link or no regular file, and is not exported: put what it leads to in its place`);
+  new UserError(
+    `${path} is a link or not a regular file, so it is not exported: replace a link with its target, or remove it`,
+  );
 
 const isLink = (path: string): Promise<boolean> =>
   lstat(path).then(

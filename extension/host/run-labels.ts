@@ -44,7 +44,7 @@ export async function notesFile(folder: string, heading: string): Promise<string
     await writeFile(file, `# ${heading}\n\n`, { flag: 'wx' });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(file, error);
-    if (!(await lstat(file)).isFile()) throw unwritable(file, new Error('it is no regular file'));
+    if (!(await lstat(file)).isFile()) throw unwritable(file, new Error('it is not a regular file'));
   }
   return file;
 }

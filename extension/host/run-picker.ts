@@ -72,7 +72,7 @@ function folderOf(argument: RunArgument): string[] {
 
 /** Formats a run as a list item, with its start time to distinguish runs of the same name. */
 export function inList({ summary }: Run): vscode.QuickPickItem {
-  const began = vscode.l10n.t('began {0}', startWords(summary.created));
+  const began = vscode.l10n.t('started {0}', startWords(summary.created));
   const description = [stateWord(summary), progressWords(summary), began].join(' · ');
   return { label: plain(summary.name), description: plain(description), detail: summary.id };
 }

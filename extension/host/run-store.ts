@@ -124,7 +124,7 @@ export class RunStore implements vscode.Disposable {
     if (link) return link;
     throw new UserError(
       vscode.workspace.isTrusted
-        ? `run ${run.summary.name}: no trainer serves it now: resume it to go on`
+        ? `run ${run.summary.name}: no trainer is running: resume the run`
         : `run ${run.summary.name}: the workspace is not trusted: trust it to control its runs`,
     );
   }

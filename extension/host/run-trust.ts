@@ -52,12 +52,12 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
    */
   async ask(folder: string, kept?: { version: string; tag: string }): Promise<TrustedRun | undefined> {
     if (!vscode.workspace.isTrusted)
-      throw new UserError(vscode.l10n.t('The workspace is not trusted, so that nothing of it is run: trust it first.'));
+      throw new UserError(vscode.l10n.t('The workspace is not trusted, so its code is not run: trust it first.'));
     const run = basename(folder);
     const code = readManifestCode(folder, run);
     const manifest = manifestIn(run).safeParse(code && jsonOrNothing(code.bytes.toString('utf8'))).data;
     if (!code || !manifest)
-      throw new UserError(vscode.l10n.t('{0} is no run: its manifest.json cannot be read.', folder));
+      throw new UserError(vscode.l10n.t('{0} is not a run: its manifest.json cannot be read.', folder));
     const environment = kept && readKeptCode(folder, run, kept);
     const files = [...(environment ? [environment.bundle, environment.about] : []), code];
     const strange = untrusted(run, files);
@@ -65,7 +65,7 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
 
     const [once, always] = [vscode.l10n.t('Run Once'), vscode.l10n.t('Trust This Run’s Code')];
     const shown = await this.show(folder, strange);
-    const question = vscode.l10n.t('Run code of “{0}” that your trainer did not write?', manifest.name);
+    const question = vscode.l10n.t('Run code of “{0}” that was not written by your trainer?', manifest.name);
     const choice = await askAmong(question, detailOf(folder, strange, manifest), [once, always]);
     if (choice !== once && choice !== always) return undefined; // the documents stay open to be read
     await closeTabs(shown);
@@ -99,10 +99,10 @@ async function closeTabs(uris: readonly vscode.Uri[]): Promise<void> {
 /** Returns the details shown with the question. */
 function detailOf(folder: string, files: readonly ReadCode[], manifest: Manifest): string {
   return [
-    vscode.l10n.t('It runs with all your rights. Its files are open in editors behind this question: choose Cancel to read them first.'), // prettier-ignore
+    vscode.l10n.t('The code runs with your permissions. Its files are open in the editor: choose Cancel to read them first.'), // prettier-ignore
     '',
     ...files.flatMap(({ file, sha256 }) => [join(folder, file), `sha256 ${sha256}`]),
-    ...['', vscode.l10n.t('The run names:'), ...namedBy(manifest)],
+    ...['', vscode.l10n.t('The run uses:'), ...namedBy(manifest)],
   ].join('\n');
 }
 

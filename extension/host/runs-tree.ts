@@ -126,7 +126,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
     this.view.message = !hidden
       ? undefined
       : this.filtered !== ''
-        ? vscode.l10n.t('No run has “{0}” in its name, tags or configuration.', this.filtered)
+        ? vscode.l10n.t('No run matches “{0}” in name, tags or configuration.', this.filtered)
         : vscode.l10n.t('All runs of this workspace are archived.');
     this.setContext('ragen.hasRuns', runs.length > 0 || this.store.damaged.length > 0);
     this.setContext('ragen.archivedShown', this.archivedShown);
@@ -142,7 +142,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
 }
 
 const atWork = (count: number): string =>
-  count === 1 ? vscode.l10n.t('1 run at work') : vscode.l10n.t('{0} runs at work', count);
+  count === 1 ? vscode.l10n.t('1 active run') : vscode.l10n.t('{0} active runs', count);
 
 function groupItem(group: Group, count: number): vscode.TreeItem {
   const labels: Record<Group, string> = {
@@ -165,7 +165,7 @@ function groupItem(group: Group, count: number): vscode.TreeItem {
 function damagedItem(folder: string, reason: string): vscode.TreeItem {
   const item = new vscode.TreeItem(plain(basename(folder)), vscode.TreeItemCollapsibleState.None);
   item.id = `damaged:${folder}`;
-  item.description = vscode.l10n.t('cannot be read: {0}', plain(briefly(reason)));
+  item.description = vscode.l10n.t('unreadable: {0}', plain(briefly(reason)));
   item.iconPath = iconOf('interrupted');
   item.tooltip = new vscode.MarkdownString().appendText(unlinked(reason));
   item.contextValue = 'damaged';
@@ -183,7 +183,7 @@ function runItem({ folder, summary }: Run, isShared: boolean): vscode.TreeItem {
   const rest = [...(tags === '' ? [] : [tags]), progressWords(summary), ...began].join(' · ');
   const waits = waitsBecause(summary) !== undefined;
   const { trouble } = summary;
-  const unread = trouble === undefined ? undefined : vscode.l10n.t('cannot be read: {0}', plain(briefly(trouble)));
+  const unread = trouble === undefined ? undefined : vscode.l10n.t('unreadable: {0}', plain(briefly(trouble)));
   item.description = unread ?? (waits ? `${plain(stateWord(summary))} · ${rest}` : rest);
   item.iconPath = iconOf(waits || unread !== undefined ? 'interrupted' : standing);
   item.tooltip = tooltipOf(summary);
@@ -234,7 +234,7 @@ export function stateWord(run: RunSummary): string {
   const because = waitsBecause(run);
   const words: Record<Standing, string> = {
     running: download
-      ? vscode.l10n.t('fetching the model, {0}', percent(download.bytes / download.total))
+      ? vscode.l10n.t('downloading the model, {0}', percent(download.bytes / download.total))
       : state === 'running'
         ? [phase, ...(activity === undefined ? [] : [activity])].join(' · ')
         : state,
@@ -242,7 +242,7 @@ export function stateWord(run: RunSummary): string {
     finished: vscode.l10n.t('finished'),
     stopped: vscode.l10n.t('stopped'),
     failed: vscode.l10n.t('failed'),
-    interrupted: vscode.l10n.t('interrupted: its trainer ended without a word'),
+    interrupted: vscode.l10n.t('interrupted: the trainer process exited unexpectedly'),
   };
   return words[standingOf(run)];
 }
@@ -259,7 +259,7 @@ function tooltipOf(run: RunSummary): vscode.MarkdownString {
     ],
     [vscode.l10n.t('Return'), status.reward === null ? undefined : short(status.reward)],
     [vscode.l10n.t('Tokens/s'), status.tokens_per_s === null || !run.live ? undefined : short(status.tokens_per_s)],
-    [vscode.l10n.t('Time left'), status.eta_s === null || !run.live ? undefined : duration(status.eta_s)],
+    [vscode.l10n.t('ETA'), status.eta_s === null || !run.live ? undefined : duration(status.eta_s)],
     [vscode.l10n.t('Configuration'), run.config_name],
     [vscode.l10n.t('Tags'), run.tags?.join(', ')],
     [vscode.l10n.t('Notes'), run.notes],

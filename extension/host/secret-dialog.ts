@@ -1,4 +1,4 @@
-// `RAGEN: Keep a Key or Token…`: asks for a variable, then for its value in a password box. A stored value is never
+// `RAGEN: Store API Key…`: asks for a variable, then for its value in a password box. A stored value is never
 // shown again, only replaced or deleted.
 import * as vscode from 'vscode';
 import type { Command } from './commands';
@@ -11,21 +11,20 @@ export const keepSecret: Command = host => async () => {
   if (name === undefined) return;
   const isKept = host.secrets.names.includes(name);
   const secret = await vscode.window.showInputBox({
-    title: vscode.l10n.t('Keep {0}', name),
+    title: vscode.l10n.t('Store {0}', name),
     prompt: isKept
-      ? vscode.l10n.t('Takes the place of the one that is kept. Empty: it is forgotten.')
-      : vscode.l10n.t('Kept in the editor’s secret storage, and given to what runs as the variable {0}.', name),
+      ? vscode.l10n.t('Replaces the stored value. Leave empty to delete it.')
+      : vscode.l10n.t(
+          'Stored in the editor’s secret storage and passed to runs as the environment variable {0}.',
+          name,
+        ),
     password: true,
     ignoreFocusOut: true,
     validateInput: secretProblem,
   });
   if (secret === undefined || (secret === '' && !isKept)) return;
   await host.secrets.keep(name, secret);
-  tellBriefly(
-    secret === '' ? vscode.l10n.t('{0} is forgotten', name) : vscode.l10n.t('{0} is kept', name),
-    4000,
-    'key',
-  );
+  tellBriefly(secret === '' ? vscode.l10n.t('{0} deleted', name) : vscode.l10n.t('{0} stored', name), 4000, 'key');
 };
 
 async function chosenName(secrets: KeptSecrets): Promise<string | undefined> {
@@ -33,16 +32,16 @@ async function chosenName(secrets: KeptSecrets): Promise<string | undefined> {
   const { names } = secrets;
   const items: Item[] = [...new Set([...names, ...knownSecrets])].map(name => ({
     label: name,
-    description: names.includes(name) ? vscode.l10n.t('kept') : '',
+    description: names.includes(name) ? vscode.l10n.t('stored') : '',
     name,
   }));
   const other: Item = { label: vscode.l10n.t('$(add) Another variable…') };
-  const placeHolder = vscode.l10n.t('Which key or token? Runs find it in the variable of this name.');
+  const placeHolder = vscode.l10n.t('Which key or token? Runs receive it in the environment variable of this name.');
   const chosen = await vscode.window.showQuickPick([...items, other], { placeHolder, ignoreFocusOut: true });
   if (!chosen || chosen.name !== undefined) return chosen?.name;
   return vscode.window.showInputBox({
-    title: vscode.l10n.t('Keep a Key or Token'),
-    prompt: vscode.l10n.t('Name of the variable, as api_key_env has it'),
+    title: vscode.l10n.t('Store API Key'),
+    prompt: vscode.l10n.t('Name of the variable, as in api_key_env'),
     placeHolder: 'MY_SERVICE_API_KEY',
     ignoreFocusOut: true,
     validateInput: secretNameProblem,

@@ -16,9 +16,7 @@ export interface StartRequest {
 /** Asks; undefined if the user cancels. Throws a UserError if no folder is open. */
 export async function askForRun(extensionPath: string): Promise<StartRequest | undefined> {
   if ((vscode.workspace.workspaceFolders ?? []).length === 0)
-    throw new UserError(
-      vscode.l10n.t('A run lives in a folder of the workspace and none is open: open a folder first.'),
-    );
+    throw new UserError(vscode.l10n.t('Runs are stored in a workspace folder and none is open: open a folder first.'));
   const preset = await askForPreset(extensionPath);
   if (!preset) return undefined;
   const folder = preset.own?.folder ?? (await askForFolder());

@@ -38,7 +38,7 @@ export async function startRun(node: NodeRuntime, cli: string, args: string[], c
   const doing = `the start of the trainer (${node.path})`;
   const answer = await askTerminal(node, cli, [...args, '--detach'], cwd, doing);
   if (isStarted(answer)) return answer;
-  throw new UserError(`${doing} answered something else than a run: install the extension again`);
+  throw new UserError(`${doing} returned no run: reinstall the extension`);
 }
 
 /**
@@ -77,7 +77,7 @@ export function overridesProblem(text: string): string | undefined {
   const wrong = splitOverrides(text).find(part => !/^[+~]{0,2}[\w.@/-]+=/.test(part) && !/^~[\w.]+$/.test(part));
   return wrong === undefined
     ? undefined
-    : `${wrong} is no override: write key=value, such as trainer.total_training_steps=20`;
+    : `${wrong} is not an override: write key=value, such as trainer.total_training_steps=20`;
 }
 
 interface Ended {

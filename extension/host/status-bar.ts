@@ -37,7 +37,7 @@ export class StatusBar implements vscode.Disposable {
     this.item.backgroundColor =
       because === undefined ? undefined : new vscode.ThemeColor('statusBarItem.warningBackground');
     const standing = because === undefined ? stateWord(summary) : vscode.l10n.t('paused: {0}', because);
-    const more = active.length > 1 ? [vscode.l10n.t('and {0} more at work', active.length - 1)] : [];
+    const more = active.length > 1 ? [vscode.l10n.t('and {0} more active', active.length - 1)] : [];
     this.item.tooltip = [`RAGEN: ${name}, ${standing}`, ...more].join(', ');
     this.item.accessibilityInformation = { label: `RAGEN ${progress}, ${standing}`, role: 'button' };
     const node: RunNode = { group: paused ? 'paused' : 'running', folder };

@@ -18,7 +18,7 @@ export function askForTags(runs: readonly Run[], known: readonly string[]): Prom
     runs.length === 1
       ? vscode.l10n.t('Tags of {0}', runs[0].summary.name)
       : vscode.l10n.t('Tags of {0} Runs', runs.length);
-  picker.placeholder = vscode.l10n.t('Tick tags, or type new ones with commas between them');
+  picker.placeholder = vscode.l10n.t('Select tags, or type new ones separated by commas');
   picker.canSelectMany = true;
   picker.ignoreFocusOut = true;
   const items = tags.map((tag): Item => ({ label: plain(tag), tag }));

@@ -20,7 +20,7 @@ export class Terminals {
    */
   async in(cwd: string): Promise<Terminal> {
     if (!vscode.workspace.isTrusted)
-      throw new UserError(vscode.l10n.t('The workspace is not trusted, so that nothing of it is run: trust it first.'));
+      throw new UserError(vscode.l10n.t('The workspace is not trusted, so its code is not run: trust it first.'));
     const setting = vscode.workspace.getConfiguration('ragen').get('nodePath', '');
     const [node, kept] = await Promise.all([findNode(nodeSearch(setting)), this.secrets.variables()]);
     return { node: { ...node, secrets: () => kept }, cli: join(this.extensionPath, 'dist', 'cli.cjs'), cwd };

@@ -128,7 +128,7 @@ export class TrainerLink {
     } catch (error) {
       if (error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected)
         throw new UserError(error.message);
-      throw new UserError(`run ${this.run}: its trainer ended before it answered: see its log`);
+      throw new UserError(`run ${this.run}: its trainer exited before it replied: see its log`);
     }
   }
 
@@ -169,7 +169,7 @@ export class TrainerLink {
   /** Connects, exchanges `hello`, and returns when the connection has ended. Throws if `hello` fails. */
   private async serve(lease: Lease): Promise<void> {
     if (!isLocalEndpoint(lease.endpoint, process.platform === 'win32'))
-      throw new Error(`the lease names ${lease.endpoint}, no socket of this machine`);
+      throw new Error(`the lease names ${lease.endpoint}, which is not a socket of this machine`);
     const socket = (this.socket = connect({ path: lease.endpoint }));
     const closed = new Promise<void>(resolve => socket.once('close', () => resolve()));
     try {
@@ -207,7 +207,7 @@ export class TrainerLink {
         clearTimeout(refused),
       );
       if (!welcome) throw new Error('the trainer closed the connection instead of greeting');
-      if (welcome.run !== this.id) throw new Error(`the lease leads to the trainer of run ${welcome.run}`);
+      if (welcome.run !== this.id) throw new Error(`the lease belongs to the trainer of run ${welcome.run}`);
       isOurs = true;
       this.connection = connection;
       this.listener.status(welcome.status, 0);

@@ -57,17 +57,17 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
     if (!place)
       throw new UserError(vscode.l10n.t('No reasoning trace is open: open one with RAGEN: Open Reasoning Trace.'));
     const origin = await this.heads.episode(join(place.folder, episodeFile(place)), place.id);
-    if (!origin) throw new UserError(vscode.l10n.t('The episode {0} is not in its run’s folder any more.', place.id));
+    if (!origin) throw new UserError(vscode.l10n.t('Episode {0} is no longer in its run folder.', place.id));
     const turn = turnOf(argument) ?? (await chosenTurn(origin));
     if (turn === undefined) return;
     if (!(await this.store.find(place.folder)))
-      throw new UserError(vscode.l10n.t('{0} is no run of this workspace.', place.folder));
+      throw new UserError(vscode.l10n.t('{0} is not a run in this workspace.', place.folder));
     const trusted = await this.trust.ask(place.folder, { version: origin.environment.version, tag: origin.tag });
     if (!trusted) return;
     const asked = { ...place, turn, accepted: trusted.accepted };
     const given = await this.chosenChange(asked, origin.turns[turn - 1]);
     if (!given) return;
-    const checkpoint = await this.chosenPlayer(asked, vscode.l10n.t('Who goes on from turn {0}?', turn));
+    const checkpoint = await this.chosenPlayer(asked, vscode.l10n.t('Continue from turn {0} with…', turn));
     if (checkpoint === undefined) return;
     const standing = await this.run(asked, asking =>
       this.inspections.whatIf({ ...asked, given, checkpoint, seed: randomInt(seeds) }, asking),
@@ -85,12 +85,12 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
       ...(turn.raw.startsWith('<think>')
         ? [{ change: 'thought' as const, label: vscode.l10n.t('$(comment) Another thought…'), detail: plain(brief(turn.thought ?? '')) }]
         : []),
-      { change: 'nothing', label: vscode.l10n.t('$(sync) Nothing: play this turn again'), detail: vscode.l10n.t('another sample, another checkpoint, or by hand') },
+      { change: 'nothing', label: vscode.l10n.t('$(sync) Nothing: resample this turn'), detail: vscode.l10n.t('with another sample, checkpoint, or by hand') },
     ]; // prettier-ignore
     const title = vscode.l10n.t('What if… turn {0} of {1}', asked.turn, shortId(asked.id));
     const item = await vscode.window.showQuickPick(items, {
       title,
-      placeHolder: vscode.l10n.t('What is to be otherwise?'),
+      placeHolder: vscode.l10n.t('What do you want to change?'),
     });
     switch (item?.change) {
       case undefined:
@@ -98,7 +98,7 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
       case 'nothing':
         return {};
       case 'thought': {
-        const thought = await vscode.window.showInputBox({ title, value: turn.thought ?? '', prompt: vscode.l10n.t('The thought; the player answers to it') }); // prettier-ignore
+        const thought = await vscode.window.showInputBox({ title, value: turn.thought ?? '', prompt: vscode.l10n.t('The new thought; the policy writes the answer') }); // prettier-ignore
         return thought === undefined ? undefined : { thought };
       }
       case 'action': {
@@ -106,7 +106,7 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
         if (!actions) return undefined;
         if (actions.length > 0) {
           const items = actions.map(answer => ({ label: plain(answer), answer }));
-          const placeHolder = vscode.l10n.t('Which action instead?');
+          const placeHolder = vscode.l10n.t('Which action?');
           const chosen = await vscode.window.showQuickPick(items, { title, placeHolder });
           return chosen && { answer: chosen.answer };
         }
@@ -114,7 +114,7 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
       }
       case 'answer':
     }
-    const answer = await vscode.window.showInputBox({ title, value: turn.answer ?? '', prompt: vscode.l10n.t('The answer, as the model would write it') }); // prettier-ignore
+    const answer = await vscode.window.showInputBox({ title, value: turn.answer ?? '', prompt: vscode.l10n.t('The new answer, as the model would write it') }); // prettier-ignore
     return answer === undefined ? undefined : { answer };
   }
 
@@ -193,7 +193,7 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
         const move = await askForMove(standing);
         if (move === 'keep' || move === undefined)
           return (await this.inspections.whatIfEnd(folder, { session, keep: move === 'keep' })) ?? undefined;
-        const checkpoint = move === 'policy' ? await this.chosenPlayer(asked, vscode.l10n.t('Who goes on?')) : null;
+        const checkpoint = move === 'policy' ? await this.chosenPlayer(asked, vscode.l10n.t('Continue with…')) : null;
         if (checkpoint === undefined) continue;
         const given = move === 'policy' ? {} : move;
         if (checkpoint === null && move === 'policy') continue; // still by hand
@@ -222,9 +222,9 @@ function askForMove({ episode, actions }: WhatIfStanding): Promise<GivenAnswer |
   pick.placeholder = actions.length > 0 ? vscode.l10n.t('Choose an action, or type an answer') : vscode.l10n.t('Type an answer'); // prettier-ignore
   pick.ignoreFocusOut = true;
   const rest: Item[] = [
-    { label: vscode.l10n.t('$(hubot) Let a checkpoint go on…'), move: 'policy', alwaysShow: true },
+    { label: vscode.l10n.t('$(hubot) Continue with a checkpoint…'), move: 'policy', alwaysShow: true },
     ...(episode.turns.length > 0
-      ? [{ label: vscode.l10n.t('$(save) End it here and keep it'), move: 'keep' as const, alwaysShow: true }]
+      ? [{ label: vscode.l10n.t('$(save) End here and keep'), move: 'keep' as const, alwaysShow: true }]
       : []),
   ];
   const chosen = actions.map((action): Item => ({ label: plain(action), move: { answer: action } }));

@@ -28,7 +28,7 @@ export function actionFates(turn: EpisodeTurn, endsEpisode: boolean): ActionFate
       fates.push({ name, reason: leftOver(executed.length, actions_left, endsEpisode) });
     }
   }
-  return [...fates, ...cutOff(turn).map(name => ({ name, reason: 'over the limit of actions a turn' }))];
+  return [...fates, ...cutOff(turn).map(name => ({ name, reason: 'over max_actions_per_turn' }))];
 }
 
 /** Returns why the actions after the last executed one did not run. */

@@ -82,7 +82,7 @@ const riseOverFirst: BoundOf = (before, limit) => {
   const halfway = (twice.bound / 2 + limit) / 2;
   if (twice.bound <= halfway) return twice;
   const steps = Math.min(before.length, remembered.first);
-  return { bound: halfway, words: `halfway from its first-${steps}-step mean to its largest value` };
+  return { bound: halfway, words: `halfway from its first-${steps}-step mean to its maximum` };
 };
 
 /** A multiple of the median of the most recent steps before the judged ones. */

@@ -208,14 +208,12 @@ function kindOf(found: Stats): string {
 
 function refuseOutside(path: string, target: string, root: string): void {
   if (target === root || target.startsWith(root.endsWith(sep) ? root : root + sep)) return;
-  throw new RefusedFile(
-    `${path} leads out of its folder to ${resolve(target)}: replace the link with what it leads to`,
-  );
+  throw new RefusedFile(`${path} is a link out of its folder to ${resolve(target)}: replace the link with its target`);
 }
 
 function refuseLarger(path: string, size: number, most: number): void {
   if (size <= most) return;
-  throw new RefusedFile(`${path} has ${size} bytes, more than the ${most} that are read of such a file: remove it`);
+  throw new RefusedFile(`${path} has ${size} bytes, over the limit of ${most} bytes for this file: remove it`);
 }
 
 function entryOf(entry: { name: string; isFile(): boolean; isDirectory(): boolean }): FolderEntry {

@@ -22,17 +22,16 @@ const isText = (value: unknown, most: number = largest): value is string =>
 
 /** Returns what is wrong with an episode's state, as a predicate, or undefined if it is valid. */
 export function stateProblem(state: unknown): string | undefined {
-  if (!isRecord(state)) return 'is no object';
+  if (!isRecord(state)) return 'is not an object';
   const { episode, observation, version, info, actions, images, outcomes, error } = state;
   if (!isText(episode, longestText)) return 'names no episode';
-  if (!isText(observation)) return 'has no observation within bounds';
+  if (!isText(observation)) return 'has no observation within the limits';
   if (!isText(version, 64)) return 'has no version';
-  if (images !== undefined && !areImages(images)) return 'has images that are none, or too many';
-  if (info !== undefined && !isInfo(info)) return 'has an info that is no plain data within bounds';
-  if (actions !== undefined && !areNames(actions)) return 'has actions that are no names within bounds';
-  if (!isFailure(error)) return 'has an error that is none';
-  if (outcomes !== undefined && !(Array.isArray(outcomes) && outcomes.every(isOutcome)))
-    return 'has outcomes that are none';
+  if (images !== undefined && !areImages(images)) return 'has invalid images, or too many';
+  if (info !== undefined && !isInfo(info)) return 'has an info that is not plain data within the limits';
+  if (actions !== undefined && !areNames(actions)) return 'has actions that are not names within the limits';
+  if (!isFailure(error)) return 'has an invalid error';
+  if (outcomes !== undefined && !(Array.isArray(outcomes) && outcomes.every(isOutcome))) return 'has invalid outcomes';
   return undefined;
 }
 

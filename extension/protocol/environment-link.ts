@@ -220,7 +220,7 @@ export function isEnvironmentMessage(message: unknown): message is EnvironmentRe
 export function replyProblem(request: EnvironmentRequest, reply: EnvironmentReply, open: Set<string>): string | undefined {
   if (reply.method !== request.method) return `answered a request to ${request.method} with one to ${reply.method}`;
   for (const name of namesOf(reply))
-    if (!open.delete(name)) return `answered for ${JSON.stringify(name.slice(0, 80))}, which nobody asks for`;
+    if (!open.delete(name)) return `answered for ${JSON.stringify(name.slice(0, 80))}, which was not requested`;
   if (reply.method === 'step' && request.method === 'step') {
     const asked = new Map(request.episodes.map(({ episode, actions }) => [episode, actions]));
     for (const { episode, outcomes } of reply.episodes) {

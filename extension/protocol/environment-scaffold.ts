@@ -9,9 +9,9 @@ import { UserError } from './user-error';
 /** Returns what is wrong with a name, or undefined if it is valid. */
 export function nameProblem(name: string, folder: string): string | undefined {
   if (!/^[a-z][a-z0-9_]{0,39}$/.test(name))
-    return 'Use small letters, digits and underscores, beginning with a letter.';
+    return 'Use lowercase letters, digits and underscores, starting with a letter.';
   const taken = filesOf(name).find(({ file, shared }) => !shared && existsSync(join(folder, file)));
-  return taken && `${taken.file} is there already.`;
+  return taken && `${taken.file} already exists.`;
 }
 
 /** The files to write, by template. An existing shared file is kept. */

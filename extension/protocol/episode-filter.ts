@@ -141,7 +141,7 @@ function readTerm(piece: string): Term | string | null {
       return `mode is train or val, not “${value}”`;
     return { kind: 'text', field, value, not };
   }
-  return `“${name}” is no field: use ${fields.slice(0, -1).join(', ')} or text`;
+  return `“${name}” is not a field: use ${fields.slice(0, -1).join(', ')} or text`;
 }
 
 function readRange(field: NumberField, operator: string, value: string, not: boolean): Term | string {

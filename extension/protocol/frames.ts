@@ -86,11 +86,11 @@ export class FrameReader {
     if (this.held < headerBytes) return undefined;
     const header = this.peek(headerBytes);
     const [json, binary] = [header.readUInt32LE(8), header.readUInt32LE(12)];
-    if (header.readUInt32LE(0) !== magic) throw new FrameError('bytes that begin no message');
+    if (header.readUInt32LE(0) !== magic) throw new FrameError('bytes that do not start a message');
     if (header.readUInt32LE(4) !== this.sequence)
       throw new FrameError(`message ${header.readUInt32LE(4)} in place of message ${this.sequence}`);
     if (json > frameLimits.json || binary > frameLimits.binary)
-      throw new FrameError(`a message that claims ${json} and ${binary} bytes`);
+      throw new FrameError(`a message that declares ${json} and ${binary} bytes`);
     const size = headerBytes + json + binary;
     if (this.held < size) return undefined;
     const whole = this.peek(size);
@@ -172,7 +172,7 @@ function escaped(value: unknown, binary: { chunks: Uint8Array[]; bytes: number }
 
 function restored(value: unknown, binary: Buffer): unknown {
   if (typeof value !== 'object' || value === null) {
-    if (typeof value === 'number' && !Number.isFinite(value)) throw new FrameError('a number beyond the largest');
+    if (typeof value === 'number' && !Number.isFinite(value)) throw new FrameError('a number out of range');
     return value;
   }
   if (Array.isArray(value)) {
@@ -203,7 +203,7 @@ function unescaped(stands: unknown, binary: Buffer): unknown {
   }
   if (typeof stands === 'object' && stands !== null && Object.keys(stands).join() === escape)
     return { [escape]: restored((stands as Record<string, unknown>)[escape], binary) };
-  throw new FrameError('a value of no known kind');
+  throw new FrameError('a value of an unknown kind');
 }
 
 const crcTable = Uint32Array.from({ length: 256 }, (_, n) => {

@@ -15,6 +15,6 @@ export class OutputBudget {
     const before = this.left;
     this.left = Math.max(0, before - text.length);
     if (text.length <= before) return text;
-    return before > 0 ? `${text.slice(0, before)}… (further output of this second is left out)\n` : '';
+    return before > 0 ? `${text.slice(0, before)}… (further output in this second was dropped)\n` : '';
   }
 }

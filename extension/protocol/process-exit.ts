@@ -6,10 +6,10 @@ const lessMemory =
   'lower the micro-batch sizes or max_model_len, train a LoRA adapter, or take a smaller or quantised model';
 
 const brokenNatively =
-  'install the packages anew (npm ci), check that the weights are whole, and report it with the end of the log if it comes again';
+  'reinstall the packages (npm ci), check that the weights file is complete, and report it with the end of the log if it happens again';
 
 const unknownInstruction =
-  'the processor lacks an instruction that onnxruntime uses (a build for another machine, or an emulated one): install the packages anew on this machine or take one with AVX2';
+  'the processor lacks an instruction that onnxruntime uses (a build for another machine, or an emulated one): reinstall the packages on this machine or take one with AVX2';
 
 /** By signal: how the process ended, the likely cause, and the remedy. */
 const signals: Readonly<Record<string, string>> = {
@@ -18,16 +18,16 @@ const signals: Readonly<Record<string, string>> = {
     "was stopped by SIGTRAP, as the editor's runtime (Electron) is at large aligned allocations: run it on Node 20 or newer (in VS Code, set ragen.nodePath to one)",
   SIGABRT: `was aborted (SIGABRT), as native code (onnxruntime) does at an error it cannot report and Node does when its heap is full: ${lessMemory}, and look at the end of the log`,
   SIGSEGV: `crashed in native code, most likely onnxruntime (SIGSEGV): ${brokenNatively}`,
-  SIGBUS: `lost memory that is mapped from a file (SIGBUS), most likely because a weights file was cut or its disk is full or gone: check the model folder and the disk`,
-  SIGILL: `met an instruction that this processor does not know (SIGILL), most likely in native code: ${unknownInstruction}`,
-  SIGFPE: `crashed at an arithmetic error in native code, most likely onnxruntime (SIGFPE): ${brokenNatively}`,
+  SIGBUS: `could not access a memory-mapped file (SIGBUS), most likely because a weights file is truncated or its disk is full or disconnected: check the model folder and the disk`,
+  SIGILL: `executed an instruction that this processor does not support (SIGILL), most likely in native code: ${unknownInstruction}`,
+  SIGFPE: `crashed with an arithmetic error in native code, most likely onnxruntime (SIGFPE): ${brokenNatively}`,
   SIGSYS: 'was stopped at a system call that is not permitted here (SIGSYS): run it outside the sandbox or container',
   SIGXCPU:
     'reached its limit of processor time (SIGXCPU): raise the limit (ulimit -t), then resume from the newest checkpoint',
   SIGXFSZ:
     'reached the limit of a file’s size (SIGXFSZ): raise the limit (ulimit -f), then resume from the newest checkpoint',
-  SIGTERM: 'was asked to end from outside (SIGTERM): resume it when you like',
-  SIGINT: 'was interrupted (SIGINT): resume it when you like',
+  SIGTERM: 'was terminated from outside (SIGTERM): resume it at any time',
+  SIGINT: 'was interrupted (SIGINT): resume it at any time',
   SIGHUP: 'ended with its terminal or session (SIGHUP): start it with --detach, or resume it',
 };
 
@@ -48,24 +48,24 @@ const numbers: Readonly<Record<number, string>> = {
   31: 'SIGSYS',
 };
 
-const noMemory = `could get no more memory: ${lessMemory}, or enlarge the paging file`;
+const noMemory = `ran out of memory: ${lessMemory}, or enlarge the paging file`;
 
 /** By Windows exception status. */
 const statuses: Readonly<Record<number, string>> = {
   0x80000003: `stopped at a breakpoint, as V8 does when its heap is full and Electron at large allocations: run it on Node 20 or newer (in VS Code, set ragen.nodePath to one)`,
   0xc0000005: `crashed in native code, most likely onnxruntime (access violation): ${brokenNatively}`,
-  0xc0000006: 'lost memory that is mapped from a file (in-page error): check the model folder and its disk or network',
+  0xc0000006: 'could not access a memory-mapped file (in-page error): check the model folder and its disk or network',
   0xc0000017: noMemory,
   0xc000012d: noMemory,
   0xe0000008: noMemory,
-  0xc000001d: `met an instruction that this processor does not know: ${unknownInstruction}`,
+  0xc000001d: `executed an instruction that this processor does not support: ${unknownInstruction}`,
   0xc000007b:
-    'could not load a library of another architecture: install the packages anew on this machine (npm ci) with a Node of its architecture',
+    'could not load a library of another architecture: reinstall the packages on this machine (npm ci) with a Node of its architecture',
   0xc00000fd: `ran out of stack in native code: ${brokenNatively}`,
   0xc0000135:
     'lacks a library that onnxruntime needs, most likely the Visual C++ runtime: install the Visual C++ Redistributable',
-  0xc000013a: 'was interrupted (Ctrl+C or a closed console): resume it when you like',
-  0xc0000142: 'could not start a library that onnxruntime needs: install the Visual C++ Redistributable anew',
+  0xc000013a: 'was interrupted (Ctrl+C or a closed console): resume it at any time',
+  0xc0000142: 'could not start a library that onnxruntime needs: reinstall the Visual C++ Redistributable',
   0xc0000374: `found its heap damaged by native code, most likely onnxruntime: ${brokenNatively}`,
   0xc0000409: `was aborted by native code, most likely onnxruntime (fast fail): ${brokenNatively}`,
 };
@@ -81,7 +81,7 @@ export const endedBySystem = (code: number | null, signal: string | null): boole
  */
 export function explainExit(code: number | null, signal: string | null): string {
   if (signal !== null) return signals[signal] ?? `was ended by ${signal}`;
-  if (code === null) return 'ended without a word';
+  if (code === null) return 'exited for an unknown reason';
   const status = statuses[code >>> 0]; // Windows statuses may be signed or unsigned
   if (status !== undefined) return `${status} (exit code 0x${(code >>> 0).toString(16).toUpperCase()})`;
   const name = code > 128 ? numbers[code - 128] : undefined;

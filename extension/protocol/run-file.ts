@@ -16,7 +16,7 @@ export const mostLogBytes = 16 * 2 ** 30;
 /** @throws RefusedFile when a log exceeds the maximum size: a sparse file would take minutes */
 export function requireLogSize(path: string, size: number): void {
   if (size > mostLogBytes)
-    throw new RefusedFile(`${path} has ${size} bytes, more than the ${mostLogBytes} that are read of a log: remove it`);
+    throw new RefusedFile(`${path} has ${size} bytes, over the limit of ${mostLogBytes} bytes for a log: remove it`);
 }
 
 /** Maximum number of entries of a folder: one file for each of a million steps. */

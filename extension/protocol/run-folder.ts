@@ -114,14 +114,14 @@ export const manifestSchema = z.object({
   }),
   environments: z.array(z.object({ tag: z.string(), name: z.string(), source: z.string(), version: z.string() })),
   sweep: z
-    .object({ id: z.string(), point: z.string().describe('what sets it apart in its sweep') })
+    .object({ id: z.string(), point: z.string().describe('the values that identify it in its sweep') })
     .optional()
-    .describe('of a run that belongs to a sweep'),
+    .describe('set for a run of a sweep'),
   tags: z.array(z.string()).optional(),
   sha256: z
     .string()
     .optional()
-    .describe('of all else but name and tags, in canonical JSON; runs of earlier versions have none'),
+    .describe('of everything except name and tags, in canonical JSON; missing in runs of earlier versions'),
 });
 export type Manifest = z.infer<typeof manifestSchema>;
 
@@ -139,7 +139,7 @@ export const labelsSchema = z.object({
   schema: z.literal(1),
   name: z.string().min(1).optional(),
   tags: z.array(z.string().min(1)).optional(),
-  archived: z.boolean().optional().describe('lists leave it out unless asked'),
+  archived: z.boolean().optional().describe('hidden in lists by default'),
 });
 export type Labels = z.infer<typeof labelsSchema>;
 
@@ -153,7 +153,7 @@ export const statusSchema = z.object({
     .optional()
     .describe('of an evaluation: validation episodes that are finished, and all'),
   success: z.number().nullable().describe('newest validation success, else training success, 0…1'),
-  success_of: z.enum(['train', 'val']).optional().describe('whose success it is'),
+  success_of: z.enum(['train', 'val']).optional().describe('whether the success is of training or validation'),
   reward: z.number().nullable().describe('mean episodic return of the newest step'),
   tokens_per_s: z.number().nullable(),
   eta_s: z.number().nullable(),
@@ -161,11 +161,13 @@ export const statusSchema = z.object({
   activity: z
     .string()
     .optional()
-    .describe('what the phase is at, such as "12 of 32 episodes, 310 turns"; of watchers more than of the file'),
+    .describe(
+      'progress of the phase, such as "12 of 32 episodes, 310 turns"; sent to clients more often than written to the file',
+    ),
   download: z
     .object({ file: z.string(), bytes: z.number(), total: z.number() })
     .optional()
-    .describe('while the model is fetched: the file on its way, bytes of all files here and in all'),
+    .describe('while the model is downloaded: the current file, and the bytes of all files downloaded and in total'),
   debugging: z.boolean().optional().describe('a debugger may halt the environments: their steps have no time limit'),
   updated: z.string(),
   error: z
@@ -240,7 +242,7 @@ export const environmentReloadSchema = z.object({
   from: z.string().describe('version'),
   to: z.string(),
   files: z.array(z.string()).describe('absolute paths of the files that were saved'),
-  step: z.number().int().describe('the step in hand'),
+  step: z.number().int().describe('the current step'),
   ms: z.number().describe('from the save to its use'),
 });
 /**
@@ -249,7 +251,7 @@ export const environmentReloadSchema = z.object({
  */
 export const environmentRefusedSchema = z.object({
   tag: z.string(),
-  version: z.string().describe('what goes on running'),
+  version: z.string().describe('version that keeps running'),
   problems: z.array(sourceProblemSchema),
 });
 /** `data` of `environment_error`: environment code ended an episode. */
@@ -258,7 +260,11 @@ export const environmentErrorSchema = z.object({
   seed: z.number(),
   kind: z.string(),
   at: z.string().optional().describe('file:line'),
-  episodes: z.number().int().optional().describe('ended there that no other event speaks of; 1 where it is left out'),
+  episodes: z
+    .number()
+    .int()
+    .optional()
+    .describe('episodes that ended there and are not covered by another event; default 1'),
 });
 /**
  * `data` of `environment_version`: the code that a resumed run finds on disk differs from the code of the checkpoint's
@@ -288,10 +294,10 @@ export type KeptEnvironment = z.infer<typeof keptEnvironmentSchema>;
  */
 export const coverageLineSchema = z.object({
   step: z.number().int(),
-  map: z.string().describe('lines under another map are other lines'),
+  map: z.string().describe('line numbers are comparable only under the same map'),
   files: z
     .record(z.string(), z.array(z.tuple([z.number().int(), z.number(), z.number()])))
-    .describe('by name below `sources/`: line from 1, how often its most and its least reached part was'),
+    .describe('by name below `sources/`: 1-based line, highest and lowest execution count of its parts'),
 });
 export type CoverageLine = z.infer<typeof coverageLineSchema>;
 
@@ -320,7 +326,7 @@ export type EpisodeTurn = z.infer<typeof turnSchema>;
  */
 export const whatIfSchema = z.object({
   of: z.string().describe('id of the episode that was changed'),
-  turn: z.number().int().describe('first turn that is not the original’s'),
+  turn: z.number().int().describe('first turn that differs from the original'),
   given: z.object({ thought: z.string().optional(), answer: z.string().optional() }).describe('in that turn, by hand'),
   players: z.array(z.string()).describe('of each turn from that one on: a checkpoint’s name, `initial`, or `hand`'),
   seed: z.number().int(),
@@ -366,7 +372,7 @@ export const episodeSchema = z.object({
     starts: z
       .array(z.number().int())
       .optional()
-      .describe('where each training sample begins, in a windowed context; left out where there is one'),
+      .describe('start of each training sample in a windowed context; absent if there is only one'),
   }),
   what_if: whatIfSchema.optional(),
 });

@@ -61,7 +61,7 @@ export function signingKeyOrNew(): Buffer {
   }
   const made = signingKey();
   if (made) return made;
-  throw new UserError(`${file} is no key of ${keyBytes} bytes: remove it, and runs are signed with a new one`);
+  throw new UserError(`${file} is not a key of ${keyBytes} bytes: remove it, and a new one is created`);
 }
 
 /** Links a file to a second name unless that exists. Copies it if the file system has no links. */

@@ -50,7 +50,7 @@ function refusalOf(text: string): { at: number; sentence: string } | undefined {
   if (text.length > mostYamlBytes)
     return { at: 0, sentence: `it has more than ${mostYamlBytes} characters: split it into files` };
   const at = tooDeepAt(text);
-  return at === undefined ? undefined : { at, sentence: `it is nested more than ${mostLevels} levels deep: write it flatter` }; // prettier-ignore
+  return at === undefined ? undefined : { at, sentence: `it is nested more than ${mostLevels} levels deep: reduce the nesting` }; // prettier-ignore
 }
 
 /**
@@ -87,7 +87,7 @@ function firstDocument(text: string, options: Options): Document.Parsed {
     for (const document of composer.compose(tokens, true, text.length)) {
       first ??= document;
       if (document === first || options.logLevel === 'silent') continue;
-      const sentence = 'a second document begins here: keep one';
+      const sentence = 'a second document starts here: keep only one';
       first.errors.push(new YAMLParseError([document.range[0], document.range[1]], 'MULTIPLE_DOCS', sentence));
       break;
     }
@@ -113,11 +113,15 @@ function* untilTooWrong(tokens: Iterable<CST.Token>): Generator<CST.Token> {
 
 /** Resolving an alias searches all anchors. */
 const tooManyAliases = (at: number): YAMLParseError =>
-  new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', `it has more than ${mostAliases} aliases: write them out`);
+  new YAMLParseError(
+    [at, at + 1],
+    'UNEXPECTED_TOKEN',
+    `it has more than ${mostAliases} aliases: replace some with their values`,
+  );
 
 /** When converting to plain data, the library stringifies such keys recursively: each level doubles the length. */
 const noKey = (at: number): YAMLParseError =>
-  new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', 'a map or a list is no key: use a plain word');
+  new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', 'a map or list cannot be a key: use a string');
 
 /**
  * Returns the value of a text as plain data.

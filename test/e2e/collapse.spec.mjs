@@ -89,7 +89,7 @@ scenario(
     await frame.getByText('kept 7 of 12').waitFor();
     await frame.getByText('The task’s gradient rises from 0.252').waitFor();
     await frame.getByRole('button', { name: 'Turns', exact: true }).click();
-    await frame.locator('.matrix canvas[aria-label^="Matrix of 48 reasonings by 48 prompts"]').waitFor();
+    await frame.locator('.matrix canvas[aria-label^="Matrix of 48 reasoning texts by 48 prompts"]').waitFor();
     await editor.reload();
     frame = await page();
     await frame.locator('.choice[aria-pressed="true"]', { hasText: 'Turns' }).waitFor();

@@ -117,7 +117,7 @@ scenario('a setting changed while a run trains applies from the next step, and t
   const status = () => JSON.parse(readFileSync(join(folder, 'status.json'), 'utf8'));
   await until('a step', () => status().step >= 1, 240_000);
   await editor.command('RAGEN: Change Settings of a Run');
-  await editor.choose('Number of steps');
+  await editor.choose('Total training steps');
   const input = editor.page.locator('.quick-input-widget input.input');
   await input.fill('0');
   await editor.page.locator('.quick-input-message', { hasText: 'trainer.total_training_steps is 0' }).waitFor();

@@ -200,7 +200,7 @@ scenario('an untrusted folder starts nothing, whatever command is used', async (
   await editor.command('Test: Run All Tests');
   await editor.command('View: Hide Panel');
   await editor.command('RAGEN: Doctor');
-  const told = await report(/✗ Trust +the workspace is not trusted, so nothing is started/);
+  const told = await report(/✗ Trust +the workspace is not trusted, so nothing can be started/);
   assert.doesNotMatch(told, /Node +\d|onnxruntime/);
   await editor.command('RAGEN: Open Reasoning Trace');
   await editor.choose('z-hostile', 5000).catch(() => undefined); // no list appears when a run's document has the focus
@@ -270,7 +270,7 @@ async function tokens() {
   for (let y = 200; y < 780; y += 58) {
     await editor.page.mouse.move(900, 60);
     await editor.page.mouse.move(520, y, { steps: 3 });
-    const card = editor.page.locator('.monaco-hover:not(.hidden)', { hasText: 'log-prob then' }).first();
+    const card = editor.page.locator('.monaco-hover:not(.hidden)', { hasText: 'log-prob at sampling' }).first();
     cards += Number(await card.waitFor({ timeout: 1200 }).then(() => true, () => false)); // prettier-ignore
     await harmless(`a hover at ${y}`);
   }
@@ -327,10 +327,10 @@ scenario('once the folder is trusted the same commands start processes, and text
   const live = await editor.webview('.live-turns');
   await live.getByText('harmed').first().waitFor();
   await harmless('the live view');
-  await editor.command('RAGEN: Keep a Key or Token');
+  await editor.command('RAGEN: Store API Key');
   await editor.choose('HF_TOKEN');
   await editor.answer(key);
-  await editor.page.locator('.statusbar-item', { hasText: 'HF_TOKEN is kept' }).waitFor();
+  await editor.page.locator('.statusbar-item', { hasText: 'HF_TOKEN stored' }).waitFor();
   await editor.command('RAGEN: Play Environment');
   await editor.choose('strange.ts');
   const play = await editor.webview('.observation');
@@ -344,6 +344,6 @@ scenario('once the folder is trusted the same commands start processes, and text
   await harmless('the form of a new run');
   await editor.command('RAGEN: Doctor');
   const told = await report(/✓ onnxruntime/);
-  assert.match(told, /✓ Keys +HF_TOKEN, kept by the editor/);
+  assert.match(told, /✓ Keys +HF_TOKEN, stored by the editor/);
   assert.equal(told.includes(key), false);
 });

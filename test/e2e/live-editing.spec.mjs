@@ -177,7 +177,9 @@ scenario(
     assert.match(status().error, /lost.* episodes failed/);
     await page.locator('.statusbar-item.has-background-color', { hasText: 'maze' }).waitFor();
     await editor.command('Notifications: Show Notifications');
-    const told = page.locator('.notifications-center .notification-list-item', { hasText: /Run maze waits: .*lost/ });
+    const told = page.locator('.notifications-center .notification-list-item', {
+      hasText: /Run maze is paused: .*lost/,
+    });
     await told.waitFor();
     assert.equal(await told.count(), 1);
     await editor.picture('live-editing-paused-dark');

@@ -68,7 +68,7 @@ scenario('a checkpoint continues from another action in a turn, beside the origi
   await editor.takeLens(whatIf(), () => firstQuestion().isVisible());
   await pick('What if… turn 1', 'Another action');
   await pick('What if… turn 1', 'Left');
-  await pick('Who goes on from turn 1?', 'step-');
+  await pick('Continue from turn 1 with…', 'step-');
   const [episode] = await until('the episode', () => whatIfs().length === 1 && whatIfs(), 240_000);
   assert.match(episode.id, /-w1$/);
   assert.equal(episode.turns[0].executed[0], 'Left');
@@ -81,12 +81,12 @@ scenario('an episode is continued by hand and saved', async () => {
   await editor.command('Notifications: Clear All Notifications');
   await editor.takeLens(whatIf(), () => firstQuestion().isVisible());
   await pick('What if… turn 1', 'Nothing');
-  await pick('Who goes on from turn 1?', 'By hand');
+  await pick('Continue from turn 1 with…', 'By hand');
   await editor.page.locator('.quick-input-widget', { hasText: 'Turn 1 · return' }).waitFor();
   await editor.answer('Down');
   const next = editor.page.locator('.quick-input-widget', { hasText: 'Turn 2 · return' });
   await until('the next turn, or the end', async () => whatIfs().length === 2 || (await next.isVisible()));
-  if (whatIfs().length < 2) await pick('Turn 2 · return', 'End it here and keep it');
+  if (whatIfs().length < 2) await pick('Turn 2 · return', 'End here and keep');
   const both = await until('the second episode', () => whatIfs().length === 2 && whatIfs());
   assert.equal(both[1].turns.length, 1);
   assert.deepEqual(both[1].turns[0].executed, ['Down']);

@@ -30,8 +30,8 @@ scenario('the doctor lists what is installed and what is missing, and copies its
   assert.match(report, /✓ Node +\d+\.\d+\.\d+ \(\//);
   assert.match(report, /✓ Permissions +.*\.ragen\/runs/);
   await editor.keep('doctor-dark');
-  await editor.page.getByRole('button', { name: 'Copy the Doctor’s Report' }).click();
-  await editor.page.locator('.statusbar-item', { hasText: 'in the clipboard' }).waitFor();
+  await editor.page.getByRole('button', { name: 'Copy Doctor Report' }).click();
+  await editor.page.locator('.statusbar-item', { hasText: 'copied to the clipboard' }).waitFor();
 });
 
 scenario('the walkthrough leads from an empty folder to a custom environment', async () => {
@@ -39,7 +39,7 @@ scenario('the walkthrough leads from an empty folder to a custom environment', a
   await editor.choose('Train an agent that reasons');
   const page = editor.page.locator('.gettingStartedContainer');
   await page.getByText('Edit an environment while it trains').first().waitFor();
-  await page.getByText('Look at this machine').first().click();
+  await page.getByText('Check this machine').first().click();
   await page.getByRole('button', { name: 'Run the Doctor' }).waitFor();
   await editor.keep('walkthrough-dark');
   await page.getByRole('button', { name: 'Run the Doctor' }).click();

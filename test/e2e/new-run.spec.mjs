@@ -46,7 +46,7 @@ scenario('an invalid value is reported at its field and blocks the start', async
   const lr = field(page, 'actor_rollout_ref.actor.optim.lr');
   await lr.locator('.problem', { hasText: 'optim.lr is -1' }).waitFor();
   assert.equal(await page.getByRole('button', { name: 'Start run' }).isDisabled(), true);
-  await lr.getByRole('button', { name: 'preset’s' }).click();
+  await lr.getByRole('button', { name: 'Reset' }).click();
   await lr.locator('.problem').waitFor({ state: 'hidden' });
   await page.getByText('all trained').waitFor();
 });

@@ -47,7 +47,7 @@ scenario('invalid overrides are reported before anything is started', async () =
   await editor.command('RAGEN: Start Run');
   await editor.choose('quickstart');
   await editor.page.locator('.quick-input-widget input.input').fill('fast');
-  await editor.page.locator('.quick-input-message', { hasText: 'fast is no override' }).waitFor();
+  await editor.page.locator('.quick-input-message', { hasText: 'fast is not an override' }).waitFor();
   // Errors that only the trainer can detect are shown there too, and the typed text stays.
   const misspelt = 'trainer.total_trainin_steps=2';
   await editor.page.locator('.quick-input-widget input.input').fill(misspelt);

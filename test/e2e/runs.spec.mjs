@@ -130,7 +130,7 @@ scenario('a run is exported for other programs', async () => {
   await box('metrics.csv');
   await editor.choose('episodes.jsonl');
   await input().press('Enter');
-  await box('A folder is made here for each run');
+  await box('A folder for each run is created here');
   const into = `${workspace}/out/`;
   const table = join(workspace, 'out/b-sokoban-grpo/metrics.csv');
   const accept = async () => {
@@ -158,7 +158,7 @@ scenario('a run is deleted after a confirmation; a running one cannot be deleted
   });
   await item(/^bandit/).waitFor({ state: 'detached' });
   await menu(/^frozen-lake/, 'Delete');
-  await editor.page.locator('.notification-toast', { hasText: 'frozen-lake is at work' }).waitFor();
+  await editor.page.locator('.notification-toast', { hasText: 'frozen-lake is active' }).waitFor();
   await editor.command('Notifications: Clear All Notifications');
   assert.ok(existsSync(join(runs, 'a-frozen-lake')));
 });

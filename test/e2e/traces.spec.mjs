@@ -145,7 +145,7 @@ scenario('a token shows its card, a state its board', async () => {
   await shown();
   const card = await hover('</think>', 'table');
   assert.match(card, /id \d+ · token \d+ of \d+/);
-  assert.match(card, /log-prob then[\s\S]*advantage[\s\S]*loss mask/);
+  assert.match(card, /log-prob at sampling[\s\S]*advantage[\s\S]*loss mask/);
   await editor.picture('traces-card-dark');
   await hover('____', 'img');
   await editor.keep('traces-board-dark');
@@ -188,7 +188,7 @@ scenario('two episodes open in the diff editor', async () => {
 });
 
 const dialog = () =>
-  editor.page.locator('.monaco-dialog-box', { hasText: 'Run code of “lake” that your trainer did not write?' });
+  editor.page.locator('.monaco-dialog-box', { hasText: 'Run code of “lake” that was not written by your trainer?' });
 const press = name => dialog().getByRole('button', { name }).click();
 const tab = name => editor.page.getByRole('tab', { name });
 const same = async () => {
@@ -210,7 +210,7 @@ scenario(
     await ask();
     assert.match(
       plain(await dialog().innerText()),
-      /manifest\.json\s+sha256 [0-9a-f]{64}\s+The run names:\s+environment \w+/,
+      /manifest\.json\s+sha256 [0-9a-f]{64}\s+The run uses:\s+environment \w+/,
     );
     await editor.picture('trust-manifest-dark');
     await press('Cancel');

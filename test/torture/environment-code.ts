@@ -35,17 +35,17 @@ export const behaviours: Readonly<Record<string, Behaviour>> = {
   'throws no error': { code: () => `throw null;`, told: /threw null|throws null/ },
   rejects: {
     code: () => `return Promise.reject(new Error('late'));`,
-    told: /threw "late"|throws "late"|gave .* from create|has a definition|has no default export|did not return/,
+    told: /threw "late"|throws "late"|returned .* from create|has a definition|has no default export|did not return/,
   },
   'never returns': { code: () => `for (;;);`, told: /did not return/, hangs: true },
   'waits for ever': {
     code: () => `return new Promise(() => {});`,
     hangs: true,
-    told: /did not return|gave .* from create|has a definition|ended its thread/,
+    told: /did not return|returned .* from create|has a definition|ended its thread/,
   },
   'throws later': {
     code: () => `setTimeout(() => { throw new Error('stray'); }); return new Promise(() => {});`,
-    told: /threw "stray"|gave .* from create|has a definition|ended its thread/,
+    told: /threw "stray"|returned .* from create|has a definition|ended its thread/,
   },
   'forgets an await': {
     code: () => `void (async () => { await null; throw new Error('forgotten'); })();`,
@@ -85,7 +85,7 @@ export const behaviours: Readonly<Record<string, Behaviour>> = {
   },
   'returns a number': {
     code: () => `return 5;`,
-    told: /returned 5 in|returns the observation 5|gave 5 from create|has no default export/,
+    told: /returned 5 in|returns the observation 5|returned 5 from create|has no default export/,
   },
   'returns a trap': {
     code: () => `return new Proxy({}, { get() { throw new Error('trap'); } });`,
@@ -127,11 +127,11 @@ export const behaviours: Readonly<Record<string, Behaviour>> = {
   },
   'fills the heap': {
     code: () => `for (const kept = []; ; ) kept.push(new Array(1000).fill(String(kept.length)));`,
-    told: /ran out of memory|took more memory|did not return/,
+    told: /ran out of memory|exceeded the memory limit|did not return/,
   },
   'fills memory outside the heap': {
     code: () => `for (const kept = []; ; ) kept.push(new Uint8Array(2 ** 24).fill(1));`,
-    told: /took more memory|ran out of memory|ended its process|Array buffer allocation failed|did not return from render/,
+    told: /exceeded the memory limit|ran out of memory|ended its process|Array buffer allocation failed|did not return from render/,
   },
 };
 

@@ -35,9 +35,9 @@ export function filterWords(filter: FilterSettings | null, groups: readonly Prom
   if (!filter) return `The filter’s configuration is not known: ${count}`;
   const rule = keepsAll(filter) ? `No filter (${filter.strategy} ${filter.value})` : ruleOf(filter, groups.length);
   const parts = [`${rule}: ${count}`];
-  if (!filter.include_zero) parts.push(`groups whose ${metricOf(filter)} is zero are left out first`);
+  if (!filter.include_zero) parts.push(`groups whose ${metricOf(filter)} is zero are dropped first`);
   if (filter.dynamic_sampling)
-    parts.push('groups that say nothing are left out afterwards, and further batches played in their place');
+    parts.push('uninformative groups are dropped afterwards and replaced by further batches');
   if (filter.normalised) parts.push('the filter saw the scores after normalisation');
   return parts.join('; ');
 }

@@ -56,7 +56,7 @@ export function gradientsView(): GradientsView {
 export function gradientCaption({ parts, buckets }: GradientAnalysis): string {
   const graded = buckets.filter(({ name }) => name !== 'all');
   const task = parts.indexOf('task');
-  if (graded.length < 2 || task < 0) return 'One bucket alone: nothing can be compared.';
+  if (graded.length < 2 || task < 0) return 'Only one bucket: nothing to compare.';
   const norm = (bucket: Bucket, part: number) => bucket.gradients[part].norm;
   const [low, high] = [graded[0], graded[graded.length - 1]];
   const [least, most] = [norm(low, task), norm(high, task)];
@@ -65,14 +65,14 @@ export function gradientCaption({ parts, buckets }: GradientAnalysis): string {
   const noisy = snr !== null && snr <= 1;
   const rises =
     most > 1.5 * least
-      ? `The task’s gradient rises ${numbers}: ${noisy ? 'differing scores may carry signal' : 'differing scores carry the signal'}`
+      ? `The task’s gradient rises ${numbers}: ${noisy ? 'reward deviation may carry signal' : 'reward deviation carries signal'}`
       : most < least / 1.5
-        ? `The task’s gradient falls ${numbers}: differing scores do not carry the signal here`
+        ? `The task’s gradient falls ${numbers}: reward deviation carries no signal here`
         : `The task’s gradient is about the same, ${numbers}: a filter by deviation cannot help much`;
   const others = parts.filter((_, p) => p !== task && norm(low, p) > norm(low, task));
-  const alone = others.length > 0 ? ` In the lowest bucket ${others.join(' and ')} outweigh${others.length === 1 ? 's' : ''} it: there the regularisers move the policy.` : ''; // prettier-ignore
+  const alone = others.length > 0 ? ` In the lowest bucket ${others.join(' and ')} outweigh${others.length === 1 ? 's' : ''} it: there the regularisers dominate the update.` : ''; // prettier-ignore
   const noise = noisy
-    ? ` Even in the highest bucket it is not told from noise (signal-to-noise ${formatNumber(snr)}).`
+    ? ` Even in the highest bucket it cannot be distinguished from noise (signal-to-noise ratio ${formatNumber(snr)}).`
     : '';
   return `${rises}.${alone}${noise}`;
 }
@@ -94,8 +94,8 @@ function bucketTable({ parts, buckets, cosines }: GradientAnalysis): HTMLElement
     h('th', { scope: 'col', title: 'Prompt groups and their samples' }, 'Groups'),
     h('th', { scope: 'col', title: 'Mean in-group reward deviation' }, 'Deviation'),
     ...parts.map(part => h('th', { scope: 'col', class: 'part', title: `Norm of the ${part} part’s gradient over the bucket` }, part)), // prettier-ignore
-    ...parts.map(part => h('th', { scope: 'col', title: `Squared norm of the mean gradient of ${part} over its variance; about 1 or less is noise` }, `SNR ${part}`)), // prettier-ignore
-    ...pairs.map(([p, q]) => h('th', { scope: 'col', title: 'Cosine of the angle between the two gradients: −1 pull apart, 1 pull the same way' }, `cos ${parts[p]}·${parts[q]}`)), // prettier-ignore
+    ...parts.map(part => h('th', { scope: 'col', title: `Signal-to-noise ratio: squared norm of the mean gradient of ${part} over its variance; about 1 or less is noise` }, `SNR ${part}`)), // prettier-ignore
+    ...pairs.map(([p, q]) => h('th', { scope: 'col', title: 'Cosine of the angle between the two gradients: −1 opposite directions, 1 same direction' }, `cos ${parts[p]}·${parts[q]}`)), // prettier-ignore
   ];
   const rows = buckets.map((bucket, a) =>
     h(

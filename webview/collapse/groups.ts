@@ -94,7 +94,7 @@ function groupRow(
     const content = h('button', { class: 'plain', type: 'button', tabindex: row === 0 && i === 0 ? 0 : -1, title: id ? `${words}; open ${id}` : words, 'aria-label': words, disabled: id === null, 'data-row': row, 'data-member': i, 'data-episode': id }, width <= numbersUpTo ? formatTick(score, 'number') : ''); // prettier-ignore
     return h('td', { class: 'score', style: `--share:${shareOf(score, range)}%` }, content);
   });
-  const word = kept === null ? '–' : kept ? 'kept' : 'left out';
+  const word = kept === null ? '–' : kept ? 'kept' : 'dropped';
   return h(
     'tr',
     { class: kept === null ? null : kept ? 'kept' : 'dropped' },

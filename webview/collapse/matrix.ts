@@ -57,7 +57,7 @@ export function matrixView(open: (episode: string) => void): MatrixView {
   const words = h('p', { id: 'cell-words', class: 'cell-words', 'aria-live': 'polite' });
   const reasoning = h('pre', { class: 'cell-text' });
   const prompt = h('pre', { class: 'cell-text' });
-  const whole = h('details', { class: 'whole-prompt' }, h('summary', {}, 'The whole prompt'));
+  const whole = h('details', { class: 'whole-prompt' }, h('summary', {}, 'Full prompt'));
   const openButton = button({ label: 'Open its episode', title: 'Enter', onClick: () => openCell() });
   const table = h('details', { class: 'matrix-table' }, h('summary', {}, 'As a table'));
   const legend = h('p', { class: 'muted legend' });
@@ -91,17 +91,17 @@ export function matrixView(open: (episode: string) => void): MatrixView {
     const compared =
       column === own
         ? 'its own prompt'
-        : `${formatSigned(difference)} against its own prompt${family.signatures[column] === family.signatures[own] ? ', which is the same text' : ''}`;
+        : `${formatSigned(difference)} relative to its own prompt${family.signatures[column] === family.signatures[own] ? ', which is the same text' : ''}`;
     setText(
       words,
-      `Row ${row + 1}, column ${column + 1}: log-prob ${formatNumber(value)} a token, ${compared}; rank ${rank} of ${family.prompts.length}. ${sample.episode}, turn ${sample.turn}, ${family.lengths[i]} tokens.`,
+      `Row ${row + 1}, column ${column + 1}: log-prob ${formatNumber(value)} per token, ${compared}; rank ${rank} of ${family.prompts.length}. ${sample.episode}, turn ${sample.turn}, ${family.lengths[i]} tokens.`,
     );
     setText(reasoning, sample.text);
     setText(prompt, parts[column].own);
     whole.hidden = parts[column].before === '' && parts[column].after === '';
     replaceChildren(
       whole,
-      h('summary', {}, 'The whole prompt'),
+      h('summary', {}, 'Full prompt'),
       h('pre', { class: 'cell-text' }, family.prompts[column].text),
     );
     paint();
@@ -169,11 +169,11 @@ export function matrixView(open: (episode: string) => void): MatrixView {
       setAttribute(
         canvas,
         'aria-label',
-        `Matrix of ${next.samples.length} reasonings by ${next.prompts.length} prompts; ${found} reasonings are likeliest under their own prompt. Arrow keys move the cell, Home goes to the own prompt, Enter opens the episode.`,
+        `Matrix of ${next.samples.length} reasoning texts by ${next.prompts.length} prompts; ${found} reasoning texts are most likely under their own prompt. Arrow keys move the selection, Home selects the own prompt, Enter opens the episode.`,
       );
       const rows = next.samples.length;
       field.style.aspectRatio = String(Math.max(0.75, Math.min(2.2, next.prompts.length / rows)));
-      setText(legend, `${rows} reasonings (rows) under ${next.prompts.length} prompts (columns). Outlined: the own prompt. Blue: less likely there than under the own one, orange: likelier.`); // prettier-ignore
+      setText(legend, `${rows} reasoning texts (rows) under ${next.prompts.length} prompts (columns). Outlined: the own prompt. Blue: less likely than under the own prompt; orange: more likely.`); // prettier-ignore
       table.open = false;
       look({ row: 0, column: matrix.own[0] ?? 0 });
     },
@@ -245,10 +245,10 @@ function rowsTable(
       h('td', { class: 'text' }, sample.text),
     );
   });
-  const head = ['Episode', 'Own prompt', 'Log-prob there', 'Likeliest prompt', 'Reasoning'];
+  const head = ['Episode', 'Own prompt', 'Log-prob there', 'Most likely prompt', 'Reasoning'];
   return h(
     'div',
     { class: 'table-scroll', tabindex: 0 },
-    h('table', {}, h('caption', { class: 'visually-hidden' }, 'Reasonings of the matrix'), h('thead', {}, h('tr', {}, ...head.map(text => h('th', { scope: 'col' }, text)))), h('tbody', {}, ...rows)), // prettier-ignore
+    h('table', {}, h('caption', { class: 'visually-hidden' }, 'Reasoning texts of the matrix'), h('thead', {}, h('tr', {}, ...head.map(text => h('th', { scope: 'col' }, text)))), h('tbody', {}, ...rows)), // prettier-ignore
   );
 }

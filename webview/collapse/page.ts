@@ -72,8 +72,13 @@ export function startCollapse(host: Host, root: HTMLElement): void {
   const overTraining = h('div', { class: 'small-charts' });
   const signals = h('div', { class: 'small-charts' });
   const views = { matrix: matrixView(openEpisode), groups: groupsView(openEpisode), gradients: gradientsView() };
-  const matrix = part('Which prompt each reasoning fits', 'matrix-part', views.matrix.element, copy);
-  const groups = part('Prompt groups: how their scores differ, and what was trained on', 'groups-part', views.groups.element, copy); // prettier-ignore
+  const matrix = part(
+    'Cross-scoring: which prompt each reasoning text fits',
+    'matrix-part',
+    views.matrix.element,
+    copy,
+  );
+  const groups = part('Prompt groups: score deviation and filtering', 'groups-part', views.groups.element, copy); // prettier-ignore
   const gradients = part('Gradients by reward deviation', 'gradients-part', views.gradients.element, copy);
   const alarms = h('div', {});
   const layout = [
@@ -91,7 +96,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
       matrix.element,
       groups.element,
       gradients.element,
-      section('Signs of an Echo Trap, each with the bound of its alarm', signals),
+      section('Echo Trap signals, with alarm thresholds', signals),
       section('Alarms', alarms),
     ),
   ];
@@ -223,10 +228,10 @@ export function startCollapse(host: Host, root: HTMLElement): void {
   function showEmpty({ run }: CollapseSnapshot): void {
     const { episodes, error, phase, state: at } = run.status;
     const text = episodes
-      ? 'An evaluation trains nothing, and collapse is what training does to reasoning. Its episodes are on the Episodes page; the run whose model it plays has a Collapse page of its own.'
+      ? 'Collapse is an effect of training, and an evaluation does not train. See its episodes on the Episodes page, and the Collapse page of the run that trained the model.'
       : run.live
-        ? `${run.name} is at work (${phase || at}). The first diagnosis comes with step 1.`
-        : (error ?? 'The run ended before a step was finished, so that there is nothing to diagnose.');
+        ? `${run.name} is running (${phase || at}). The first diagnosis appears after step 1.`
+        : (error ?? 'The run ended before its first step was finished.');
     const action = { label: 'Open the dashboard', run: () => host.notify(collapseCommand, { command: 'dashboard' }) };
     replaceChildren(root, notice({ kind: error && !episodes ? 'error' : 'empty', title: episodes ? 'Nothing to diagnose' : 'No step has finished yet', text, action })); // prettier-ignore
   }

@@ -9,7 +9,7 @@ export interface ReadingView {
 }
 
 const sureness: Record<Reading['confidence'], string> = {
-  none: 'Nothing known',
+  none: 'No diagnosis',
   low: 'Low confidence',
   moderate: 'Moderate confidence',
   high: 'High confidence',
@@ -37,7 +37,7 @@ export function readingView(explain: (anchor: Anchor) => void, scrub: (step: num
         h('h2', { class: 'headline' }, headline, '.'),
         sentence !== '' && h('p', {}, sentence, ' ', why('collapse')),
         h('p', { class: 'confidence', 'data-confidence': confidence }, h('span', { class: 'meter', 'aria-hidden': 'true' }, ...meter), h('strong', {}, `${sureness[confidence]}:`), h('span', { class: 'muted' }, `${doubts}.`)), // prettier-ignore
-        items.length > 0 && h('div', {}, h('h3', {}, 'What else shows'), h('ul', {}, ...items)),
+        items.length > 0 && h('div', {}, h('h3', {}, 'Other signs'), h('ul', {}, ...items)),
         h('div', {}, h('h3', {}, 'What to try'), h('ul', {}, ...advice.map(({ text, anchor }) => h('li', {}, text, ' · ', why(anchor))))), // prettier-ignore
       );
     },

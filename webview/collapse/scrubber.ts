@@ -30,8 +30,8 @@ export function scrubber(go: (step: number | null) => void): Scrubber {
   });
   const where = h('output', { class: 'where' });
   const play = button({ label: 'Play', icon: icon('play'), iconOnly: true, title: 'Play through the diagnoses (space)', onClick: () => scrub.togglePlay() }); // prettier-ignore
-  const before = button({ label: 'Diagnosis before', icon: icon('left'), iconOnly: true, title: 'Diagnosis before (←)', onClick: () => scrub.move(-1) }); // prettier-ignore
-  const after = button({ label: 'Diagnosis after', icon: icon('right'), iconOnly: true, title: 'Diagnosis after (→)', onClick: () => scrub.move(1) }); // prettier-ignore
+  const before = button({ label: 'Previous diagnosis', icon: icon('left'), iconOnly: true, title: 'Previous diagnosis (←)', onClick: () => scrub.move(-1) }); // prettier-ignore
+  const after = button({ label: 'Next diagnosis', icon: icon('right'), iconOnly: true, title: 'Next diagnosis (→)', onClick: () => scrub.move(1) }); // prettier-ignore
   const follow = button({ label: 'Newest', title: 'Follow the newest step (End)', onClick: () => (pause(), go(null)) });
 
   function pause(): void {

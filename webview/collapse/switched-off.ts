@@ -22,26 +22,27 @@ export function missingFamily(settings: CollapseSettings, family: FamilyName): M
   const [isOn, override] = familyKeys[family];
   if (settings.context_window_mode !== 'full')
     return {
-      text: `A run with agent_proxy.context_window_mode ${settings.context_window_mode} cannot be diagnosed: a whole chat is needed.`,
+      text: `A run with agent_proxy.context_window_mode ${settings.context_window_mode} cannot be diagnosed: the diagnosis needs the complete chat.`,
       override: 'agent_proxy.context_window_mode=full',
     };
-  if (!isOn(settings)) return { text: 'This run does not diagnose these turns; the next one does with', override };
+  if (!isOn(settings))
+    return { text: 'This run does not diagnose these turns. Enable it for the next run with', override };
   return {
-    text: `Nothing was diagnosed up to here: the run does so at step 1 and at every ${settings.compute_freq}${ordinal(settings.compute_freq)} step.`,
+    text: `No diagnosis up to this step: the run makes one at step 1 and at every ${settings.compute_freq}${ordinal(settings.compute_freq)} step.`,
   };
 }
 
 export function missingGradients({ gradients, gradients_every }: CollapseSettings): Missing {
   if (gradients)
-    return { text: `No gradients were measured up to here: the run does so at step 1 and every ${gradients_every} steps.` }; // prettier-ignore
+    return { text: `No gradients up to this step: the run measures them at step 1 and every ${gradients_every} steps.` }; // prettier-ignore
   return {
-    text: 'This run does not measure gradients by bucket; the next one does with',
+    text: 'This run does not measure gradients by bucket. Enable it for the next run with',
     override: 'trainer.gradient_analysis_mode=true',
   };
 }
 
 export const missingGroups: Missing = {
-  text: 'The episodes of this step are no longer in the run’s folder; the table of groups stays there with',
+  text: 'The episodes of this step are no longer in the run’s folder. Keep the table of groups in future runs with',
   override: 'trainer.log_group_rv_table=true',
 };
 

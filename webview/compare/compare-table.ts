@@ -59,7 +59,7 @@ export function compareTable(
   return h(
     'table',
     { class: 'compare-table' },
-    h('caption', { class: 'visually-hidden' }, 'What each configuration comes to'),
+    h('caption', { class: 'visually-hidden' }, 'Results by configuration'),
     h('thead', {}, h('tr', {}, ...titles)),
     h('tbody', {}, ...rows),
   );

@@ -44,7 +44,7 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
     class: 'table-scroll',
     tabindex: 0,
     role: 'region',
-    'aria-label': 'What each comes to',
+    'aria-label': 'Results by configuration',
   });
   const metricPlace = h('span');
   const body = h('main', { class: 'dashboard-body' });

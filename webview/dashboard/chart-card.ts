@@ -277,8 +277,8 @@ export class ChartCard {
       { label: 'Logarithmic scale', key: 'l', checked: settings.log, run: () => events.toggle(id, 'log') },
       { label: settings.large ? 'Shrink' : 'Enlarge', key: 'Enter', run: () => events.toggle(id, 'enlarged') },
       null,
-      { label: 'Move back', key: '<', run: () => events.moveBy(id, -1) },
-      { label: 'Move on', key: '>', run: () => events.moveBy(id, 1) },
+      { label: 'Move left', key: '<', run: () => events.moveBy(id, -1) },
+      { label: 'Move right', key: '>', run: () => events.moveBy(id, 1) },
       null,
       { label: 'Zoom in', key: '+', run: () => events.zoomBy(0.5, null) },
       { label: 'Zoom out', key: '-', run: () => events.zoomBy(2, null) },
@@ -366,7 +366,7 @@ export class ChartCard {
   private describe({ store, meaning }: ChartContext): void {
     const { title, lines, unit } = this.spec;
     const sentences = lines.map(({ key, band }) => {
-      const edges = !band ? '' : 'low' in band ? `\nband: ${band.low} … ${band.high}` : band.side === 'val' ? '\nband: 95 % interval (Wilson) over the episodes played' : ''; // prettier-ignore
+      const edges = !band ? '' : 'low' in band ? `\nband: ${band.low} … ${band.high}` : band.side === 'val' ? '\nband: 95 % interval (Wilson) over the episodes' : ''; // prettier-ignore
       return `${key}\n${meaning(key) ?? ''}`.trim() + edges;
     });
     setAttribute(this.title, 'title', sentences.join('\n\n') || 'nothing logged yet');

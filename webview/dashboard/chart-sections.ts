@@ -73,7 +73,7 @@ export class ChartSections {
     for (const [id, card] of this.byId) if (!wanted.has(id)) this.drop(id, card);
     const nothing =
       shown.length === 0 &&
-      notice({ kind: 'empty', title: 'No metric is called so', text: `Nothing in this run matches “${search}”.` });
+      notice({ kind: 'empty', title: 'No matching metrics', text: `Nothing in this run matches “${search}”.` });
     place(this.element, [...shown, ...(nothing ? [nothing] : []), this.eventSection(view, events)]);
   }
 

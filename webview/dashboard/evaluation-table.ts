@@ -35,7 +35,7 @@ export function evaluationTable(
   return h(
     'table',
     { class: 'run-table' },
-    h('caption', { class: 'visually-hidden' }, 'What the evaluation came to'),
+    h('caption', { class: 'visually-hidden' }, 'Evaluation results'),
     h('thead', {}, h('tr', {}, ...heads)),
     ...bodies,
   );

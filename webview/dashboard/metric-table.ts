@@ -70,7 +70,7 @@ export function chartTable(
     heads.show(sort);
   };
   fill();
-  const caption = more ? `newest ${shownRows} values; the menu exports all of them` : spec.title;
+  const caption = more ? `latest ${shownRows} values; export all of them from the menu` : spec.title;
   element.append(
     h(
       'table',

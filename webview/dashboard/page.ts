@@ -318,9 +318,9 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     const working = standing === 'starting' || standing === 'running';
     const { episodes } = status;
     const atWork = episodes
-      ? `${episodes.done} of ${episodes.of} episodes are played. The results appear here with the last one.`
-      : `${name} is at work (${status.phase || standing}). The first step takes longest: the model is loaded, then whole episodes are played. Its numbers appear here as soon as it ends.`;
-    const ended = `The run is ${standing}, and ${episodes ? `${episodes.done} of ${episodes.of} episodes were played` : 'no step was finished'}. The log says what it did.`;
+      ? `${episodes.done} of ${episodes.of} episodes finished. Results appear when all are finished.`
+      : `${name} is running (${status.phase || standing}). The first step takes longest, because the model is loaded first. Its metrics appear here when it ends.`;
+    const ended = `The run is ${standing}, and ${episodes ? `${episodes.done} of ${episodes.of} episodes have finished` : 'no step has finished'}. See the log for details.`;
     const text = working ? atWork : (status.error ?? ended);
     const action = { label: 'Open the log', run: () => send('log') };
     const waits = episodes ? 'No results yet' : 'No step has finished yet';

@@ -27,7 +27,7 @@ export class ScoreCard {
   readonly id = title;
   private readonly canvas = h('canvas', {
     role: 'img',
-    'aria-label': 'Spread of the scores of each step’s training episodes',
+    'aria-label': 'Distribution of the scores of each step’s training episodes',
   });
   private readonly plotArea: HTMLElement;
   private readonly values = h('div', { class: 'chart-values' });
@@ -53,8 +53,9 @@ export class ScoreCard {
     private readonly events: CardEvents,
   ) {
     const name = h('button', { class: 'plain chart-title', type: 'button' }, title);
-    const meaning = 'Spread of the scores (reward + penalty, before normalisation) of each step’s training episodes';
-    name.title = `${meaning}; darker where more of the step’s episodes scored so.`;
+    const meaning =
+      'Distribution of the scores (reward + penalty, before normalisation) of each step’s training episodes';
+    name.title = `${meaning}; darker means a larger share of the step’s episodes.`;
     name.addEventListener('click', () => events.toggle(title, 'enlarged'));
     const small = (label: string, sign: Parameters<typeof icon>[0], onClick: () => void) =>
       button({ label, icon: icon(sign), iconOnly: true, onClick });
@@ -298,8 +299,8 @@ export class ScoreCard {
       { label: 'Pin to the top', key: 'p', checked: settings.pinned, run: () => events.toggle(title, 'pinned') },
       { label: settings.large ? 'Shrink' : 'Enlarge', key: 'Enter', run: () => events.toggle(title, 'enlarged') },
       null,
-      { label: 'Move back', key: '<', run: () => events.moveBy(title, -1) },
-      { label: 'Move on', key: '>', run: () => events.moveBy(title, 1) },
+      { label: 'Move left', key: '<', run: () => events.moveBy(title, -1) },
+      { label: 'Move right', key: '>', run: () => events.moveBy(title, 1) },
     ]);
   }
 }

@@ -23,9 +23,9 @@ export interface TopBarEvents {
 }
 
 const words: Record<'pause' | 'resume' | 'stop', [label: string, icon: IconName, title: string]> = {
-  pause: ['Pause', 'pause', 'Pause after the step in hand'],
-  resume: ['Resume', 'play', 'Go on from where the run stands'],
-  stop: ['Stop', 'stop', 'End the run, with a checkpoint of its last finished step'],
+  pause: ['Pause', 'pause', 'Pause after the current step'],
+  resume: ['Resume', 'play', 'Continue the run from where it paused, or from its last checkpoint'],
+  stop: ['Stop', 'stop', 'Stop the run and save a checkpoint of its last finished step'],
 };
 
 export interface TopBar {
@@ -129,7 +129,7 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
         ...(['running', 'paused'].includes(standing)
           ? [button({ label: 'Change settings…', icon: icon('settings'), iconOnly: true, title: 'Change learning rate, coefficients, temperature, filter or steps from the next step on', onClick: () => events.command('settings') })] // prettier-ignore
           : []),
-        button({ label: 'Collapse', title: 'Whether its reasoning still depends on the prompt', onClick: () => events.command('collapse') }), // prettier-ignore
+        button({ label: 'Collapse', title: 'Check whether the reasoning still depends on the prompt', onClick: () => events.command('collapse') }), // prettier-ignore
         button({ label: 'Log', title: 'Open the trainer’s log', onClick: () => events.command('log') }),
         button({
           label: 'Episodes',
@@ -163,7 +163,7 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
     },
     showAlarms(count, newest) {
       alarms.hidden = count === 0;
-      setText(alarms, count > 1 ? `▲ ${count} alarms, the newest: ${newest}` : `▲ ${newest}`);
+      setText(alarms, count > 1 ? `▲ ${count} alarms, latest: ${newest}` : `▲ ${newest}`);
     },
     showReading(read) {
       reading.hidden = read >= 1;
@@ -178,13 +178,13 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
 
 function showFacts(facts: HTMLElement, { status, live }: RunSummary): void {
   const { unit, done, of } = progressOf(status);
-  const pairs: [string, string, string][] = [[unit, `${done} / ${of}`, `${unit}s finished, of those planned`]];
+  const pairs: [string, string, string][] = [[unit, `${done} / ${of}`, `${unit}s finished of those planned`]];
   if (status.success !== null)
     pairs.push(status.success_of === 'val' ? ['validation', formatPercent(status.success), 'Success in the newest validation'] : ['success', formatPercent(status.success), 'Success of the newest training step']); // prettier-ignore
   if (live && status.eta_s !== null)
-    pairs.push(['left', formatDuration(status.eta_s), 'Time left at the present speed']);
+    pairs.push(['ETA', formatDuration(status.eta_s), 'Estimated time remaining at the current speed']);
   if (live && status.tokens_per_s !== null)
-    pairs.push(['tokens/s', formatNumber(status.tokens_per_s), 'Tokens per second of the whole step']);
+    pairs.push(['tokens/s', formatNumber(status.tokens_per_s), 'Tokens per second, averaged over the whole step']);
   const texts = pairs.map(pair => pair.join('\n')).join('\n');
   if (facts.dataset.shown === texts) return;
   facts.dataset.shown = texts;
@@ -207,7 +207,7 @@ function smoothingSlider(
   });
   const element = h(
     'label',
-    { class: 'smoothing', title: 'Weight of the past in the smoothed line; 0 shows the values as they are' },
+    { class: 'smoothing', title: 'Smoothing factor (weight of earlier values); 0 shows the raw values' },
     'smoothing',
     input,
     output,

@@ -49,7 +49,7 @@ export function compareGrid(columns: readonly GridColumn[], options: GridOptions
         h(
           'div',
           { class: 'grid-shared', 'data-turn': at + 1 },
-          h('span', { class: 'muted' }, 'the same state for all'),
+          h('span', { class: 'muted' }, 'same state in all episodes'),
           stateView(states[0]!, reference.turns[at - 1]?.state ?? null, reference, options),
         ),
         h('div', { class: 'grid-turn' }),
@@ -64,7 +64,7 @@ export function compareGrid(columns: readonly GridColumn[], options: GridOptions
         content.push(stateView(episode.final_state, episode.turns.at(-1)?.state ?? null, episode, options));
       else if (at === episode.turns.length)
         content.push(h('span', { class: 'muted' }, 'over'), stateView(episode.final_state, before, episode, options));
-      const note = parts && h('span', { class: 'parting' }, 'acts otherwise from here');
+      const note = parts && h('span', { class: 'parting' }, 'actions diverge here');
       cells.push(h('div', { class: names, 'data-turn': at + 1, 'aria-label': `${columns[i].title}, turn ${at + 1}` }, note, ...content)); // prettier-ignore
     });
   }
@@ -86,7 +86,7 @@ function head({ episode, title, current }: GridColumn, i: number, { reference, c
     h('span', { class: 'grid-title' }, title),
     h(
       'span',
-      { title: `Return ${formatSigned(episode.reward)} and penalties ${formatSigned(episode.penalty)}` },
+      { title: `Return ${formatSigned(episode.reward)}, penalties ${formatSigned(episode.penalty)}` },
       `score ${formatSigned(episode.score)}`,
     ),
     episode.advantage !== null &&

@@ -49,9 +49,9 @@ export function ending({
   turns,
 }: Pick<Episode, 'success' | 'terminated' | 'truncated' | 'turns'>): string {
   if (success) return 'The task was solved.';
-  if (truncated) return 'Ended without success, or out of actions.';
+  if (truncated) return 'Terminated without success, or out of actions.';
   if (terminated) return 'The environment ended the episode.';
-  return `Not over after ${counted(turns.length, 'turn')}: the limit of turns.`;
+  return `Reached the turn limit after ${counted(turns.length, 'turn')}.`;
 }
 
 function episodeHead(episode: Episode, { members, openMember }: EpisodeViewOptions): HTMLElement {
@@ -61,7 +61,7 @@ function episodeHead(episode: Episode, { members, openMember }: EpisodeViewOptio
     [
       'score',
       formatSigned(score),
-      `Return ${formatSigned(reward)} and penalties ${formatSigned(penalty)}: what is trained on, before normalisation`,
+      `Return ${formatSigned(reward)} and penalties ${formatSigned(penalty)}: the training reward, before normalisation`,
     ],
     ['return', formatSigned(reward), 'Sum of turn rewards, without penalties'],
     [
@@ -73,7 +73,7 @@ function episodeHead(episode: Episode, { members, openMember }: EpisodeViewOptio
     [
       'environment',
       `${environment.name} ${environment.version.slice(0, 8)}`,
-      `Version ${environment.version} of the code that ran`,
+      `Version of the environment’s code: ${environment.version}`,
     ],
     ['tokens', formatNumber(sampled), `${sampled} sampled of ${tokens.ids.length}`],
   ];

@@ -74,7 +74,7 @@ function episodeRow({ row, place: named }: ListItem & { kind: 'episode' }, sort:
     row.invalid ? h('span', { class: 'number warning' }, String(row.invalid)) : number('·'),
     filterMark(row.kept),
   ];
-  const kept = row.kept === null ? '' : row.kept ? ', kept' : ', dropped by the filter';
+  const kept = row.kept === null ? '' : row.kept ? ', kept' : ', dropped by the rollout filter';
   const invalid = row.invalid ? `, ${counted(row.invalid, 'invalid action')}` : '';
   const where = [
     ...(flat ? [`step ${row.step}`] : []),
@@ -92,15 +92,13 @@ export function listHead(sort: Sort | null, change: (sort: Sort | null) => void)
   const added = sort ? extra[sort.by] : undefined;
   const heads: [text: string, by: SortColumn, title: string, name?: string][] = [
     ['✓', 'success', 'Success'],
-    sort
-      ? ['step', 'step', 'Step, group and member', 'place']
-      : ['#', 'step', 'Member, under its step and group', 'place'],
-    ...(added && sort ? [[added.label, sort.by, `What the list is sorted by`, 'number'] as [string, SortColumn, string, string]] : []), // prettier-ignore
+    sort ? ['step', 'step', 'Step, group and member', 'place'] : ['#', 'step', 'Member of the group', 'place'],
+    ...(added && sort ? [[added.label, sort.by, `Current sort column`, 'number'] as [string, SortColumn, string, string]] : []), // prettier-ignore
     ['return', 'reward', 'Sum of turn rewards, without penalties', 'number'],
-    ['score', 'score', 'Return plus format penalties: what is trained on, before normalisation', 'number'],
+    ['score', 'score', 'Return plus format penalties: the training reward, before normalisation', 'number'],
     ['turns', 'turns', 'Turns played', 'number'],
     ['tokens', 'tokens', 'Tokens sampled', 'number'],
-    ['inv.', 'invalid', 'Invalid actions: those the environment does not know, and answers that held none', 'number'],
+    ['inv.', 'invalid', 'Invalid actions: unknown actions, and answers without an action', 'number'],
     ['', 'kept', 'Kept (●) or dropped (○) by the rollout filter', 'filter-mark'],
   ];
   const cells = heads.map(([text, by, title, name]) => {
@@ -135,6 +133,6 @@ export function mark(success: boolean): HTMLElement {
 
 function filterMark(kept: boolean | null): HTMLElement {
   const says: Child = kept === null ? '' : kept ? '●' : '○';
-  const title = kept === null ? null : kept ? 'kept by the filter' : 'dropped by the filter';
+  const title = kept === null ? null : kept ? 'kept by the rollout filter' : 'dropped by the rollout filter';
   return h('span', { class: 'filter-mark muted', title }, says);
 }

@@ -30,7 +30,7 @@ export const sortColumns = {
   turns: 'turns',
   tokens: 'tokens',
   invalid: 'invalid actions',
-  kept: 'kept by the filter',
+  kept: 'kept by the rollout filter',
   step: 'step',
   group: 'group',
   tag: 'tag',

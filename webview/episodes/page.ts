@@ -190,8 +190,8 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     nothing.hidden = !none;
     list.element.hidden = none;
     const action = { label: 'Clear the filter', run: () => side.clearFilter() };
-    const text = 'Loosen a term, or list all episodes again.';
-    replaceChildren(nothing, none && notice({ kind: 'empty', title: 'No episode passes the filter', text, action }));
+    const text = 'Change a term, or clear the filter.';
+    replaceChildren(nothing, none && notice({ kind: 'empty', title: 'No episode matches the filter', text, action }));
   }
 
   /** Opens an episode chosen by the user: it is stored in the view state, and replaces the list on a narrow page. */
@@ -222,8 +222,8 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
       const [episode, ...rest] = episodes;
       if (!episode)
         return failed(
-          'This episode is gone',
-          `${row.id} is no longer in the run folder: a resume may have written its step anew.`,
+          'Episode no longer available',
+          `${row.id} is no longer in the run folder; a resume may have repeated its step.`,
         );
       showEpisode(episode, rest);
     }
@@ -364,7 +364,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
 
   function showHint(): void {
     const text =
-      'Choose one on the left. j and k go through the members of its prompt group with the same turn in view, g shows them side by side, t its prompt over training; [ and ] go through the steps, / to the filter; o opens the trace in the editor.';
+      'Select one on the left. Keys: j/k next or previous member of the prompt group; g group side by side; t prompt over training; [ ] previous or next step; / filter; o open the trace in the editor.';
     replaceChildren(pane, notice({ kind: 'empty', title: 'No episode is open', text }));
   }
 
@@ -374,7 +374,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     list.setSource(listing);
     side.showStep(null, false);
     side.say(read < 1 ? ['reading the episodes'] : [], []);
-    const text = `Episodes are written when a step ends. ${status.step === 0 ? 'The first step is on its way; ' : ''}they appear here by themselves.`;
+    const text = `Episodes are written when a step ends. ${status.step === 0 ? 'The first step is running; ' : ''}they appear here automatically.`;
     replaceChildren(pane, notice({ kind: 'empty', title: 'No episodes yet', text }));
   }
 

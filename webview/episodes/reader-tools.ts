@@ -13,7 +13,7 @@ export interface ReaderEvents {
 }
 
 const readings: readonly [Reading, string, string][] = [
-  ['episode', 'Episode', 'The episode’s turns, one below the other ( e )'],
+  ['episode', 'Episode', 'The episode’s turns ( e )'],
   ['group', 'Group', 'The members of its prompt group side by side ( g )'],
   ['training', 'Over training', 'The same prompt from step to step ( t )'],
 ];
@@ -29,19 +29,19 @@ export function readerTools(events: ReaderEvents): {
     title: 'Back to the list (Escape)',
     onClick: events.back,
   });
-  const trace = button({ label: 'Open trace', title: 'As a document in the editor, token by token ( o )', onClick: events.openTrace }); // prettier-ignore
+  const trace = button({ label: 'Open trace', title: 'Open as a document in the editor, token by token ( o )', onClick: events.openTrace }); // prettier-ignore
   return {
     element,
     update({ raw, tokens, reading }, isOpen) {
       const choices = readings.map(([to, label, title]) =>
         button({ label, title, pressed: reading === to, onClick: () => events.readAs(to) }),
       );
-      const rawText = button({ label: 'Raw text', pressed: raw, title: 'The model’s whole text ( r )', onClick: () => events.toggle('raw') }); // prettier-ignore
+      const rawText = button({ label: 'Raw text', pressed: raw, title: 'The complete text of the model ( r )', onClick: () => events.toggle('raw') }); // prettier-ignore
       const byToken = button({ label: 'Tokens', pressed: tokens, title: 'Sampled tokens by id, shaded by log-prob ( x )', onClick: () => events.toggle('tokens') }); // prettier-ignore
       replaceChildren(
         element,
         h('span', { class: 'back' }, back),
-        isOpen && h('span', { class: 'readings', role: 'group', 'aria-label': 'Read as' }, ...choices),
+        isOpen && h('span', { class: 'readings', role: 'group', 'aria-label': 'View' }, ...choices),
         isOpen && rawText,
         isOpen && reading === 'episode' && byToken,
         isOpen && trace,

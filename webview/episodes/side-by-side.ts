@@ -40,7 +40,7 @@ export function groupView(
     viewHead(
       `Group ${current.group_id} · ${current.mode === 'val' ? 'validation' : 'step'} ${current.step}`,
       current.tag,
-      `${solved}/${columns.length} solved · marked: what member ${current.member} has not`,
+      `${solved}/${columns.length} solved · differences from member ${current.member} are highlighted`,
     ),
     gridOf(columns, reference, options),
   );
@@ -67,15 +67,15 @@ export function trainingView(
 ): HTMLElement {
   const title = `Prompt of seed ${episode.seed} over training`;
   if (all.length < 2) {
-    const text = `It was played at ${occurrenceName(all[0])} alone.${listValidation ? ' Validation plays the same prompts each time.' : ''}`;
-    const action = listValidation && { label: 'List the validation', run: listValidation };
+    const text = `This prompt appears only at ${occurrenceName(all[0])}.${listValidation ? ' Validation uses the same prompts each time.' : ''}`;
+    const action = listValidation && { label: 'Show validation episodes', run: listValidation };
     return h('article', { class: 'compared' }, viewHead(title, row.tag, ''), notice({ kind: 'empty', title: 'Nothing to compare yet', text, action })); // prettier-ignore
   }
   const now = { episode, title: occurrenceName(row), current: true };
   const columns = other ? [{ episode: other, title: occurrenceName(other), current: false }, now] : [now];
   const ways: [typeof against, string][] = [
-    ['first', 'First time'],
-    ['before', 'Time before'],
+    ['first', 'First occurrence'],
+    ['before', 'Previous occurrence'],
   ];
   const choice = ways.map(([way, label]) =>
     button({ label, pressed: against === way, onClick: () => compareWith(way) }),
@@ -83,7 +83,7 @@ export function trainingView(
   return h(
     'article',
     { class: 'compared', style: `--columns:${columns.length}`, 'aria-label': title },
-    viewHead(title, row.tag, `[ and ] go through the times it was played, j and k through the members`),
+    viewHead(title, row.tag, `[ ] previous or next occurrence, j/k next or previous member`),
     timeline,
     h('div', { class: 'against' }, h('span', { class: 'muted' }, 'compare with'), ...choice),
     gridOf(columns, 0, options),

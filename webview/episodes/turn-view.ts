@@ -36,7 +36,7 @@ export function turnView(
   const facts = [`${counted(turn.actions_left, 'action')} left`, tokenSummary(sampled)].join(' · ');
   const cut =
     turn.finish === 'length' &&
-    h('span', { class: 'warning', title: 'Generation reached its limit of tokens' }, 'cut at the length limit');
+    h('span', { class: 'warning', title: 'Generation reached the token limit' }, 'truncated at the length limit');
   return h(
     'section',
     { class: 'turn', 'data-turn': turn.turn, 'aria-label': `Turn ${turn.turn}` },
@@ -108,7 +108,7 @@ function thoughtView({ thought, raw }: EpisodeTurn): HTMLElement {
   return h(
     'div',
     { class: 'unparsed' },
-    h('p', { class: 'warning' }, 'The answer did not parse: no action was taken from it.'),
+    h('p', { class: 'warning' }, 'The answer could not be parsed; no action was executed.'),
     h('pre', { class: 'raw' }, raw),
   );
 }
@@ -117,7 +117,11 @@ export function actionsView(turn: EpisodeTurn, endsEpisode: boolean): HTMLElemen
   const fates = actionFates(turn, endsEpisode);
   if (fates.length === 0 && turn.answer === null) return null;
   if (fates.length === 0)
-    return h('p', { class: 'muted' }, turn.answer === '' ? 'empty answer' : `answer “${turn.answer}” holds no action`);
+    return h(
+      'p',
+      { class: 'muted' },
+      turn.answer === '' ? 'empty answer' : `answer “${turn.answer}” contains no valid action`,
+    );
   const chips = fates.map(({ name, reason }) =>
     h(
       'li',

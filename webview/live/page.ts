@@ -43,7 +43,7 @@ export function startLive(host: Host, root: HTMLElement): void {
   const choice = h('span', { class: 'choice' });
   const follow = button({
     label: 'Follow',
-    title: 'Go on with what comes: scroll, then the next episode ( f )',
+    title: 'Follow new tokens and switch to the next episode ( f )',
     onClick: () => setFollow(!state.value.follow),
   });
   const phase = h('p', { class: 'live-phase', role: 'status' });
@@ -72,7 +72,7 @@ export function startLive(host: Host, root: HTMLElement): void {
   const command = (name: 'episodes' | 'pause' | 'resume' | 'log'): void => host.notify(liveCommand, { command: name });
 
   function load(): void {
-    if (!run) replaceChildren(root, skeleton('skeleton-live', 3, 'Joining the run'));
+    if (!run) replaceChildren(root, skeleton('skeleton-live', 3, 'Connecting to the run'));
     const { tag } = state.value;
     host.request(liveReady, tag === '' ? {} : { tag }).then(begin, fail);
   }
@@ -80,7 +80,7 @@ export function startLive(host: Host, root: HTMLElement): void {
   function fail(error: unknown): void {
     const again = { label: 'Try again', run: load };
     const text = messageOf(error);
-    replaceChildren(root, notice({ kind: 'error', title: 'The run cannot be watched', text, action: again }));
+    replaceChildren(root, notice({ kind: 'error', title: 'Could not connect to the run', text, action: again }));
   }
 
   function begin(snapshot: LiveSnapshot): void {
@@ -164,7 +164,7 @@ export function startLive(host: Host, root: HTMLElement): void {
   function drawEnd(episode: WatchedEpisode): void {
     if (!episode.over) return end.replaceChildren();
     const { success, reward, penalty, error } = episode;
-    const words = error !== undefined ? 'Ended by its environment' : success ? 'Solved' : 'Not solved';
+    const words = error !== undefined ? 'Ended by an environment error' : success ? 'Solved' : 'Not solved';
     const value = `return ${formatSigned(reward)} · score ${formatSigned(reward + penalty)}`;
     replaceChildren(
       end,
@@ -189,7 +189,7 @@ export function startLive(host: Host, root: HTMLElement): void {
     const waits = told === null;
     const next = !waits && told!.id !== shown.id;
     const { title: what, text } = phaseWords(run, isTagChosen());
-    setText(phase, waits ? `${what}. ${text}` : next && !state.value.follow ? 'Another episode is being played: follow to see it.' : ''); // prettier-ignore
+    setText(phase, waits ? `${what}. ${text}` : next && !state.value.follow ? 'Another episode is running: turn on Follow to see it.' : ''); // prettier-ignore
   }
 
   function drawNothing(now: RunSummary): void {
@@ -206,7 +206,7 @@ export function startLive(host: Host, root: HTMLElement): void {
     offered = form;
     const { tag } = state.value;
     const control = dropdown({
-      label: 'Episodes of which tag',
+      label: 'Environment tag to watch',
       choices: [['', 'All tags'], ...tags.map((name): [string, string] => [name, name])],
       value: tags.includes(tag) ? tag : '',
       onChange(chosen) {

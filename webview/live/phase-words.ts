@@ -10,10 +10,10 @@ export interface PhaseWords {
 }
 
 const ended: Record<'stopped' | 'finished' | 'failed' | 'interrupted', PhaseWords> = {
-  finished: { title: 'The run is finished', text: 'Its episodes are kept.', action: 'episodes' },
-  stopped: { title: 'The run was stopped', text: 'Resume it, and its next episode shows here.', action: 'resume' },
-  failed: { title: 'The run failed', text: 'Its log says why.', action: 'log' },
-  interrupted: { title: 'The run was interrupted', text: 'Resume it, and its next episode shows here.', action: 'resume' }, // prettier-ignore
+  finished: { title: 'The run is finished', text: 'Its episodes are on the Episodes page.', action: 'episodes' },
+  stopped: { title: 'The run was stopped', text: 'Resume it to see its next episode here.', action: 'resume' },
+  failed: { title: 'The run failed', text: 'See its log for the reason.', action: 'log' },
+  interrupted: { title: 'The run was interrupted', text: 'Resume it to see its next episode here.', action: 'resume' }, // prettier-ignore
 };
 
 /** The phase of a run without a current episode; `chosen` if the user watches only one tag. */
@@ -22,11 +22,11 @@ export function phaseWords(run: RunSummary, chosen: boolean): PhaseWords {
   const { step, phase } = run.status;
   switch (standing) {
     case 'paused':
-      return { title: 'The run is paused', text: 'Resume it, and its next episode shows here.', action: 'resume' };
+      return { title: 'The run is paused', text: 'Resume it to see its next episode here.', action: 'resume' };
     case 'stopping':
-      return { title: 'The run is stopping', text: 'A resume makes the step in hand again.' };
+      return { title: 'The run is stopping', text: 'A resume repeats the unfinished step.' };
     case 'starting':
-      return { title: 'The run starts', text: 'Model and environments are being loaded.' };
+      return { title: 'The run is starting', text: 'Model and environments are being loaded.' };
     case 'running':
       break;
     default:
@@ -35,16 +35,19 @@ export function phaseWords(run: RunSummary, chosen: boolean): PhaseWords {
   const next = step + 1;
   switch (phase) {
     case 'update':
-      return { title: `Updating the policy`, text: `The episodes of step ${next} are in; it learns from them, then plays the next ones.` }; // prettier-ignore
+      return { title: `Updating the policy`, text: `The episodes of step ${next} are complete; the policy is updated, then the next rollout starts.` }; // prettier-ignore
     case 'validation':
-      return { title: 'Validation', text: `The policy is tested after step ${step}: its first episode begins.` };
+      return { title: 'Validation', text: `Validation after step ${step} is starting.` };
     case 'checkpoint':
-      return { title: 'Writing a checkpoint', text: `The weights after step ${step} are kept; then it plays on.` };
+      return {
+        title: 'Writing a checkpoint',
+        text: `Saving the weights after step ${step}; then the next rollout starts.`,
+      };
     case 'download':
-      return { title: 'Fetching the model', text: 'Episodes begin when it is here.' };
+      return { title: 'Downloading the model', text: 'Episodes start when the download is complete.' };
     case 'rollout':
-      return { title: 'Episodes begin', text: `Environments of step ${next} are being reset${chosen ? ', or none of them is of the tag chosen above' : ''}.` }; // prettier-ignore
+      return { title: 'Episodes are starting', text: `Environments of step ${next} are being reset${chosen ? ', or none of them is of the tag chosen above' : ''}.` }; // prettier-ignore
     default:
-      return { title: 'Between two steps', text: `Step ${next} comes next.` };
+      return { title: 'Between two steps', text: `Step ${next} is next.` };
   }
 }

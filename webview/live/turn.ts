@@ -114,8 +114,8 @@ function outcomeView(
   const parsed = answer !== null;
   const chips = executed.map(action => h('li', { class: 'chip' }, action));
   return [
-    !parsed && h('p', { class: 'warning' }, 'The answer did not parse: no action was taken from it.'),
-    parsed && executed.length === 0 && h('p', { class: 'warning' }, 'No action of the answer is one that there is.'),
+    !parsed && h('p', { class: 'warning' }, 'The answer could not be parsed; no action was executed.'),
+    parsed && executed.length === 0 && h('p', { class: 'warning' }, 'The answer contains no valid action.'),
     executed.length > 0 && h('ul', { class: 'chips', 'aria-label': 'Actions' }, ...chips),
     h(
       'p',

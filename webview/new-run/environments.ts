@@ -41,7 +41,7 @@ export class Environments {
     replaceChildren(
       this.element,
       h('h2', {}, 'Environments'),
-      h('p', { class: 'field-help muted' }, 'Prompt groups a step by environment; 0 leaves one out.'),
+      h('p', { class: 'field-help muted' }, 'Prompt groups per step, by environment; 0 removes an environment.'),
       h(
         'table',
         { class: 'environments' },

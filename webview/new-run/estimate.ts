@@ -8,7 +8,7 @@ import { formatDuration, formatNumber } from '../shared/format';
 /** The estimate, or a placeholder. */
 export function estimateView(estimate: RunEstimate | null, waiting: boolean): HTMLElement {
   if (!estimate) {
-    const text = waiting ? 'Planning …' : 'No estimate while the configuration is refused.';
+    const text = waiting ? 'Planning …' : 'Fix the errors to see an estimate.';
     return h('div', { class: 'estimate muted' }, text);
   }
   const { model, time, remedy, notes } = estimate;
@@ -21,7 +21,7 @@ export function estimateView(estimate: RunEstimate | null, waiting: boolean): HT
     remedy !== null && h('p', { class: 'problem', role: 'alert' }, remedy.replace(/^plan: /, '')),
     ...notes.map(note => h('p', { class: 'muted' }, note.replace(/^config: /, ''))),
     row('A step', time ? `about ${formatDuration(time.step_s)}` : 'not known for this device'),
-    time && row('', `${formatDuration(time.generation_s)} of it to play`, 'muted'),
+    time && row('', `including ${formatDuration(time.generation_s)} rollout`, 'muted'),
     time && row('All steps', formatDuration(time.total_s)),
     time && row('', basis(time), 'muted'),
   );
@@ -43,7 +43,7 @@ function memory({ peak, available, rows, fits }: RunEstimate): HTMLElement {
     h(
       'details',
       {},
-      h('summary', { class: 'muted' }, 'what it is for'),
+      h('summary', { class: 'muted' }, 'Memory breakdown'),
       ...largest.map(each => h('p', { class: 'muted' }, `${gibibytes(each.bytes)} ${each.what}: ${each.how}`)),
     ),
   );
@@ -53,7 +53,7 @@ const row = (label: string, value: string, kind = ''): HTMLElement =>
   h('div', { class: 'estimate-row' }, h('span', { class: 'muted' }, label), h('span', { class: kind }, value));
 
 function basis({ basis: from, run }: NonNullable<RunEstimate['time']>): string {
-  if (from === 'measured') return `as ${run!.name} measured it`;
-  if (from === 'scaled') return `scaled from ${run!.name}`;
-  return 'by another machine’s rates: perhaps three times as long, or a third';
+  if (from === 'measured') return `based on run “${run!.name}”`;
+  if (from === 'scaled') return `scaled from run “${run!.name}”`;
+  return 'rough estimate (no run measured on this machine yet)';
 }

@@ -24,7 +24,7 @@ export class FieldRow {
   ) {
     const { key, title, help } = field;
     this.control = this.controlOf(field);
-    this.reset = h('button', { class: 'plain link reset', type: 'button', title: `Take the preset’s value of ${key}` }, 'preset’s'); // prettier-ignore
+    this.reset = h('button', { class: 'plain link reset', type: 'button', title: `Reset ${key} to the preset’s value` }, 'Reset'); // prettier-ignore
     this.reset.addEventListener('click', () => events.onReset());
     this.element = h(
       'div',

@@ -50,7 +50,7 @@ export function startNewRun(host: Host, root: HTMLElement): void {
   load();
 
   function load(): void {
-    replaceChildren(root, skeleton('skeleton-charts', 6, 'Reading the configurations'));
+    replaceChildren(root, skeleton('skeleton-charts', 6, 'Loading the configurations'));
     host.request(newRunReady, null).then(take, error => {
       const action = { label: 'Try again', run: load };
       replaceChildren(root, notice({ kind: 'error', title: 'The configurations could not be read', text: messageOf(error), action })); // prettier-ignore
@@ -108,7 +108,7 @@ export function startNewRun(host: Host, root: HTMLElement): void {
         'div',
         { class: 'form-body' },
         h('main', { class: 'form' }, description, trouble, first, environments.element, ...others),
-        h('aside', {}, h('h2', {}, 'What it takes'), estimate, h('h2', {}, 'Configuration'), yaml),
+        h('aside', {}, h('h2', {}, 'Estimated resources'), estimate, h('h2', {}, 'Configuration'), yaml),
       ),
     );
     show();

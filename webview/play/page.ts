@@ -39,7 +39,7 @@ export function startPlay(host: Host, root: HTMLElement): void {
   const seed = textField({
     label: 'Seed',
     class: 'seed',
-    title: 'Seed of the episode; Enter begins it',
+    title: 'Seed of the episode; press Enter to start it',
     onInput: () => undefined,
   });
   seed.addEventListener('keydown', event => {
@@ -51,12 +51,12 @@ export function startPlay(host: Host, root: HTMLElement): void {
   const tool = (label: string, key: string, hint: string, onClick: () => void) =>
     button({ label, title: `${hint} ( ${key} )`, onClick });
   const tools = {
-    another: tool('New seed', 'n', 'Begin the episode of another seed', () => wishes['n']()),
-    restart: tool('Restart', 'r', 'Begin this episode again', () => wishes['r']()),
-    undo: tool('Undo', 'u', 'Take the last action back', () => wishes['u']()),
+    another: tool('New seed', 'n', 'Start an episode with another seed', () => wishes['n']()),
+    restart: tool('Restart', 'r', 'Restart this episode', () => wishes['r']()),
+    undo: tool('Undo', 'u', 'Undo the last action', () => wishes['u']()),
     hint: tool('Hint', 'h', 'Show what the solver would do', () => wishes['h']()),
     solve: tool('Solve', 'Shift+S', 'Let the solver play to the end', () => wishes['S']()),
-    reload: tool('Reload', 'l', 'Build the source anew and replay this episode on it', () => wishes['l']()),
+    reload: tool('Reload', 'l', 'Rebuild the source and replay this episode with it', () => wishes['l']()),
   };
   const title = h('h1');
   const hash = h('span', { class: 'muted version', title: 'Version: the hash of its code' });
@@ -78,7 +78,7 @@ export function startPlay(host: Host, root: HTMLElement): void {
       }),
       button({
         label: 'Check',
-        title: 'Hold it against the contract',
+        title: 'Check the environment against the contract',
         onClick: () => host.notify(playCommand, { command: 'check' }),
       }),
     ),
@@ -164,7 +164,7 @@ export function startPlay(host: Host, root: HTMLElement): void {
 
   function drawNothing(error: PlayReply['error']): void {
     const action = { label: 'Reload', run: () => void ask({ do: 'reload' }) };
-    const text = error?.message ?? 'It has not started.';
+    const text = error?.message ?? 'The environment did not start.';
     replaceChildren(root, notice({ kind: 'error', title: 'The environment does not load', text, action }));
   }
 

@@ -86,8 +86,8 @@ function differencesView(differences: readonly PlayDifference[], { steps }: Play
         'p',
         { class: 'muted' },
         steps.length === 0
-          ? 'The new code begins this seed alike.'
-          : 'The new code does the same with this seed and these actions.',
+          ? 'The new code gives the same initial state for this seed.'
+          : 'The new code gives the same results for this seed and these actions.',
       ),
     );
   const rows = differences
@@ -102,7 +102,7 @@ function differencesView(differences: readonly PlayDifference[], { steps }: Play
     );
   const rest = differences.length - shownDifferences;
   return section(
-    'Reloaded: what the new code does otherwise',
+    'Reloaded: differences of the new code',
     h('ul', { class: 'differences' }, ...rows),
     rest > 0 && h('p', { class: 'muted' }, `and ${rest} more`),
   );

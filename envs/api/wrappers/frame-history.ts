@@ -34,7 +34,7 @@ export function withFrameHistory<Schema extends z.ZodType>(
   { frames, join = numbered }: FrameHistoryOptions,
 ): EnvironmentDefinition<Schema> {
   if (!Number.isInteger(frames) || frames < 1)
-    throw new RangeError(`withFrameHistory: frames is ${frames}: give it a whole number from 1 on`);
+    throw new RangeError(`withFrameHistory: frames is ${frames}: give it an integer of at least 1`);
   return wrap(definition, (inner, config) => {
     let seen: (Frame & { images: Uint8Array[] })[] = [];
     let names = actionNames(definition, config);

@@ -16,7 +16,7 @@ export function withTimeLimit<Schema extends z.ZodType>(
   return wrap(definition, (inner, config) => {
     const limit = typeof maxSteps === 'number' ? maxSteps : maxSteps(config);
     if (!Number.isInteger(limit) || limit < 1)
-      throw new RangeError(`withTimeLimit: maxSteps is ${limit}: give it a whole number from 1 on`);
+      throw new RangeError(`withTimeLimit: maxSteps is ${limit}: give it an integer of at least 1`);
     let steps = 0;
     return {
       reset(options) {

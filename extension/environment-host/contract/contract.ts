@@ -84,14 +84,14 @@ class Contract {
   async check(): Promise<ContractResult[]> {
     await this.explore();
     await this.releaseAll();
-    await this.run('same seed and actions, same episode', () => this.replays());
-    await this.run('the members of a group begin alike', () => this.membersBeginAlike());
-    await this.run('episodes side by side do not touch each other', () => this.interleaved());
-    await this.run('reset begins anew, also after the end', () => this.resetsAnew());
-    await this.run('a step after the end is refused', () => this.refusesAfterEnd());
-    await this.run('every action does something', async () => this.actionsDoSomething());
-    await this.run('render shows the state and leaves it alone', () => this.rendersPurely());
-    await this.run('solve solves and leaves the state alone', () => this.solves());
+    await this.run('the same seed and actions give the same episode', () => this.replays());
+    await this.run('members of a group start from the same state', () => this.membersBeginAlike());
+    await this.run('concurrent episodes do not affect each other', () => this.interleaved());
+    await this.run('reset starts a new episode, also after the end', () => this.resetsAnew());
+    await this.run('a step after the end is rejected', () => this.refusesAfterEnd());
+    await this.run('every action has an effect', async () => this.actionsDoSomething());
+    await this.run('render shows the state and does not change it', () => this.rendersPurely());
+    await this.run('solve solves the episode and does not change the state', () => this.solves());
     await this.run('close ends an episode at any time', () => this.closes());
     for (const { instance } of this.references) await instance.release();
     return this.results;
@@ -101,7 +101,7 @@ class Contract {
   private async run(name: string, requirement: () => Promise<string | Skip>): Promise<void> {
     const failed = this.results.slice(0, groundwork).find(({ state }) => state === 'failed');
     if (failed) {
-      const evidence = `Not tried, since this failed: ${failed.name}.`;
+      const evidence = `Skipped because an earlier check failed: ${failed.name}.`;
       return void this.results.push({ name, state: 'skipped', evidence });
     }
     try {
@@ -142,13 +142,13 @@ class Contract {
       observation: ['observations are text, or text with PNG images', `${played}.`],
       reward: [
         'rewards are finite numbers',
-        `Met: ${rewards.slice(0, 8).map(round).join(', ')}${rewards.length > 8 ? ', …' : ''}.`,
+        `Seen: ${rewards.slice(0, 8).map(round).join(', ')}${rewards.length > 8 ? ', …' : ''}.`,
       ],
       flags: ['terminated and truncated are true or false', endings(this.references)],
       info: ['info is plain data', `Keys: ${infoKeys(this.references)}.`],
       actions: [
-        'actions have names by whole numbers',
-        this.coverage.size > 0 ? `${this.coverage.size} named.` : 'It takes text.',
+        'actions are named by integer ids',
+        this.coverage.size > 0 ? `${this.coverage.size} named.` : 'The environment takes text.',
       ],
     };
     for (const [requirement, [name, evidence]] of Object.entries(passed)) {
@@ -234,14 +234,19 @@ class Contract {
   private async membersBeginAlike(): Promise<string> {
     for (const { seed, first } of this.references) {
       const instance = this.create();
-      this.compare(first, await instance.reset(seed, 1), instance, 'Member 1 of the group begins differently');
+      this.compare(
+        first,
+        await instance.reset(seed, 1),
+        instance,
+        'Member 1 of the group starts from a different state',
+      );
     }
     return `Members 0 and 1 at ${plural(this.references.length, 'seed')}.`;
   }
 
   private async interleaved(): Promise<string> {
     const playing = this.references.map(reference => ({ reference, instance: this.create() }));
-    const otherwise = 'With other episodes played between its actions an episode differs';
+    const otherwise = 'An episode differs when other episodes are played between its actions';
     for (const { reference, instance } of playing)
       this.compare(reference.first, await instance.reset(reference.seed), instance, otherwise);
     const longest = maximum(this.references.map(({ actions }) => actions.length));
@@ -249,7 +254,7 @@ class Contract {
       for (const { reference, instance } of playing)
         if (i < reference.actions.length)
           this.compare(reference.steps[i], await instance.step(reference.actions[i]), instance, otherwise);
-    return `${plural(playing.length, 'episode')} played in turns.`;
+    return `${plural(playing.length, 'episode')} interleaved.`;
   }
 
   private async resetsAnew(): Promise<string> {
@@ -257,11 +262,11 @@ class Contract {
     for (const reference of this.references) {
       const { instance } = reference;
       const otherwise = instance.over
-        ? 'After the end reset begins a different episode'
-        : 'In mid-episode reset begins a different episode';
+        ? 'A reset after the end starts a different episode'
+        : 'A reset in mid-episode starts a different episode';
       await this.follow(instance, reference, otherwise);
     }
-    return `${plural(ended.length, 'episode')} that had ended and ${this.references.length - ended.length} in the middle were begun again.`;
+    return `${plural(ended.length, 'episode')} that had ended and ${this.references.length - ended.length} in progress were reset.`;
   }
 
   /**
@@ -284,7 +289,7 @@ class Contract {
           step.reward !== 0
             ? `gives the reward ${round(step.reward)}`
             : !step.over
-              ? 'says that the episode goes on'
+              ? 'reports that the episode continues'
               : sameState(last, step)
                 ? undefined
                 : `changes the observation from ${quoted(last.text)} to ${quoted(step.text)}`;
@@ -316,7 +321,9 @@ class Contract {
   private actionsDoSomething(): string | Skip {
     if (this.coverage.size === 0) {
       const said = new Set(this.references.flatMap(({ steps }) => steps.map(({ text }) => text)));
-      return new Skip(`It takes text; random answers met ${plural(said.size, 'different observation')}.`);
+      return new Skip(
+        `The environment takes text; random answers led to ${plural(said.size, 'different observation')}.`,
+      );
     }
     const listed = [...this.coverage].map(([id, { name, times }]) => `${name} (${id}) ${times}×`);
     const idle = [...this.coverage]
@@ -378,7 +385,8 @@ class Contract {
       else
         unsolved ??= `${instance.standing()} ${instance.over ? 'the episode ended without success' : 'it has not ended'}`;
     }
-    if (tried === 0) return new Skip(`The solver finds no way at any of ${plural(this.references.length, 'seed')}.`);
+    if (tried === 0)
+      return new Skip(`The solver returns no plan for any of ${plural(this.references.length, 'seed')}.`);
     // Randomness in the environment may spoil a correct plan, but not in most episodes.
     if (solved * 2 < tried)
       throw new Violation('calls', `The solver solves ${solved} of ${plural(tried, 'seed')}: ${unsolved}.`);
@@ -436,7 +444,7 @@ function differenceOf(expected: State | Step, found: State | Step): string | und
   if (!sameState(expected, found)) return 'the images differ';
   if (!('reward' in expected) || !('reward' in found)) return undefined;
   if (!Object.is(expected.reward, found.reward)) return `the reward is ${found.reward}, not ${expected.reward}`;
-  if (expected.over !== found.over) return found.over ? 'the episode is over' : 'the episode goes on';
+  if (expected.over !== found.over) return found.over ? 'the episode is over' : 'the episode is not over';
   const [one, other] = [JSON.stringify(expected.info), JSON.stringify(found.info)];
   return one === other ? undefined : `the info is ${quoted(other)}, not ${quoted(one)}`;
 }

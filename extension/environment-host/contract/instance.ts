@@ -187,7 +187,7 @@ export class Instance {
     if (!sound)
       throw this.bad(
         'observation',
-        `${call} returns images that are no PNG bytes`,
+        `${call} returns images that are not PNG data`,
         'return each image as a Uint8Array of a PNG file',
       );
     return { text, images: images.map(image => (image as Uint8Array).slice()) };
@@ -195,11 +195,15 @@ export class Instance {
 
   private info(info: unknown, call: string): Record<string, unknown> {
     if (info === null || typeof info !== 'object' || Array.isArray(info))
-      throw this.bad('info', `${call} returns ${shown(info)} as info`, 'return an object, empty if need be');
+      throw this.bad(
+        'info',
+        `${call} returns ${shown(info)} as info`,
+        'return an object ({} if there is nothing to report)',
+      );
     try {
       return plainValue(info) as Record<string, unknown>;
     } catch (error) {
-      throw this.bad('info', `${call} returns an info in which ${(error as Error).message}`, 'put plain data into it');
+      throw this.bad('info', `${call} returns an invalid info: ${(error as Error).message}`, 'put plain data into it');
     }
   }
 
@@ -213,7 +217,7 @@ export class Instance {
       !entries.every(([id, name]) => Number.isInteger(Number(id)) && typeof name === 'string') ||
       entries.length === 0
     )
-      throw this.bad('actions', `the actions are ${shown(names)}`, 'name them by whole numbers, such as { 1: "Left" }');
+      throw this.bad('actions', `the actions are ${shown(names)}`, 'use integer ids, such as { 1: "Left" }');
     return Object.fromEntries(entries) as ActionLookup;
   }
 }

@@ -40,7 +40,7 @@ function serve(): void {
       else void answer(asked.request, report => send({ method: 'report', report }, () => process.exit(0)));
     },
     broken: (why, ended) => {
-      if (!ended) process.stderr.write(`Error: ragen ${why}: environment code has read from its channel\n`);
+      if (!ended) process.stderr.write(`Error: ragen ${why}: environment code read data from the channel\n`);
       endAll(ended ? 0 : 1);
     },
   });
@@ -106,7 +106,7 @@ async function answer(request: ContractRequest, report: (report: ContractReport)
     if (performance.now() - since > (limitMs ?? timeoutMs + startAllowance))
       ended('timed_out', `did not return from ${call} within ${limitMs ?? timeoutMs} ms`, 'make it return');
     else if (process.memoryUsage.rss() > request.memoryBytes)
-      ended('died', `took more memory than ${gibibytes(request.memoryBytes)} in ${call}`, 'keep less in memory');
+      ended('died', `exceeded the memory limit of ${gibibytes(request.memoryBytes)} in ${call}`, 'reduce memory use');
   }, 100);
   let thrown: Omit<Fault, 'action'> | undefined;
   worker.on('error', error => (thrown = faultOf(error)));

@@ -34,7 +34,7 @@ export function addConfigurationCommands(host: Host): vscode.Disposable {
       const title = vscode.l10n.t('Checking {0}', basename(file));
       const progress = { location: vscode.ProgressLocation.Window, title };
       const found = await withProgress(progress, () => check(host, file));
-      if (found) tellBriefly(vscode.l10n.t('{0} is sound', basename(file)), 8000, 'pass');
+      if (found) tellBriefly(vscode.l10n.t('{0} is valid', basename(file)), 8000, 'pass');
       else await vscode.commands.executeCommand('workbench.actions.view.problems');
     }),
     register('ragen.showResolvedConfiguration', async file => {
@@ -107,5 +107,5 @@ async function configurationFile(argument: unknown): Promise<string> {
 function workspaceFolder(file: string): string {
   const folder = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(file));
   if (folder) return folder.uri.fsPath;
-  throw new UserError(vscode.l10n.t('{0} is in no folder of the workspace: open its folder.', file));
+  throw new UserError(vscode.l10n.t('{0} is not in a workspace folder: open its folder.', file));
 }

@@ -49,12 +49,12 @@ function lensesOf(uri: vscode.Uri): vscode.CodeLens[] {
   const lens = (title: string, command: string, tooltip: string) =>
     new vscode.CodeLens(top, { title, command, tooltip, arguments: [uri] });
   return [
-    lens(vscode.l10n.t('▷ Start run'), 'ragen.startConfiguration', vscode.l10n.t('Start a run by this file')),
-    lens(vscode.l10n.t('Check'), 'ragen.checkConfiguration', vscode.l10n.t('Have the trainer check this file')),
+    lens(vscode.l10n.t('▷ Start run'), 'ragen.startConfiguration', vscode.l10n.t('Start a run with this file')),
+    lens(vscode.l10n.t('Check'), 'ragen.checkConfiguration', vscode.l10n.t('Validate this file with the trainer')),
     lens(
       vscode.l10n.t('Resolved configuration'),
       'ragen.showResolvedConfiguration',
-      vscode.l10n.t('What this file comes to with all that it builds on'),
+      vscode.l10n.t('This file merged with the configurations it extends'),
     ),
   ];
 }

@@ -31,7 +31,9 @@ const foldersOf = ({ extensionPath, workspace, file }: NameSources): string[] =>
 
 /** Returns the names for `defaults`, each once, with the first comment line of its file. */
 export async function configurations(sources: NameSources): Promise<Named[]> {
-  const found = new Map<string, Named>([['_self_', { name: '_self_', detail: 'the place of this file’s own keys' }]]);
+  const found = new Map<string, Named>([
+    ['_self_', { name: '_self_', detail: 'where this file’s own keys are merged' }],
+  ]);
   for (const folder of [...new Set(foldersOf(sources))]) {
     for (const entry of await namesIn(folder)) {
       const name = basename(entry, '.yaml');
@@ -53,7 +55,7 @@ export async function builtInEnvironments({ extensionPath }: Pick<NameSources, '
 /** Returns the names of the bundled models. */
 export async function models({ extensionPath }: Pick<NameSources, 'extensionPath'>): Promise<Named[]> {
   const folders = await namesIn(join(extensionPath, 'media', 'models'));
-  return folders.map(name => ({ name, detail: 'comes along' }));
+  return folders.map(name => ({ name, detail: 'bundled' }));
 }
 
 /**

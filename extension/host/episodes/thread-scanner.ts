@@ -52,7 +52,7 @@ export class ThreadScanner implements EpisodeScanner {
       this.waiting.clear();
     };
     worker.on('error', fail);
-    worker.on('exit', () => fail(new Error('The thread that reads episodes ended: ask again')));
+    worker.on('exit', () => fail(new Error('The episode reader stopped unexpectedly: try again')));
     return worker;
   }
 

@@ -24,19 +24,19 @@ const groups: [title: string, keys: [key: string, title: string][]][] = [
     'Model',
     [
       ['model_path', 'Model'],
-      ['lora.rank', 'Rank of adapters'],
+      ['lora.rank', 'LoRA rank'],
       ['workbench.device', 'Device'],
-      ['micro_batch_size_per_gpu', 'Episodes a pass'],
+      ['micro_batch_size_per_gpu', 'Micro-batch size'],
     ],
   ],
   [
     'Episodes',
     [
-      ['es_manager.train.group_size', 'Episodes a group'],
-      ['agent_proxy.max_turn', 'Turns'],
-      ['agent_proxy.max_actions_per_turn', 'Actions a turn'],
-      [`${rollout}.response_length`, 'Tokens a turn'],
-      [`${rollout}.max_model_len`, 'Tokens an episode'],
+      ['es_manager.train.group_size', 'Group size (rollouts per prompt)'],
+      ['agent_proxy.max_turn', 'Max turns'],
+      ['agent_proxy.max_actions_per_turn', 'Max actions per turn'],
+      [`${rollout}.response_length`, 'Max response tokens'],
+      [`${rollout}.max_model_len`, 'Max context tokens'],
       [`${rollout}.temperature`, 'Temperature'],
       ['agent_proxy.enable_think', 'Reasoning'],
       ['agent_proxy.context_window_mode', 'Context window'],
@@ -45,13 +45,13 @@ const groups: [title: string, keys: [key: string, title: string][]][] = [
   [
     'Algorithm',
     [
-      ['algorithm.adv_estimator', 'Advantages'],
+      ['algorithm.adv_estimator', 'Advantage estimator'],
       [`${actor}.policy_loss.loss_mode`, 'Loss'],
       [`${actor}.optim.lr`, 'Learning rate'],
-      ['ppo_mini_batch_size', 'Episodes an update'],
-      [`${actor}.ppo_epochs`, 'Passes over a batch'],
-      [`${actor}.clip_ratio_low`, 'Clip below'],
-      [`${actor}.clip_ratio_high`, 'Clip above'],
+      ['ppo_mini_batch_size', 'Mini-batch size'],
+      [`${actor}.ppo_epochs`, 'PPO epochs'],
+      [`${actor}.clip_ratio_low`, 'Clip ratio (low)'],
+      [`${actor}.clip_ratio_high`, 'Clip ratio (high)'],
       [`${actor}.entropy_coeff`, 'Entropy coefficient'],
       [`${actor}.use_kl_loss`, 'KL loss'],
       [`${actor}.kl_loss_coef`, 'KL coefficient'],
@@ -60,9 +60,9 @@ const groups: [title: string, keys: [key: string, title: string][]][] = [
   [
     'Rollout filter',
     [
-      [`${rollout}.rollout_filter_strategy`, 'Keep groups by'],
+      [`${rollout}.rollout_filter_strategy`, 'Filter strategy'],
       [`${rollout}.rollout_filter_value`, 'Threshold'],
-      [`${rollout}.rollout_filter_metric`, 'Score of a group'],
+      [`${rollout}.rollout_filter_metric`, 'Group score'],
     ],
   ],
 ];
@@ -73,7 +73,7 @@ export const fieldGroups = (schema: JsonSchema): FieldGroup[] =>
 
 function fieldOf(root: JsonSchema, key: string, title: string): Field {
   const schema = schemaAt(root, key.split('.'));
-  if (!schema) throw new Error(`new run: ${key} is no key of the configuration`);
+  if (!schema) throw new Error(`new run: ${key} is not a key of the configuration`);
   const choices = namedValues(schema);
   const numeric = (schema.anyOf ?? [schema]).some(({ type }) => type === 'integer' || type === 'number');
   const isFlag = choices.join() === 'true,false';

@@ -32,7 +32,7 @@ export class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vsco
   show(): void {
     if ((vscode.workspace.workspaceFolders ?? []).length === 0)
       throw new UserError(
-        vscode.l10n.t('A run lives in a folder of the workspace and none is open: open a folder first.'),
+        vscode.l10n.t('Runs are stored in a workspace folder and none is open: open a folder first.'),
       );
     if (this.panel) return this.panel.reveal();
     this.attach(vscode.window.createWebviewPanel(viewType, vscode.l10n.t('New Run'), vscode.ViewColumn.Active));
@@ -105,7 +105,7 @@ export class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vsco
     });
     if (!target) return;
     await mkdir(dirname(target.fsPath), { recursive: true });
-    await writeFile(target.fsPath, yamlOfChoice(choice, name, `${title}: built on ${name}`));
+    await writeFile(target.fsPath, yamlOfChoice(choice, name, `${title}: extends ${name}`));
     await vscode.window.showTextDocument(target, { viewColumn: vscode.ViewColumn.Beside });
   }
 }

@@ -57,7 +57,7 @@ export function firstDifference(
     state = steps.at(-1)?.observation ?? state;
     const last = steps.at(-1);
     const over = last !== undefined && (last.terminated || last.truncated);
-    if (i < turns.length - 1 && over) return { turn, what: 'end', recorded: 'goes on', now: 'over' };
+    if (i < turns.length - 1 && over) return { turn, what: 'end', recorded: 'not over', now: 'over' };
   }
   const turn = turns.at(-1)?.turn ?? 0;
   return sameState(episode.final_state, state)

@@ -22,8 +22,8 @@ export interface CardSource {
 export function tokenCard({ facts, text, place }: CardToken, { checkpoint, step, clip }: CardSource): string {
   const { id, then, now, rank, entropy, advantage, ratio, clipped, kl, value, top, trained } = facts;
   const rows: [string, string | null][] = [
-    ['log-prob then', logprob(then)],
-    [`log-prob now`, logprob(now)],
+    ['log-prob at sampling', logprob(then)],
+    [`log-prob at checkpoint`, logprob(now)],
     ['rank', rank === null ? null : String(rank)],
     ['entropy', number(entropy, ' nats')],
     ['advantage', advantage === null ? null : formatSigned(advantage)],
@@ -38,8 +38,9 @@ export function tokenCard({ facts, text, place }: CardToken, { checkpoint, step,
     const mark = other === id ? ' ◂' : '';
     return `| ${code(piece)}${mark} | ${percentOf(p)} |`;
   });
-  const alternatives = likely.length === 0 ? '' : `\n\n| likeliest | p |\n|:--|--:|\n${likely.join('\n')}`;
-  const when = checkpoint === undefined ? `then: step ${step}` : `then: step ${step} · now: ${code(checkpoint)}`;
+  const alternatives = likely.length === 0 ? '' : `\n\n| top tokens | p |\n|:--|--:|\n${likely.join('\n')}`;
+  const when =
+    checkpoint === undefined ? `then: step ${step}` : `sampled at step ${step} · checkpoint ${code(checkpoint)}`;
   return `${code(text)} · id ${id} · token ${place[0]} of ${place[1]}\n\n${table}${alternatives}\n\n${when}`;
 }
 

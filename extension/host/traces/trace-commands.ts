@@ -87,7 +87,7 @@ export const traceCommands: Record<string, Command> = {
     await vscode.commands.executeCommand('vscode.diff', traceUri(open.place), traceUri(against), title, options);
   },
   'ragen.replayEpisode': async (services, argument) => {
-    if (!trusted(vscode.l10n.t('An environment is code of this workspace, which is not trusted: trust it first.')))
+    if (!trusted(vscode.l10n.t('Environments run code from this workspace, which is not trusted: trust it first.')))
       return;
     await replay(services, await current(services, argument));
   },
@@ -131,7 +131,11 @@ async function neighbour(services: TraceServices, argument: unknown, by: 1 | -1)
   const head = heads[heads.findIndex(({ id }) => id === open.place.id) + by];
   if (head) await show(services, { ...open.place, id: head.id }, open);
   else
-    say(by > 0 ? vscode.l10n.t('This is the step’s last episode') : vscode.l10n.t('This is the step’s first episode'));
+    say(
+      by > 0
+        ? vscode.l10n.t('This is the last episode of the step')
+        : vscode.l10n.t('This is the first episode of the step'),
+    );
 }
 
 async function goToTurn(services: TraceServices, by: 1 | -1): Promise<void> {
@@ -151,7 +155,7 @@ async function extreme(services: TraceServices, argument: unknown, at: 0 | -1): 
   const open = await current(services, argument);
   const heads = await services.documents.heads.ofFile(fileOf(open.place));
   const head = byScore(groupOf(heads, open.trace.episode)).at(at);
-  if (head?.id === open.place.id) say(vscode.l10n.t('This is the one'));
+  if (head?.id === open.place.id) say(vscode.l10n.t('This episode is already open'));
   else if (head) await show(services, { ...open.place, id: head.id }, open);
 }
 
@@ -173,8 +177,8 @@ async function samePromptElsewhere(services: TraceServices, argument: unknown, d
   if (found) return show(services, { folder: place.folder, mode: found.mode, step: found.step, id: found.id }, open);
   say(
     direction < 0
-      ? vscode.l10n.t('No step before played this prompt')
-      : vscode.l10n.t('No step after this played this prompt'),
+      ? vscode.l10n.t('No earlier step played this prompt')
+      : vscode.l10n.t('No later step played this prompt'),
   );
 }
 
@@ -206,7 +210,7 @@ async function chosenEpisode(services: TraceServices, argument: RunArgument): Pr
   if (!run) return undefined;
   const steps = (await run.reader.episodeSteps()).reverse();
   if (steps.length === 0)
-    throw new UserError(vscode.l10n.t('Run {0} has no episodes yet: they are written when a step ends.', run.summary.name)); // prettier-ignore
+    throw new UserError(vscode.l10n.t('Run {0} has no episodes yet: they are saved at the end of each step.', run.summary.name)); // prettier-ignore
   const validation = steps.find(({ mode }) => mode === 'val');
   const newest = steps.filter(({ mode }) => mode === 'train').slice(0, offeredSteps);
   type Item = vscode.QuickPickItem & { head?: EpisodeHead };
@@ -280,7 +284,7 @@ async function replay({ trust, terminal }: TraceServices, { place, trace }: Open
   if (!trusted) return;
   const played = replayCase(trace.episode, trusted.manifest);
   if (!played)
-    throw new UserError(vscode.l10n.t('The configuration of the run does not know the tag {0}: it cannot be replayed.', trace.episode.tag)); // prettier-ignore
+    throw new UserError(vscode.l10n.t('The run’s configuration has no tag {0}, so the episode cannot be replayed.', trace.episode.tag)); // prettier-ignore
   const workspace = join(place.folder, '..', '..', '..');
   const input = join(tmpdir(), `ragen-replay-${randomUUID()}.json`);
   const title = vscode.l10n.t('Replaying {0}', place.id);
@@ -298,14 +302,14 @@ async function replay({ trust, terminal }: TraceServices, { place, trace }: Open
   const { name, version } = trace.episode.environment;
   if (!difference) {
     void tellInformation(
-      vscode.l10n.t('{0} replayed: every turn gave the same state and reward, {1} in all.', place.id, formatSigned(trace.episode.reward)), // prettier-ignore
+      vscode.l10n.t('{0} replayed: every turn gave the same state and reward (return {1}).', place.id, formatSigned(trace.episode.reward)), // prettier-ignore
     );
     return;
   }
   const what = { reward: vscode.l10n.t('reward'), state: vscode.l10n.t('state'), end: vscode.l10n.t('end') };
   const { turn, recorded, now } = difference;
-  const told = difference.what === 'state' ? '' : ` ${vscode.l10n.t('({0} then, {1} now)', recorded, now)}`;
-  const message = vscode.l10n.t('{0} replayed: from turn {1} on it comes out otherwise: another {2}{3}. It was played by version {4} of {5}.', place.id, turn, what[difference.what], told, version.slice(0, 8), name); // prettier-ignore
+  const told = difference.what === 'state' ? '' : `: ${vscode.l10n.t('recorded {0}, now {1}', recorded, now)}`;
+  const message = vscode.l10n.t('{0} replayed: it differs from turn {1} on ({2}{3}). It was recorded with version {4} of {5}.', place.id, turn, what[difference.what], told, version.slice(0, 8), name); // prettier-ignore
   void tellWarning(message);
 }
 

@@ -39,7 +39,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     private readonly extensionPath: string,
     private readonly log: vscode.LogOutputChannel,
   ) {
-    const message = new vscode.MarkdownString(vscode.l10n.t('An episode is a record of what happened: it cannot be edited.')); // prettier-ignore
+    const message = new vscode.MarkdownString(vscode.l10n.t('Recorded episodes are read-only.')); // prettier-ignore
     this.subscriptions = [
       vscode.workspace.registerFileSystemProvider(traceScheme, this, { isCaseSensitive: true, isReadonly: message }),
       store.onDidTouch(folder => void this.look(folder)),
@@ -121,7 +121,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     const episode = await this.heads.episode(file, place.id, place.folder);
     if (!episode)
       throw vscode.FileSystemError.FileNotFound(
-        vscode.l10n.t('Episode {0} is no longer in the run folder: a resume may have written its step anew.', place.id),
+        vscode.l10n.t('Episode {0} is no longer in the run folder: a resume may have replaced its step.', place.id),
       );
     const [bytes, manifest] = await Promise.all([this.tokenizer(place.folder), this.manifest(place.folder)]);
     const clip = manifest ? clipRange(manifest) : null;

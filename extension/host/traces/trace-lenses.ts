@@ -56,7 +56,7 @@ export class TraceLenses implements vscode.CodeLensProvider, vscode.Disposable {
       ({ heading, turn }) =>
         new vscode.CodeLens(rangeOf(document, heading), {
           title: vscode.l10n.t('what if…'),
-          tooltip: vscode.l10n.t('Change the thought or the action here and see what comes of it'),
+          tooltip: vscode.l10n.t('Change the thought or action of this turn and see the result'),
           command: 'ragen.whatIf',
           arguments: [{ ...place, turn: turn.turn }],
         }),
@@ -80,7 +80,7 @@ export class TraceLenses implements vscode.CodeLensProvider, vscode.Disposable {
             lens(
               vscode.l10n.t('same prompt earlier'),
               'ragen.earlierTrace',
-              vscode.l10n.t('In the nearest step before'),
+              vscode.l10n.t('In the nearest earlier step'),
             ),
           ]
         : []),
@@ -89,16 +89,16 @@ export class TraceLenses implements vscode.CodeLensProvider, vscode.Disposable {
             lens(
               earlier ? vscode.l10n.t('later') : vscode.l10n.t('same prompt later'),
               'ragen.laterTrace',
-              vscode.l10n.t('In the nearest step after'),
+              vscode.l10n.t('In the nearest later step'),
             ),
           ]
         : []),
       lens(
         vscode.l10n.t('compare…'),
         'ragen.compareEpisodes',
-        vscode.l10n.t('Beside another episode, in the diff editor'),
+        vscode.l10n.t('Compare with another episode in the diff editor'),
       ),
-      lens(vscode.l10n.t('replay'), 'ragen.replayEpisode', vscode.l10n.t('Play the same seed and actions again and see whether the same comes of it')), // prettier-ignore
+      lens(vscode.l10n.t('replay'), 'ragen.replayEpisode', vscode.l10n.t('Replay the same seed and actions and check that the result is the same')), // prettier-ignore
       ...toWhatIf,
     ];
   }

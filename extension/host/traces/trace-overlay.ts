@@ -22,14 +22,14 @@ const overlayNames = (): Record<OverlayKind, string> => ({
 });
 
 const meanings = (): Record<OverlayKind, string> => ({
-  none: vscode.l10n.t('the text alone'),
-  logprob: vscode.l10n.t('of the token under the policy that sampled it; the less likely the stronger'),
-  entropy: vscode.l10n.t('of the policy’s distribution here, in nats'),
-  advantage: vscode.l10n.t('as it was trained on; orange below zero, blue above'),
-  ratio: vscode.l10n.t('of the checkpoint’s probability to the sampler’s; orange below one, blue above'),
-  kl: vscode.l10n.t('log-prob less that under the reference policy'),
+  none: vscode.l10n.t('plain text'),
+  logprob: vscode.l10n.t('under the policy that sampled the token; a stronger shade means less likely'),
+  entropy: vscode.l10n.t('of the policy’s distribution at this token, in nats'),
+  advantage: vscode.l10n.t('as used in training; orange below zero, blue above'),
+  ratio: vscode.l10n.t('checkpoint probability / sampling probability; orange below one, blue above'),
+  kl: vscode.l10n.t('log-prob minus that of the reference policy'),
   mask: vscode.l10n.t('shaded where the mask is 1'),
-  value: vscode.l10n.t('that the critic gives before the token'),
+  value: vscode.l10n.t('the critic’s value before the token'),
 });
 
 export class TraceOverlay implements vscode.Disposable {
@@ -48,7 +48,7 @@ export class TraceOverlay implements vscode.Disposable {
   ) {
     const kept = state.get<string>(stored);
     this.kind = overlayKinds.find(kind => kind === kept) ?? 'logprob';
-    this.item.name = vscode.l10n.t('RAGEN Trace Overlay');
+    this.item.name = vscode.l10n.t('RAGEN Token Overlay');
     this.item.command = 'ragen.traceOverlay';
     const soon = () => this.soon();
     this.subscriptions = [
@@ -74,7 +74,7 @@ export class TraceOverlay implements vscode.Disposable {
     }));
     const checkpoint: Item = { label: vscode.l10n.t('$(history) Score with another checkpoint…') };
     const choice = await vscode.window.showQuickPick([...items, checkpoint], {
-      placeHolder: vscode.l10n.t('What to lay over the tokens'),
+      placeHolder: vscode.l10n.t('Select token overlay'),
       matchOnDescription: true,
     });
     if (choice?.overlay) {
@@ -149,7 +149,7 @@ export class TraceOverlay implements vscode.Disposable {
     const failure = this.needsModel() && !range ? this.scores.failure(place) : undefined;
     const words =
       trace.tokens.length === 0
-        ? vscode.l10n.t('tokens not known')
+        ? vscode.l10n.t('tokens unknown')
         : failure !== undefined
           ? vscode.l10n.t('cannot be scored')
           : this.words(range, rescored !== undefined);
@@ -186,7 +186,7 @@ export class TraceOverlay implements vscode.Disposable {
     }
     if (failure !== undefined) text.appendMarkdown('\n\n').appendText(failure);
     if (checkpoint !== undefined) text.appendMarkdown('\n\n').appendText(vscode.l10n.t('scored with {0}', checkpoint));
-    text.appendMarkdown(`\n\n${vscode.l10n.t('Alt+. and Alt+, go through the overlays')}`);
+    text.appendMarkdown(`\n\n${vscode.l10n.t('Alt+. and Alt+, switch overlays')}`);
     return text;
   }
 }

@@ -156,7 +156,7 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
 function useOf({ kept, what_if }: Episode): string {
   if (what_if) return `what if of ${what_if.of} from turn ${what_if.turn}, not trained on`;
   if (kept === null) return 'not trained on';
-  return kept ? 'kept by the filter' : 'dropped by the filter';
+  return kept ? 'kept by the rollout filter' : 'dropped by the rollout filter';
 }
 
 function writeTurn(
@@ -186,7 +186,7 @@ function writeTurn(
       state = writer.block(shown(turn.state));
     });
     answerSection = writer.section(() => {
-      const facts = [counted(turn.span[1] - turn.span[0], 'token'), ...(turn.finish === 'length' ? ['cut at the limit of length'] : [])]; // prettier-ignore
+      const facts = [counted(turn.span[1] - turn.span[0], 'token'), ...(turn.finish === 'length' ? ['truncated at the length limit'] : [])]; // prettier-ignore
       writer.line(`### Answer · ${facts.join(' · ')}`);
       const block = writer.block(prefixText + text);
       prefix = { from: block.from, to: block.from + prefixText.length };
@@ -236,9 +236,7 @@ function placedIn(text: string, { from, to }: Span, episode: Episode, index: num
 /** Describes how the episode ended. */
 export function endingOf({ success, terminated, truncated, error }: Episode): string {
   const how = terminated ? 'terminated' : truncated ? 'truncated' : 'out of turns';
-  return error === undefined
-    ? `${how}, ${success ? 'success' : 'no success'}`
-    : `${how} by an error of the environment`;
+  return error === undefined ? `${how}, ${success ? 'success' : 'no success'}` : `${how} by an environment error`;
 }
 
 /** Builds a text line by line and returns the positions of its parts. */

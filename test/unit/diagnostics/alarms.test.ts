@@ -62,7 +62,7 @@ describe('the watch', () => {
     });
     expect(steps.filter(([, raised]) => raised.length > 0)).toEqual([[6, ['entropy_rise'], 6]]);
     expect(standingAlarms(state)[0].sentence).toBe(
-      'entropy rose over halfway from its first-3-step mean to its largest value for 3 steps: 6.5, bound 6',
+      'entropy rose over halfway from its first-3-step mean to its maximum for 3 steps: 6.5, bound 6',
     );
     const limits = repeat(7, 6);
     expect(boundsOver(alarmRules.entropy_rise, [...repeat(5, 3), ...repeat(6.5, 3)], limits).at(-1)).toBe(6);

@@ -112,7 +112,7 @@ describe('an environment that violates a requirement fails it', () => {
     [
       'observations are text',
       line(returning(() => ({ observation: { text: 'x', images: [new Uint8Array(4)] } }))),
-      /no PNG/,
+      /not PNG data/,
     ],
     ['terminated and truncated', line(returning(() => ({ truncated: undefined }))), /returns truncated missing/],
     ['info is plain data', line(returning(() => ({ info: { f: () => 1 } }))), /f is a function/],
@@ -126,30 +126,30 @@ describe('an environment that violates a requirement fails it', () => {
       /throws "broken" at seed 1/,
     ],
     [
-      'same seed and actions',
+      'the same seed and actions',
       line(returning(({ observation }) => ({ observation: `${String(observation)} ${drawn++}` }))),
       /A second instance differs/,
     ],
     [
-      'the members of a group',
+      'members of a group',
       line(({ reset }) => ({ reset: ({ seed, member = 0 }) => reset({ seed: seed + member }) })),
       /Member 1/,
     ],
     [
-      'episodes side by side',
+      'concurrent episodes',
       line(environment => ({
         reset: given => ((shared = 0), environment.reset(given)),
         ...returning(({ observation }) => ({ observation: `${String(observation)} ${shared++}` }))(environment),
       })),
-      /With other episodes played between/,
+      /when other episodes are played between/,
     ],
     [
-      'reset begins anew',
+      'reset starts a new episode',
       line(environment => {
         let resets = 0;
         return { reset: given => (resets++ === 0 ? environment.reset(given) : { observation: 'used' }) };
       }),
-      /reset begins a different episode at seed 1/,
+      /starts a different episode at seed 1/,
     ],
     [
       'a step after the end',
@@ -167,7 +167,7 @@ describe('an environment that violates a requirement fails it', () => {
       }),
       /gives the reward 1/,
     ],
-    ['every action does something', { ...line(), actions: { 1: 'Left', 2: 'Right', 3: 'Wait' } }, /never/],
+    ['every action has an effect', { ...line(), actions: { 1: 'Left', 2: 'Right', 3: 'Wait' } }, /never/],
     [
       'render shows the state',
       line(() => {
@@ -188,7 +188,7 @@ describe('an environment that violates a requirement fails it', () => {
     ],
   ];
   test.each(cases)('%s', async (requirement, definition, evidence) => {
-    if (requirement === 'every action does something') definition.create = idle(definition.create);
+    if (requirement === 'every action has an effect') definition.create = idle(definition.create);
     const config = definition.config.parse({}) as Record<string, unknown>;
     const failed = (await checkContract(definition, config, options)).filter(({ state }) => state === 'failed');
     const found = failed.find(({ name }) => name.startsWith(requirement)) as ContractResult;

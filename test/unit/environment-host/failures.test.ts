@@ -40,13 +40,13 @@ describe('a fault in a step', () => {
   const line = 19;
 
   test.each([
-    ['throws', `throw new Error('boom');`, 'threw', `threw "boom" in step(Bad)`, 'mend the file and save it', true],
+    ['throws', `throw new Error('boom');`, 'threw', `threw "boom" in step(Bad)`, 'fix the file and save it', true],
     [
       'throws a text',
       `throw 'just text';`,
       'threw',
       `threw "just text" in step(Bad)`,
-      'mend the file and save it',
+      'fix the file and save it',
       false,
     ],
     [
@@ -54,7 +54,7 @@ describe('a fault in a step', () => {
       `return Promise.reject(new TypeError('late'));`,
       'threw',
       'threw "late"',
-      'mend the file and save it',
+      'fix the file and save it',
       true,
     ],
     ['returns nothing', 'return;', 'bad_value', 'returned missing in step(Bad)', 'return { observation', false],
@@ -110,7 +110,7 @@ describe('a fault in a step', () => {
       'info with a function',
       `return { observation: '', reward: 1, terminated: false, truncated: false, info: { a: { f() {} } } };`,
       'bad_value',
-      'an info in which a.f is a function',
+      'an invalid info: a.f is a function',
       'plain data',
       false,
     ],
@@ -118,7 +118,7 @@ describe('a fault in a step', () => {
       'bad images',
       `return { observation: { text: '', images: ['x'] }, reward: 1, terminated: false, truncated: false, info: {} };`,
       'bad_value',
-      'images that are no byte arrays',
+      'images that are not byte arrays',
       'Uint8Array',
       false,
     ],
@@ -202,7 +202,7 @@ describe('a fault in other calls', () => {
     expect(a.observation).toBe('seed 7 member 0 count 0');
     expect(b.error).toEqual({
       kind: 'threw',
-      message: `environment Bad (${source}:15) threw "no" in reset() at seed 7, member 1 before any action: mend the file and save it`,
+      message: `environment Bad (${source}:15) threw "no" in reset() at seed 7, member 1 before any action: fix the file and save it`,
       at: `${source}:15`,
     });
   });
@@ -249,7 +249,7 @@ describe('a fault in other calls', () => {
     const [step] = await running.step([{ episode: 'a', actions: [1] }]);
     expect(step.observation).toBe('count 1');
     const text = () => notices.map(notice => notice.text).join('');
-    await expect.poll(text, { timeout: 20_000 }).toContain('further output of this second is left out'); // sent separately
+    await expect.poll(text, { timeout: 20_000 }).toContain('further output in this second was dropped'); // sent separately
     const seconds = Math.ceil((performance.now() - began) / 1000) + 1; // including partial seconds
     expect(text().length).toBeLessThan(70_000 * seconds);
   });
@@ -270,7 +270,7 @@ describe('a fault at load', () => {
     const { source, error } = await load('export const a = 1;\nexport default {\n  name: ,\n};\n');
     expect(error).toMatchObject({ kind: 'build', at: `${source}:3` });
     expect(error?.message).toBe(
-      `environment Bad (${source}:3) does not build (Unexpected ","): mend the file and save it`,
+      `environment Bad (${source}:3) does not build (Unexpected ","): fix the file and save it`,
     );
   });
 
@@ -304,7 +304,7 @@ describe('a fault at load', () => {
   test('an exception at the top level has its line', async () => {
     const { source, error } = await load(counter('', { top: `throw new Error('early');` }));
     expect(error).toMatchObject({ kind: 'threw', at: `${source}:3` });
-    expect(error?.message).toBe(`environment Bad (${source}:3) threw "early": mend the file and save it`);
+    expect(error?.message).toBe(`environment Bad (${source}:3) threw "early": fix the file and save it`);
   });
 
   test.each([
@@ -318,7 +318,7 @@ describe('a fault at load', () => {
   test.each([
     [
       { start: 'one' },
-      'refuses custom_envs.Bad.env_config.start, which is "one" (expected number, received string): give it an allowed value',
+      'does not accept custom_envs.Bad.env_config.start, which is "one" (expected number, received string): give it an allowed value',
     ],
     [{ begin: 1 }, 'does not know custom_envs.Bad.env_config.begin (1): use one of start'],
   ])('the configuration %j', async (config, message) => {

@@ -46,7 +46,7 @@ const linux = process.platform === 'linux';
 
 describe('the channel', () => {
   test.each([
-    ['16 bytes of garbage', `writeSync(3, Buffer.alloc(16, 7));`, /sent bytes that begin no message/],
+    ['16 bytes of garbage', `writeSync(3, Buffer.alloc(16, 7));`, /sent bytes that do not start a message/],
     ['a frame of its own', `writeSync(3, Buffer.from('5241474e000000000200000000000000', 'hex'));`, /Bad .*in step\(2\)/],
     ['the channel closed', `closeSync(3);`, /closed its channel|ended its process/],
   ])('%s: the episode fails by name and all others continue', { timeout: 60_000 }, async (_, statement, told) => {
@@ -63,7 +63,7 @@ describe('the channel', () => {
     const info = `return { observation: 'x', reward: 0, terminated: false, truncated: false, info: { ['k'.repeat(2 ** 28)]: 1 } };`;
     const { running } = await begin(info);
     const played = await running.step([...steps(['a'], 2), ...steps(['b', 'g'])]);
-    expect(played[0].error?.message).toMatch(/an info in which a key has 268435456 characters/);
+    expect(played[0].error?.message).toMatch(/an invalid info: a key has 268435456 characters/);
     expect(played[0].error!.message.length).toBeLessThan(1000);
     expect(outcomes(played.slice(1))).toEqual(['count 2', 'count 2']);
   });
@@ -95,11 +95,11 @@ describe.runIf(linux)('memory', () => {
     const hoard = `const kept: unknown[] = []; setInterval(() => kept.push(new Uint8Array(2 ** 25).fill(1)), 10);`;
     const { running, notices } = await begin(hoard, { memoryBytes });
     await running.step(steps(['a'], 2));
-    expect(await untilBadFails(running)).toMatch(/environment Bad .*took more memory than the 400 MiB that environments may/);
+    expect(await untilBadFails(running)).toMatch(/environment Bad .*exceeded the memory limit for environments of 400 MiB/);
     await running.closeEpisodes(['a', 'b', 'g', 'h']);
     await running.reset([...resets('Bad', ['c']), ...resets('Good', ['i'])]);
     expect(outcomes(await running.step(steps(['c', 'i'])))).toEqual(['count 1', 'count 1']);
-    expect(notices.map(({ text }) => text).join('')).toMatch(/Bad.*took more memory/);
+    expect(notices.map(({ text }) => text).join('')).toMatch(/Bad.*exceeded the memory limit/);
   }); // prettier-ignore
 
   test('of child processes counts towards the tag that started them', { timeout: 120_000 }, async () => {
@@ -126,7 +126,7 @@ test.runIf(linux)('code that keeps spinning after its call timed out is ended', 
   expect(a.error?.message).toContain('did not return within 400 ms');
   const text = () => notices.map(notice => notice.text).join('');
   await expect.poll(text, { timeout: 20_000 }).toContain('environment Bad');
-  expect(text()).toContain('kept its thread busy after a call that had timed out');
+  expect(text()).toContain('kept its thread busy after a call had timed out');
   expect(outcomes(await running.step(steps(['b', 'g'])))).toEqual(['count 2', 'count 2']);
 });
 

@@ -72,7 +72,7 @@ test.each([
   ['a tick', `process.nextTick(() => { throw new Error('stray'); });`],
 ])('fails the step that created it: %s', async (_, bad) => {
   await begin(bad);
-  failedAlone(await play(2), /^environment Bad \(.*bad\.ts:\d+\) threw "stray" in a promise or a callback that it does not wait for in step\((Bad)?\) at seed 7, member 1 .*: await it, or catch what it throws$/); // prettier-ignore
+  failedAlone(await play(2), /^environment Bad \(.*bad\.ts:\d+\) threw "stray" in a promise or callback that it does not await in step\((Bad)?\) at seed 7, member 1 .*: await it, or catch what it throws$/); // prettier-ignore
   failedAlone(await play(1), /stray/);
 });
 

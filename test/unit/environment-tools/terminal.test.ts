@@ -281,7 +281,7 @@ describe('check', () => {
     ],
     [
       'if (Math.random() < 0.5) count = Math.max(0, count - 0.25);',
-      'same seed and actions, same episode',
+      'the same seed and actions give the same episode',
       /A second instance differs at seed \d/,
       undefined,
     ],

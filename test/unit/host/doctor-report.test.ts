@@ -38,7 +38,7 @@ describe('the report', () => {
     expect(text).toMatch(/^RAGEN Doctor: Runs can start here\.\n\n✓ RAGEN Workbench {2}1\.2\.3\n/);
     expect(text).toContain('✓ Memory           12.0 GiB available of 16.0 GiB\n');
     expect(text).toContain(
-      '○ bubblewrap       not found\n                   → only the environment deepcoder would need it\n',
+      '○ bubblewrap       not found\n                   → needed only for the environment deepcoder\n',
     );
   });
 
@@ -54,7 +54,7 @@ describe('the report', () => {
     const { state, remedy } = stateOf(changed, facts, name);
     expect(state).toBe('bad');
     expect(remedy).toBeTruthy();
-    expect(reportText(findingsOf({ ...editor, ...changed }, facts))).toMatch(/^RAGEN Doctor: \d things? keeps? runs from going well\./); // prettier-ignore
+    expect(reportText(findingsOf({ ...editor, ...changed }, facts))).toMatch(/^RAGEN Doctor: \d problems? prevents? runs from working properly\./); // prettier-ignore
   });
 
   it('leaves out a machine that was not inspected, because nothing starts without trust', () => {
@@ -66,19 +66,19 @@ describe('the report', () => {
   });
 
   it('uses the singular for one run, and gives remedies that need no npm', () => {
-    expect(stateOf({ runs: { active: 0, all: 1 } }, machine, 'Workspace').value).toBe('/w; 1 run, 0 at work');
+    expect(stateOf({ runs: { active: 0, all: 1 } }, machine, 'Workspace').value).toBe('/w; 1 run, 0 active');
     const providers = machine.onnxruntime.providers.map(provider => ({ ...provider, installed: false }));
     const findings = findingsOf(editor, { ...machine, onnxruntime: { ...machine.onnxruntime, providers } });
     const remedies = findings.filter(({ value }) => value === 'library not installed').map(({ remedy }) => remedy);
     expect(remedies).toEqual([
       expect.stringContaining('webgpu uses the same GPU'),
-      ...Array<string>(2).fill('install the extension again, from its package for this platform'),
+      ...Array<string>(2).fill('reinstall the extension from its package for this platform'),
     ]);
     expect(remedies.join()).not.toContain('npm');
   });
 
   it('names the keys stored in the editor', () => {
-    expect(stateOf({ keys: ['HF_TOKEN'] }, machine, 'Keys').value).toBe('HF_TOKEN, kept by the editor');
+    expect(stateOf({ keys: ['HF_TOKEN'] }, machine, 'Keys').value).toBe('HF_TOKEN, stored by the editor');
   });
 
   it('warns of the editor’s own Node', () => {

@@ -17,11 +17,11 @@ test('counts of the steps add up; unreached lines are reported, unreached reward
   expect(marks.map(mark => [mark.line, mark.kind, markWords(mark)])).toEqual([
     [1, 'reached', '1×'],
     [2, 'reached', '1,208×'],
-    [3, 'unrewarded', 'never reached: this reward was never given'],
-    [5, 'never', 'never reached'],
-    [6, 'unrewarded', '10×, a part of this reward never'],
+    [3, 'unrewarded', 'never executed: this reward was never given'],
+    [5, 'never', 'never executed'],
+    [6, 'unrewarded', '10×, part of this reward was never given'],
   ]);
-  expect(markWords({ line: 1, hits: 3, kind: 'partly' })).toBe('3×, a part never');
+  expect(markWords({ line: 1, hits: 3, kind: 'partly' })).toBe('3×, part of the line never');
 });
 
 test('lines of another source map are different lines; a step repeated by a resume counts once; the last steps count', () => {

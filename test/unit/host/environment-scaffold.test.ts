@@ -53,14 +53,14 @@ test('the types follow an extension that has moved, if there are any', async () 
 
 test('existing files are never overwritten', async () => {
   await scaffoldEnvironment(root, folder, 'maze');
-  expect(nameProblem('maze', folder)).toBe('envs/maze/maze.ts is there already.');
+  expect(nameProblem('maze', folder)).toBe('envs/maze/maze.ts already exists.');
   await expect(scaffoldEnvironment(root, folder, 'maze')).rejects.toThrow(
     'maze cannot be the name of a new environment',
   );
   writeFileSync(join(folder, 'envs/tsconfig.json'), '{}');
   mkdirSync(join(folder, 'config'), { recursive: true });
   writeFileSync(join(folder, 'config/lake.yaml'), 'mine');
-  await expect(scaffoldEnvironment(root, folder, 'lake')).rejects.toThrow('config/lake.yaml is there already.');
+  await expect(scaffoldEnvironment(root, folder, 'lake')).rejects.toThrow('config/lake.yaml already exists.');
   await scaffoldEnvironment(root, folder, 'pond');
   expect(readFileSync(join(folder, 'envs/tsconfig.json'), 'utf8')).toBe('{}');
   expect(readFileSync(join(folder, 'config/pond.yaml'), 'utf8')).toMatch(
@@ -69,5 +69,5 @@ test('existing files are never overwritten', async () => {
 });
 
 test.each(['', 'Maze', '2048', 'a-b', '../x', 'a/b'])('%j is not a valid name', name => {
-  expect(nameProblem(name, folder)).toMatch(/^Use small letters/);
+  expect(nameProblem(name, folder)).toMatch(/^Use lowercase letters/);
 });

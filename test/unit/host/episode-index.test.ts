@@ -222,7 +222,7 @@ describe('the index of a run', () => {
     const index = new EpisodeIndex(folder, null, scan);
     await index.update();
     expect([ids(index), scan.indexed, index.read]).toEqual([idsOf(few(1)), ['train 1 0'], 1]);
-    const refusal = 'episodes/step-000002.jsonl has 1099511627776 bytes, more than the 17179869184 that are read of a log: remove it'; // prettier-ignore
+    const refusal = 'episodes/step-000002.jsonl has 1099511627776 bytes, over the limit of 17179869184 bytes for a log: remove it'; // prettier-ignore
     expect(() => indexOfFile({ path: sparse, mode: 'train', step: 2 }, 0)).toThrow(refusal);
     await expect(readHeads(sparse)).rejects.toThrow(refusal);
   });

@@ -48,7 +48,7 @@ test('names are variable names, excluding those that change how programs run', (
     'ELECTRON_RUN_AS_NODE',
     'NPM_CONFIG_X',
   ])
-    expect(secretNameProblem(name)).toMatch(/is no key/);
+    expect(secretNameProblem(name)).toMatch(/is not a key/);
 });
 
 test('an invalid value is refused without being repeated', () => {

@@ -46,7 +46,7 @@ test('the editor’s own runtime comes last', async () => {
 test('without any Node, the error names what was found and the setting', async () => {
   const versions = { '/usr/bin/node': '16.0.0' };
   await expect(findNode(search({}, versions))).rejects.toThrow(
-    'Node: none of 20 or newer was found (/usr/bin/node is 16.0.0, /editor/electron does not start): install Node 20 or set ragen.nodePath to one',
+    'no Node 20 or newer was found (/usr/bin/node is 16.0.0, /editor/electron does not start): install Node 20 or set ragen.nodePath to one',
   );
 });
 

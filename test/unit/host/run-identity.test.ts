@@ -168,14 +168,14 @@ describe.runIf(process.platform !== 'win32')('a link in a run folder', () => {
   ] as const)('in place of %s aborts the export', async (_, part, name, target) => {
     rmSync(join(folder, name), { recursive: true, force: true });
     symlinkSync(join(secret, target), join(folder, name));
-    await expect(exportRun(await read(folder), [part], out())).rejects.toThrow(/is a link or no regular file, and is not exported: put what it leads to in its place/); // prettier-ignore
+    await expect(exportRun(await read(folder), [part], out())).rejects.toThrow(/is a link or not a regular file, so it is not exported: replace a link with its target, or remove it/); // prettier-ignore
     expect(exported()).not.toContain('secret');
   });
 
   test('in place of the notes is not opened for editing', async () => {
     symlinkSync(join(secret, 'tfevents.1'), join(folder, 'notes.md'));
     await expect(notesFile(folder, basename(folder))).rejects.toThrow(
-      /notes\.md cannot be written \(it is no regular file\)/,
+      /notes\.md cannot be written \(it is not a regular file\)/,
     );
   });
 });

@@ -86,6 +86,6 @@ test('an invalid override is reported before anything is started', () => {
   expect(overridesProblem('')).toBeUndefined();
   expect(overridesProblem('trainer.total_training_steps=20 +a.b=1 ~c.d')).toBeUndefined();
   expect(overridesProblem('a=1 fast')).toBe(
-    'fast is no override: write key=value, such as trainer.total_training_steps=20',
+    'fast is not an override: write key=value, such as trainer.total_training_steps=20',
   );
 });

@@ -135,7 +135,7 @@ test('a lease without a socket of this machine is not followed', async () => {
   lease = { pid: 1, started: '2026-01-01T00:00:00Z', endpoint: String(number), token: 'secret' };
   begin();
   await eventually(() =>
-    expect(told.trouble).toHaveBeenCalledWith(expect.stringContaining('no socket of this machine')),
+    expect(told.trouble).toHaveBeenCalledWith(expect.stringContaining('not a socket of this machine')),
   );
   expect(reached).toEqual([]);
   port.close();
@@ -170,7 +170,7 @@ test('a trainer that ends before it answers, or refuses, is reported in a senten
   begin();
   await eventually(() => expect(link.connected).toBe(true));
   connections[0].onRequest(stop, () => new Promise<RunStatus>(() => sockets[0].destroy()));
-  await expect(link.stop()).rejects.toThrow('run lake: its trainer ended before it answered: see its log');
+  await expect(link.stop()).rejects.toThrow('run lake: its trainer exited before it replied: see its log');
   await eventually(() => expect(connections).toHaveLength(2));
   connections[1].onRequest(resume, (): RunStatus => {
     throw new Error('the run is not paused');

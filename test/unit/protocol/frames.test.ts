@@ -43,20 +43,20 @@ describe('malformed bytes are refused', () => {
   const json = (text: string | Buffer) => framed(Buffer.from(text), [], 0);
 
   test.each<[string, Buffer[], RegExp]>([
-    ['garbage', [Buffer.alloc(32, 7)], /begin no message/],
-    ['garbage behind a message', [first, Buffer.alloc(32, 7)], /begin no message/],
+    ['garbage', [Buffer.alloc(32, 7)], /do not start a message/],
+    ['garbage behind a message', [first, Buffer.alloc(32, 7)], /do not start a message/],
     ['a message twice', [first, first], /message 0 in place of message 1/],
     ['a message out of order', [second], /message 1 in place of message 0/],
-    ['an enormous length of JSON', [header(2 ** 32 - 1, 0)], /claims 4294967295/],
-    ['an enormous length of bytes', [header(2, 2 ** 31)], /claims 2 and 2147483648/],
+    ['an enormous length of JSON', [header(2 ** 32 - 1, 0)], /declares 4294967295/],
+    ['an enormous length of bytes', [header(2, 2 ** 31)], /declares 2 and 2147483648/],
     ['a flipped bit', [flipped], /wrong checksum/],
     ['no JSON', [json('{"a":')], /JSON/],
     ['no UTF-8', [json(Buffer.from([0x22, 0xff, 0x22]))], /encoded/],
     ['too many levels', [json('['.repeat(300) + ']'.repeat(300))], /levels/],
     ['too many values', [json(`[${'0,'.repeat(frameLimits.values + 1)}0]`)], /values/],
-    ['a number beyond the largest', [json('[1e999]')], /beyond the largest/],
+    ['a number beyond the largest', [json('[1e999]')], /out of range/],
     ['bytes beyond the end', [json('{"$ragen":[0,1]}')], /beyond the end/],
-    ['a value of no kind', [json('{"$ragen":"function"}')], /no known kind/],
+    ['a value of no kind', [json('{"$ragen":"function"}')], /an unknown kind/],
   ])('%s', (_, chunks, message) => {
     const reader = new FrameReader();
     const all = () => chunks.flatMap(chunk => [...reader.push(chunk)]);

@@ -10,8 +10,8 @@ describe('signals', () => {
     ['SIGKILL', 137, memory],
     ['SIGTRAP', 133, /Electron.*: run it on Node 20 or newer.*ragen\.nodePath/],
     ['SIGABRT', 134, /onnxruntime.*heap is full: lower the micro-batch sizes.*end of the log/],
-    ['SIGSEGV', 139, /native code, most likely onnxruntime.*: install the packages anew/],
-    ['SIGBUS', 135, /mapped from a file.*: check the model folder and the disk/],
+    ['SIGSEGV', 139, /native code, most likely onnxruntime.*: reinstall the packages/],
+    ['SIGBUS', 135, /memory-mapped file.*: check the model folder and the disk/],
     ['SIGILL', 132, /instruction.*processor.*AVX2/],
     ['SIGFPE', 136, /arithmetic error in native code/],
     ['SIGTERM', 143, /from outside.*: resume it/],
@@ -57,11 +57,11 @@ describe('exit codes', () => {
   );
 
   test('an exit without code and signal is described', () =>
-    expect(explainExit(null, null)).toBe('ended without a word'));
+    expect(explainExit(null, null)).toBe('exited for an unknown reason'));
 });
 
 test('every explanation is one sentence that continues its subject', () => {
   const codes = [...Array(256).keys(), 0xc0000005, 0xc0000006, 0xc000007b, 0xc00000fd, 0xc0000142, 0xc0000374];
   for (const words of codes.map(code => explainExit(code, null)))
-    expect(words).toMatch(/^(was|ended|crashed|lost|met|reached|could|ran|found|lacks|stopped) [^\n]*[^.\n]$/);
+    expect(words).toMatch(/^(was|ended|crashed|executed|reached|could|ran|found|lacks|stopped) [^\n]*[^.\n]$/);
 });

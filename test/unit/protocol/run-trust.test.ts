@@ -65,7 +65,7 @@ describe('the key', () => {
     mkdirSync(storage);
     writeFileSync(join(storage, 'signing-key'), 'short');
     expect(signingKey()).toBeUndefined();
-    expect(() => signingKeyOrNew()).toThrow(/signing-key is no key of 32 bytes: remove it/);
+    expect(() => signingKeyOrNew()).toThrow(/signing-key is not a key of 32 bytes: remove it/);
     expect(readFileSync(join(storage, 'signing-key'), 'utf8')).toBe('short');
   });
 

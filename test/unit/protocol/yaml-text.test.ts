@@ -56,15 +56,15 @@ it.each([`- 1\n${'|\n'.repeat(2000)}`, '}'.repeat(4000), `: ${'a: '.repeat(1000)
 
 it('a second document is an error', () => {
   expect(yamlDocument('a: 1\n---\nb: 2\n', {}).errors.map(({ message }) => message)).toEqual([
-    'a second document begins here: keep one',
+    'a second document starts here: keep only one',
   ]);
   expect(yamlDocument('', {}).errors).toEqual([]);
 });
 
 it('maps and lists are not allowed as keys: written as text they would double with each level', () => {
   const text = `trainer:\n${'- ? '.repeat(40)}\n`;
-  expect(mistakesIn(text, {})[0].message).toMatch(/a map or a list is no key/);
-  expect(() => yamlValue(text)).toThrow(/no key/);
+  expect(mistakesIn(text, {})[0].message).toMatch(/a map or list cannot be a key/);
+  expect(() => yamlValue(text)).toThrow(/cannot be a key/);
   expect(placeAt(text, 3)).toMatchObject({ path: ['trainer'], part: 'key' });
 });
 

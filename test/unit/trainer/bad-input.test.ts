@@ -239,7 +239,7 @@ describe('environment', () => {
   test('a step that throws is reported with file and line', async () => {
     const { message, run } = await waitedInVain(environment('throws', "throw new Error('the door is stuck');"));
     expect(message).toMatch(/^environment Words \(.*throws\.ts:\d+.*the door is stuck/);
-    expect(message).toMatch(/: mend the file and save it \(\d+ of 8 episodes failed; workbench\.max_failed_episodes_share is 0\.25\), then resume the run$/); // prettier-ignore
+    expect(message).toMatch(/: fix the file and save it \(\d+ of 8 episodes failed; workbench\.max_failed_episodes_share is 0\.25\), then resume the run$/); // prettier-ignore
     const [event] = readRun(run).events.filter(({ kind }) => kind === 'environment_error');
     expect(event).toMatchObject({ step: 0, data: { tag: 'Words', kind: 'threw' } });
   });

@@ -70,7 +70,7 @@ test('lists the episodes that match the filter', async () => {
   const wrong = await ragen(workspace.folder, ['episodes', basename(run), 'colour:red']);
   expect([wrong.code, wrong.stderr]).toEqual([
     1,
-    expect.stringMatching(/^filter: “colour” is no field: use success, /),
+    expect.stringMatching(/^filter: “colour” is not a field: use success, /),
   ]);
 });
 

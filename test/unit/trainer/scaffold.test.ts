@@ -21,7 +21,7 @@ test('a scaffold consists of code, cases, configuration and the editor’s setti
   const again = await document<{ error: { message: string } }>(folder, ['env', 'new', 'ice_field']);
   expect(again.code).toBe(1);
   expect(again.answer.error.message).toBe(
-    'ice_field cannot be the name of a new environment: envs/ice_field/ice_field.ts is there already.',
+    'ice_field cannot be the name of a new environment: envs/ice_field/ice_field.ts already exists.',
   );
 });
 

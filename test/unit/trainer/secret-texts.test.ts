@@ -96,7 +96,7 @@ describe('a secret is known', () => {
 
 describe('of a secret truncated within a text', () => {
   const cut = new Secrets({ FOO_TOKEN: 'hS1Jx9cJNtgsIGvQ77Zz' });
-  test.each(['…', '…" in step', '... and more', '… (further output of this second is left out)\n'])(
+  test.each(['…', '…" in step', '... and more', '… (further output in this second was dropped)\n'])(
     'nothing is left before %j',
     end => {
       for (let length = 8; length < 20; length++)

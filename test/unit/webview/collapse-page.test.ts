@@ -44,7 +44,7 @@ describe('the Collapse page', () => {
     expect(root.querySelector('.ring')).not.toBeNull();
     expect(root.querySelectorAll('.plane .stop')).toHaveLength(42);
     expect(root.querySelector('.plane-field')!.getAttribute('aria-label')).toContain('Step 90, compressed reasoning (99.9 % sure): H(Z|X) 0.139 (0.0920 to 0.193)'); // prettier-ignore
-    expect(text('.cell-words')).toMatch(/^Row 1, column 1: log-prob −0\.00890 a token, its own prompt; rank 1 of 16\. train-000090-g005-m01, turn 1/); // prettier-ignore
+    expect(text('.cell-words')).toMatch(/^Row 1, column 1: log-prob −0\.00890 per token, its own prompt; rank 1 of 16\. train-000090-g005-m01, turn 1/); // prettier-ignore
     expect(all('.cell-text')[0].textContent).toMatch(/^Me \(0, 2\), goal \(0, 1\)/);
     expect(all('.cell-text')[1].textContent).toMatch(/^Start: \(0, 2\)\nGoal: \(0, 1\)/);
   });
@@ -92,7 +92,7 @@ describe('the Collapse page', () => {
     const { root, text, host } = await open(collapsing);
     const canvas = root.querySelector('.matrix canvas')!;
     for (const name of ['ArrowDown', 'ArrowRight', 'ArrowRight', 'ArrowLeft']) press(name, canvas);
-    expect(text('.cell-words')).toMatch(/^Row 2, column 2: .* against its own prompt; rank \d+ of 16/);
+    expect(text('.cell-words')).toMatch(/^Row 2, column 2: .* relative to its own prompt; rank \d+ of 16/);
     press('Home', canvas);
     expect(text('.cell-words')).toMatch(/^Row 2, column 1: .* its own prompt/);
     press('Enter', canvas);
@@ -130,7 +130,7 @@ describe('the Collapse page', () => {
     expect(text('.gradients .caption')).toMatch(/^The task’s gradient rises from 0\.252 .* to 0\.568/);
     expect(all('.bucket-table tbody tr').at(-1)!.textContent).toMatch(/^all7 · 56/);
     await click(all('.gradients .choice')[1]);
-    expect(text('.gradients .caption')).toContain('the regularisers move the policy');
+    expect(text('.gradients .caption')).toContain('the regularisers dominate the update');
   });
 
   it('names the override for a missing measurement, and copies it', async () => {
@@ -138,7 +138,7 @@ describe('the Collapse page', () => {
     expect(text('.gradients-part .missing')).toContain('trainer.gradient_analysis_mode=true');
     await click(all('.choice')[2]);
     expect(text('.hero-place .missing')).toContain('workbench.collapse_turn_uniform=true');
-    expect(text('.reading .confidence')).toContain('Nothing known');
+    expect(text('.reading .confidence')).toContain('No diagnosis');
     await click(all('.hero-place vscode-button')[0]);
     expect(host.sent).toEqual([{ method: collapseCommand.method, params: { command: 'copy', text: 'workbench.collapse_turn_uniform=true' } }]); // prettier-ignore
   });

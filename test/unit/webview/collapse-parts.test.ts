@@ -35,11 +35,11 @@ describe('the description of the filter', () => {
 
   it('contains rule and count', () => {
     expect(filterWords(filter, groups)).toBe(
-      'top_p 0.9 of reward variance (linear): kept 2 of 4; groups whose reward variance is zero are left out first',
+      'top_p 0.9 of reward variance (linear): kept 2 of 4; groups whose reward variance is zero are dropped first',
     );
     expect(filterWords({ ...filter, strategy: 'top_k', value: 0.5, include_zero: true, metric: 'entropy' }, groups)).toBe('top_k 0.5, the 2 groups with the largest entropy: kept 2 of 4'); // prettier-ignore
     expect(filterWords({ ...filter, value: 1, include_zero: true }, groups)).toBe('No filter (top_p 1): kept 2 of 4');
-    expect(filterWords({ ...filter, strategy: 'min_p', value: 0.1, include_zero: true, dynamic_sampling: true }, groups)).toMatch(/^min_p 0.1 of the best reward variance: kept 2 of 4; groups that say nothing/); // prettier-ignore
+    expect(filterWords({ ...filter, strategy: 'min_p', value: 0.1, include_zero: true, dynamic_sampling: true }, groups)).toMatch(/^min_p 0.1 of the best reward variance: kept 2 of 4; uninformative groups/); // prettier-ignore
     expect(filterWords(filter, [group(0, [1], null)])).toContain('what was kept is not recorded');
     expect(filterWords(null, groups)).toBe('The filter’s configuration is not known: kept 2 of 4');
   });
@@ -151,11 +151,11 @@ describe('the caption of gradients', () => {
 
   it('says whether deviation carries signal, and what moves the policy where it is small', () => {
     expect(gradientCaption(analysis([0.1, 0.9], [0.2, 0.2]))).toBe(
-      'The task’s gradient rises from 0.100 where scores differ least (deviation 0) to 0.900 where they differ most (deviation 0.500): differing scores carry the signal. In the lowest bucket entropy outweighs it: there the regularisers move the policy.',
+      'The task’s gradient rises from 0.100 where scores differ least (deviation 0) to 0.900 where they differ most (deviation 0.500): reward deviation carries signal. In the lowest bucket entropy outweighs it: there the regularisers dominate the update.',
     );
     expect(gradientCaption(analysis([0.5, 0.5], [0.1, 0.1]))).toMatch(/is about the same.*cannot help much\.$/);
-    expect(gradientCaption(analysis([0.9, 0.1], [0.01, 0.01], 0.8))).toMatch(/falls.*not told from noise \(signal-to-noise 0.800\)\.$/); // prettier-ignore
-    expect(gradientCaption(analysis([0.9], [0.1]))).toBe('One bucket alone: nothing can be compared.');
+    expect(gradientCaption(analysis([0.9, 0.1], [0.01, 0.01], 0.8))).toMatch(/falls.*cannot be distinguished from noise \(signal-to-noise ratio 0.800\)\.$/); // prettier-ignore
+    expect(gradientCaption(analysis([0.9], [0.1]))).toBe('Only one bucket: nothing to compare.');
   });
 });
 
@@ -186,7 +186,7 @@ describe('a missing measurement', () => {
   it('names the override that enables it', () => {
     expect(missingFamily(settings, 'collapse_first_turn_sample').override).toBe('collapse_detection.first_turn_enabled=true'); // prettier-ignore
     expect(missingFamily(settings, 'collapse_trajectory_sample')).toEqual({
-      text: 'Nothing was diagnosed up to here: the run does so at step 1 and at every 2nd step.',
+      text: 'No diagnosis up to this step: the run makes one at step 1 and at every 2nd step.',
     });
     expect(missingFamily({ ...settings, context_window_mode: 'single_turn' }, 'collapse_turn_sample').override).toBe('agent_proxy.context_window_mode=full'); // prettier-ignore
     expect(missingGradients(settings).override).toBe('trainer.gradient_analysis_mode=true');

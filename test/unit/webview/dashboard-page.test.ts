@@ -53,7 +53,7 @@ describe('the dashboard', () => {
     const { text } = await open('running');
     expect(text('h1')).toBe('sokoban starpo-s');
     expect(text('.status')).toBe('running · rollout');
-    expect(text('.facts')).toBe('step140 / 200success41.2 %left21 m 00 stokens/s2.31 k');
+    expect(text('.facts')).toBe('step140 / 200success41.2 %ETA21 m 00 stokens/s2.31 k');
   });
 
   it('begins with the four main charts and draws them', async () => {

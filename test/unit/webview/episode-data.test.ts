@@ -70,7 +70,7 @@ describe('outcomes of actions', () => {
       'the answer was too long',
       { parsed: ['Up', 'Left'], executed: ['Up', 'Left'], raw: '<think>a</think><answer>Up || Left || Up</answer>' },
       false,
-      ['Up: done', 'Left: done', 'Up: over the limit of actions a turn'],
+      ['Up: done', 'Left: done', 'Up: over max_actions_per_turn'],
     ],
     [
       'the answer was too long, in <ans>',
@@ -334,7 +334,7 @@ describe('side-by-side episodes', () => {
 
 it.each([
   [{ success: true, terminated: true, truncated: false }, 'The task was solved.'],
-  [{ success: false, terminated: true, truncated: true }, 'Ended without success, or out of actions.'],
+  [{ success: false, terminated: true, truncated: true }, 'Terminated without success, or out of actions.'],
   [{ success: false, terminated: true, truncated: false }, 'The environment ended the episode.'],
-  [{ success: false, terminated: false, truncated: false }, 'Not over after 1 turn: the limit of turns.'],
+  [{ success: false, terminated: false, truncated: false }, 'Reached the turn limit after 1 turn.'],
 ])('an end of %j is described as: %s', (how, sentence) => expect(ending({ ...how, turns: [turn({})] })).toBe(sentence));

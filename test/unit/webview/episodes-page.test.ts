@@ -73,7 +73,7 @@ describe('the list', () => {
     ]);
     await filter('group:99');
     expect([rows().length, text('.list-facts')]).toEqual([0, '0 of 2560 episodes']);
-    expect(text('.side .notice h2')).toBe('No episode passes the filter');
+    expect(text('.side .notice h2')).toBe('No episode matches the filter');
     click(document.querySelector('.side .notice vscode-button'));
     await settle();
     expect([document.querySelector('.side .notice'), text('.list-facts')]).toEqual([
@@ -83,7 +83,7 @@ describe('the list', () => {
     await filter('id:g000-m02 step:140');
     expect(text('.group-row')).toMatch(/^group 0 CoordSokoban1 of 16 shown · \d+\/16 solved · std [\d.]+$/);
     await filter('sucess:true');
-    expect(text('.filter-problem')).toContain('“sucess” is no field');
+    expect(text('.filter-problem')).toContain('“sucess” is not a field');
     expect(text('.list-facts')).toContain('2560 episodes');
     await filter('mode:val');
     expect(text('.list-facts')).toContain('256 of 2816 episodes');
@@ -229,7 +229,7 @@ describe('an episode', () => {
     await filter(`id:${found.id}`);
     await choose(0);
     expect(root.querySelector('.unparsed pre')!.textContent).toBe(found.turns.find(turn => turn.thought === null)!.raw);
-    expect(root.querySelector('.turn-head .warning')!.textContent).toBe('cut at the length limit');
+    expect(root.querySelector('.turn-head .warning')!.textContent).toBe('truncated at the length limit');
   });
 
   it('switches to the next member of its group by j and k, in the list too', async () => {
@@ -314,7 +314,7 @@ describe('a prompt group side by side', () => {
     await settle();
     expect(root.querySelectorAll('.grid-head')).toHaveLength(16);
     expect(text('.grid-head.current')).toMatch(/^[✓✗]member 2score [+−\d.]+.*compared with$/);
-    expect(text('.grid-shared')).toContain('the same state for all');
+    expect(text('.grid-shared')).toContain('same state in all episodes');
     const cells = [...root.querySelectorAll('.grid-cell[data-turn="1"]')];
     expect(cells).toHaveLength(16);
     const acts = (cell: Element) =>
@@ -356,7 +356,7 @@ describe('a prompt over training', () => {
     expect(titles()).toEqual([expect.stringMatching(/^step 12\d$/), 'validation 140']);
     expect(text('.where')).toMatch(/^validation 140 · (\d+) of \1 · \d+\/\d+ solved · mean return/);
     const before = [...root.querySelectorAll('.against vscode-button')].find(
-      each => each.textContent === 'Time before',
+      each => each.textContent === 'Previous occurrence',
     );
     click(before);
     await settle();
@@ -377,7 +377,7 @@ describe('a prompt over training', () => {
     await choose(0);
     press('t');
     await settle();
-    expect(text('.notice')).toContain('It was played at step 1 alone.');
+    expect(text('.notice')).toContain('This prompt appears only at step 1.');
   });
 });
 

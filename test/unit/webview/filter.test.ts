@@ -71,7 +71,7 @@ describe('a filter line', () => {
   it.each([
     [
       'sucess:false',
-      '“sucess” is no field: use success, kept, return, score, advantage, turns, tokens, invalid, step, group, member, seed, tag, id, mode or text',
+      '“sucess” is not a field: use success, kept, return, score, advantage, turns, tokens, invalid, step, group, member, seed, tag, id, mode or text',
     ],
     ['success:maybe', 'success is true or false, not “maybe”'],
     ['success<true', 'success is true or false, not “true”'],

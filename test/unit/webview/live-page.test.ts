@@ -81,7 +81,7 @@ it('stays with the episode while following is off, until it is on again', async 
   press('f');
   host.send(liveEpisode, { episode: { ...at(0, 2), id: 'train-000013-g005-m01', group_id: 5 } });
   expect(facts()).toContain(`group ${episode.group_id}`);
-  expect(root.querySelector('.live-phase')!.textContent).toContain('Another episode is being played');
+  expect(root.querySelector('.live-phase')!.textContent).toContain('Another episode is running');
   expect(root.querySelector('[aria-pressed]')!.getAttribute('aria-pressed')).toBe('false');
   press('f');
   expect(facts()).toContain('group 5');
@@ -127,8 +127,8 @@ it('an answer that did not parse, and unknown actions, are shown as such', async
   const changed = turns.map((turn, i) => ({ ...turn, outcome: { ...turn.outcome!, answer: i === 0 ? null : 'fly', executed: [] } })); // prettier-ignore
   host.send(liveEpisode, { episode: { ...rest, turns: changed } });
   expect(all('.warning').slice(0, 2)).toEqual([
-    'The answer did not parse: no action was taken from it.',
-    'No action of the answer is one that there is.',
+    'The answer could not be parsed; no action was executed.',
+    'The answer contains no valid action.',
   ]);
 });
 

@@ -84,7 +84,7 @@ it('shows the first preset with its values and estimated resources', () => {
   const estimate = root.querySelector('.estimate')!.textContent;
   expect(estimate).toContain('1.0 GiB of 8.0 GiB in the policy update');
   expect(estimate).toContain('about 4.00 s');
-  expect(estimate).toContain('as first measured it');
+  expect(estimate).toContain('based on run “first”');
   expect(root.querySelector('.yaml')!.textContent).toBe('steps: 24\n');
 });
 

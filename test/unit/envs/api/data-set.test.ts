@@ -87,7 +87,9 @@ test('a missing data set is reported with a remedy, and a file that appears late
   expect(missing).toMatchObject({ message: `finds no data at ${path}`, remedy });
   write('later.jsonl', '{"a":1}');
   expect(await open(path)).toEqual([{ a: 1 }]);
-  await expect(open(write('table.csv', 'a,b'))).rejects.toThrow('table.csv, which is no .parquet, .jsonl, .json');
+  await expect(open(write('table.csv', 'a,b'))).rejects.toThrow(
+    'table.csv, whose format is not one of .parquet, .jsonl, .json',
+  );
 });
 
 describe("environments over the user's data", () => {

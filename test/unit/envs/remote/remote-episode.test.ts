@@ -86,8 +86,8 @@ describe('an episode over a failing connection', () => {
     await episode.begin();
     await expect(episode.step('a')).rejects.toMatchObject({
       name: 'MissingDependency',
-      message: 'got no answer from the server at http://server, asked 3 times (reset)',
-      remedy: 'see to the server, or raise env_config.timeout or env_config.retries',
+      message: 'got no response from the server at http://server after 3 requests (reset)',
+      remedy: 'check the server, or raise env_config.timeout or env_config.retries',
     });
   });
 

@@ -105,7 +105,7 @@ describe('OpenEnv', () => {
     );
     const environment = remote.create(parsed({ url, timeout: 0.05, retries: 1 }));
     await expect(environment.reset({ seed: 1 })).rejects.toThrow(
-      `got no answer from the server at ${url}, asked 2 times (no answer within 0.05 s)`,
+      `got no response from the server at ${url} after 2 requests (no answer within 0.05 s)`,
     );
   });
 
@@ -122,7 +122,7 @@ describe('OpenEnv', () => {
       text: 'a\n<image>\n<image>',
       images: [expect.any(Uint8Array), expect.any(Uint8Array)],
     });
-    expect(() => read({ text: 'a', images: 'R0lGODlh' })).toThrow('image 1 is no PNG');
+    expect(() => read({ text: 'a', images: 'R0lGODlh' })).toThrow('image 1 is not a PNG');
     expect(() => read({ text: 'a' }, { reward: 'much' })).toThrow('the server\'s reward is "much", no number');
   });
 
@@ -172,8 +172,8 @@ describe('a multipart body', () => {
       Buffer.from(`--b\r\nContent-Disposition: form-data; name="data"\r\n\r\n${data}\r\n--b--\r\n`);
     const type = 'multipart/form-data; boundary=b';
     expect((await decodeMultipart(type, text('{"a": 1}'))).data).toEqual({ a: 1 });
-    await expect(decodeMultipart(type, text('[1]'))).rejects.toThrow('has a part data that is no JSON object');
-    await expect(decodeMultipart('text/plain', text('{}'))).rejects.toThrow('is text/plain, no multipart');
+    await expect(decodeMultipart(type, text('[1]'))).rejects.toThrow('has a part data that is not a JSON object');
+    await expect(decodeMultipart('text/plain', text('{}'))).rejects.toThrow('is text/plain, not multipart');
     await expect(decodeMultipart(type, Buffer.from('else'))).rejects.toThrow('cannot be read as multipart');
   });
 });

@@ -217,7 +217,7 @@ describe("WebShop's own files", () => {
 });
 
 test.each([
-  [{ dataset: 'full' }, /is asked for the full catalogue, which is not shipped/],
+  [{ dataset: 'full' }, /needs the full catalogue, which is not bundled/],
   [{ file_path: 'no/such' }, /finds no products at .*no\/such/],
   [{ file_path: 'test' }, /finds no items_shuffle.json in/],
   [{ file_path: 'README.md' }, /cannot read .*README\.md/],
