@@ -31,7 +31,7 @@ module.exports = {
       'host-starts-by-the-gate',
       '^extension/(main|host/(?!(node-runtime|start-run|environment-terminal|inspection-process)\\.ts$))',
       '^(node:)?child_process$',
-      'what is started has come through host/terminals.ts, which opens in trusted workspaces alone',
+      'what is started has come through host/cli-launcher.ts, which opens in trusted workspaces alone',
     ),
     not('trainer-knows-no-host', '^extension/trainer', '^(extension/(host|main)|webview)', 'a trainer runs headless'),
     not(

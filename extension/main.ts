@@ -4,7 +4,7 @@ import * as vscode from 'vscode';
 import { collapseKind } from './host/collapse-panel';
 import { commands, guarded, trusted, type Host } from './host/commands';
 import { ComparePanels } from './host/compare-panel';
-import { serveKeptSources } from './host/compare-environments';
+import { serveSourceSnapshots } from './host/compare-environments';
 import { addConfigurationCommands } from './host/configuration/configuration-commands';
 import { addConfigurationHelp } from './host/configuration/configuration-help';
 import { CoverageDecorations } from './host/coverage-decorations';
@@ -24,9 +24,9 @@ import { RunStore } from './host/run-store';
 import { RunTrust } from './host/run-trust';
 import { RunsTree } from './host/runs-tree';
 import { StatusBar } from './host/status-bar';
-import { KeptSecrets } from './host/kept-secrets';
+import { SecretStore } from './host/secret-store';
 import { keepSecret } from './host/secret-dialog';
-import { Terminals } from './host/terminals';
+import { CliLauncher } from './host/cli-launcher';
 import { Walkthrough } from './host/walkthrough';
 import { addTraces } from './host/traces/traces';
 
@@ -38,9 +38,9 @@ export function activate(context: vscode.ExtensionContext): void {
   const tree = new RunsTree(store, context.workspaceState);
   const problems = new Problems();
   const coverage = new CoverageDecorations(store);
-  const secrets = new KeptSecrets(context.secrets, context.globalState);
-  const terminals = new Terminals(extensionPath, secrets);
-  const terminal = (cwd: string) => terminals.in(cwd);
+  const secrets = new SecretStore(context.secrets, context.globalState);
+  const cliLauncher = new CliLauncher(extensionPath, secrets);
+  const terminal = (cwd: string) => cliLauncher.in(cwd);
   const trust = new RunTrust();
 
   const call = (command: string) => (folder: string) => void vscode.commands.executeCommand(command, folder);
@@ -117,7 +117,14 @@ export function activate(context: vscode.ExtensionContext): void {
   const inspection = addInspection(extensionUri, { store, picker, trust, log, terminal });
   const scorer = inspection.inspections;
   subscriptions.push(inspection, addTraces(context, { store, picker, trust, log, terminal, scorer }));
-  subscriptions.push(new EnvironmentDiagnostics(store), serveKeptSources(), trust, coverage, collapses, comparisons);
+  subscriptions.push(
+    new EnvironmentDiagnostics(store),
+    serveSourceSnapshots(),
+    trust,
+    coverage,
+    collapses,
+    comparisons,
+  );
   subscriptions.push(
     new StatusBar(store),
     noticeFailures(store, context.workspaceState),

@@ -3,7 +3,7 @@
 // and `won` in its info. This file builds the observation, the reward, the step limit and the info flags as RAGEN does.
 import { z } from 'zod';
 import { defineEnvironment, type StepResult } from '../api/environment';
-import { patienceOf, peerOf, requireServer, serverKeys } from '../remote/index';
+import { timeoutMsOf, peerOf, requireServer, serverKeys } from '../remote/index';
 import type { RemoteState } from '../remote/peer';
 import { RemoteEpisode } from '../remote/remote-episode';
 
@@ -54,7 +54,7 @@ export default defineEnvironment({
   instruction:
     'You are an expert in household tasks. Think about what to do next, then choose one of the admissible actions and give it as it is' +
     ' written, inside <answer> and </answer>.',
-  patience: patienceOf,
+  patience: timeoutMsOf,
   dependencies: config =>
     requireServer(
       config,

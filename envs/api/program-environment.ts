@@ -43,7 +43,7 @@ export function programEnvironment(
   const plain = (name: string) => (platform === 'win32' ? name.toUpperCase() : name);
   const wanted = [...common, ...names].map(plain);
   const exact = new Set(wanted.filter(name => !name.endsWith('*')));
-  const beginnings = wanted.filter(name => name.endsWith('*')).map(name => name.slice(0, -1));
-  const isWanted = (name: string) => exact.has(name) || beginnings.some(beginning => name.startsWith(beginning));
+  const prefixes = wanted.filter(name => name.endsWith('*')).map(name => name.slice(0, -1));
+  const isWanted = (name: string) => exact.has(name) || prefixes.some(prefix => name.startsWith(prefix));
   return Object.fromEntries(Object.entries(env).filter(([name]) => isWanted(plain(name))));
 }

@@ -16,7 +16,7 @@ export interface GroupLimits {
 }
 
 /** A folder in which cgroups can be created, and what they limit there. */
-interface Place {
+interface ControlGroupMount {
   version: 1 | 2;
   folder: string;
   memory: boolean;
@@ -30,7 +30,7 @@ const prefix = 'ragen-program-';
 
 /** The cgroup of one program. */
 export class ControlGroup {
-  private constructor(private readonly parts: readonly (Place & { group: string })[]) {}
+  private constructor(private readonly parts: readonly (ControlGroupMount & { group: string })[]) {}
 
   /**
    * Creates a cgroup with these limits. Returns undefined if this process may not, or if the cgroup would not limit
@@ -38,16 +38,16 @@ export class ControlGroup {
    * @param root prefix of all paths; differs from / in tests
    */
   static make(limits: GroupLimits, root = '/'): ControlGroup | undefined {
-    const parts: (Place & { group: string })[] = [];
+    const parts: (ControlGroupMount & { group: string })[] = [];
     const name = `${prefix}${process.pid}-${randomBytes(6).toString('hex')}`;
-    for (const place of groupPlaces(root)) {
-      if (parts.some(part => (part.memory && place.memory) || (part.processes && place.processes))) continue;
-      const group = join(place.folder, name);
+    for (const mount of groupMounts(root)) {
+      if (parts.some(part => (part.memory && mount.memory) || (part.processes && mount.processes))) continue;
+      const group = join(mount.folder, name);
       try {
-        removeAbandoned(place.folder);
+        removeAbandoned(mount.folder);
         mkdirSync(group);
-        parts.push({ ...place, group });
-        limit(place, group, limits);
+        parts.push({ ...mount, group });
+        limit(mount, group, limits);
       } catch {
         if (parts.at(-1)?.group === group) remove(parts.pop()!.group);
       }
@@ -95,10 +95,10 @@ export class ControlGroup {
 }
 
 /** Candidate folders for cgroups, derived from this process's own cgroups and its mounts. */
-function groupPlaces(root = '/'): Place[] {
+function groupMounts(root = '/'): ControlGroupMount[] {
   const own = (read(join(root, 'proc/self/cgroup')) ?? '').split('\n').map(line => /^(\d+):([^:]*):(.*)$/.exec(line));
   const mounts = (read(join(root, 'proc/self/mountinfo')) ?? '').split('\n').flatMap(line => mountOf(line) ?? []);
-  const places = mounts.flatMap(({ type, options, from, at }): Place[] => {
+  const mounted = mounts.flatMap(({ type, options, from, at }): ControlGroupMount[] => {
     const v2 = type === 'cgroup2';
     const wanted = v2 ? [] : ['memory', 'pids'].filter(name => options.includes(name));
     const path = own.find(entry => (v2 ? entry?.[1] === '0' : wanted.includes(entry?.[2].split(',')[0] ?? '') || entry?.[2].split(',').some(name => wanted.includes(name))))?.[3]; // prettier-ignore
@@ -115,7 +115,7 @@ function groupPlaces(root = '/'): Place[] {
       if (folder === '/' || folder === '.') return [];
     }
   });
-  return places.filter(({ folder }) => existsSync(folder));
+  return mounted.filter(({ folder }) => existsSync(folder));
 }
 
 /** Parses a line of mountinfo into type, options, root and mount point; undefined if it is not a cgroup mount. */
@@ -135,7 +135,7 @@ function below(path: string, from: string): string | undefined {
 /**
  * @throws if a limit that the place supports cannot be set
  */
-function limit({ version, memory, processes }: Place, group: string, limits: GroupLimits): void {
+function limit({ version, memory, processes }: ControlGroupMount, group: string, limits: GroupLimits): void {
   if (processes) writeFileSync(join(group, 'pids.max'), String(limits.processes));
   if (!memory) return;
   const bytes = String(limits.bytes);

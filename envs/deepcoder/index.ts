@@ -90,9 +90,9 @@ async function judge(answer: string, task: Problem, config: Config): Promise<Ver
   const verdict: Verdict = { passed: 0, runnable: false, detail: '' };
   for (const [i, { input, expected }] of task.tests.entries()) {
     const left = (deadline - performance.now()) / 1000;
-    const tell = (what: string) => void (verdict.detail ||= `Test ${i + 1} of ${task.tests.length}: ${what}`);
+    const setDetail = (what: string) => void (verdict.detail ||= `Test ${i + 1} of ${task.tests.length}: ${what}`);
     if (left <= 0) {
-      tell(`not run within ${config.total_timeout} seconds of all tests.`);
+      setDetail(`not run within ${config.total_timeout} seconds of all tests.`);
       break;
     }
     const stdin = task.functionName ? callInput(input) : inputText(input);
@@ -102,15 +102,16 @@ async function judge(answer: string, task: Problem, config: Config): Promise<Ver
       config.isolation,
     );
     if (outcome.by !== 'exit' || outcome.code !== 0) {
-      tell(mishap(outcome, config));
+      setDetail(mishap(outcome, config));
       continue;
     }
     verdict.runnable = true;
     const returned = task.functionName ? returnedIn(outcome.stdout) : undefined;
     if (task.functionName ? returned && isReturned(returned, expected) : isOutput(outcome.stdout, expected))
       verdict.passed++;
-    else if (task.functionName && !returned) tell(`${task.functionName} did not return.`);
-    else tell(`expected ${cut(inputText(expected).trim())}, got ${cut((returned?.text ?? outcome.stdout).trim())}.`);
+    else if (task.functionName && !returned) setDetail(`${task.functionName} did not return.`);
+    else
+      setDetail(`expected ${cut(inputText(expected).trim())}, got ${cut((returned?.text ?? outcome.stdout).trim())}.`);
   }
   return verdict;
 }

@@ -87,8 +87,8 @@ export function returnedIn(stdout: string): Returned | undefined {
   const at = stdout.lastIndexOf(mark);
   if (at < 0) return undefined;
   try {
-    const told = JSON.parse(stdout.slice(at + 1)) as Partial<Returned> | null; // the program may print anything
-    return typeof told?.text === 'string' ? { text: told.text, value: told.value } : undefined;
+    const returned = JSON.parse(stdout.slice(at + 1)) as Partial<Returned> | null; // the program may print anything
+    return typeof returned?.text === 'string' ? { text: returned.text, value: returned.value } : undefined;
   } catch {
     return undefined;
   }

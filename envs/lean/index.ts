@@ -111,10 +111,10 @@ const cut = (text: string, limit: number) =>
 
 /** A message as shown to the model: `01. [ERROR 3:2 → 3:9] text`. */
 function messageLine({ severity, data, pos, endPos }: LeanMessage, index: number, limit: number): string {
-  const place = [pos, endPos].flatMap(at => (at ? [`${at.line}:${at.column}`] : [])).join(' → ');
+  const position = [pos, endPos].flatMap(at => (at ? [`${at.line}:${at.column}`] : [])).join(' → ');
   const kind = isUnsolved({ severity, data }) ? 'UNSOLVED GOALS' : severity.toUpperCase();
   const number = String(index + 1).padStart(2, '0');
-  return `${number}. [${kind}${place === '' ? '' : ` ${place}`}] ${cut(data.trim(), limit)}`.trimEnd();
+  return `${number}. [${kind}${position === '' ? '' : ` ${position}`}] ${cut(data.trim(), limit)}`.trimEnd();
 }
 
 export default defineEnvironment({

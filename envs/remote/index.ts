@@ -82,7 +82,7 @@ export async function requireServer(server: ServerConfig, peer: RemotePeer, reme
 }
 
 /** Maximum time in milliseconds of all attempts of a call. */
-export function patienceOf({ timeout, connect_timeout, retries, backoff }: ServerConfig): number {
+export function timeoutMsOf({ timeout, connect_timeout, retries, backoff }: ServerConfig): number {
   const waits = Array.from({ length: retries }, (_, i) => Math.max(waitBefore(i + 1, backoff, 0) * 1.9, 60));
   return 1000 * ((timeout + connect_timeout) * (retries + 1) + waits.reduce((sum, wait) => sum + wait, 0));
 }
@@ -120,7 +120,7 @@ export default defineEnvironment({
   config,
   instruction: config => config.instruction ?? described.get(JSON.stringify(config))?.instruction ?? '',
   actions: namesOf,
-  patience: patienceOf,
+  patience: timeoutMsOf,
   async dependencies(config) {
     const peer = peerFor(config);
     await requireServer(config, peer, remedy);

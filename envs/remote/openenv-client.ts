@@ -164,8 +164,8 @@ function exchangeOver(socket: WebSocket, options: PeerOptions): Exchange {
     early = undefined;
     const answer = recordOf(JSON.parse(text));
     if (answer.type !== 'error') return answer;
-    const { message: words, code } = recordOf(answer.data);
-    const said = withoutKey(String(words ?? ''), options);
+    const { message: detail, code } = recordOf(answer.data);
+    const said = withoutKey(String(detail ?? ''), options);
     if (code === 'CAPACITY_REACHED') throw new NotTaken(said);
     throw new Error(`the server said ${JSON.stringify(said)} (${String(code)})`);
   };

@@ -83,7 +83,7 @@ export class SessionLost extends Error {
 const mostBodyBytes = 2 ** 26;
 
 /** Maximum length in characters of a server's error text. */
-const mostWords = 300;
+const maxCharacters = 300;
 
 /** Error codes of connections that were never established. */
 const neverConnected = new Set([
@@ -128,9 +128,9 @@ export async function ask(
   });
   const { status } = response;
   if (response.ok) return { type: response.headers.get('content-type') ?? '', body: bytes };
-  const told = withoutKey(Buffer.from(bytes).toString('utf8'), options);
-  const words = told.length > mostWords ? `${told.slice(0, mostWords)}…` : told; // `…` marks a cut, maybe in a key
-  const said = `${path} was answered with ${status}: ${words}`;
+  const cleared = withoutKey(Buffer.from(bytes).toString('utf8'), options);
+  const excerpt = cleared.length > maxCharacters ? `${cleared.slice(0, maxCharacters)}…` : cleared; // `…` marks a cut, maybe in a key
+  const said = `${path} was answered with ${status}: ${excerpt}`;
   if (status === 503 || status === 429)
     throw new NotTaken(said, Number(response.headers.get('retry-after') ?? NaN) || undefined);
   if (status === 404 || status === 502 || status === 504) throw new SessionLost(said);

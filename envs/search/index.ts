@@ -124,7 +124,7 @@ export default defineEnvironment({
     };
 
     /** The result of a step that does not answer; truncates the episode at the last step. */
-    const goOn = (text: string, info: Record<string, unknown>): StepResult => {
+    const continueWith = (text: string, info: Record<string, unknown>): StepResult => {
       const truncated = steps >= config.max_steps;
       observation = `${text}\n${truncated ? 'That was the last step: the episode ends without an answer.' : actionsLine}`;
       return { observation, reward: 0, terminated: false, truncated, info: { ...info, success: false } };
@@ -163,11 +163,11 @@ export default defineEnvironment({
         if (verb === 'search') {
           const results = shown(await search(argument), config.max_total_chars);
           const info = { action_is_valid: true, action_is_effective: true };
-          return goOn(`Search results for '${argument}':\n${results}\n`, info);
+          return continueWith(`Search results for '${argument}':\n${results}\n`, info);
         }
         if (text !== '') return finish(answerIn(text), false);
         const info = { action_is_valid: false, action_is_effective: false };
-        return goOn('That is no action: write search[<query>] to search or finish[<answer>] to answer.', info);
+        return continueWith('That is no action: write search[<query>] to search or finish[<answer>] to answer.', info);
       },
 
       render: () => observation,

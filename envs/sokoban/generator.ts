@@ -59,7 +59,7 @@ function tryRoom(options: RoomOptions, seed: number): Room | undefined {
   const { height, width, boxes } = options;
   for (let attempt = 0; attempt < triesPerSeed; attempt++) {
     const fixed = carve(height, width, random);
-    const start = place(fixed, boxes, placement);
+    const start = placeBoxes(fixed, boxes, placement);
     if (start === undefined) return undefined; // as in RAGEN, this seed gets no further attempt
     const pulled = pullApart(fixed, width, start, options.searchDepth);
     if (!pulled) continue;
@@ -99,7 +99,7 @@ function carve(height: number, width: number, random: PythonRandom): Uint8Array 
 }
 
 /** Writes the targets and returns the player's cell; undefined if there is too little floor. */
-function place(fixed: Uint8Array, boxes: number, random: NumpyLegacy): number | undefined {
+function placeBoxes(fixed: Uint8Array, boxes: number, random: NumpyLegacy): number | undefined {
   const free: number[] = [];
   for (let at = 0; at < fixed.length; at++) if (fixed[at] === floor) free.push(at);
   if (free.length <= boxes + 1) return undefined;

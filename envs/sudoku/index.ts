@@ -7,7 +7,7 @@ import { defineEnvironment } from '../api/environment';
 import { boxOf, candidates, clash, type Grid } from './grid';
 import { plan } from './plan';
 import { drawPuzzle } from './puzzle';
-import { detailedText, feedbackText, list, place, readPlacement, simpleText } from './texts';
+import { detailedText, feedbackText, list, cellText, readPlacement, simpleText } from './texts';
 
 const config = z.strictObject({
   grid_size: z.literal([4, 9, 16]).default(9).describe('rows, columns and numbers'),
@@ -63,7 +63,7 @@ export default defineEnvironment({
       if ('error' in read) return refuse(`Invalid action format: ${read.error}`, read.error);
       const { cell, number } = read;
       if (initial[cell] !== 0)
-        return refuse(`Cannot modify initial cell at ${place(cell, n)}`, 'Cannot modify initial cells');
+        return refuse(`Cannot modify initial cell at ${cellText(cell, n)}`, 'Cannot modify initial cells');
       const { row, column, box } = clash(grid, cell, number);
       if (row || column || box) {
         const where = [
@@ -78,7 +78,8 @@ export default defineEnvironment({
             : []),
         ].join(', ');
         const valid_numbers = candidates(grid, cell);
-        const hint = valid_numbers.length > 0 ? `\n   Valid numbers for ${place(cell, n)}: ${list(valid_numbers)}` : '';
+        const hint =
+          valid_numbers.length > 0 ? `\n   Valid numbers for ${cellText(cell, n)}: ${list(valid_numbers)}` : '';
         const error = `Number ${number} conflicts with ${where}`;
         return refuse(`Invalid placement: ${number} conflicts with ${where}${hint}`, error, { valid_numbers });
       }
@@ -86,8 +87,8 @@ export default defineEnvironment({
       const correct = number === solution[cell];
       const success = left() === 0;
       feedback = correct
-        ? `✓ Correct! Placed ${number} at ${place(cell, n)}`
-        : `⚠ Placed ${number} at ${place(cell, n)} - Valid but not optimal`;
+        ? `✓ Correct! Placed ${number} at ${cellText(cell, n)}`
+        : `⚠ Placed ${number} at ${cellText(cell, n)} - Valid but not optimal`;
       if (success) feedback += '\n🎉 Congratulations! Puzzle solved!';
       const reward = config.correct_placement_score * (correct ? 1 : 0.5) + (success ? config.completion_bonus : 0);
       const info = {

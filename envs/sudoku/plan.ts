@@ -17,7 +17,7 @@ export function plan(current: Grid, initial: Grid, solution: Grid, most: number)
   const goal = agrees ? solution : (completions(current, 1)[0] ?? solution);
   const grid = current.slice();
   const taken: Placement[] = [];
-  const place = (cell: number, number: number) => {
+  const placeNumber = (cell: number, number: number) => {
     grid[cell] = number;
     taken.push({ cell, number });
   };
@@ -25,11 +25,11 @@ export function plan(current: Grid, initial: Grid, solution: Grid, most: number)
     const wrong = [...grid.keys()].filter(cell => grid[cell] !== goal[cell]);
     if (wrong.length === 0) return taken;
     const free = wrong.filter(cell => isAllowed(grid, cell, goal[cell]));
-    for (const cell of free) place(cell, goal[cell]); // independent of each other
+    for (const cell of free) placeNumber(cell, goal[cell]); // independent of each other
     if (free.length > 0) continue;
     const detour = wrong.map(cell => ({ cell, number: otherNumber(grid, cell) })).find(({ number }) => number > 0);
     if (!detour) return undefined;
-    place(detour.cell, detour.number);
+    placeNumber(detour.cell, detour.number);
   }
   return undefined;
 

@@ -50,7 +50,7 @@ export function feedbackText(
     text.push('', '💡 VALID NUMBERS FOR EMPTY CELLS:');
     for (const cell of empty) {
       const numbers = candidates(grid, cell);
-      if (numbers.length > 0) text.push(`  - ${place(cell, n)}: ${list(numbers)}`);
+      if (numbers.length > 0) text.push(`  - ${cellText(cell, n)}: ${list(numbers)}`);
     }
   }
   const given = initial.filter(number => number !== 0).length;
@@ -61,7 +61,7 @@ export function feedbackText(
 }
 
 /** `(row,column)`, one-based. */
-export const place = (cell: number, n: number): string => `(${Math.floor(cell / n) + 1},${(cell % n) + 1})`;
+export const cellText = (cell: number, n: number): string => `(${Math.floor(cell / n) + 1},${(cell % n) + 1})`;
 
 /** A list of integers in Python's format. */
 export const list = (numbers: readonly number[]): string => `[${numbers.join(', ')}]`;
@@ -77,7 +77,7 @@ const forms = [
 ];
 
 /**
- * Parses the cell and number of an answer, or returns an error. If `place` or `at` occurs anywhere, the number comes
+ * Parses the cell and number of an answer, or returns an error. If `cellText` or `at` occurs anywhere, the number comes
  * first.
  */
 export function readPlacement(answer: string, n: number): { cell: number; number: number } | { error: string } {

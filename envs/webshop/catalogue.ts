@@ -32,7 +32,7 @@ export interface Catalogue {
   /** Products by asin, in file order. */
   products: ReadonlyMap<string, Product>;
   /** Asins of at most `limit` best matches. */
-  search(words: string, limit: number): string[];
+  search(searchText: string, limit: number): string[];
   /** Folder of the files. */
   folder: string;
 }
@@ -146,8 +146,8 @@ function indexOf(products: Iterable<Product>): Catalogue['search'] {
   }
   // Members of a group search alike, so recent searches are cached.
   const newest = new Map<string, string[]>();
-  return (words, limit) => {
-    const asked = words.toLowerCase();
+  return (searchText, limit) => {
+    const asked = searchText.toLowerCase();
     const found = newest.get(asked) ?? index.search(asked).map(({ id }) => String(id));
     if (newest.size >= searchesKept) newest.clear();
     newest.set(asked, found);

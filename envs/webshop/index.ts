@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { defineEnvironment, MissingDependency, type StepResult } from '../api/environment';
 import { readCatalogue, type Catalogue } from './catalogue';
 import { goalIndex, goalOrder, goalsOf, type Goal } from './goals';
-import { details, found, pageHtml, pageText, partsOf, perPage, type Detail, type Part, type Place } from './pages';
+import { details, found, pageHtml, pageText, partsOf, perPage, type Detail, type Part, type PageState } from './pages';
 import { isSamePhrase, purchaseReward } from './scoring';
 
 const config = z.strictObject({
@@ -74,13 +74,13 @@ export default defineEnvironment({
   create(config) {
     const { catalogue, goals, order } = openShop(config);
     let goal: Goal;
-    let place: Place = { at: 'search' };
+    let pageState: PageState = { at: 'search' };
     let chosen = new Map<string, string>();
     let parts: Part[] = [];
     let observation = '';
 
     const show = () => {
-      parts = partsOf(place, goal.text, catalogue, config.show_attrs);
+      parts = partsOf(pageState, goal.text, catalogue, config.show_attrs);
       observation = config.observation_mode === 'html' ? pageHtml(parts) : pageText(parts);
     };
     const clickables = () => [...new Set(parts.flatMap(({ click }) => (click === undefined ? [] : [click])))];
@@ -89,30 +89,30 @@ export default defineEnvironment({
       const names = clickables().filter(name => name !== 'search');
       const isEnd = names.join() === 'back to search,< prev,next >';
       const clicks = names.filter(name => !(isEnd && name === 'next >')).map(name => `click[${name}]`);
-      return { actions: place.at === 'search' ? ['search[<content>]', ...clicks] : clicks, isEnd };
+      return { actions: pageState.at === 'search' ? ['search[<content>]', ...clicks] : clicks, isEnd };
     };
     const shown = (page: string) =>
-      place.at === 'end'
+      pageState.at === 'end'
         ? `${page}.`
         : `${page}.\n${hints}\nYou must choose from these actions: ${offered().actions.join(', ')}.`;
 
     /** The page that a click leads to. */
-    const follow = (name: string): Place => {
+    const follow = (name: string): PageState => {
       if (name === 'back to search') return { at: 'search' };
-      if (place.at === 'results') {
-        if (name === 'next >') return { ...place, page: place.page + 1 };
-        if (name === '< prev') return { ...place, page: place.page - 1 };
+      if (pageState.at === 'results') {
+        if (name === 'next >') return { ...pageState, page: pageState.page + 1 };
+        if (name === '< prev') return { ...pageState, page: pageState.page - 1 };
         chosen = new Map();
-        return { at: 'item', asin: name.toUpperCase(), from: { asins: place.asins, page: place.page } };
+        return { at: 'item', asin: name.toUpperCase(), from: { asins: pageState.asins, page: pageState.page } };
       }
-      if (place.at !== 'item') return place;
-      const { asin, detail, from } = place;
+      if (pageState.at !== 'item') return pageState;
+      const { asin, detail, from } = pageState;
       if (name === '< prev') return detail ? { at: 'item', asin, from } : { at: 'results', ...from };
       const product = catalogue.products.get(asin)!;
       const option = [...product.options].find(([, values]) => values.includes(name));
       if (option) {
         chosen.set(option[0], name);
-        return place;
+        return pageState;
       }
       if (name === 'buy now') return { at: 'end', score: purchaseReward(product, [...chosen.values()], goal) };
       return { at: 'item', asin, from, detail: details.find(known => known === name) as Detail };
@@ -121,7 +121,7 @@ export default defineEnvironment({
     return {
       reset({ seed, mode = 'train' }) {
         goal = goals[order[goalIndex(seed, mode, goals.length)]];
-        place = { at: 'search' };
+        pageState = { at: 'search' };
         chosen = new Map();
         show();
         return { observation: shown(goal.text) };
@@ -130,19 +130,19 @@ export default defineEnvironment({
       step(action): StepResult {
         const [, verb, raw = ''] = /^(\w+)\[(.*)\]$/s.exec(String(action).trim()) ?? [];
         const argument = raw.toLowerCase();
-        const isSearch = verb === 'search' && place.at === 'search' && argument !== '';
+        const isSearch = verb === 'search' && pageState.at === 'search' && argument !== '';
         const isClick = verb === 'click' && argument !== 'search' && clickables().includes(argument);
         const before = observation;
-        if (isSearch) place = { at: 'results', asins: catalogue.search(argument, found), page: 1 };
-        else if (isClick) place = follow(argument);
+        if (isSearch) pageState = { at: 'results', asins: catalogue.search(argument, found), page: 1 };
+        else if (isClick) pageState = follow(argument);
         show();
-        const bought = isClick && place.at === 'end';
-        const raw_reward = bought && place.at === 'end' ? place.score : 0;
+        const bought = isClick && pageState.at === 'end';
+        const raw_reward = bought && pageState.at === 'end' ? pageState.score : 0;
         const success = raw_reward >= 1;
         return {
           observation: shown(observation),
           reward: success ? 1 : 0,
-          terminated: place.at === 'end',
+          terminated: pageState.at === 'end',
           truncated: false,
           info: {
             action_is_valid: isSearch || isClick,
@@ -159,18 +159,19 @@ export default defineEnvironment({
       render: mode => (mode === 'html' ? pageHtml(parts) : shown(pageText(parts))),
 
       solve() {
-        if (place.at === 'end') return [];
+        if (pageState.at === 'end') return [];
         const { asin, title, options } = goal.product;
         const values = [...options.values()].flat();
         const picks = goal.options.map(
           wanted => values.find(value => value === wanted) ?? values.find(value => isSamePhrase(value, wanted)),
         );
         const purchase = [...picks.filter(value => value !== undefined), 'buy now'].map(name => `click[${name}]`);
-        if (place.at === 'item' && place.asin === asin) return place.detail ? ['click[< prev]', ...purchase] : purchase;
+        if (pageState.at === 'item' && pageState.asin === asin)
+          return pageState.detail ? ['click[< prev]', ...purchase] : purchase;
         const rank = catalogue.search(title, found).indexOf(asin);
         if (rank < 0) return undefined;
         return [
-          ...(place.at === 'search' ? [] : ['click[back to search]']),
+          ...(pageState.at === 'search' ? [] : ['click[back to search]']),
           `search[${title}]`,
           ...Array.from({ length: Math.floor(rank / perPage) }, () => 'click[next >]'),
           `click[${asin.toLowerCase()}]`,

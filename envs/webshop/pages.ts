@@ -2,7 +2,7 @@
 // simple HTML.
 import type { Catalogue, Product } from './catalogue';
 
-export type Place =
+export type PageState =
   | { at: 'search' }
   | ({ at: 'results' } & Results)
   | { at: 'item'; asin: string; detail?: Detail; from: Results }
@@ -33,12 +33,12 @@ const button = (of: string): Part => ({ text: of, tag: 'button', click: of.toLow
 const heading = (wish: string) => [{ text: 'Instruction:', tag: 'h1' } as const, text(wish)];
 
 /** The parts of a page, in order. */
-export function partsOf(place: Place, wish: string, catalogue: Catalogue, showAttributes: boolean): Part[] {
-  switch (place.at) {
+export function partsOf(pageState: PageState, wish: string, catalogue: Catalogue, showAttributes: boolean): Part[] {
+  switch (pageState.at) {
     case 'search':
       return [{ text: 'WebShop', tag: 'h1' }, ...heading(wish), button('Search')];
     case 'results': {
-      const { asins, page } = place;
+      const { asins, page } = pageState;
       const first = (page - 1) * perPage;
       return [
         ...heading(wish),
@@ -53,9 +53,9 @@ export function partsOf(place: Place, wish: string, catalogue: Catalogue, showAt
       ];
     }
     case 'item': {
-      const product = catalogue.products.get(place.asin)!;
+      const product = catalogue.products.get(pageState.asin)!;
       const way = [...heading(wish), button('Back to Search'), button('< Prev')];
-      if (place.detail) return [...way, ...detailOf(product, place.detail).map(text)];
+      if (pageState.detail) return [...way, ...detailOf(product, pageState.detail).map(text)];
       const shown = details.filter(detail => detail !== 'attributes' || showAttributes);
       return [
         ...way,
@@ -74,7 +74,7 @@ export function partsOf(place: Place, wish: string, catalogue: Catalogue, showAt
       return [
         text('Thank you for shopping with us!'),
         text('Your score (min 0.0, max 1.0)'),
-        text(String(place.score)),
+        text(String(pageState.score)),
       ];
   }
 }

@@ -70,7 +70,7 @@ const installation = dirname(dirname(fileURLToPath(import.meta.url)));
  * where the installation lies. esbuild writes a file's path in a comment above its code and as the key of a CommonJS
  * module, `"…"(exports, module) {`. String literals in the code are not changed.
  */
-function placeless(code: string, folder: string): string {
+function withoutInstallationPath(code: string, folder: string): string {
   const way = relative(folder, installation).replaceAll('\\', '/');
   if (!way.startsWith('..')) return code;
   const named = (from: string): string => from.replace(`${way}/`, 'ragen-workbench/');
@@ -86,15 +86,21 @@ const stemOf = (source: string): string => join(dirname(source), basename(source
  * @throws BuildError when the file is missing or does not build.
  */
 export async function bundleEnvironment(source: string): Promise<Bundle> {
-  const whole = (message: string): SourceProblem => ({ file: source, line: 1, column: 1, message, kind: 'build' });
+  const fileProblem = (message: string): SourceProblem => ({
+    file: source,
+    line: 1,
+    column: 1,
+    message,
+    kind: 'build',
+  });
   if (!existsSync(source))
     throw new BuildError(
       source,
       'does not exist: correct env_type to the name of an environment or the path of its file',
-      [whole('this environment is gone: restore the file')],
+      [fileProblem('this environment is gone: restore the file')],
     );
   const refused = refusalOf(source);
-  if (refused !== undefined) throw new BuildError(source, refused, [whole(refused)]);
+  if (refused !== undefined) throw new BuildError(source, refused, [fileProblem(refused)]);
   const folder = dirname(source);
   try {
     const result = await build({
@@ -138,7 +144,7 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
     );
     return bundleOf(
       source,
-      placeless(code, folder),
+      withoutInstallationPath(code, folder),
       map,
       Object.keys(result.metafile.inputs).map(file => resolve(folder, file)),
     );
@@ -146,15 +152,15 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
     const errors: Message[] = (error as Partial<BuildFailure>).errors ?? [];
     if (errors.length === 0) {
       const { message } = error as Error;
-      throw new BuildError(source, `does not build (${message}): fix the file and save it`, [whole(message)]);
+      throw new BuildError(source, `does not build (${message}): fix the file and save it`, [fileProblem(message)]);
     }
     const problems = errors.map(({ text, location }): SourceProblem => {
-      if (!location) return whole(text);
+      if (!location) return fileProblem(text);
       const { file, line, column, length } = location; // esbuild's columns are 0-based byte offsets
-      const place = { file: resolve(folder, file), line, column: characters(location.lineText, column) + 1 };
-      if (length === 0) return { ...place, message: text, kind: 'build' };
+      const sourcePosition = { file: resolve(folder, file), line, column: characters(location.lineText, column) + 1 };
+      if (length === 0) return { ...sourcePosition, message: text, kind: 'build' };
       const endColumn = characters(location.lineText, column + length) + 1;
-      return { ...place, endLine: line, endColumn, message: text, kind: 'build' };
+      return { ...sourcePosition, endLine: line, endColumn, message: text, kind: 'build' };
     });
     const at = errors[0].location ? `${problems[0].file}:${problems[0].line}` : source;
     throw new BuildError(at, `does not build (${errors[0].text}): fix the file and save it`, problems);

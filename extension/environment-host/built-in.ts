@@ -24,7 +24,7 @@ export const builtInFolder = '__builtInEnvironments';
 
 /** Returns the text of a built-in environment's file for bundling. Line numbers do not change. */
 export function builtInText(installation: string, file: string): string {
-  const place = relative(join(installation, 'envs'), file).replaceAll('\\', '/');
-  const url = `new URL(${JSON.stringify(place)}, ${builtInFolder}).href`;
+  const path = relative(join(installation, 'envs'), file).replaceAll('\\', '/');
+  const url = `new URL(${JSON.stringify(path)}, ${builtInFolder}).href`;
   return readFileSync(file, 'utf8').replaceAll('import.meta.url', url);
 }

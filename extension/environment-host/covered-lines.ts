@@ -19,17 +19,17 @@ export function coveredLines(
   for (const [from, to, count] of ranges) counts.fill(count, from, to);
   const lineStarts = [0];
   for (let end = code.indexOf('\n'); end >= 0; end = code.indexOf('\n', end + 1)) lineStarts.push(end + 1);
-  const placeOf = (line: number, column: number): number => lineStarts[line - 1] + column;
+  const offsetOf = (line: number, column: number): number => lineStarts[line - 1] + column;
   const mapped = new Map<number, EachMapping>();
   eachMapping(new TraceMap(map), mapping => {
-    mapped.set(placeOf(mapping.generatedLine, mapping.generatedColumn), mapping);
+    mapped.set(offsetOf(mapping.generatedLine, mapping.generatedColumn), mapping);
   });
   const files = new Map<string, Map<number, [most: number, least: number]>>();
-  for (const [place, { source, originalLine }] of mapped) {
+  for (const [offset, { source, originalLine }] of mapped) {
     if (source === null || originalLine === null || source.split('/').includes('node_modules')) continue;
     // A mapping may start at the beginning of a line, before its indentation.
-    const at = place + /^[ \t]*/.exec(code.slice(place, place + 1000))![0].length;
-    if (at > place && mapped.has(at)) continue;
+    const at = offset + /^[ \t]*/.exec(code.slice(offset, offset + 1000))![0].length;
+    if (at > offset && mapped.has(at)) continue;
     if (!/[^\s{}();,]/.test(code[at] ?? '')) continue; // brackets after a return count as never reached
     const lines = files.get(source) ?? new Map<number, [number, number]>();
     files.set(source, lines);

@@ -49,7 +49,7 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
 }
 
 /** One day in milliseconds. */
-const longestPatience = 86_400_000;
+const maxTimeoutMs = 86_400_000;
 
 /** Describes the definition under a parsed configuration. Creates one environment to detect its optional methods. */
 export async function describe(
@@ -65,8 +65,8 @@ export async function describe(
   await environment.close?.();
   const names = typeof actions === 'function' ? actions(config) : actions;
   const patience_ms: unknown = patience?.(config) ?? 0;
-  if (typeof patience_ms !== 'number' || !(patience_ms >= 0 && patience_ms <= longestPatience))
-    throw badValue(`returned the patience ${shown(patience_ms)}`, `return milliseconds, at most ${longestPatience}`);
+  if (typeof patience_ms !== 'number' || !(patience_ms >= 0 && patience_ms <= maxTimeoutMs))
+    throw badValue(`returned the patience ${shown(patience_ms)}`, `return milliseconds, at most ${maxTimeoutMs}`);
   return {
     name,
     config: plainValue(config) as Record<string, unknown>,
@@ -127,11 +127,11 @@ function checkedLegend(legend: unknown): Record<string, string> {
 
 /** Parses the configuration and fills in defaults. A fault names the key by its path in the configuration file. */
 export function parseConfig(schema: z.ZodType, given: Record<string, unknown>, tag: string): Record<string, unknown> {
-  const place = (path: readonly PropertyKey[]) => ['custom_envs', tag, 'env_config', ...path.map(String)].join('.');
+  const keyPath = (path: readonly PropertyKey[]) => ['custom_envs', tag, 'env_config', ...path.map(String)].join('.');
   const known = knownKeys(schema);
   const unknown = known && Object.keys(given).find(key => !known.includes(key));
   if (known && unknown !== undefined)
-    throw badValue(`does not know ${place([unknown])} (${shown(given[unknown])})`, `use one of ${known.join(', ')}`);
+    throw badValue(`does not know ${keyPath([unknown])} (${shown(given[unknown])})`, `use one of ${known.join(', ')}`);
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data as Record<string, unknown>;
   const [issue] = parsed.error.issues;
@@ -142,7 +142,7 @@ export function parseConfig(schema: z.ZodType, given: Record<string, unknown>, t
   const [head, ...tail] = issue.message.split(': ');
   const allowed = tail.length > 0 ? tail.join(': ') : head;
   throw badValue(
-    `does not accept ${place(issue.path)}, which is ${shown(value)} (${allowed})`,
+    `does not accept ${keyPath(issue.path)}, which is ${shown(value)} (${allowed})`,
     'give it an allowed value',
   );
 }

@@ -2,7 +2,7 @@
 // which actions, and how to fix it.
 import type { EnvironmentFailure } from '../protocol/environment-link';
 import type { Bundle } from './build';
-import { placeOf } from './place';
+import { sourceLocation } from './source-location';
 import { shown } from './values';
 import type { Fault, WorkItem } from './work';
 
@@ -25,18 +25,18 @@ const actionsShown = 20;
 /** Returns the failure for a fault in its context. */
 export function failureOf(fault: Fault, context: FailureContext): EnvironmentFailure {
   const { tag, source, item, episode, names } = context;
-  const place = placeOf(fault.stack, context.bundle);
+  const location = sourceLocation(fault.stack, context.bundle);
   const name = (action: number | string) => (typeof action === 'number' && names?.[action]) || shown(action);
-  const parts = [`environment ${tag} (${place ?? source}) ${fault.what}`];
+  const parts = [`environment ${tag} (${location ?? source}) ${fault.what}`];
   if (fault.kind === 'timed_out' && (!item || item.do === 'load')) parts.push('while it was loaded');
   if (item && item.do !== 'load') {
-    const inHand = item.do === 'step' || item.do === 'replay' ? item.actions.slice(0, Math.max(fault.action, 0)) : [];
+    const executed = item.do === 'step' || item.do === 'replay' ? item.actions.slice(0, Math.max(fault.action, 0)) : [];
     const acting =
       (item.do === 'step' || item.do === 'replay') && fault.action >= 0 ? item.actions[fault.action] : undefined;
     const call = item.do === 'replay' && acting === undefined ? 'reset' : item.do === 'replay' ? 'step' : item.do;
     parts.push(`in ${call}(${acting === undefined ? '' : name(acting)})`);
     if (episode) {
-      const done = [...episode.actions, ...inHand];
+      const done = [...episode.actions, ...executed];
       const hidden = done.length - actionsShown;
       const list = done.slice(-actionsShown).map(name);
       parts.push(`at seed ${episode.seed}, member ${episode.member}`);
@@ -50,7 +50,7 @@ export function failureOf(fault: Fault, context: FailureContext): EnvironmentFai
   return {
     kind: fault.kind,
     message: `${parts.join(' ')}: ${fault.remedy}`,
-    at: place ?? source,
+    at: location ?? source,
     ...(fault.config && { config: fault.config }),
   };
 }

@@ -46,7 +46,7 @@ export function faultOf(error: unknown): Found {
 }
 
 /** Converts a value thrown where nothing awaits it into a fault. */
-export function strayFault(error: unknown): Found {
+export function unhandledFault(error: unknown): Found {
   const fault = faultOf(error);
   if (FaultError.faultIn(error)) return fault;
   const what = `${fault.what} in a promise or callback that it does not await`;

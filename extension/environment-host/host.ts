@@ -320,7 +320,7 @@ export class EnvironmentHost {
   ): Promise<EpisodeStep[]> {
     const open = new Set(items.keys());
     const fresh: [number, ThreadResult][] = [];
-    let telling: NodeJS.Immediate | undefined;
+    let pending: NodeJS.Immediate | undefined;
     const state = (i: number, result: ThreadResult | undefined): EpisodeStep => {
       open.delete(i);
       const { episode } = items[i];
@@ -337,15 +337,15 @@ export class EnvironmentHost {
         ...(error && { error }),
       };
     };
-    const tell = () => {
-      telling = undefined;
+    const report = () => {
+      pending = undefined;
       ready(fresh.splice(0).map(([i, result]) => state(i, result)));
     };
     const results = await this.dispatch(items, (i, result) => {
       fresh.push([i, result]);
-      telling ??= setImmediate(tell); // batch all results of this event loop turn
+      pending ??= setImmediate(report); // batch all results of this event loop turn
     });
-    clearImmediate(telling);
+    clearImmediate(pending);
     return [...open].map(i => state(i, results[i]));
   }
 

@@ -6,7 +6,7 @@ import { largest, largestImages } from '../protocol/environment-bounds';
 import { checkedActions, checkedEnvironment, describe, loadDefinition, parseConfig } from './definition';
 import { lockBuiltIns } from './built-ins';
 import { badValue, FaultError, faultOf } from './fault';
-import { Owner, runFor } from './strays';
+import { Owner, runFor } from './unhandled-errors';
 import { bytesOf, copied, elementsOf, isNotPlain, plainValue, shown } from './values';
 import type { Outcome, WorkerSetup, WorkItem, WorkResult } from './work';
 
@@ -24,7 +24,7 @@ export interface CallWatch {
 }
 
 /** The item that is running. */
-interface InHand {
+interface CurrentItem {
   watch: CallWatch;
   owner: Owner;
   /** Index of the current action, for faults. */
@@ -55,26 +55,26 @@ export class Runner {
    */
   run(item: WorkItem, watch: CallWatch): MaybePromise<Finished> {
     const owner = this.ownerOf(item);
-    const hand: InHand = { watch, owner, action: -1 };
+    const current: CurrentItem = { watch, owner, action: -1 };
     const reached: Partial<WorkResult> = {};
     owner.working++;
     try {
       refuseFaulty(owner);
-      const pending = runFor(owner, () => this.perform(item, reached, hand));
+      const pending = runFor(owner, () => this.perform(item, reached, current));
       if (pending)
         return pending.then(
-          () => this.finished(item, hand, reached),
-          (error: unknown) => this.finished(item, hand, reached, { error }),
+          () => this.finished(item, current, reached),
+          (error: unknown) => this.finished(item, current, reached, { error }),
         );
     } catch (error) {
-      return this.finished(item, hand, reached, { error });
+      return this.finished(item, current, reached, { error });
     }
-    return this.finished(item, hand, reached);
+    return this.finished(item, current, reached);
   }
 
   private finished(
     item: WorkItem,
-    { owner, action }: InHand,
+    { owner, action }: CurrentItem,
     reached: WorkResult,
     thrown?: { error: unknown },
   ): Finished {
@@ -114,44 +114,45 @@ export class Runner {
   }
 
   /** Calls into environment code. Returns its value, or a supervised promise if it returned one. */
-  private call<T>(hand: InHand, action: number, code: () => MaybePromise<T>): MaybePromise<T> {
-    hand.action = action;
-    hand.watch.enters(action);
+  private call<T>(current: CurrentItem, action: number, code: () => MaybePromise<T>): MaybePromise<T> {
+    current.action = action;
+    current.watch.enters(action);
     const returned = code();
-    return isThenable(returned) ? hand.watch.waits(returned, hand.owner) : returned;
+    return isThenable(returned) ? current.watch.waits(returned, current.owner) : returned;
   }
 
   /** Runs an item. Stays synchronous if the environment does, as most steps do. */
-  private perform(item: WorkItem, result: Partial<WorkResult>, hand: InHand): MaybePromise<void> {
-    if (item.do !== 'step') return this.performOther(item, result, hand);
+  private perform(item: WorkItem, result: Partial<WorkResult>, current: CurrentItem): MaybePromise<void> {
+    if (item.do !== 'step') return this.performOther(item, result, current);
     const outcomes: Outcome[] = [];
     result.outcomes = outcomes;
-    return this.step(this.episode(item.episode), item.actions, 0, result, outcomes, hand);
+    return this.step(this.episode(item.episode), item.actions, 0, result, outcomes, current);
   }
 
   private async performOther(
     item: Exclude<WorkItem, { do: 'step' }>,
     result: Partial<WorkResult>,
-    hand: InHand,
+    current: CurrentItem,
   ): Promise<void> {
     if (item.do === 'load') {
-      hand.watch.enters(-1);
+      current.watch.enters(-1);
       this.definition = loadDefinition(this.setup);
       this.config = parseConfig(this.definition.config, this.setup.config, this.setup.tag);
-      result.description = await this.call(hand, -1, () => describe(this.definition, this.config));
+      result.description = await this.call(current, -1, () => describe(this.definition, this.config));
       lockBuiltIns();
     } else if (item.do === 'reset') {
-      await this.reset(item, result, hand);
+      await this.reset(item, result, current);
     } else if (item.do === 'replay') {
-      const environment = await this.reset(item, {}, hand);
-      for (let i = 0; i < item.actions.length; i++) await this.call(hand, i, () => environment.step(item.actions[i]));
+      const environment = await this.reset(item, {}, current);
+      for (let i = 0; i < item.actions.length; i++)
+        await this.call(current, i, () => environment.step(item.actions[i]));
     } else if (item.do === 'solve') {
       const environment = this.episode(item.episode);
-      result.solution = solution(await this.call(hand, -1, () => environment.solve?.()));
+      result.solution = solution(await this.call(current, -1, () => environment.solve?.()));
     } else {
       const held = this.episodes.get(item.episode);
       this.episodes.delete(item.episode);
-      await this.call(hand, -1, () => held?.environment.close?.());
+      await this.call(current, -1, () => held?.environment.close?.());
     }
   }
 
@@ -164,24 +165,24 @@ export class Runner {
   private async reset(
     { episode, seed, member, mode }: { episode: string; seed: number; member: number; mode: 'train' | 'val' },
     result: Partial<WorkResult>,
-    hand: InHand,
+    current: CurrentItem,
   ): Promise<Environment> {
     const earlier = this.episodes.get(episode);
     this.episodes.delete(episode);
     if (earlier) {
       earlier.owner.over = true;
-      await runFor(earlier.owner, () => this.call(hand, -1, () => earlier.environment.close?.()));
+      await runFor(earlier.owner, () => this.call(current, -1, () => earlier.environment.close?.()));
     }
-    hand.watch.enters(-1);
+    current.watch.enters(-1);
     const environment = checkedEnvironment(this.definition.create(this.config));
-    const begun: unknown = await this.call(hand, -1, () => environment.reset({ seed, member, mode }));
+    const begun: unknown = await this.call(current, -1, () => environment.reset({ seed, member, mode }));
     if (begun === null || typeof begun !== 'object')
       throw badValue(`returned ${shown(begun)}`, 'return { observation } from reset');
     const { observation, info, actions } = begun as { observation?: Observation; info?: unknown; actions?: unknown };
     setObservation(observation, result);
     if (info !== undefined) result.info = checkedInfo(info);
     if (actions !== undefined) result.actions = checkedActions(actions);
-    this.episodes.set(episode, { environment, owner: hand.owner });
+    this.episodes.set(episode, { environment, owner: current.owner });
     return environment;
   }
 
@@ -192,20 +193,20 @@ export class Runner {
     from: number,
     result: Partial<WorkResult>,
     outcomes: Outcome[],
-    hand: InHand,
+    current: CurrentItem,
   ): MaybePromise<void> {
     const settle = (step: unknown, i: number): boolean => {
       const { observation, ...outcome } = checkedStep(step, actions[i]);
       setObservation(observation, result);
       outcomes.push(outcome);
-      refuseFaulty(hand.owner);
+      refuseFaulty(current.owner);
       return outcome.terminated || outcome.truncated || i === actions.length - 1;
     };
     for (let i = from; i < actions.length; i++) {
-      const returned = this.call(hand, i, () => environment.step(actions[i]));
+      const returned = this.call(current, i, () => environment.step(actions[i]));
       if (isPending(returned))
         return returned.then(step =>
-          settle(step, i) ? undefined : this.step(environment, actions, i + 1, result, outcomes, hand),
+          settle(step, i) ? undefined : this.step(environment, actions, i + 1, result, outcomes, current),
         );
       if (settle(returned, i)) return;
     }

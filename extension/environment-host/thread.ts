@@ -11,13 +11,13 @@ import { isRecord } from '../protocol/json';
 import { appendAll } from '../protocol/lists';
 import { gibibytes } from '../protocol/numbers';
 import { OutputBudget } from '../protocol/output-budget';
-import { Turns } from '../protocol/turns';
+import { KeyedQueue } from '../protocol/keyed-queue';
 import type { Bundle } from './build';
 import { failureOf, type FailureContext } from './failure';
 import { threadEnded } from './collect-garbage';
 import { faultOf, timedOut } from './fault';
 import {
-  nobody,
+  noItem,
   progress,
   several,
   type CoverageQuestion,
@@ -88,7 +88,7 @@ const stoppedFault = { kind: 'died', what: 'was stopped', remedy: 'start the run
 const startAllowance = 10_000;
 
 /** How often a worker may end without a current item before the batch fails. */
-const strayEndings = 2;
+const maxUnattributedEndings = 2;
 
 /** Attempts to reload code that has loaded before, until it counts as broken. */
 const reloads = 2;
@@ -97,7 +97,7 @@ const reloads = 2;
 const overlap = 64;
 
 /** Characters per second forwarded from output that bypasses the worker's own limit. */
-const strayOutputPerSecond = 16_384;
+const bypassedOutputPerSecond = 16_384;
 
 /**
  * After a call has timed out: idle milliseconds over which the thread is measured, and the share of them that it may be
@@ -106,7 +106,7 @@ const strayOutputPerSecond = 16_384;
 const spinMs = 1000;
 const spinShare = 0.05;
 
-const strayMessage = {
+const foreignMessage = {
   kind: 'bad_value',
   what: 'posted its own message from its thread',
   remedy: 'do not use the parentPort of node:worker_threads: it belongs to the process that runs the environment',
@@ -117,7 +117,7 @@ const lastNumber = 2 ** 30;
 
 export class EnvironmentThread {
   private worker: Worker | undefined;
-  private shared = new Int32Array(new SharedArrayBuffer(progress.slots * Int32Array.BYTES_PER_ELEMENT)).fill(nobody);
+  private shared = new Int32Array(new SharedArrayBuffer(progress.slots * Int32Array.BYTES_PER_ELEMENT)).fill(noItem);
   private number = 0;
   private readonly batches = new Set<Batch>();
   private watch: NodeJS.Timeout | undefined;
@@ -128,9 +128,9 @@ export class EnvironmentThread {
    * Work during which the worker ended while several items waited. It is retried one item at a time to identify the
    * item at fault.
    */
-  private readonly suspect = new Set<readonly unknown[]>();
+  private readonly retrySerially = new Set<readonly unknown[]>();
   /** Queues by episode. */
-  private readonly turns = new Turns();
+  private readonly queue = new KeyedQueue();
   private readonly records = new Map<string, EpisodeRecord>();
   /** Pending requests for coverage counts. */
   private readonly asking: ((ranges: CoveredRange[]) => void)[] = [];
@@ -169,7 +169,7 @@ export class EnvironmentThread {
    * unused.
    */
   get episodes(): number {
-    return Math.max(this.records.size, this.turns.size);
+    return Math.max(this.records.size, this.queue.size);
   }
 
   set timeoutMs(limit: number) {
@@ -190,13 +190,13 @@ export class EnvironmentThread {
    */
   async run(items: readonly ThreadItem[], onResult?: ThreadListener): Promise<ThreadResult[]> {
     const episodes = items.map(({ episode }) => episode);
-    const results = await this.turns.take(episodes, leave =>
+    const results = await this.queue.acquire(episodes, releaseEpisode =>
       this.perform(items, (i, result) => {
-        leave(episodes[i]);
+        releaseEpisode(episodes[i]);
         onResult?.(i, result);
       }),
     );
-    this.suspect.delete(items);
+    this.retrySerially.delete(items);
     return results;
   }
 
@@ -257,7 +257,7 @@ export class EnvironmentThread {
       results[i] = result;
       onResult(i, result);
     };
-    for (let strays = 0; ;) {
+    for (let unattributed = 0; ;) {
       const left = items.filter((_, i) => !results[i]); // finished items are rebuilt with the other episodes
       const fault = left.length > 0 ? await this.ready(left) : undefined;
       items.forEach((item, i) => {
@@ -274,9 +274,10 @@ export class EnvironmentThread {
         (k, result) => settled(open[k], this.settle(items[open[k]], result)),
       );
       if (!ending) return results as ThreadResult[];
-      if (ending.item === several || ending.item === nobody) this.suspect.add(items);
-      const struck = ending.item === nobody && ++strays > strayEndings ? open : [open[ending.item - first]];
-      for (const i of struck) {
+      if (ending.item === several || ending.item === noItem) this.retrySerially.add(items);
+      const failing =
+        ending.item === noItem && ++unattributed > maxUnattributedEndings ? open : [open[ending.item - first]];
+      for (const i of failing) {
         if (i === undefined || results[i]) continue;
         settled(i, this.failed(items[i], failureOf(ending.fault, this.context(items[i]))));
       }
@@ -357,8 +358,8 @@ export class EnvironmentThread {
       if (replays.length === 0) return undefined;
       const fail = (i: number, found: Fault) => (live[i][1].failure = failureOf(found, this.context(replays[i])));
       const { first, ending } = await this.attempt(replays, (i, { fault }) => fault && fail(i, fault));
-      if (ending?.item === nobody && this.suspect.has(items)) return ending.fault;
-      if (ending?.item === several || ending?.item === nobody) this.suspect.add(items);
+      if (ending?.item === noItem && this.retrySerially.has(items)) return ending.fault;
+      if (ending?.item === several || ending?.item === noItem) this.retrySerially.add(items);
       else if (ending) fail(ending.item - first, ending.fault);
     }
     return undefined;
@@ -389,7 +390,7 @@ export class EnvironmentThread {
       name: tag,
     });
     // The worker limits its own output; this limits output that bypasses it.
-    const printed = new OutputBudget(strayOutputPerSecond);
+    const printed = new OutputBudget(bypassedOutputPerSecond);
     for (const stream of ['stdout', 'stderr'] as const)
       worker[stream].on('data', (chunk: Buffer) => {
         const text = printed.take(chunk.toString('utf8'));
@@ -412,7 +413,7 @@ export class EnvironmentThread {
     });
     worker.on('message', (message: unknown) => {
       if (this.worker !== worker) return; // messages sent before it was ended may still arrive
-      if (!isFromWorker(message) || !this.accept(message)) this.endForOffence(strayMessage);
+      if (!isFromWorker(message) || !this.accept(message)) this.endForOffence(foreignMessage);
     });
     this.worker = worker;
     let loaded: WorkResult = {};
@@ -495,7 +496,7 @@ export class EnvironmentThread {
         first,
         items: [...items],
         limitMs: this.limitMs,
-        overlap: this.suspect.size > 0 ? 1 : overlap,
+        overlap: this.retrySerially.size > 0 ? 1 : overlap,
       };
       this.worker?.postMessage(message);
     });
@@ -520,7 +521,7 @@ export class EnvironmentThread {
       const newestItem = Atomics.load(shared, progress.item);
       if (newestCalls !== calls || newestItem !== item) [calls, item, this.since] = [newestCalls, newestItem, now];
       else if (this.batches.size === 0) this.unwatch();
-      else if (now - this.since >= this.limitMs + (item === nobody ? startAllowance : 0))
+      else if (now - this.since >= this.limitMs + (item === noItem ? startAllowance : 0))
         this.end(timedOut(this.limitMs));
     };
     return setInterval(look, Math.min(Math.max(limitMs / 8, 5), 250));

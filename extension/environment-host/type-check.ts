@@ -208,7 +208,7 @@ function problemOf(ts: typeof TypeScript, diagnostic: TypeScript.Diagnostic, sou
   const { file, start = 0, length = 0, messageText } = diagnostic;
   const message = ts.flattenDiagnosticMessageText(messageText, '\n');
   if (!file) return { file: source, line: 1, column: 1, message, kind: 'type' };
-  const [from, to] = [start, start + length].map(place => file.getLineAndCharacterOfPosition(place));
+  const [from, to] = [start, start + length].map(offset => file.getLineAndCharacterOfPosition(offset));
   return {
     file: join(file.fileName),
     line: from.line + 1,

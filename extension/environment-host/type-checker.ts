@@ -5,7 +5,7 @@ import { programEnvironment } from '../../envs/api/program-environment';
 import type { TypeCheckReply, TypeCheckRequest } from './type-check-worker';
 
 /** Time limit of a check in milliseconds. The first check loads TypeScript and its libraries. */
-const patience = 30_000;
+const timeoutMs = 30_000;
 
 export class TypeChecker {
   private worker: Worker | undefined;
@@ -19,7 +19,7 @@ export class TypeChecker {
     const id = ++this.checks;
     const worker = (this.worker ??= this.start());
     return new Promise(resolve => {
-      const timer = setTimeout(() => this.end(worker, `it took more than ${patience / 1000} s`), patience);
+      const timer = setTimeout(() => this.end(worker, `it took more than ${timeoutMs / 1000} s`), timeoutMs);
       this.open.set(id, reply => {
         clearTimeout(timer);
         resolve(reply);

@@ -26,8 +26,8 @@ export function shown(value: unknown): string {
   } catch {
     text = undefined;
   }
-  const told = typeof text === 'string' ? text : kindOf(value);
-  return told.length > 80 ? `${told.slice(0, 79)}…` : told;
+  const shortened = typeof text === 'string' ? text : kindOf(value);
+  return shortened.length > 80 ? `${shortened.slice(0, 79)}…` : shortened;
 }
 
 function kindOf(value: unknown): string {

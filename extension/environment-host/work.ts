@@ -21,7 +21,7 @@ export interface WorkerSetup {
 
 /** Slots of the shared array. */
 export const progress = {
-  /** Number of the item whose code runs, or of the only item that waits; else `nobody` or `several`. */
+  /** Number of the item whose code runs, or of the only item that waits; else `noItem` or `several`. */
   item: 0,
   /** Index of the current action of a step or replay, −1 in any other call. */
   action: 1,
@@ -36,7 +36,7 @@ export const progress = {
 } as const;
 
 /** No environment code runs and no item waits. */
-export const nobody = -1;
+export const noItem = -1;
 /** Several items wait for promises, so the item whose code runs is unknown. */
 export const several = -2;
 

@@ -8,9 +8,9 @@ import { OutputBudget } from '../protocol/output-budget';
 import { CoverageRecorder } from './coverage-recorder';
 import { FaultError, timedOut } from './fault';
 import { Runner, type CallWatch, type Finished } from './runner';
-import { catchStrays, keepThread, type Owner } from './strays';
+import { catchUnhandled, keepThread, type Owner } from './unhandled-errors';
 import {
-  nobody,
+  noItem,
   progress,
   several,
   type CoverageQuestion,
@@ -64,7 +64,7 @@ setInterval(() => Atomics.store(shared, progress.kibibytes, heldKibibytes()), me
 
 const recorder = setup.cover ? new CoverageRecorder(setup.filename) : undefined;
 const runner = new Runner(setup);
-const listenAgain = catchStrays(text => print('stderr', text));
+const listenAgain = catchUnhandled(text => print('stderr', text));
 keepThread();
 
 port.on('message', (message: ToWorker | CoverageQuestion) => {
@@ -167,7 +167,7 @@ function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
 function idle(): void {
   const [first] = waiting;
   Atomics.store(shared, progress.action, first?.[1] ?? -1);
-  Atomics.store(shared, progress.item, waiting.size > 1 ? several : (first?.[0] ?? nobody));
+  Atomics.store(shared, progress.item, waiting.size > 1 ? several : (first?.[0] ?? noItem));
 }
 
 /** Sends the finished results. */

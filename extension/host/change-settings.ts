@@ -4,9 +4,9 @@ import * as vscode from 'vscode';
 import { isEvaluation } from '../protocol/run-progress';
 import { changeable, configInEffect } from '../protocol/settings';
 import { noRuns, takesNoSteps, type Command } from './commands';
-import { tellBriefly } from './notices';
+import { notifyBriefly } from './notices';
 import type { Run } from './run-store';
-import { isActive } from './run-words';
+import { isActive } from './run-format';
 
 /** Display names of the settings by key. */
 const names = (): Record<string, string> => ({
@@ -58,7 +58,7 @@ export const changeSettings: Command = host => async argument => {
     changes.length === 0
       ? vscode.l10n.t('{0} is already {1}.', names()[key], String(number))
       : vscode.l10n.t('{0}: {1} → {2} from step {3} on', names()[key], String(value), String(number), step);
-  tellBriefly(said, 8000, changes.length === 0 ? undefined : 'check');
+  notifyBriefly(said, 8000, changes.length === 0 ? undefined : 'check');
 };
 
 /** Asks which of the run's effective settings to change. Undefined if the user cancels. */

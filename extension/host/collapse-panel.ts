@@ -17,7 +17,7 @@ import { parseMetricMeanings } from '../protocol/metric-meanings';
 import type { MetricNumbers } from '../protocol/metric-segments';
 import type { RunEvent } from '../protocol/run-folder';
 import { MetricColumns, type ColumnTable } from './metric-columns';
-import { tellBriefly } from './notices';
+import { notifyBriefly } from './notices';
 import type { OpenPage, PageKind } from './page-panels';
 import { promptGroups } from './prompt-groups';
 import { RunDiagnostics } from './run-diagnostics';
@@ -126,7 +126,7 @@ async function perform(asked: CollapseCommand, folder: string, extensionUri: vsc
     }
     case 'copy':
       await vscode.env.clipboard.writeText(asked.text);
-      tellBriefly(vscode.l10n.t('Copied {0}', asked.text), 4000);
+      notifyBriefly(vscode.l10n.t('Copied {0}', asked.text), 4000);
   }
 }
 

@@ -68,9 +68,9 @@ function carriedOn({ madeOf, rows, points, smoothed }: Overview, column: Float64
 
 /** Appends the points of `fresh`, whose first value is at row `from`. */
 function appended({ rows, values }: CurvePoints, from: number, fresh: Float64Array): CurvePoints {
-  const places = [...fresh.keys()].filter(place => !Number.isNaN(fresh[place]));
+  const indices = [...fresh.keys()].filter(index => !Number.isNaN(fresh[index]));
   return {
-    rows: Int32Array.from([...rows, ...places.map(place => from + place)]),
-    values: Float64Array.from([...values, ...places.map(place => fresh[place])]),
+    rows: Int32Array.from([...rows, ...indices.map(index => from + index)]),
+    values: Float64Array.from([...values, ...indices.map(index => fresh[index])]),
   };
 }

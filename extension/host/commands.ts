@@ -10,16 +10,16 @@ import type { ComparePanels } from './compare-panel';
 import { compareEnvironments } from './compare-environments';
 import type { CoverageDecorations } from './coverage-decorations';
 import { debugEnvironments } from './debug-environment';
-import type { Terminal } from './environment-terminal';
-import { tellBriefly, tellError, tellInformation, tellWarning, withProgress } from './notices';
+import type { CliInvocation } from './cli-process';
+import { notifyBriefly, notifyError, notifyInformation, notifyWarning, withProgress } from './notices';
 import { startWithOverrides } from './overrides-box';
 import type { PagePanels } from './page-panels';
-import type { KeptSecrets } from './kept-secrets';
+import type { SecretStore } from './secret-store';
 import type { Problems } from './problems';
 import type { RunArgument, RunPicker } from './run-picker';
 import type { RunTrust } from './run-trust';
 import type { Run, RunStore } from './run-store';
-import { isActive, standingOf } from './run-words';
+import { isActive, runPhase } from './run-format';
 import type { RunsTree } from './runs-tree';
 import { askForRun } from './start-dialog';
 import { ConfigError, startRun, type StartedRun } from './start-run';
@@ -28,8 +28,8 @@ import { ConfigError, startRun, type StartedRun } from './start-run';
 export interface Host {
   extensionPath: string;
   /** Returns the CLI for a folder, with the Node.js that runs it (see Terminals). */
-  terminal(cwd: string): Promise<Terminal>;
-  secrets: KeptSecrets;
+  terminal(cwd: string): Promise<CliInvocation>;
+  secrets: SecretStore;
   /** Asks for permission before code that a run folder names or holds is executed. */
   trust: RunTrust;
   store: RunStore;
@@ -50,9 +50,9 @@ export interface Host {
 export type Command = (host: Host) => (argument: RunArgument, all: RunArgument[]) => Promise<void>;
 
 const is =
-  (...standings: string[]) =>
+  (...phases: string[]) =>
   (run: RunSummary): boolean =>
-    standings.includes(standingOf(run));
+    phases.includes(runPhase(run));
 
 /** All run commands of package.json by id. */
 export const commands: Record<string, Command> = {
@@ -73,7 +73,7 @@ export const commands: Record<string, Command> = {
     const none = vscode.l10n.t('No run is paused, stopped, failed or interrupted.');
     const runs = await host.picker.pickMany(argument, all, is('paused', 'stopped', 'failed', 'interrupted'), none);
     for (const run of runs) {
-      if (standingOf(run.summary) === 'paused') await host.store.link(run).resume();
+      if (runPhase(run.summary) === 'paused') await host.store.link(run).resume();
       else if (trusted()) await resumeFrom(host, run, []);
     }
   },
@@ -97,7 +97,7 @@ export const commands: Record<string, Command> = {
     if (!run || takesNoSteps(run)) return;
     const checkpoints = await run.reader.checkpoints();
     if (checkpoints.length === 0)
-      return void tellInformation(vscode.l10n.t('Run {0} has no checkpoint yet.', run.summary.name));
+      return void notifyInformation(vscode.l10n.t('Run {0} has no checkpoint yet.', run.summary.name));
     const chosen = await vscode.window.showQuickPick(checkpoints, {
       placeHolder: vscode.l10n.t('Resume {0} from which checkpoint?', run.summary.name),
     });
@@ -129,7 +129,7 @@ export const commands: Record<string, Command> = {
     if (!run) return;
     const on = await host.coverage.toggle(run);
     const { name } = run.summary;
-    tellBriefly(
+    notifyBriefly(
       on
         ? vscode.l10n.t('Environment coverage of {0} is shown in its sources from the next step on', name)
         : vscode.l10n.t('Environment coverage of {0} is off', name),
@@ -160,8 +160,8 @@ export function guarded(host: Host, command: Command): (argument: unknown, nodes
 /** Whether a run is an evaluation. If so, notifies the user why step-based commands do not apply. */
 export function takesNoSteps({ summary: { name, status } }: Run): boolean {
   if (!isEvaluation(status)) return false;
-  const words = vscode.l10n.t('Run {0} is an evaluation: it takes no steps and has no checkpoints.', name);
-  void tellInformation(words);
+  const refusal = vscode.l10n.t('Run {0} is an evaluation: it takes no steps and has no checkpoints.', name);
+  void notifyInformation(refusal);
   return true;
 }
 
@@ -237,7 +237,7 @@ export function trusted(
 ): boolean {
   if (vscode.workspace.isTrusted) return true;
   const manage = vscode.l10n.t('Manage Trust');
-  void tellWarning(message, manage).then(
+  void notifyWarning(message, manage).then(
     choice => choice === manage && vscode.commands.executeCommand('workbench.trust.manage'),
   );
   return false;
@@ -246,7 +246,7 @@ export function trusted(
 /** Shows an error as one notification. Errors that are not the user's are logged with their stack. */
 export async function report({ log }: Pick<Host, 'log'>, error: unknown): Promise<void> {
   if (!(error instanceof UserError)) log.error(error instanceof Error ? error : String(error));
-  void tellError(messageOf(error));
+  void notifyError(messageOf(error));
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -3,25 +3,25 @@
 import * as vscode from 'vscode';
 import { environmentFile, environmentFiles, isSourceName, isVersionName } from '../protocol/run-folder';
 import { readRunFile } from '../protocol/run-file';
-import { effectWords, lastRuns, spansOf, type RanVersion } from '../protocol/version-effect';
-import { tellInformation } from './notices';
+import { formatEffect, lastRuns, spansOf, type RanVersion } from '../protocol/version-effect';
+import { notifyInformation } from './notices';
 import { plain } from './plain-text';
 import type { Run } from './run-store';
 
 /** URI scheme of saved sources. The path is for display; the query identifies file, version and run folder. */
 const scheme = 'ragen-environment';
 
-interface KeptSource {
+interface SourceSnapshot {
   folder: string;
   version: string;
   name: string;
 }
 
 /** Serves saved sources to the editor; dispose to stop. */
-export function serveKeptSources(): vscode.Disposable {
+export function serveSourceSnapshots(): vscode.Disposable {
   return vscode.workspace.registerTextDocumentContentProvider(scheme, {
     async provideTextDocumentContent({ query }) {
-      const { folder, version, name } = JSON.parse(query) as KeptSource;
+      const { folder, version, name } = JSON.parse(query) as SourceSnapshot;
       if (!isVersionName(version) || !isSourceName(name)) return '';
       const file = environmentFile(version, `${environmentFiles.sources}/${name}`);
       return (await readRunFile(folder, file).catch(() => '')).toString('utf8'); // this version lacks the file
@@ -34,7 +34,7 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   const ran = await reader.versions();
   const later = lastRuns(ran).filter(version => before(ran, version).length > 0);
   if (later.length === 0)
-    return void tellInformation(vscode.l10n.t('Run {0} has used only one version of each environment: there is nothing to compare yet.', summary.name)); // prettier-ignore
+    return void notifyInformation(vscode.l10n.t('Run {0} has used only one version of each environment: there is nothing to compare yet.', summary.name)); // prettier-ignore
   const after = await choose([...later].reverse(), ran, vscode.l10n.t('Which version of {0}?', summary.name));
   if (!after) return;
   const from = await choose(before(ran, after).reverse(), ran, vscode.l10n.t('Compare with which earlier version?'));
@@ -46,7 +46,7 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
     vscode.Uri.from({
       scheme,
       path: `/${brief(version)}/${name}`,
-      query: JSON.stringify({ folder, version, name } satisfies KeptSource),
+      query: JSON.stringify({ folder, version, name } satisfies SourceSnapshot),
     });
   const text = async (version: string, name: string) =>
     (await vscode.workspace.openTextDocument(uri(version, name))).getText();
@@ -54,11 +54,11 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   for (const name of names)
     if ((await text(from.version, name)) !== (await text(after.version, name))) differing.push(name);
   if (differing.length === 0)
-    return void tellInformation(vscode.l10n.t('The sources of {0} and {1} are identical: only packages differ.', brief(from.version), brief(after.version))); // prettier-ignore
+    return void notifyInformation(vscode.l10n.t('The sources of {0} and {1} are identical: only packages differ.', brief(from.version), brief(after.version))); // prettier-ignore
 
   const effect = await reader.effect(from, after);
-  const words = effect
-    ? effectWords(effect)
+  const effectLabel = effect
+    ? formatEffect(effect)
     : vscode.l10n.t('no effect measured: one version completed no step near the change');
   const gain = effect && `, reward ${effect.reward.difference >= 0 ? '+' : ''}${effect.reward.difference.toFixed(2)}`;
   const change = `${after.tag} ${brief(from.version)} → ${brief(after.version)}`;
@@ -68,7 +68,7 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
     const [[, left, right]] = pairs;
     await vscode.commands.executeCommand('vscode.diff', left, right, title);
   } else await vscode.commands.executeCommand('vscode.changes', title, pairs);
-  void tellInformation(`${change}: ${words}`);
+  void notifyInformation(`${change}: ${effectLabel}`);
 }
 
 /** Returns the other versions of the same tag that ran before `after`, each at its last run. */
@@ -84,13 +84,13 @@ async function choose(
 ): Promise<RanVersion | undefined> {
   const items = versions.map(version => ({
     label: plain(`${version.tag} ${brief(version.version)}`),
-    description: spansOf(ran, version).map(spanWords).join(', '),
+    description: spansOf(ran, version).map(formatSpan).join(', '),
     version,
   }));
   return items.length === 1 ? versions[0] : (await vscode.window.showQuickPick(items, { placeHolder }))?.version;
 }
 
-const spanWords = ({ from, to }: Pick<RanVersion, 'from' | 'to'>): string =>
+const formatSpan = ({ from, to }: Pick<RanVersion, 'from' | 'to'>): string =>
   to === null ? vscode.l10n.t('from step {0}', from) : vscode.l10n.t('steps {0} to {1}', from, to);
 
 /** Abbreviates a version for display. */

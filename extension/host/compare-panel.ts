@@ -16,7 +16,7 @@ import { MetricColumns } from './metric-columns';
 import type { Run, RunStore } from './run-store';
 
 const viewType = 'ragen.compare';
-const tellMs = 1000;
+const updateMs = 1000;
 /** Separates the folders of a set in the page's `folder` state; no path contains it. */
 const between = '\n';
 
@@ -65,7 +65,7 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
     const page = messenger.registerWebviewPanel(panel);
     const readers = new Map(folders.map(folder => [folder, new MetricColumns(folder, this.columns)]));
     let shown: Run[] = [];
-    let telling: NodeJS.Timeout | undefined;
+    let pending: NodeJS.Timeout | undefined;
     messenger.onRequest(compareReady, async () => {
       shown = this.present(folders);
       const seen = await Promise.all(
@@ -105,18 +105,18 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
       'dashboard' in asked ? this.actions.dashboard(asked.dashboard) : this.actions.difference(asked.difference),
     );
     const grew = (folder?: string) => {
-      if (!panel.visible || telling || (folder !== undefined && !readers.has(folder))) return;
-      telling = setTimeout(() => {
-        telling = undefined;
+      if (!panel.visible || pending || (folder !== undefined && !readers.has(folder))) return;
+      pending = setTimeout(() => {
+        pending = undefined;
         if (panel.visible) messenger.sendNotification(compareGrew, page, null);
-      }, tellMs);
+      }, updateMs);
     };
     // Every poll fires a touch event. It is ignored for runs that are not live: their changes fire onDidChange.
     const listening = this.store.onDidTouch(folder => this.store.get(folder)?.summary.live && grew(folder));
     const listChanged = this.store.onDidChange(() => grew());
     this.open.set(key, panel);
     panel.onDidDispose(() => {
-      clearTimeout(telling);
+      clearTimeout(pending);
       listening.dispose();
       listChanged.dispose();
       if (this.open.get(key) === panel) this.open.delete(key);

@@ -27,10 +27,11 @@ export function groupRuns(
   const members = [...byConfiguration.values()];
   const known = [...new Set(flat.flatMap(leaves => [...leaves.keys()]))];
   const differing = known.filter(key => new Set(members.map(([first]) => flat[first].get(key))).size > 1);
-  const told = (key: string) => JSON.stringify([lastPart(key), members.map(([first]) => flat[first].get(key))]);
+  const fingerprintOf = (key: string) =>
+    JSON.stringify([lastPart(key), members.map(([first]) => flat[first].get(key))]);
   // Of keys that vary together (a schedule's length, a copied path), only the shortest is listed.
   const keys = differing.filter(
-    key => !differing.some(other => other.length < key.length && told(other) === told(key)),
+    key => !differing.some(other => other.length < key.length && fingerprintOf(other) === fingerprintOf(key)),
   );
   const groups = members.map(group => {
     const values = keys.map(key => flat[group[0]].get(key) ?? '–');

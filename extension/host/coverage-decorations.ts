@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { readRunFile } from '../protocol/run-file';
 import { coverageLineSchema, environmentFile, environmentFiles } from '../protocol/run-folder';
-import { fileCoverage, markWords, type FileCoverage, type LineMark } from './environment-coverage';
+import { fileCoverage, formatMark, type FileCoverage, type LineMark } from './environment-coverage';
 import { JsonLines } from './json-lines';
 import type { Run, RunStore } from './run-store';
 
@@ -102,10 +102,10 @@ async function sourceOf(reader: Run['reader'], version: string, path: string): P
 
 function decorated(mark: LineMark, document: vscode.TextDocument, { steps }: FileCoverage): vscode.DecorationOptions {
   const { range } = document.lineAt(Math.min(mark.line, document.lineCount) - 1);
-  const hover = vscode.l10n.t('{0} in training steps {1} to {2}', markWords(mark), steps[0], steps[1]);
+  const hover = vscode.l10n.t('{0} in training steps {1} to {2}', formatMark(mark), steps[0], steps[1]);
   return {
     range,
     hoverMessage: new vscode.MarkdownString().appendText(hover),
-    renderOptions: { after: { contentText: markWords(mark) } },
+    renderOptions: { after: { contentText: formatMark(mark) } },
   };
 }

@@ -25,7 +25,7 @@ import { ColumnOverviews } from './column-overviews';
 import { configuredEpisodes } from './configured-episodes';
 import { MetricColumns, type ColumnTable } from './metric-columns';
 import { csvOf } from './metrics-csv';
-import { tellBriefly } from './notices';
+import { notifyBriefly } from './notices';
 import type { OpenPage, PageKind } from './page-panels';
 import type { RunStore } from './run-store';
 import { ScoreStrips } from './score-strips';
@@ -190,17 +190,17 @@ function serveDashboard(
 
   /** Reads all lines while the page shows the newest ones, and reports the progress to it. */
   function readAll(source: MetricColumns, part: ColumnTable): void {
-    let told = 0;
-    const tell = (read: number) => {
-      if (read < 1 && read - told < 0.05) return;
-      told = read;
+    let reported = 0;
+    const report = (read: number) => {
+      if (read < 1 && read - reported < 0.05) return;
+      reported = read;
       if (panel.visible) messenger.sendNotification(dashboardRead, page.page, { read });
     };
     const done = () => {
       if (newest === part) newest = undefined;
-      tell(1);
+      report(1);
     };
-    source.update(tell).then(done, done);
+    source.update(report).then(done, done);
   }
 
   /** Sends new data. If called while it runs, it checks once more at the end. */
@@ -277,6 +277,6 @@ async function save(folder: string, request: Export, bytes: Uint8Array): Promise
   });
   if (!file) return false;
   await vscode.workspace.fs.writeFile(file, bytes);
-  tellBriefly(vscode.l10n.t('RAGEN: wrote {0}', basename(file.fsPath)), 5000);
+  notifyBriefly(vscode.l10n.t('RAGEN: wrote {0}', basename(file.fsPath)), 5000);
   return true;
 }

@@ -53,10 +53,10 @@ export function reportText(findings: readonly Finding[]): string {
 }
 
 function editorFindings({ extension, editor, remote, trusted, folders, keys, runs, node }: EditorFacts): Finding[] {
-  const place = remote === undefined ? '' : `, extension on ${remote}`;
+  const location = remote === undefined ? '' : `, extension on ${remote}`;
   return [
     { name: 'RAGEN Workbench', state: 'good', value: extension },
-    { name: 'Editor', state: 'good', value: `${editor}${place}` },
+    { name: 'Editor', state: 'good', value: `${editor}${location}` },
     folders.length > 0
       ? { name: 'Workspace', state: 'good', value: `${folders.join(', ')}; ${counted(runs.all, 'run')}, ${runs.active} active` }
       : { name: 'Workspace', state: 'bad', value: 'no folder is open', remedy: 'open a folder: runs are stored in its .ragen/runs' }, // prettier-ignore

@@ -5,9 +5,9 @@ import { machineReportSchema, type MachineFacts } from '../protocol/doctor';
 import type { Command, Host } from './commands';
 import { findingsOf, reportText, type EditorFacts } from './doctor-report';
 import type { NodeRuntime } from './node-runtime';
-import { tellBriefly, withProgress } from './notices';
-import { isActive } from './run-words';
-import { askTerminal } from './start-run';
+import { notifyBriefly, withProgress } from './notices';
+import { isActive } from './run-format';
+import { askCli } from './start-run';
 
 const scheme = 'ragen-doctor';
 const uri = vscode.Uri.from({ scheme, path: '/RAGEN Doctor.txt' });
@@ -19,7 +19,7 @@ export class Doctor implements vscode.TextDocumentContentProvider, vscode.Dispos
   private readonly provider = vscode.workspace.registerTextDocumentContentProvider(scheme, this);
   private readonly copying = vscode.commands.registerCommand('ragen.copyDoctorReport', async () => {
     await vscode.env.clipboard.writeText(this.text);
-    tellBriefly(vscode.l10n.t('Report copied to the clipboard'), 4000, 'check');
+    notifyBriefly(vscode.l10n.t('Report copied to the clipboard'), 4000, 'check');
   });
   private text = '';
 
@@ -70,7 +70,7 @@ async function examineMachine(
   cwd: string,
 ): Promise<MachineFacts | { problem: string }> {
   try {
-    const answer = await askTerminal(node, cli, ['doctor'], cwd, vscode.l10n.t('the doctor'));
+    const answer = await askCli(node, cli, ['doctor'], cwd, vscode.l10n.t('the doctor'));
     return machineReportSchema.parse(answer.machine);
   } catch (error) {
     return { problem: (error as Error).message };

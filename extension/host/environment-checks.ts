@@ -5,7 +5,7 @@ import { dirname, relative } from 'node:path';
 import * as vscode from 'vscode';
 import type { ContractCheck, ContractReport } from '../protocol/environment-tools';
 import { definitionIn, environmentFiles, mayBeEnvironment } from './environment-files';
-import { askTerminal, type Terminal } from './environment-terminal';
+import { askCli, type CliInvocation } from './cli-process';
 
 export class EnvironmentChecks implements vscode.Disposable {
   private readonly controller = vscode.tests.createTestController(
@@ -17,7 +17,7 @@ export class EnvironmentChecks implements vscode.Disposable {
   private readonly marked = new Map<string, vscode.Uri[]>();
   private readonly subscriptions: vscode.Disposable[] = [this.controller, this.collection];
 
-  constructor(private readonly terminal: (cwd: string) => Promise<Terminal>) {
+  constructor(private readonly terminal: (cwd: string) => Promise<CliInvocation>) {
     const { controller } = this;
     controller.resolveHandler = async item => {
       if (!item) await this.discover();
@@ -112,12 +112,12 @@ export class EnvironmentChecks implements vscode.Disposable {
       if (!vscode.workspace.isTrusted)
         throw new Error(vscode.l10n.t('The workspace is not trusted, so its code cannot run.'));
       const cwd = vscode.workspace.getWorkspaceFolder(uri)?.uri.fsPath ?? dirname(uri.fsPath);
-      const report = await askTerminal<ContractReport>(
+      const report = await askCli<ContractReport>(
         await this.terminal(cwd),
         ['check', relative(cwd, uri.fsPath).replaceAll('\\', '/')],
         abort.signal,
       );
-      this.tell(run, item, report, Date.now() - begun);
+      this.showResult(run, item, report, Date.now() - begun);
       return report;
     } catch (error) {
       if (token.isCancellationRequested) run.skipped(item);
@@ -127,7 +127,7 @@ export class EnvironmentChecks implements vscode.Disposable {
   }
 
   /** Shows the results as child items, in the run's output and as diagnostics. */
-  private tell(run: vscode.TestRun, item: vscode.TestItem, { checks }: ContractReport, duration: number): void {
+  private showResult(run: vscode.TestRun, item: vscode.TestItem, { checks }: ContractReport, duration: number): void {
     const diagnostics = new Map<string, { uri: vscode.Uri; of: vscode.Diagnostic[] }>();
     item.children.replace(checks.map((check, order) => this.childOf(item, check, order)));
     for (const check of checks) {
@@ -138,7 +138,7 @@ export class EnvironmentChecks implements vscode.Disposable {
       if (check.state === 'passed') run.passed(child);
       else if (check.state === 'skipped') run.skipped(child);
       else {
-        const { uri, range } = placeOf(check, item);
+        const { uri, range } = locationOf(check, item);
         const message = new vscode.TestMessage(check.evidence);
         message.location = new vscode.Location(uri, range);
         run.failed(child, message);
@@ -173,13 +173,13 @@ export class EnvironmentChecks implements vscode.Disposable {
 
   /** Removes the diagnostics of a file's checks, including those in other files. */
   private unmark(uri: vscode.Uri): void {
-    for (const place of this.marked.get(uri.toString()) ?? [uri]) this.collection.delete(place);
+    for (const uriOfCheck of this.marked.get(uri.toString()) ?? [uri]) this.collection.delete(uriOfCheck);
     this.marked.delete(uri.toString());
   }
 }
 
 /** Returns the location of a failed check: its own if known, else the definition. */
-function placeOf({ at }: ContractCheck, item: vscode.TestItem): { uri: vscode.Uri; range: vscode.Range } {
+function locationOf({ at }: ContractCheck, item: vscode.TestItem): { uri: vscode.Uri; range: vscode.Range } {
   const [, file, line] = /^(.*):(\d+)$/.exec(at ?? '') ?? [];
   if (file === undefined) return { uri: item.uri!, range: item.range ?? lineRange(0) };
   return { uri: vscode.Uri.file(file), range: lineRange(Number(line) - 1) };

@@ -8,7 +8,7 @@ import { EnvironmentChecks } from './environment-checks';
 import { definitionIn, definitionLine, environmentFiles } from './environment-files';
 import { nameProblem, scaffoldEnvironment } from '../protocol/environment-scaffold';
 import { writeEnvironmentTypes } from '../protocol/environment-types';
-import { tellBriefly, tellError, withProgress } from './notices';
+import { notifyBriefly, notifyError, withProgress } from './notices';
 import { plain } from './plain-text';
 import { PlayPanels, type Played } from './play-panel';
 
@@ -17,7 +17,7 @@ interface EnvironmentTools extends Pick<Host, 'extensionPath' | 'log'> {
   play: PlayPanels;
   checks: EnvironmentChecks;
   /** Status bar message that a check passed, while it is shown. */
-  told?: vscode.Disposable;
+  notice?: vscode.Disposable;
 }
 
 type Command = (tools: EnvironmentTools, argument: unknown) => Promise<void>;
@@ -48,7 +48,7 @@ const environmentCommands: Record<string, Command> = {
     if (played) play.show(played, beside);
   },
   'ragen.checkEnvironment': async (tools, argument) => {
-    tools.told?.dispose();
+    tools.notice?.dispose();
     const uri = argument instanceof vscode.Uri ? argument : vscode.window.activeTextEditor?.document.uri;
     if (!uri || (await definitionIn(uri)) === undefined)
       throw new UserError(
@@ -62,7 +62,7 @@ const environmentCommands: Record<string, Command> = {
     const failed = found?.checks.filter(({ state }) => state === 'failed') ?? [];
     if (found && failed.length === 0) {
       const passed = found.checks.filter(({ state }) => state === 'passed').length;
-      tools.told = tellBriefly(vscode.l10n.t('{0}: {1} checks passed', found.environment, passed), 8000, 'pass');
+      tools.notice = notifyBriefly(vscode.l10n.t('{0}: {1} checks passed', found.environment, passed), 8000, 'pass');
       return;
     }
     const show = vscode.l10n.t('Show Problems');
@@ -75,7 +75,7 @@ const environmentCommands: Record<string, Command> = {
           failed[0].evidence,
         )
       : vscode.l10n.t('The check of {0} did not finish: see its test results.', basename(uri.fsPath));
-    void tellError(sentence, show).then(choice => {
+    void notifyError(sentence, show).then(choice => {
       if (choice === show) void vscode.commands.executeCommand('workbench.actions.view.problems');
     });
   },
@@ -158,16 +158,16 @@ export function addEnvironmentTools(
   writeTypes();
 
   // Editor menus show Play and Check when an environment is open, wherever its file lies.
-  const tellOpen = () => {
+  const updateOpen = () => {
     const document = vscode.window.activeTextEditor?.document;
     const open = document?.languageId === 'typescript' && definitionLine(document.getText()) !== undefined;
     void vscode.commands.executeCommand('setContext', 'ragen.environmentIsOpen', open);
   };
-  tellOpen();
+  updateOpen();
   const watching = [
     vscode.workspace.onDidGrantWorkspaceTrust(writeTypes),
-    vscode.window.onDidChangeActiveTextEditor(tellOpen),
-    vscode.workspace.onDidSaveTextDocument(tellOpen),
+    vscode.window.onDidChangeActiveTextEditor(updateOpen),
+    vscode.workspace.onDidSaveTextDocument(updateOpen),
   ];
   return vscode.Disposable.from(checks, play, ...commands, ...watching);
 }

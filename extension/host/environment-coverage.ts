@@ -49,7 +49,7 @@ export function fileCoverage(counted: readonly CoverageLine[], name: string, tex
 }
 
 /** Text shown after a line. */
-export function markWords({ hits, kind }: LineMark): string {
+export function formatMark({ hits, kind }: LineMark): string {
   const times = `${hits.toLocaleString('en')}×`;
   if (kind === 'reached') return times;
   if (kind === 'partly') return `${times}, part of the line never`;

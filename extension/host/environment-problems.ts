@@ -33,15 +33,15 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
       refused.set(tag, problems.map(({ kind: _, ...place }) => ({ ...place, severity: 'error' }))); // prettier-ignore
     } else if (kind === 'environment_error') {
       const { at = '', episodes = 1 } = environmentErrorSchema.safeParse(data).data ?? {};
-      const found = placeIn(at);
+      const found = parseLocation(at);
       if (!found) continue;
-      const places = ended.get(tag) ?? new Map<string, { at: EnvironmentProblem; episodes: number }>();
-      ended.set(tag, places);
-      const place = places.get(at) ?? { at: { ...found, column: 1, message, severity: 'warning' }, episodes: 0 }; // prettier-ignore
-      places.set(at, { ...place, episodes: place.episodes + episodes });
+      const locations = ended.get(tag) ?? new Map<string, { at: EnvironmentProblem; episodes: number }>();
+      ended.set(tag, locations);
+      const place = locations.get(at) ?? { at: { ...found, column: 1, message, severity: 'warning' }, episodes: 0 }; // prettier-ignore
+      locations.set(at, { ...place, episodes: place.episodes + episodes });
     }
   }
-  const warnings = [...ended.values()].flatMap(places => [...places.values()]);
+  const warnings = [...ended.values()].flatMap(locations => [...locations.values()]);
   const all = [
     ...[...refused.values()].flat(),
     ...warnings.map(({ at, episodes }) => ({ ...at, message: `${at.message} — ${counted(episodes)}` })),
@@ -54,16 +54,16 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
  * Returns the source location where environment code failed, for a run that paused with the message `sentence`;
  * undefined if its events name no location.
  */
-export function placeOfFailure(
+export function failureLocation(
   events: readonly RunEvent[],
   sentence: string,
 ): Pick<EnvironmentProblem, 'file' | 'line'> | undefined {
   const event = events.findLast(({ kind, message }) => kind === 'environment_error' && sentence.startsWith(message));
-  return placeIn(environmentErrorSchema.safeParse(event?.data).data?.at ?? '');
+  return parseLocation(environmentErrorSchema.safeParse(event?.data).data?.at ?? '');
 }
 
 /** Splits `file:line`. */
-function placeIn(at: string): Pick<EnvironmentProblem, 'file' | 'line'> | undefined {
+function parseLocation(at: string): Pick<EnvironmentProblem, 'file' | 'line'> | undefined {
   const [, file, line] = /^(.*):(\d+)$/.exec(at) ?? [];
   return file === undefined ? undefined : { file, line: Number(line) };
 }

@@ -19,36 +19,40 @@ import type { RunStore } from './run-store';
 /**
  * Paths that the page needs: the extension's folder, and its storage folder for the workspace (null if there is none).
  */
-export interface EpisodesPlaces {
+export interface EpisodesFolders {
   extensionPath: string;
   storage: string | null;
 }
 
-export function episodesKind(store: RunStore, places: EpisodesPlaces): PageKind {
+export function episodesKind(store: RunStore, folders: EpisodesFolders): PageKind {
   return {
     viewType: 'ragen.episodes',
     bundle: 'episodes',
     title: run => vscode.l10n.t('{0} · Episodes', run),
     icon: 'episodes.svg',
-    serve: page => serveEpisodes(page, store, places),
+    serve: page => serveEpisodes(page, store, folders),
   };
 }
 
 /**
  * Milliseconds between two update messages while files are scanned, and before a recently modified file is read again.
  */
-const pace = { telling: 250, young: 1000 };
+const pace = { updateMs: 250, young: 1000 };
 
-function serveEpisodes(page: OpenPage, store: RunStore, { extensionPath, storage }: EpisodesPlaces): vscode.Disposable {
+function serveEpisodes(
+  page: OpenPage,
+  store: RunStore,
+  { extensionPath, storage }: EpisodesFolders,
+): vscode.Disposable {
   const { messenger, panel } = page;
   const scanner = new ThreadScanner(join(extensionPath, 'dist', 'episode-worker.cjs'));
   const index = new EpisodeIndex(page.folder, storage, scanner);
   /** What the page has received; undefined until it has sent `ready`. */
   let sent: { epoch: number; rows: number; rest: string } | undefined;
-  let told = 0;
+  let sentAt = 0;
   let again: NodeJS.Timeout | undefined;
 
-  const standing = () => {
+  const snapshot = () => {
     const { summary: run } = page.run();
     return {
       run,
@@ -57,9 +61,9 @@ function serveEpisodes(page: OpenPage, store: RunStore, { extensionPath, storage
       rest: JSON.stringify([run.live, run.status.state, run.status.step > 0, index.read]),
     };
   };
-  const tell = () => {
+  const sendUpdate = () => {
     if (!sent || !panel.visible || !store.get(page.folder)) return;
-    const { run, epoch, read, rest } = standing();
+    const { run, epoch, read, rest } = snapshot();
     const from = sent.epoch === epoch ? sent.rows : 0;
     if (sent.epoch === epoch && from === index.table.rows && rest === sent.rest) return;
     const rows = index.table.slice(from);
@@ -68,11 +72,11 @@ function serveEpisodes(page: OpenPage, store: RunStore, { extensionPath, storage
   };
   const update = async () => {
     const young = await index.update(() => {
-      if (performance.now() - told < pace.telling) return;
-      told = performance.now();
-      tell();
+      if (performance.now() - sentAt < pace.updateMs) return;
+      sentAt = performance.now();
+      sendUpdate();
     });
-    tell();
+    sendUpdate();
     clearTimeout(again);
     if (young) again = setTimeout(queue, pace.young);
   };
@@ -86,7 +90,7 @@ function serveEpisodes(page: OpenPage, store: RunStore, { extensionPath, storage
       index.update(resolve).then(young => {
         if (young) again = setTimeout(queue, pace.young);
         resolve();
-        tell();
+        sendUpdate();
       }, reject);
     });
   let begun: Promise<void> | undefined = read(); // starts while the page is loading
@@ -95,7 +99,7 @@ function serveEpisodes(page: OpenPage, store: RunStore, { extensionPath, storage
     const first = begun ?? read();
     begun = undefined;
     await first;
-    const { rest, ...about } = standing();
+    const { rest, ...about } = snapshot();
     sent = { epoch: index.epoch, rows: index.table.rows, rest };
     queue(); // changes made while the page was loading
     return { ...about, rows: index.table.slice(0) };

@@ -2,8 +2,8 @@
 // fix. Nothing is retried automatically.
 import * as vscode from 'vscode';
 import { openLog } from './commands';
-import { placeOfFailure } from './environment-problems';
-import { tellError, tellWarning } from './notices';
+import { failureLocation } from './environment-problems';
+import { notifyError, notifyWarning } from './notices';
 import type { Run, RunStore } from './run-store';
 import { WaitingRuns } from './waiting-runs';
 
@@ -12,7 +12,7 @@ export function noticeFailures(store: RunStore, memory: vscode.Memento): vscode.
   const waiting = new WaitingRuns(memory);
   return vscode.Disposable.from(
     store.onDidChange(() => {
-      for (const run of waiting.unheard(store.runs)) void tellOfWait(run);
+      for (const run of waiting.unreported(store.runs)) void notifyPause(run);
     }),
     store.onDidMove(async ({ run, to }) => {
       if (to !== 'failed' && to !== 'interrupted') return;
@@ -26,24 +26,24 @@ export function noticeFailures(store: RunStore, memory: vscode.Memento): vscode.
               name,
               status.step,
             );
-      const choice = await tellError(message, ...(to === 'failed' ? [log] : [log, resume]));
+      const choice = await notifyError(message, ...(to === 'failed' ? [log] : [log, resume]));
       if (choice === log) await openLog(run);
       if (choice === resume) await vscode.commands.executeCommand('ragen.resume', run.folder);
     }),
   );
 }
 
-async function tellOfWait({ folder, reader, summary }: Run): Promise<void> {
+async function notifyPause({ folder, reader, summary }: Run): Promise<void> {
   const { name, status } = summary;
   const [show, resume] = [vscode.l10n.t('Show'), vscode.l10n.t('Resume')];
-  const choice = await tellWarning(vscode.l10n.t('Run {0} is paused: {1}', name, status.error ?? ''), show, resume);
+  const choice = await notifyWarning(vscode.l10n.t('Run {0} is paused: {1}', name, status.error ?? ''), show, resume);
   if (choice === resume) await vscode.commands.executeCommand('ragen.resume', folder);
   if (choice !== show) return;
-  const place = placeOfFailure((await reader.events()).events, status.error ?? '');
+  const location = failureLocation((await reader.events()).events, status.error ?? '');
   const shown =
-    place &&
+    location &&
     (await vscode.window
-      .showTextDocument(vscode.Uri.file(place.file), { selection: new vscode.Range(place.line - 1, 0, place.line - 1, 0) })
+      .showTextDocument(vscode.Uri.file(location.file), { selection: new vscode.Range(location.line - 1, 0, location.line - 1, 0) })
       .then(() => true, () => false)); // prettier-ignore
   if (!shown) await vscode.commands.executeCommand('ragen.openDashboard', folder);
 }

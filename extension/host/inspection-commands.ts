@@ -1,14 +1,14 @@
 // Model inspection of runs: the inspection processes, the what-if command, and the Live pages with their command.
 import * as vscode from 'vscode';
 import { report } from './commands';
-import type { Terminal } from './environment-terminal';
+import type { CliInvocation } from './cli-process';
 import { Inspections } from './inspection-process';
 import { liveKind } from './live-panel';
 import { PagePanels } from './page-panels';
 import type { RunArgument, RunPicker } from './run-picker';
 import type { RunStore } from './run-store';
 import type { RunTrust } from './run-trust';
-import { isActive } from './run-words';
+import { isActive } from './run-format';
 import { WhatIfs } from './what-if';
 
 export interface InspectionNeeds {
@@ -17,7 +17,7 @@ export interface InspectionNeeds {
   picker: RunPicker;
   log: vscode.LogOutputChannel;
   /** Returns the CLI for a workspace folder. */
-  terminal(cwd: string): Promise<Terminal>;
+  terminal(cwd: string): Promise<CliInvocation>;
 }
 
 /** Disposed of with the extension. */

@@ -30,11 +30,11 @@ import {
   type Rescored,
   type RescoreRequest,
   type WhatIfRequest,
-  type WhatIfStanding,
+  type WhatIfState,
 } from '../protocol/inspection';
 import { withoutTimer } from '../protocol/socket-messages';
 import { UserError } from '../protocol/user-error';
-import type { Terminal } from './environment-terminal';
+import type { CliInvocation } from './cli-process';
 import { trainerEnvironment } from './node-runtime';
 
 /** Options of a request. */
@@ -43,12 +43,16 @@ export interface Asking {
   /** Receives the name of the current phase of a long request. */
   onPhase?: (words: string) => void;
   /** Receives the tokens that a policy samples in a what-if episode. */
-  onTokens?: (told: { session: number; turn: number; tokens: { id: number; text: string; logprob: number }[] }) => void;
+  onTokens?: (update: {
+    session: number;
+    turn: number;
+    tokens: { id: number; text: string; logprob: number }[];
+  }) => void;
 }
 
 export interface InspectionNeeds {
   /** Returns the CLI for a workspace folder. */
-  terminal(cwd: string): Promise<Terminal>;
+  terminal(cwd: string): Promise<CliInvocation>;
   /** Returns why no process may start (the workspace is untrusted), or undefined. */
   refusal(): string | undefined;
   /** Receives each line of the process's standard error. */
@@ -59,7 +63,7 @@ export interface InspectionNeeds {
 
 const idleMs = 5 * 60_000;
 /** Milliseconds within which a process must exit by itself. */
-const grace = 3000;
+const shutdownTimeoutMs = 3000;
 
 /**
  * Answers requests about all runs, each through the process of its workspace folder. Errors are UserErrors with one
@@ -76,15 +80,15 @@ export class Inspections {
     this.ask(episode.folder, legalActions, episode, asking);
   rescore = (request: RescoreRequest, asking?: Asking): Promise<Rescored> =>
     this.ask(request.folder, rescore, request, asking);
-  whatIf = (request: WhatIfRequest, asking?: Asking): Promise<WhatIfStanding> =>
+  whatIf = (request: WhatIfRequest, asking?: Asking): Promise<WhatIfState> =>
     this.ask(request.folder, whatIf, request, asking);
   /** `folder` is the run folder of the what-if episode. */
   whatIfTurn = (
     folder: string,
     move: { session: number; given: GivenAnswer; checkpoint: string | null },
     asking?: Asking,
-  ): Promise<WhatIfStanding> => this.ask(folder, whatIfTurn, move, asking);
-  whatIfEnd = (folder: string, end: { session: number; keep: boolean }): Promise<WhatIfStanding | null> =>
+  ): Promise<WhatIfState> => this.ask(folder, whatIfTurn, move, asking);
+  whatIfEnd = (folder: string, end: { session: number; keep: boolean }): Promise<WhatIfState | null> =>
     this.ask(folder, whatIfEnd, end);
 
   dispose(): void {
@@ -125,21 +129,21 @@ class InspectionProcess {
   private readonly idleMs: number;
   private idle: NodeJS.Timeout | undefined;
   private ended: string | undefined;
-  private lastWords = '';
+  private stderrTail = '';
 
-  constructor(terminal: Terminal, { log, idleMs: given = idleMs }: InspectionNeeds) {
+  constructor(terminal: CliInvocation, { log, idleMs: given = idleMs }: InspectionNeeds) {
     this.idleMs = given;
     const { node, cli, cwd } = terminal;
     const env = trainerEnvironment(process.env, node);
     this.child = spawn(node.path, [cli, 'inspect', '--stdio'], { cwd, env, windowsHide: true });
     this.child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      this.lastWords = text.trim().split('\n').at(-1) || this.lastWords;
+      this.stderrTail = text.trim().split('\n').at(-1) || this.stderrTail;
       for (const line of text.trim().split('\n')) log(line);
     });
     this.child.stdin.on('error', () => undefined); // the `close` event reports the error
     this.child.once('error', error => this.end(`${node.path} does not start: ${error.message}`));
     this.child.once('close', code =>
-      this.end(`it ended with exit code ${code}${this.lastWords && `: ${this.lastWords}`}`),
+      this.end(`it ended with exit code ${code}${this.stderrTail && `: ${this.stderrTail}`}`),
     );
     const { stdout, stdin } = this.child;
     this.connection = createMessageConnection(
@@ -149,8 +153,8 @@ class InspectionProcess {
     this.connection.onNotification(inspectionPhase, ({ words }) => {
       for (const { onPhase } of this.asking) onPhase?.(words);
     });
-    this.connection.onNotification(whatIfTokens, told => {
-      for (const { onTokens } of this.asking) onTokens?.(told);
+    this.connection.onNotification(whatIfTokens, update => {
+      for (const { onTokens } of this.asking) onTokens?.(update);
     });
     this.connection.onError(() => undefined);
     this.connection.listen();
@@ -190,7 +194,7 @@ class InspectionProcess {
   stop(): void {
     clearTimeout(this.idle);
     this.child.stdin.end();
-    const timer = setTimeout(() => this.child.kill('SIGKILL'), grace);
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), shutdownTimeoutMs);
     this.child.once('close', () => clearTimeout(timer));
     this.ended ??= 'it was terminated';
   }
@@ -198,7 +202,7 @@ class InspectionProcess {
   /** A what-if episode that waits for the user keeps the process alive. */
   private note(answer: unknown): void {
     if (typeof answer !== 'object' || answer === null || !('session' in answer)) return;
-    const { session, written } = answer as WhatIfStanding;
+    const { session, written } = answer as WhatIfState;
     if (written) this.sessions.delete(session);
     else this.sessions.add(session);
   }

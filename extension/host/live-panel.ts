@@ -30,18 +30,18 @@ function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscod
   let shown = '';
 
   const watcher: EpisodeWatcher = {
-    tags(told) {
-      tags = told;
+    tags(update) {
+      tags = update;
       messenger.sendNotification(liveTags, page.page, { tags });
     },
-    episode(told) {
-      episode = told;
+    episode(update) {
+      episode = update;
       messenger.sendNotification(liveEpisode, page.page, { episode });
     },
-    tokens(told) {
-      const newest = episode?.id === told.id ? episode.turns.at(-1) : undefined;
-      if (newest?.turn === told.turn) replaceTail(newest.tokens, told.at, told.tokens); // for a page that is reloaded
-      messenger.sendNotification(liveTokens, page.page, told);
+    tokens(update) {
+      const newest = episode?.id === update.id ? episode.turns.at(-1) : undefined;
+      if (newest?.turn === update.turn) replaceTail(newest.tokens, update.at, update.tokens); // for a page that is reloaded
+      messenger.sendNotification(liveTokens, page.page, update);
     },
   };
   /** Follows the run's link, which is replaced when its trainer restarts. */
@@ -64,14 +64,14 @@ function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscod
   });
   messenger.onNotification(liveCommand, ({ command }) => actions[command](folder));
 
-  const tell = () => {
+  const update = () => {
     follow();
     const run = store.get(folder)?.summary;
     if (!run || !choice || !panel.visible || JSON.stringify(run) === shown) return;
     shown = JSON.stringify(run);
     messenger.sendNotification(liveRun, page.page, { run });
   };
-  return vscode.Disposable.from(store.onDidChange(tell), panel.onDidChangeViewState(tell), {
+  return vscode.Disposable.from(store.onDidChange(update), panel.onDidChangeViewState(update), {
     dispose: () => link?.unwatch(watcher),
   });
 }

@@ -5,23 +5,27 @@ import * as vscode from 'vscode';
 import { plain } from './plain-text';
 
 /** Shows a notification with buttons and returns the button pressed. */
-export const tellError = (message: string, ...choices: string[]): Thenable<string | undefined> =>
+export const notifyError = (message: string, ...choices: string[]): Thenable<string | undefined> =>
   vscode.window.showErrorMessage(plain(message), ...choices);
-export const tellWarning = (message: string, ...choices: string[]): Thenable<string | undefined> =>
+export const notifyWarning = (message: string, ...choices: string[]): Thenable<string | undefined> =>
   vscode.window.showWarningMessage(plain(message), ...choices);
-export const tellInformation = (message: string, ...choices: string[]): Thenable<string | undefined> =>
+export const notifyInformation = (message: string, ...choices: string[]): Thenable<string | undefined> =>
   vscode.window.showInformationMessage(plain(message), ...choices);
 
 /** Shows a modal question. Returns the choice, or undefined if it was dismissed. */
-export const askFirst = (question: string, detail: string, choice: string): Thenable<string | undefined> =>
-  askAmong(question, detail, [choice]);
+export const confirmAction = (question: string, detail: string, choice: string): Thenable<string | undefined> =>
+  chooseAction(question, detail, [choice]);
 
-/** `askFirst` with several choices. */
-export const askAmong = (question: string, detail: string, choices: readonly string[]): Thenable<string | undefined> =>
+/** `confirmAction` with several choices. */
+export const chooseAction = (
+  question: string,
+  detail: string,
+  choices: readonly string[],
+): Thenable<string | undefined> =>
   vscode.window.showWarningMessage(plain(question), { modal: true, detail: plain(detail) }, ...choices);
 
 /** Shows a status bar message for `ms` milliseconds, after an optional codicon. */
-export const tellBriefly = (message: string, ms: number, icon?: string): vscode.Disposable =>
+export const notifyBriefly = (message: string, ms: number, icon?: string): vscode.Disposable =>
   vscode.window.setStatusBarMessage(`${icon === undefined ? '' : `$(${icon}) `}${plain(message)}`, ms);
 
 /** Shows progress, with plain text. */

@@ -7,7 +7,7 @@ import { Messenger } from 'vscode-messenger';
 import type { PlayReply } from '../protocol/environment-tools';
 import type { PageState } from '../protocol/pages';
 import { playCommand, playDo, playReady, playStale } from '../protocol/play-page';
-import { PlayProcess, type Terminal } from './environment-terminal';
+import { PlayProcess, type CliInvocation } from './cli-process';
 import { fillPanel } from './fill-panel';
 
 const viewType = 'ragen.play';
@@ -15,7 +15,7 @@ const viewType = 'ragen.play';
 /** Dependencies of the panels. */
 export interface PlayServices {
   /** Returns the environment tools for a workspace folder. */
-  terminal(cwd: string): Promise<Terminal>;
+  terminal(cwd: string): Promise<CliInvocation>;
   /** Checks the environment of a file. */
   check(file: vscode.Uri): void;
 }

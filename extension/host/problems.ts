@@ -12,7 +12,7 @@ export type KeyDiagnostic = vscode.Diagnostic & { code: string };
 export class Problems implements vscode.Disposable {
   private readonly collection = vscode.languages.createDiagnosticCollection('ragen');
   /** Problems from the trainer, by the start or check they came from, with absolute paths. */
-  private readonly told = new Map<string, (ConfigProblem & { file: string })[]>();
+  private readonly shown = new Map<string, (ConfigProblem & { file: string })[]>();
   /** Problems from the live analysis, by URI. */
   private readonly seen = new Map<string, KeyDiagnostic[]>();
   private readonly changed = vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
@@ -24,19 +24,19 @@ export class Problems implements vscode.Disposable {
    * `cwd`. Returns the number shown.
    */
   show(problems: ConfigProblem[], cwd: string, about = 'start'): number {
-    const placed = problems.flatMap(problem =>
+    const located = problems.flatMap(problem =>
       problem.file === undefined
         ? []
         : [{ ...problem, file: isAbsolute(problem.file) ? problem.file : join(cwd, problem.file) }],
     );
-    this.told.set(about, placed);
+    this.shown.set(about, located);
     this.draw();
-    return placed.length;
+    return located.length;
   }
 
   /** Removes the problems of `about`. */
   clear(about = 'start'): void {
-    if (this.told.delete(about)) this.draw();
+    if (this.shown.delete(about)) this.draw();
   }
 
   /** Shows the live analysis of a file, replacing the previous one. */
@@ -54,10 +54,10 @@ export class Problems implements vscode.Disposable {
 
   private forget(file: string): void {
     let gone = false;
-    for (const [about, problems] of this.told) {
+    for (const [about, problems] of this.shown) {
       const others = problems.filter(problem => problem.file !== file);
       gone ||= others.length < problems.length;
-      this.told.set(about, others);
+      this.shown.set(about, others);
     }
     if (gone) this.draw();
   }
@@ -70,7 +70,7 @@ export class Problems implements vscode.Disposable {
       return entry[1];
     };
     for (const [uri, diagnostics] of this.seen) appendAll(of(vscode.Uri.parse(uri)), diagnostics);
-    for (const problem of [...this.told.values()].flat()) {
+    for (const problem of [...this.shown.values()].flat()) {
       const there = of(vscode.Uri.file(problem.file));
       const diagnostic = diagnosticOf(problem);
       const isKnown = ({ code, message, range }: KeyDiagnostic): boolean =>

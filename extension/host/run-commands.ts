@@ -10,15 +10,15 @@ import { changeSettings } from './change-settings';
 import { compareRuns } from './compare-runs';
 import { begin, noRuns, takesNoSteps, trusted, trustOptions, workspaceOf, type Command, type Host } from './commands';
 import { runConfigurationUri } from './configuration/configuration-documents';
-import { askFirst, tellBriefly, tellInformation, withProgress } from './notices';
+import { confirmAction, notifyBriefly, notifyInformation, withProgress } from './notices';
 import { startWithOverrides } from './overrides-box';
 import { plain } from './plain-text';
 import { exportRun, partsOf, type ExportPart } from './run-export';
 import { changeLabels, notesFile, type LabelChange } from './run-labels';
 import { inList } from './run-picker';
 import type { Run } from './run-store';
-import { withoutArchived } from './run-words';
-import { splitOverrides, askTerminal } from './start-run';
+import { withoutArchived } from './run-format';
+import { splitOverrides, askCli } from './start-run';
 import { askForTags } from './tag-picker';
 
 const any = (): boolean => true;
@@ -74,7 +74,7 @@ export const runCommands: Record<string, Command> = {
     box.prompt = vscode.l10n.t('Words in names, tags (#tag) or configurations. Leave empty to show all runs.');
     box.value = before;
     box.ignoreFocusOut = true;
-    box.onDidChangeValue(words => (host.tree.filter = words));
+    box.onDidChangeValue(filter => (host.tree.filter = filter));
     let accepted = false;
     box.onDidAccept(() => {
       accepted = true;
@@ -111,7 +111,7 @@ export const runCommands: Record<string, Command> = {
     if (!run || takesNoSteps(run)) return;
     const { id, name } = run.summary;
     const [newest] = await run.reader.checkpoints();
-    if (newest === undefined) return void tellInformation(vscode.l10n.t('Run {0} has no checkpoint yet.', name));
+    if (newest === undefined) return void notifyInformation(vscode.l10n.t('Run {0} has no checkpoint yet.', name));
     const question = {
       title: vscode.l10n.t('Evaluate {0}', name),
       prompt: vscode.l10n.t('{0} plays the validation episodes once. Overrides, if any. Press Enter to start.', newest),
@@ -214,10 +214,10 @@ async function exportRuns(host: Host, runs: Run[]): Promise<void> {
       if (!wantsModel) continue;
       const { node, cli } = await host.terminal(workspaceOf(run));
       const args = ['export', '--run', run.summary.id, '--out', join(target, 'model')];
-      await askTerminal(node, cli, args, workspaceOf(run), vscode.l10n.t('the export'));
+      await askCli(node, cli, args, workspaceOf(run), vscode.l10n.t('the export'));
     }
   });
-  tellBriefly(vscode.l10n.t('Exported to {0}', into.fsPath), 8000, 'check');
+  notifyBriefly(vscode.l10n.t('Exported to {0}', into.fsPath), 8000, 'check');
 }
 
 /** Throws `refusal` with the run's name if the run is active, according to its current files. */
@@ -245,7 +245,7 @@ async function deleteRuns(host: Host, runs: Run[]): Promise<void> {
     vscode.l10n.t('This also deletes its checkpoints, episodes and metrics.'),
   ].join('\n');
   const go = vscode.l10n.t('Move to Trash');
-  if ((await askFirst(question, detail, go)) !== go) return;
+  if ((await confirmAction(question, detail, go)) !== go) return;
   let useTrash = true;
   for (const run of runs) {
     const uri = vscode.Uri.file(run.folder);
@@ -258,7 +258,7 @@ async function deleteRuns(host: Host, runs: Run[]): Promise<void> {
       // Remote machines and some file systems have no trash.
       const forGood = vscode.l10n.t('Delete Permanently');
       const lost = vscode.l10n.t('It cannot be moved to the trash here. A permanently deleted run cannot be restored.');
-      if ((await askFirst(question, lost, forGood)) !== forGood) return;
+      if ((await confirmAction(question, lost, forGood)) !== forGood) return;
       useTrash = false;
       await vscode.workspace.fs.delete(uri, { recursive: true });
     }

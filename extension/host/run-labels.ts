@@ -50,7 +50,7 @@ export async function notesFile(folder: string, heading: string): Promise<string
 }
 
 /** Returns the first line of a run's notes that is not a heading, cut to 200 characters. Empty if there is none. */
-export function firstWords(notes: string): string {
+export function firstLine(notes: string): string {
   const line = notes.split('\n').find(text => text.trim() !== '' && !/^\s*(#|---)/.test(text)) ?? '';
   return line.trim().length > 200 ? `${line.trim().slice(0, 199)}…` : line.trim();
 }

@@ -5,8 +5,8 @@ import type { RunSummary } from '../protocol/pages';
 import { UserError } from '../protocol/user-error';
 import { plain } from './plain-text';
 import type { Run, RunStore } from './run-store';
-import { startWords, withoutArchived } from './run-words';
-import { progressWords, stateWord, type RunNode } from './runs-tree';
+import { formatStart, withoutArchived } from './run-format';
+import { formatProgress, formatState, type RunNode } from './runs-tree';
 
 /** Argument of a command: a tree node, the run folder of a page, or undefined from the command palette. */
 export type RunArgument = RunNode | string | undefined;
@@ -72,7 +72,7 @@ function folderOf(argument: RunArgument): string[] {
 
 /** Formats a run as a list item, with its start time to distinguish runs of the same name. */
 export function inList({ summary }: Run): vscode.QuickPickItem {
-  const began = vscode.l10n.t('started {0}', startWords(summary.created));
-  const description = [stateWord(summary), progressWords(summary), began].join(' · ');
+  const began = vscode.l10n.t('started {0}', formatStart(summary.created));
+  const description = [formatState(summary), formatProgress(summary), began].join(' · ');
   return { label: plain(summary.name), description: plain(description), detail: summary.id };
 }

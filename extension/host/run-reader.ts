@@ -9,7 +9,7 @@ import { jsonOrNothing } from '../protocol/json';
 import { appendAll } from '../protocol/lists';
 import { holderOf, TouchWatch, type LeaseHolder } from '../protocol/lease-judgement';
 import type { EpisodeRow, RunSummary } from '../protocol/pages';
-import { isAlive, startOf, thisPlace, type Processes } from '../protocol/process-identity';
+import { isAlive, startOf, currentPidScope, type Processes } from '../protocol/process-identity';
 import {
   environmentFile,
   environmentFiles,
@@ -44,13 +44,13 @@ import {
   type VersionEffect,
 } from '../protocol/version-effect';
 import { JsonLines, lineSlices, openOrNothing, readRange } from './json-lines';
-import { firstWords, readLabels } from './run-labels';
+import { firstLine, readLabels } from './run-labels';
 
 /** Milliseconds for which a run may be `starting` without a lease before its trainer counts as dead. */
-const startingGraceMs = 60_000;
+const startingTimeoutMs = 60_000;
 
 /** Clocks and process queries, replaceable in tests. */
-export interface ReaderWorld extends Processes {
+export interface ReaderDependencies extends Processes {
   /** Milliseconds since 1970. */
   now(): number;
   /** Milliseconds of a monotonic clock. */
@@ -61,10 +61,10 @@ export interface ReaderWorld extends Processes {
  * Except on Linux, the start time of a process requires running a program, which would block the host, so the touches
  * decide.
  */
-const realWorld: ReaderWorld = {
+const defaultDependencies: ReaderDependencies = {
   now: Date.now,
   monotonic: () => performance.now(),
-  place: thisPlace,
+  pidScope: currentPidScope,
   isAlive,
   startOf: pid => (process.platform === 'linux' ? startOf(pid) : undefined),
 };
@@ -95,7 +95,7 @@ export class RunReader {
   private readonly statusFile: SmallFile<RunStatus>;
   private holder: LeaseHolder | 'none' = 'none';
   private readonly touches = new TouchWatch();
-  private readonly world: ReaderWorld;
+  private readonly dependencies: ReaderDependencies;
   private labels: Labels = { schema: 1 };
   private notes = '';
   private labelsStamp = '';
@@ -107,9 +107,9 @@ export class RunReader {
 
   constructor(
     readonly folder: string,
-    world: Partial<ReaderWorld> = {},
+    dependencies: Partial<ReaderDependencies> = {},
   ) {
-    this.world = { ...realWorld, ...world };
+    this.dependencies = { ...defaultDependencies, ...dependencies };
     this.manifestFile = new SmallFile(folder, runFiles.manifest, manifestIn(basename(folder)));
     this.statusFile = new SmallFile(folder, runFiles.status, statusSchema);
     this.metricsFile = new JsonLines(join(folder, runFiles.metrics), metricsLineSchema);
@@ -124,11 +124,12 @@ export class RunReader {
     const status = await this.statusFile.read();
     if (status !== this.statusRead) [this.status, this.statusRead] = [status ?? this.status, status];
     await this.readLabels();
-    const { world } = this;
+    const { dependencies } = this;
     const touched = (await statOrNothing(join(this.folder, runFiles.lease)))?.mtimeMs;
     const lease = touched === undefined ? null : await this.lease();
-    if (touched !== undefined && lease !== null) this.touches.see(touched, world.now(), world.monotonic());
-    this.holder = lease === null ? 'none' : holderOf(lease ?? null, world);
+    if (touched !== undefined && lease !== null)
+      this.touches.see(touched, dependencies.now(), dependencies.monotonic());
+    this.holder = lease === null ? 'none' : holderOf(lease ?? null, dependencies);
     return this.manifest !== undefined;
   }
 
@@ -138,7 +139,7 @@ export class RunReader {
   }
 
   /** Records a status sent by the trainer, unless the file's is newer. */
-  tell(status: RunStatus): void {
+  report(status: RunStatus): void {
     if (!this.status || status.updated >= this.status.updated) this.status = status;
   }
 
@@ -147,10 +148,10 @@ export class RunReader {
     const { manifest } = this;
     if (!manifest) return undefined;
     const status = this.status ?? freshStatus(manifest);
-    const { holder, world } = this;
-    const begun = Math.abs(world.now() - Date.parse(status.updated)) < startingGraceMs;
+    const { holder, dependencies } = this;
+    const begun = Math.abs(dependencies.now() - Date.parse(status.updated)) < startingTimeoutMs;
     const starting = status.state === 'starting' && holder !== 'gone' && begun;
-    const held = holder === 'held' || (holder === 'unknown' && this.touches.isFresh(world.monotonic()));
+    const held = holder === 'held' || (holder === 'unknown' && this.touches.isFresh(dependencies.monotonic()));
     const { id, created, config_name } = manifest;
     const { name = manifest.name, tags = manifest.tags ?? [], archived = false } = this.labels;
     const live = held || starting;
@@ -173,7 +174,7 @@ export class RunReader {
     const stamp = (await Promise.all(files.map(stampOf))).join(' ');
     if (stamp === this.labelsStamp) return;
     this.labels = await readLabels(this.folder);
-    this.notes = firstWords(await this.text(runFiles.notes).catch(() => ''));
+    this.notes = firstLine(await this.text(runFiles.notes).catch(() => ''));
     this.labelsStamp = stamp;
   }
 

@@ -11,7 +11,7 @@ import { runNames } from '../protocol/run-file';
 import { runFiles, runsFolder } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
 import { RunReader } from './run-reader';
-import { isActive, standingOf, type Standing } from './run-words';
+import { isActive, runPhase, type RunPhase } from './run-format';
 import { TrainerLink } from './trainer-link';
 
 /**
@@ -44,10 +44,10 @@ interface Entry {
   refreshing?: Promise<void>;
 }
 
-export interface StandingChange {
+export interface RunPhaseChange {
   run: Run;
-  from: Standing;
-  to: Standing;
+  from: RunPhase;
+  to: RunPhase;
 }
 
 export class RunStore implements vscode.Disposable {
@@ -55,7 +55,7 @@ export class RunStore implements vscode.Disposable {
   private readonly disposables: vscode.Disposable[] = [];
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly touched = new vscode.EventEmitter<string>();
-  private readonly moved = new vscode.EventEmitter<StandingChange>();
+  private readonly moved = new vscode.EventEmitter<RunPhaseChange>();
   private readonly deleted = new vscode.EventEmitter<string>();
   private ticks = 0;
   private gathering: NodeJS.Timeout | undefined;
@@ -135,7 +135,7 @@ export class RunStore implements vscode.Disposable {
     for (const disposable of [...this.watchers, ...this.disposables]) disposable.dispose();
   }
 
-  private tell(): void {
+  private notify(): void {
     this.gathering ??= setTimeout(() => {
       this.gathering = undefined;
       this.changed.fire();
@@ -192,7 +192,7 @@ export class RunStore implements vscode.Disposable {
     if (!isRun && entry.reader.trouble === undefined) return this.drop(folder);
     if (entry.trouble !== entry.reader.trouble) {
       entry.trouble = entry.reader.trouble;
-      this.tell();
+      this.notify();
     }
     if (!isRun) return;
     this.publish(folder, entry);
@@ -208,16 +208,16 @@ export class RunStore implements vscode.Disposable {
     else if (entry.link) entry.link = void entry.link.dispose();
     if (shown === entry.shown) return;
     entry.shown = shown;
-    this.tell();
+    this.notify();
     const run = { folder, reader: entry.reader, summary, link: entry.link };
-    if (before && standingOf(before) !== standingOf(summary))
-      this.moved.fire({ run, from: standingOf(before), to: standingOf(summary) });
+    if (before && runPhase(before) !== runPhase(summary))
+      this.moved.fire({ run, from: runPhase(before), to: runPhase(summary) });
   }
 
   private join(folder: string, entry: Entry, name: string): TrainerLink {
     return new TrainerLink(name, basename(folder), () => entry.reader.lease(), {
       status: status => {
-        entry.reader.tell(status);
+        entry.reader.report(status);
         this.publish(folder, entry);
       },
       appended: () => this.touched.fire(folder),
@@ -230,9 +230,9 @@ export class RunStore implements vscode.Disposable {
     const entry = this.entries.get(folder);
     this.entries.delete(folder);
     entry?.link?.dispose();
-    if (entry?.trouble !== undefined) this.tell();
+    if (entry?.trouble !== undefined) this.notify();
     if (!entry?.summary) return;
-    this.tell();
+    this.notify();
     void isGone(folder).then(gone => gone && this.deleted.fire(folder));
   }
 }

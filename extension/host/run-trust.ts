@@ -10,7 +10,7 @@ import { readKeptCode, readManifestCode, untrusted, type ReadCode } from '../pro
 import { valueAt } from '../protocol/settings';
 import { UserError } from '../protocol/user-error';
 import { acceptFiles } from '../protocol/user-storage';
-import { askAmong } from './notices';
+import { chooseAction } from './notices';
 
 /** URI scheme of the documents that show the code in question. */
 const scheme = 'ragen-run-code';
@@ -66,7 +66,7 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
     const [once, always] = [vscode.l10n.t('Run Once'), vscode.l10n.t('Trust This Run’s Code')];
     const shown = await this.show(folder, strange);
     const question = vscode.l10n.t('Run code of “{0}” that was not written by your trainer?', manifest.name);
-    const choice = await askAmong(question, detailOf(folder, strange, manifest), [once, always]);
+    const choice = await chooseAction(question, detailOf(folder, strange, manifest), [once, always]);
     if (choice !== once && choice !== always) return undefined; // the documents stay open to be read
     await closeTabs(shown);
     if (choice === once) return { accepted: strange.map(({ sha256 }) => sha256), manifest };

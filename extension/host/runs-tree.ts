@@ -7,15 +7,15 @@ import type { RunStatus } from '../protocol/run-folder';
 import { progressOf } from '../protocol/run-progress';
 import { plain, unlinked } from './plain-text';
 import type { Run, RunStore } from './run-store';
-import { briefly, contextOf, duration, isActive, matches, percent, sharedNames, short, standingOf, startWords, waitsBecause, type Standing } from './run-words'; // prettier-ignore
+import { briefly, contextOf, duration, isActive, matches, percent, sharedNames, short, runPhase, formatStart, waitsBecause, type RunPhase } from './run-format'; // prettier-ignore
 
 /** `interrupted` runs are listed with the failed ones, archived runs separately unless they are active. */
-type Group = Exclude<Standing, 'interrupted'> | 'archived';
+type Group = Exclude<RunPhase, 'interrupted'> | 'archived';
 const groups: Group[] = ['running', 'paused', 'failed', 'finished', 'stopped', 'archived'];
 const groupOf = (run: RunSummary): Group => {
-  const standing = standingOf(run);
+  const phaseOfRun = runPhase(run);
   if (run.archived && !isActive(run)) return 'archived';
-  return standing === 'interrupted' ? 'failed' : standing;
+  return phaseOfRun === 'interrupted' ? 'failed' : phaseOfRun;
 };
 
 /** A tree node: a group, a run folder, or a folder with an unusable manifest (`damaged`). */
@@ -175,20 +175,20 @@ function damagedItem(folder: string, reason: string): vscode.TreeItem {
 /** `isShared`: another visible run has the same name. */
 function runItem({ folder, summary }: Run, isShared: boolean): vscode.TreeItem {
   const item = new vscode.TreeItem(summary.name, vscode.TreeItemCollapsibleState.None);
-  const standing = standingOf(summary);
+  const phaseOfRun = runPhase(summary);
   item.id = folder;
   // Tags come first, because a narrow side bar cuts off the rest.
   const tags = (summary.tags ?? []).map(tag => `#${tag}`).join(' ');
-  const began = isShared ? [startWords(summary.created)] : [];
-  const rest = [...(tags === '' ? [] : [tags]), progressWords(summary), ...began].join(' · ');
+  const began = isShared ? [formatStart(summary.created)] : [];
+  const rest = [...(tags === '' ? [] : [tags]), formatProgress(summary), ...began].join(' · ');
   const waits = waitsBecause(summary) !== undefined;
   const { trouble } = summary;
   const unread = trouble === undefined ? undefined : vscode.l10n.t('unreadable: {0}', plain(briefly(trouble)));
-  item.description = unread ?? (waits ? `${plain(stateWord(summary))} · ${rest}` : rest);
-  item.iconPath = iconOf(waits || unread !== undefined ? 'interrupted' : standing);
+  item.description = unread ?? (waits ? `${plain(formatState(summary))} · ${rest}` : rest);
+  item.iconPath = iconOf(waits || unread !== undefined ? 'interrupted' : phaseOfRun);
   item.tooltip = tooltipOf(summary);
   item.contextValue = contextOf(summary);
-  item.accessibilityInformation = { label: `${summary.name}, ${stateWord(summary)}, ${rest}` };
+  item.accessibilityInformation = { label: `${summary.name}, ${formatState(summary)}, ${rest}` };
   item.command = {
     command: 'ragen.openDashboard',
     title: vscode.l10n.t('Open Dashboard'),
@@ -198,25 +198,25 @@ function runItem({ folder, summary }: Run, isShared: boolean): vscode.TreeItem {
 }
 
 /** Formats progress as `step 12/40 · validation 61 %`, as far as known. Without validation it shows `success`. */
-export function progressWords({ status }: RunSummary): string {
+export function formatProgress({ status }: RunSummary): string {
   const { unit, done, of } = progressOf(status);
   const words = unit === 'step' ? vscode.l10n.t('step {0}/{1}', done, of) : vscode.l10n.t('episode {0}/{1}', done, of);
   const parts = [
     of > 0 ? words : vscode.l10n.t('starting'),
-    ...(status.success === null ? [] : [successWords(status.success, status.success_of)]),
+    ...(status.success === null ? [] : [formatSuccess(status.success, status.success_of)]),
   ];
   return parts.join(' · ');
 }
 
-const successWords = (share: number, of: RunStatus['success_of']): string =>
+const formatSuccess = (share: number, of: RunStatus['success_of']): string =>
   of === 'val' ? vscode.l10n.t('validation {0}', percent(share)) : vscode.l10n.t('success {0}', percent(share));
 
 /**
  * Returns the icon of a standing: a shape and a colour, since colour alone is not accessible. A run that paused itself
  * has the icon of an interrupted one.
  */
-function iconOf(standing: Standing): vscode.ThemeIcon {
-  const icons: Record<Standing, [string, string]> = {
+function iconOf(phaseOfRun: RunPhase): vscode.ThemeIcon {
+  const icons: Record<RunPhase, [string, string]> = {
     running: ['pulse', 'charts.blue'],
     paused: ['debug-pause', 'charts.yellow'],
     finished: ['pass', 'testing.iconPassed'],
@@ -224,15 +224,15 @@ function iconOf(standing: Standing): vscode.ThemeIcon {
     failed: ['error', 'testing.iconFailed'],
     interrupted: ['warning', 'list.warningForeground'],
   };
-  const [icon, colour] = icons[standing];
+  const [icon, colour] = icons[phaseOfRun];
   return new vscode.ThemeIcon(icon, new vscode.ThemeColor(colour));
 }
 
 /** Formats the state, with the phase of an active run, and with the reason if the run paused itself. */
-export function stateWord(run: RunSummary): string {
+export function formatState(run: RunSummary): string {
   const { state, phase, activity, download } = run.status;
   const because = waitsBecause(run);
-  const words: Record<Standing, string> = {
+  const words: Record<RunPhase, string> = {
     running: download
       ? vscode.l10n.t('downloading the model, {0}', percent(download.bytes / download.total))
       : state === 'running'
@@ -244,14 +244,14 @@ export function stateWord(run: RunSummary): string {
     failed: vscode.l10n.t('failed'),
     interrupted: vscode.l10n.t('interrupted: the trainer process exited unexpectedly'),
   };
-  return words[standingOf(run)];
+  return words[runPhase(run)];
 }
 
 function tooltipOf(run: RunSummary): vscode.MarkdownString {
   const { status } = run;
   const { unit, done, of } = progressOf(status);
   const rows: [string, string | undefined][] = [
-    [vscode.l10n.t('State'), stateWord(run)],
+    [vscode.l10n.t('State'), formatState(run)],
     [unit === 'step' ? vscode.l10n.t('Step') : vscode.l10n.t('Episode'), `${done} / ${of}`],
     [
       status.success_of === 'val' ? vscode.l10n.t('Validation success') : vscode.l10n.t('Success'),

@@ -2,8 +2,8 @@
 // shown again, only replaced or deleted.
 import * as vscode from 'vscode';
 import type { Command } from './commands';
-import { knownSecrets, secretNameProblem, secretProblem, type KeptSecrets } from './kept-secrets';
-import { tellBriefly } from './notices';
+import { knownSecrets, secretNameProblem, secretProblem, type SecretStore } from './secret-store';
+import { notifyBriefly } from './notices';
 
 /** The command. */
 export const keepSecret: Command = host => async () => {
@@ -24,10 +24,10 @@ export const keepSecret: Command = host => async () => {
   });
   if (secret === undefined || (secret === '' && !isKept)) return;
   await host.secrets.keep(name, secret);
-  tellBriefly(secret === '' ? vscode.l10n.t('{0} deleted', name) : vscode.l10n.t('{0} stored', name), 4000, 'key');
+  notifyBriefly(secret === '' ? vscode.l10n.t('{0} deleted', name) : vscode.l10n.t('{0} stored', name), 4000, 'key');
 };
 
-async function chosenName(secrets: KeptSecrets): Promise<string | undefined> {
+async function chosenName(secrets: SecretStore): Promise<string | undefined> {
   type Item = vscode.QuickPickItem & { name?: string };
   const { names } = secrets;
   const items: Item[] = [...new Set([...names, ...knownSecrets])].map(name => ({

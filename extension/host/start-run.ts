@@ -36,7 +36,7 @@ export interface StartedRun {
  */
 export async function startRun(node: NodeRuntime, cli: string, args: string[], cwd: string): Promise<StartedRun> {
   const doing = `the start of the trainer (${node.path})`;
-  const answer = await askTerminal(node, cli, [...args, '--detach'], cwd, doing);
+  const answer = await askCli(node, cli, [...args, '--detach'], cwd, doing);
   if (isStarted(answer)) return answer;
   throw new UserError(`${doing} returned no run: reinstall the extension`);
 }
@@ -46,7 +46,7 @@ export async function startRun(node: NodeRuntime, cli: string, args: string[], c
  * message if it exits without one. Throws ConfigError for a rejected configuration, else UserError with the CLI's
  * message.
  */
-export async function askTerminal(
+export async function askCli(
   node: NodeRuntime,
   cli: string,
   args: string[],

@@ -4,8 +4,8 @@ import * as vscode from 'vscode';
 import { progressOf } from '../protocol/run-progress';
 import { plain } from './plain-text';
 import type { RunStore } from './run-store';
-import { isActive, percent, standingOf, waitsBecause } from './run-words';
-import { stateWord, type RunNode } from './runs-tree';
+import { isActive, percent, runPhase, waitsBecause } from './run-format';
+import { formatState, type RunNode } from './runs-tree';
 
 export class StatusBar implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem('ragen.run', vscode.StatusBarAlignment.Left, 0);
@@ -27,7 +27,7 @@ export class StatusBar implements vscode.Disposable {
     const { folder, summary } = active.find(run => waitsBecause(run.summary) !== undefined) ?? active[0];
     const because = waitsBecause(summary);
     const { status, name } = summary;
-    const paused = standingOf(summary) === 'paused';
+    const paused = runPhase(summary) === 'paused';
     const { done, of } = progressOf(status);
     const progress = [
       of > 0 ? `${name} ${done}/${of}` : name,
@@ -36,10 +36,10 @@ export class StatusBar implements vscode.Disposable {
     this.item.text = `$(${because !== undefined ? 'warning' : paused ? 'debug-pause' : 'pulse'}) ${plain(progress)}`;
     this.item.backgroundColor =
       because === undefined ? undefined : new vscode.ThemeColor('statusBarItem.warningBackground');
-    const standing = because === undefined ? stateWord(summary) : vscode.l10n.t('paused: {0}', because);
+    const stateLabel = because === undefined ? formatState(summary) : vscode.l10n.t('paused: {0}', because);
     const more = active.length > 1 ? [vscode.l10n.t('and {0} more active', active.length - 1)] : [];
-    this.item.tooltip = [`RAGEN: ${name}, ${standing}`, ...more].join(', ');
-    this.item.accessibilityInformation = { label: `RAGEN ${progress}, ${standing}`, role: 'button' };
+    this.item.tooltip = [`RAGEN: ${name}, ${stateLabel}`, ...more].join(', ');
+    this.item.accessibilityInformation = { label: `RAGEN ${progress}, ${stateLabel}`, role: 'button' };
     const node: RunNode = { group: paused ? 'paused' : 'running', folder };
     this.item.command = { command: 'ragen.openDashboard', title: vscode.l10n.t('Open Dashboard'), arguments: [node] };
     this.item.show();

@@ -42,13 +42,13 @@ export interface EpisodeWatcher {
   /** Called with the available tags once per connection. */
   tags(tags: string[]): void;
   episode(episode: WatchedEpisode | null): void;
-  tokens(told: { id: string; turn: number; at: number; tokens: WatchedTurn['tokens'] }): void;
+  tokens(update: { id: string; turn: number; at: number; tokens: WatchedTurn['tokens'] }): void;
 }
 
 /** Delays between connection attempts, in ms; the last one repeats. */
 const pauses = [100, 250, 500, 1000, 2000, 5000];
 /** Milliseconds that a command waits for the connection, and the connection for the trainer's welcome. */
-const patience = 5000;
+const timeoutMs = 5000;
 
 export class TrainerLink {
   private connection: MessageConnection | undefined;
@@ -141,7 +141,7 @@ export class TrainerLink {
           this.waiting.delete(done);
           resolve();
         };
-        const timer = setTimeout(done, patience);
+        const timer = setTimeout(done, timeoutMs);
         this.waiting.add(done);
       });
     }
@@ -184,9 +184,9 @@ export class TrainerLink {
       // contain the rest.
       let isOurs = false;
       const ours =
-        <T>(tell: (message: T) => void) =>
+        <T>(deliver: (message: T) => void) =>
         (message: T): void => {
-          if (isOurs) tell(message);
+          if (isOurs) deliver(message);
         };
       connection.onNotification(
         statusChanged,
@@ -202,7 +202,7 @@ export class TrainerLink {
       );
       connection.onError(([error]) => this.listener.trouble(error.message));
       connection.listen();
-      const refused = setTimeout(() => socket.destroy(new Error('the trainer did not greet back')), patience);
+      const refused = setTimeout(() => socket.destroy(new Error('the trainer did not greet back')), timeoutMs);
       const welcome = await Promise.race([connection.sendRequest(hello, { token: lease.token }), closed]).finally(() =>
         clearTimeout(refused),
       );
@@ -212,7 +212,7 @@ export class TrainerLink {
       this.connection = connection;
       this.listener.status(welcome.status, 0);
       connection.onNotification(watchedEpisode, ({ episode }) => this.watching?.watcher.episode(episode));
-      connection.onNotification(watchedTokens, told => this.watching?.watcher.tokens(told));
+      connection.onNotification(watchedTokens, update => this.watching?.watcher.tokens(update));
       void this.beginWatching(connection);
       for (const done of [...this.waiting]) done();
       await closed;

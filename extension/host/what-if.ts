@@ -5,17 +5,17 @@ import { randomInt } from 'node:crypto';
 import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import { formatSigned } from '../protocol/numbers';
-import { initialWeights, type EpisodeRef, type GivenAnswer, type WhatIfStanding } from '../protocol/inspection';
+import { initialWeights, type EpisodeRef, type GivenAnswer, type WhatIfState } from '../protocol/inspection';
 import { episodeFile, type Episode, type EpisodeTurn } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
 import type { Asking, Inspections } from './inspection-process';
-import { tellInformation, withProgress } from './notices';
+import { notifyInformation, withProgress } from './notices';
 import { plain } from './plain-text';
 import type { RunStore } from './run-store';
 import type { RunTrust } from './run-trust';
 import { EpisodeHeads } from './traces/episode-heads';
 import { shortId } from './traces/trace';
-import { placeOf, tracePlace, traceUri } from './traces/trace-uri';
+import { traceLocationOf, parseTraceUri, traceUri } from './traces/trace-uri';
 
 /** URI scheme of the document that shows an episode waiting for the user. */
 const scheme = 'ragen-what-if';
@@ -53,27 +53,27 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
 
   /** The command, for the episode and turn in `argument`, else for the trace in the active editor. */
   async ask(argument: unknown): Promise<void> {
-    const place = placeOf(argument) ?? placeInEditor();
-    if (!place)
+    const location = traceLocationOf(argument) ?? locationInEditor();
+    if (!location)
       throw new UserError(vscode.l10n.t('No reasoning trace is open: open one with RAGEN: Open Reasoning Trace.'));
-    const origin = await this.heads.episode(join(place.folder, episodeFile(place)), place.id);
-    if (!origin) throw new UserError(vscode.l10n.t('Episode {0} is no longer in its run folder.', place.id));
+    const origin = await this.heads.episode(join(location.folder, episodeFile(location)), location.id);
+    if (!origin) throw new UserError(vscode.l10n.t('Episode {0} is no longer in its run folder.', location.id));
     const turn = turnOf(argument) ?? (await chosenTurn(origin));
     if (turn === undefined) return;
-    if (!(await this.store.find(place.folder)))
-      throw new UserError(vscode.l10n.t('{0} is not a run in this workspace.', place.folder));
-    const trusted = await this.trust.ask(place.folder, { version: origin.environment.version, tag: origin.tag });
+    if (!(await this.store.find(location.folder)))
+      throw new UserError(vscode.l10n.t('{0} is not a run in this workspace.', location.folder));
+    const trusted = await this.trust.ask(location.folder, { version: origin.environment.version, tag: origin.tag });
     if (!trusted) return;
-    const asked = { ...place, turn, accepted: trusted.accepted };
+    const asked = { ...location, turn, accepted: trusted.accepted };
     const given = await this.chosenChange(asked, origin.turns[turn - 1]);
     if (!given) return;
     const checkpoint = await this.chosenPlayer(asked, vscode.l10n.t('Continue from turn {0} with…', turn));
     if (checkpoint === undefined) return;
-    const standing = await this.run(asked, asking =>
+    const whatIfState = await this.run(asked, asking =>
       this.inspections.whatIf({ ...asked, given, checkpoint, seed: randomInt(seeds) }, asking),
     );
-    const over = standing && !standing.written ? await this.byHand(asked, standing) : standing;
-    if (over?.written) await tell(asked, origin, over);
+    const over = whatIfState && !whatIfState.written ? await this.byHand(asked, whatIfState) : whatIfState;
+    if (over?.written) await report(asked, origin, over);
   }
 
   /** Asks what to change in the turn; undefined if the user cancels. */
@@ -156,9 +156,9 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
           return work({
             signal: controller.signal,
             onPhase: words => progress.report(words),
-            onTokens: told => {
-              if (told.turn !== turn) [turn, text] = [told.turn, ''];
-              text += told.tokens.map(token => token.text).join('');
+            onTokens: update => {
+              if (update.turn !== turn) [turn, text] = [update.turn, ''];
+              text += update.tokens.map(token => token.text).join('');
               const tail = text.replace(/\s+/g, ' ').slice(-shownText);
               progress.report(vscode.l10n.t('turn {0}: {1}', turn, tail));
             },
@@ -172,10 +172,10 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
   }
 
   /** Asks for each turn until the episode is over. Undefined if the user left without keeping it. */
-  private async byHand(asked: Asked, first: WhatIfStanding): Promise<WhatIfStanding | undefined> {
+  private async byHand(asked: Asked, first: WhatIfState): Promise<WhatIfState | undefined> {
     const uri = vscode.Uri.from({ scheme, path: `/${basename(asked.folder)}/${first.session}/${shortId(asked.id)}` });
-    const show = (standing: WhatIfStanding) => {
-      this.texts.set(uri.path, textOf(standing.episode));
+    const show = (whatIfState: WhatIfState) => {
+      this.texts.set(uri.path, textOf(whatIfState.episode));
       this.changed.fire(uri);
     };
     show(first);
@@ -185,24 +185,24 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
     });
     const { session } = first;
     const { folder } = asked;
-    let standing: WhatIfStanding | undefined = first;
+    let whatIfState: WhatIfState | undefined = first;
     try {
-      while (standing && !standing.written) {
+      while (whatIfState && !whatIfState.written) {
         const bottom = new vscode.Position(editor.document.lineCount, 0);
         editor.revealRange(new vscode.Range(bottom, bottom));
-        const move = await askForMove(standing);
+        const move = await askForMove(whatIfState);
         if (move === 'keep' || move === undefined)
           return (await this.inspections.whatIfEnd(folder, { session, keep: move === 'keep' })) ?? undefined;
         const checkpoint = move === 'policy' ? await this.chosenPlayer(asked, vscode.l10n.t('Continue with…')) : null;
         if (checkpoint === undefined) continue;
         const given = move === 'policy' ? {} : move;
         if (checkpoint === null && move === 'policy') continue; // still by hand
-        standing = await this.run(asked, asking =>
+        whatIfState = await this.run(asked, asking =>
           this.inspections.whatIfTurn(folder, { session, given, checkpoint }, asking),
         );
-        if (standing) show(standing);
+        if (whatIfState) show(whatIfState);
       }
-      return standing;
+      return whatIfState;
     } finally {
       await closeTab(uri);
       this.texts.delete(uri.path);
@@ -214,7 +214,7 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
  * Asks for the user's move: an answer, `policy` to let a checkpoint continue, `keep` to end and keep the episode, or
  * undefined to discard it.
  */
-function askForMove({ episode, actions }: WhatIfStanding): Promise<GivenAnswer | 'policy' | 'keep' | undefined> {
+function askForMove({ episode, actions }: WhatIfState): Promise<GivenAnswer | 'policy' | 'keep' | undefined> {
   type Item = vscode.QuickPickItem & { move?: GivenAnswer | 'policy' | 'keep' };
   const pick = vscode.window.createQuickPick<Item>();
   const turn = episode.turns.length + 1;
@@ -272,7 +272,7 @@ function textOf({ turns, final_state, reward }: Episode): string {
 }
 
 /** Opens the new trace beside the original and shows both results. */
-async function tell(asked: Asked, origin: Episode, { written, episode, notes }: WhatIfStanding): Promise<void> {
+async function report(asked: Asked, origin: Episode, { written, episode, notes }: WhatIfState): Promise<void> {
   const [before, after] = [traceUri(asked), traceUri(written!)];
   await vscode.window.showTextDocument(before, { preview: false, preserveFocus: true });
   await vscode.window.showTextDocument(after, { viewColumn: vscode.ViewColumn.Beside, preview: false });
@@ -285,7 +285,7 @@ async function tell(asked: Asked, origin: Episode, { written, episode, notes }: 
     ...[formatSigned(origin.reward), ends(origin), turns(origin)],
   );
   const compare = vscode.l10n.t('Compare');
-  const choice = await tellInformation([message, ...notes].join(' '), compare);
+  const choice = await notifyInformation([message, ...notes].join(' '), compare);
   if (choice === compare) await vscode.commands.executeCommand('ragen.compareEpisodes', asked, written);
 }
 
@@ -297,9 +297,9 @@ async function closeTab(uri: vscode.Uri): Promise<void> {
   if (own.length > 0) await vscode.window.tabGroups.close(own, true);
 }
 
-function placeInEditor(): EpisodeRef | undefined {
+function locationInEditor(): EpisodeRef | undefined {
   const uri = vscode.window.activeTextEditor?.document.uri;
-  return uri && tracePlace(uri);
+  return uri && parseTraceUri(uri);
 }
 
 function turnOf(argument: unknown): number | undefined {

@@ -40,7 +40,7 @@ export type AlarmName = (typeof alarmNames)[number];
 export interface AlarmRule {
   metric: string;
   /** Name of the metric in a sentence. */
-  words: string;
+  label: string;
   /** Computes the bound. */
   bound: BoundOf;
   side: 'under' | 'over';
@@ -53,7 +53,7 @@ export interface AlarmRule {
 /** A bound, and a description of how it is computed. */
 export interface Bound {
   bound: number;
-  words: string;
+  label: string;
 }
 
 /**
@@ -69,7 +69,7 @@ const shareOfFirst =
   before => {
     const first = before.slice(0, remembered.first);
     if (first.length < shortestBaseline) return null;
-    return { bound: share * mean(first), words: `${percent(share)} of its first-${first.length}-step mean` };
+    return { bound: share * mean(first), label: `${percent(share)} of its first-${first.length}-step mean` };
   };
 
 /**
@@ -82,7 +82,7 @@ const riseOverFirst: BoundOf = (before, limit) => {
   const halfway = (twice.bound / 2 + limit) / 2;
   if (twice.bound <= halfway) return twice;
   const steps = Math.min(before.length, remembered.first);
-  return { bound: halfway, words: `halfway from its first-${steps}-step mean to its maximum` };
+  return { bound: halfway, label: `halfway from its first-${steps}-step mean to its maximum` };
 };
 
 /** A multiple of the median of the most recent steps before the judged ones. */
@@ -91,68 +91,68 @@ const timesRecent =
   before => {
     const recent = before.slice(-remembered.newest);
     if (recent.length < shortestBaseline) return null;
-    return { bound: times * median(recent), words: `${times} × the median of the ${recent.length} steps before` };
+    return { bound: times * median(recent), label: `${times} × the median of the ${recent.length} steps before` };
   };
 
 const fixed =
   (bound: number): BoundOf =>
-  () => ({ bound, words: percent(bound) });
+  () => ({ bound, label: percent(bound) });
 
 export const alarmRules: Readonly<Record<AlarmName, AlarmRule>> = {
   reward_variance: {
     metric: 'rollout/in_group_reward_std',
-    words: 'in-group reward std',
+    label: 'in-group reward std',
     bound: shareOfFirst(0.1),
     side: 'under',
     steps: 5,
   },
   gradient_spike: {
     metric: 'actor/grad_norm',
-    words: 'gradient norm',
+    label: 'gradient norm',
     bound: timesRecent(10),
     side: 'over',
     steps: 1,
   },
   entropy_rise: {
     metric: 'actor/entropy',
-    words: 'entropy',
+    label: 'entropy',
     bound: riseOverFirst,
     side: 'over',
     steps: 3,
     limit: 'actor/entropy_limit',
   },
-  entropy_drop: { metric: 'actor/entropy', words: 'entropy', bound: shareOfFirst(0.1), side: 'under', steps: 5 },
+  entropy_drop: { metric: 'actor/entropy', label: 'entropy', bound: shareOfFirst(0.1), side: 'under', steps: 5 },
   thought_repetition: {
     metric: 'thoughts/most_frequent',
-    words: 'share of the most frequent thought',
+    label: 'share of the most frequent thought',
     bound: fixed(0.5),
     side: 'over',
     steps: 3,
   },
   thought_diversity: {
     metric: 'thoughts/distinct_2',
-    words: 'share of distinct word pairs among the thoughts',
+    label: 'share of distinct word pairs among the thoughts',
     bound: shareOfFirst(0.25),
     side: 'under',
     steps: 5,
   },
   response_length: {
     metric: 'response_length/mean',
-    words: 'response length',
+    label: 'response length',
     bound: shareOfFirst(2),
     side: 'over',
     steps: 5,
   },
   invalid_answers: {
     metric: 'rollout/invalid_answer_rate',
-    words: 'share of answers without a valid action',
+    label: 'share of answers without a valid action',
     bound: fixed(0.9),
     side: 'over',
     steps: 3,
   },
   missing_thoughts: {
     metric: 'thoughts/rate',
-    words: 'share of answers with a thought',
+    label: 'share of answers with a thought',
     bound: fixed(0.1),
     side: 'under',
     steps: 3,

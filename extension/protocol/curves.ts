@@ -71,4 +71,4 @@ export const smooth = (column: Float64Array, factor: number): Float64Array =>
 
 /** Smooths values of rows from `first` on with an average that has seen the earlier rows. */
 export const smoothOn = (values: Float64Array, average: MovingAverage, first: number): Float64Array =>
-  values.map((value, place) => average.next(first + place, value));
+  values.map((value, index) => average.next(first + index, value));

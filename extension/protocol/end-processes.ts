@@ -8,31 +8,31 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { platform } from 'node:os';
 import { programEnvironment, startedByVariable } from '../../envs/api/program-environment';
-import { isAlive, isPid, isSamePlace, showsOwnProcesses, startOf, thisPlace } from './process-identity';
+import { isAlive, isPid, isSamePidScope, showsOwnProcesses, startOf, currentPidScope } from './process-identity';
 
 /** Environment variable that holds the mark. */
-export const markVariable = startedByVariable;
+export const ownerTagVariable = startedByVariable;
 
 /**
  * Returns a new mark for the environment of a child process of `pid` (default: this process):
  * `<pid>.<start>.<namespace>.<boot>+<hex>`, without blanks. Unknown parts are empty.
  */
-export function newMark(pid: number = process.pid): string {
-  const { boot, pid_namespace } = thisPlace;
+export function newOwnerTag(pid: number = process.pid): string {
+  const { boot, pid_namespace } = currentPidScope;
   return [`${pid}.${startOf(pid) ?? ''}.${pid_namespace ?? ''}.${boot ?? ''}`, randomBytes(8).toString('hex')].join(
     '+',
   );
 }
 
 /** Kills the process group of `pid` and all processes with this mark. On Windows, kills the tree below `pid`. */
-export function endStarted(pid: number | undefined, mark: string): void {
+export function killTree(pid: number | undefined, ownerTag: string): void {
   if (platform() === 'win32') {
     if (pid !== undefined)
       execFile('taskkill', ['/pid', String(pid), '/T', '/F'], { env: programEnvironment() }, () => undefined);
     return;
   }
   if (pid !== undefined) end(-pid);
-  endMarked(found => found === mark);
+  killTagged(found => found === ownerTag);
 }
 
 /**
@@ -40,17 +40,17 @@ export function endStarted(pid: number | undefined, mark: string): void {
  * another boot or PID namespace, or without them (of an earlier version), proves nothing, so its processes are not
  * killed.
  */
-export function endAbandoned(): void {
-  endMarked(isAbandoned);
+export function killAbandoned(): void {
+  killTagged(isAbandoned);
 }
 
 /** Whether the owner of a mark was a process of this machine, boot and PID namespace that has ended. */
-export function isAbandoned(mark: string): boolean {
-  const parts = /^(\d+)\.(\d+)\.(\d*)\.([\w-]*)\+[0-9a-f]+$/.exec(mark);
+export function isAbandoned(ownerTag: string): boolean {
+  const parts = /^(\d+)\.(\d+)\.(\d*)\.([\w-]*)\+[0-9a-f]+$/.exec(ownerTag);
   if (!parts) return false;
   const [, pid, start, pid_namespace, boot] = parts;
-  const place = { host: thisPlace.host, boot: boot || null, pid_namespace: pid_namespace || null };
-  if (!isPid(Number(pid)) || !isSamePlace(place, thisPlace)) return false;
+  const pidScope = { host: currentPidScope.host, boot: boot || null, pid_namespace: pid_namespace || null };
+  if (!isPid(Number(pid)) || !isSamePidScope(pidScope, currentPidScope)) return false;
   if (!isAlive(Number(pid))) return true;
   const now = startOf(Number(pid));
   return now !== undefined && now !== start;
@@ -59,9 +59,9 @@ export function isAbandoned(mark: string): boolean {
 /** Number of search rounds: a process may start another while it is being killed. */
 const rounds = 5;
 
-function endMarked(concerns: (mark: string) => boolean): void {
+function killTagged(concerns: (ownerTag: string) => boolean): void {
   for (let round = 0; round < rounds; round++) {
-    const found = marked().filter(({ pid, mark }) => pid !== process.pid && concerns(mark));
+    const found = taggedProcesses().filter(({ pid, ownerTag }) => pid !== process.pid && concerns(ownerTag));
     for (const { pid, start } of found) if (start === undefined || startOf(pid) === start) end(pid);
     if (found.length === 0) return;
   }
@@ -71,9 +71,9 @@ function endMarked(concerns: (mark: string) => boolean): void {
  * A process with a mark, and its start time. The start time is read before the mark, to detect a later process with the
  * same pid.
  */
-interface Marked {
+interface TaggedProcess {
   pid: number;
-  mark: string;
+  ownerTag: string;
   start?: string;
 }
 
@@ -81,30 +81,30 @@ interface Marked {
  * All running processes of this user that carry a mark. Empty if /proc shows the pids of another namespace than `kill`
  * uses.
  */
-function marked(): Marked[] {
+function taggedProcesses(): TaggedProcess[] {
   if (platform() === 'linux') {
     if (!showsOwnProcesses()) return [];
     return readdirSync('/proc').flatMap(name => {
       if (!/^\d+$/.test(name)) return [];
       const start = startOf(Number(name));
-      const mark = start === undefined ? undefined : markOf(environmentOf(name).split('\0'));
-      return mark === undefined ? [] : [{ pid: Number(name), mark, start }];
+      const ownerTag = start === undefined ? undefined : ownerTagOf(environmentOf(name).split('\0'));
+      return ownerTag === undefined ? [] : [{ pid: Number(name), ownerTag, start }];
     });
   }
   if (platform() !== 'darwin') return [];
   try {
     const text = execFileSync('ps', ['-axEww', '-o', 'pid=,command='], { env: programEnvironment(), encoding: 'utf8', timeout: 5000, maxBuffer: 2 ** 26 }); // prettier-ignore
     return text.split('\n').flatMap(line => {
-      const mark = markOf(line.split(' '));
-      return mark === undefined ? [] : [{ pid: parseInt(line, 10), mark }];
+      const ownerTag = ownerTagOf(line.split(' '));
+      return ownerTag === undefined ? [] : [{ pid: parseInt(line, 10), ownerTag }];
     });
   } catch {
     return [];
   }
 }
 
-const markOf = (entries: readonly string[]): string | undefined =>
-  entries.find(entry => entry.startsWith(`${markVariable}=`))?.slice(markVariable.length + 1);
+const ownerTagOf = (entries: readonly string[]): string | undefined =>
+  entries.find(entry => entry.startsWith(`${ownerTagVariable}=`))?.slice(ownerTagVariable.length + 1);
 
 /** Environment of a process. Empty if the process is gone, is a zombie, or belongs to another user. */
 function environmentOf(pid: string): string {

@@ -3,7 +3,7 @@
 // data: the episode files are authoritative, and the index lines of a file are used only if they cover all of it. The
 // trainer writes it beside the episodes; for runs of older trainers the editor computes the same lines and keeps them
 // in its own storage.
-import { actionFates } from './action-fates';
+import { actionOutcomes } from './action-outcomes';
 import { mostLineBytes, type Episode } from './run-folder';
 
 /** Numbers stored for each episode. Flags are 0 and 1. */
@@ -122,9 +122,9 @@ export function episodeId({
 /** Counts the actions of an episode that its environment does not know, plus answers without any action. */
 export function invalidActions({ turns, terminated }: Pick<Episode, 'turns' | 'terminated'>): number {
   return turns.reduce((count, turn, i) => {
-    const fates = actionFates(turn, terminated && i === turns.length - 1);
-    const unknown = fates.filter(({ reason }) => reason === 'not an action of this environment').length;
-    return count + (fates.length === 0 ? 1 : unknown);
+    const outcomes = actionOutcomes(turn, terminated && i === turns.length - 1);
+    const unknown = outcomes.filter(({ reason }) => reason === 'not an action of this environment').length;
+    return count + (outcomes.length === 0 ? 1 : unknown);
   }, 0);
 }
 

@@ -114,7 +114,7 @@ export interface WhatIfRequest extends EpisodeRef, AcceptedCode {
 }
 
 /** Current state of a what-if episode. */
-export interface WhatIfStanding {
+export interface WhatIfState {
   /** Identifies it in `whatIfTurn` and `whatIfEnd` until the episode is over. */
   session: number;
   episode: Episode;
@@ -127,15 +127,15 @@ export interface WhatIfStanding {
 }
 
 /** Resolves when the episode is over or waits for the user. */
-export const whatIf = new RequestType<WhatIfRequest, WhatIfStanding, void>('inspect/whatIf');
+export const whatIf = new RequestType<WhatIfRequest, WhatIfState, void>('inspect/whatIf');
 /** The user's next turn. If `checkpoint` names one, it plays from here to the end. */
 export const whatIfTurn = new RequestType<
   { session: number; given: GivenAnswer; checkpoint: string | null },
-  WhatIfStanding,
+  WhatIfState,
   void
 >('inspect/whatIfTurn');
 /** Ends an unfinished what-if. With `keep` the turns played so far are written, else discarded. */
-export const whatIfEnd = new RequestType<{ session: number; keep: boolean }, WhatIfStanding | null, void>(
+export const whatIfEnd = new RequestType<{ session: number; keep: boolean }, WhatIfState | null, void>(
   'inspect/whatIfEnd',
 );
 

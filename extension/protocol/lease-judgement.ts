@@ -4,7 +4,7 @@
 // location nor start time: if a process has its pid, the trainer counts as alive, else the touches decide.
 import type { Lease } from './run-folder';
 import { leaseStaleMs } from './run-folder';
-import { isSamePlace, type Processes, type ProcessPlace } from './process-identity';
+import { isSamePidScope, type Processes, type PidScope } from './process-identity';
 
 /** Tolerance for rounding between process start times and lease times. A later process starts clearly later. */
 const reuseSlackMs = 2000;
@@ -13,16 +13,16 @@ const reuseSlackMs = 2000;
 export type LeaseHolder = 'held' | 'gone' | 'unknown';
 
 /** Where a lease was written; undefined for one of an earlier version. */
-export const placeOfLease = ({ host, boot, pid_namespace }: Lease): ProcessPlace | undefined =>
+export const pidScopeOf = ({ host, boot, pid_namespace }: Lease): PidScope | undefined =>
   host === undefined || boot === undefined || pid_namespace === undefined ? undefined : { host, boot, pid_namespace };
 
 /** Returns the state of the process that holds the lease; `unknown` for null, a lease that cannot be read. */
 export function holderOf(lease: Lease | null, processes: Processes): LeaseHolder {
   if (lease === null) return 'unknown';
-  const place = placeOfLease(lease);
-  if (place !== undefined && !isSamePlace(place, processes.place)) return 'unknown';
-  if (!processes.isAlive(lease.pid)) return place === undefined ? 'unknown' : 'gone';
-  if (place === undefined) {
+  const pidScope = pidScopeOf(lease);
+  if (pidScope !== undefined && !isSamePidScope(pidScope, processes.pidScope)) return 'unknown';
+  if (!processes.isAlive(lease.pid)) return pidScope === undefined ? 'unknown' : 'gone';
+  if (pidScope === undefined) {
     const start = processes.startTimeOf?.(lease.pid);
     if (start === undefined) return processes.startTimeOf ? 'held' : 'unknown';
     return start > Date.parse(lease.started) + reuseSlackMs ? 'unknown' : 'held';

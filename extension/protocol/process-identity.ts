@@ -8,7 +8,7 @@ import { hostname } from 'node:os';
 import { programEnvironment } from '../../envs/api/program-environment';
 
 /** The scope in which a pid is valid. Only Linux has boot ids and namespaces; other systems compare the host name. */
-export interface ProcessPlace {
+export interface PidScope {
   host: string;
   /** Boot id of the machine; null if unknown. */
   boot: string | null;
@@ -18,7 +18,7 @@ export interface ProcessPlace {
 
 /** Queries about processes, replaceable in tests. */
 export interface Processes {
-  place: ProcessPlace;
+  pidScope: PidScope;
   isAlive(pid: number): boolean;
   /** Start time in a form that clock adjustments do not affect; undefined if unknown. */
   startOf(pid: number): string | undefined;
@@ -27,14 +27,14 @@ export interface Processes {
 }
 
 /** Location of this process. */
-export const thisPlace: ProcessPlace = {
+export const currentPidScope: PidScope = {
   host: hostname(),
   boot: readIf(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()),
   pid_namespace: readIf(() => /\[(\d+)\]/.exec(readlinkSync('/proc/self/ns/pid'))![1]),
 };
 
 /** Whether a pid means the same process in both locations. Without a boot id, host names are compared. */
-export const isSamePlace = (a: ProcessPlace, b: ProcessPlace): boolean =>
+export const isSamePidScope = (a: PidScope, b: PidScope): boolean =>
   a.boot === b.boot && a.pid_namespace === b.pid_namespace && (a.boot !== null || a.host === b.host);
 
 /**

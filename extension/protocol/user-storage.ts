@@ -50,7 +50,7 @@ export function signingKeyOrNew(): Buffer {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     writeFileSync(temporary, randomBytes(keyBytes), { flag: 'wx', mode: 0o600, flush: true });
     try {
-      putInPlace(temporary, file);
+      moveIntoPlace(temporary, file);
     } finally {
       rmSync(temporary, { force: true });
     }
@@ -65,7 +65,7 @@ export function signingKeyOrNew(): Buffer {
 }
 
 /** Links a file to a second name unless that exists. Copies it if the file system has no links. */
-function putInPlace(temporary: string, file: string): void {
+function moveIntoPlace(temporary: string, file: string): void {
   for (const put of [() => linkSync(temporary, file), () => copyFileSync(temporary, file, constants.COPYFILE_EXCL)]) {
     try {
       return put();

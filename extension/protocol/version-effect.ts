@@ -119,7 +119,7 @@ export function versionEffect(
  * Formats an effect: `reward 0.42 → 0.73 (+0.31, 95 % interval 0.10 … 0.52), success 12 % → 40 % (+28, 3 … 53 points)
  * over 40 and 38 groups`.
  */
-export function effectWords({ reward, success }: VersionEffect): string {
+export function formatEffect({ reward, success }: VersionEffect): string {
   const fixed = (x: number, scale: number) => (x * scale).toFixed(scale === 1 ? 2 : 0);
   const words = ({ before, after, difference, interval }: Effect, scale: number, unit: string, points: string) => {
     const range = interval ? `, 95 % interval ${interval.map(x => fixed(x, scale)).join(' … ')}${points}` : '';

@@ -67,7 +67,7 @@ function doubleKeys({ items }: YAMLMap): YAMLParseError[] {
   });
 }
 
-type Tell = (source: unknown, code: string, message: string, warning?: boolean) => void;
+type OnError = (source: unknown, code: string, message: string, warning?: boolean) => void;
 
 /**
  * Like the library's parseDocument, but stops at `mostMistakes` errors. The library's composer reports each error
@@ -75,10 +75,10 @@ type Tell = (source: unknown, code: string, message: string, warning?: boolean) 
  */
 function firstDocument(text: string, options: Options): Document.Parsed {
   const composer = new Composer({ ...options, prettyErrors: false, uniqueKeys: false });
-  const tell = composer['onError'] as Tell;
+  const onError = composer['onError'] as OnError;
   let mistakes = 0;
-  composer['onError'] = (...[source, code, message, warning]: Parameters<Tell>) => {
-    tell(source, code, message, warning);
+  composer['onError'] = (...[source, code, message, warning]: Parameters<OnError>) => {
+    onError(source, code, message, warning);
     if (!warning && ++mistakes > mostMistakes) throw new TooManyMistakes();
   };
   const tokens = untilTooWrong(new Parser(options.lineCounter?.addNewLine).parse(text));

@@ -79,7 +79,7 @@ withCommon(program.command('presets').description('list the configurations that 
       const found = presets(presetFolders(workspaceOf(flags.workspace)));
       return {
         document: found,
-        words: found.map(({ name, description, error }) => `${name.padEnd(18)} ${error ?? description}`).join('\n'),
+        plainText: found.map(({ name, description, error }) => `${name.padEnd(18)} ${error ?? description}`).join('\n'),
       };
     }),
 );

@@ -3,7 +3,7 @@
 import { relative, sep } from 'node:path';
 import type { CoveredCode, LoadedEnvironment } from '../protocol/environment-link';
 import type { CoverageLine } from '../protocol/run-folder';
-import { keptSources } from './store/kept-sources';
+import { sourceSnapshots } from './store/source-snapshots';
 
 /**
  * Returns one record per version loaded now. Coverage of older versions, from episodes that ended on them, is dropped.
@@ -17,7 +17,7 @@ export function coverageLines(
   return [...versions.values()].flatMap(({ version, source, bundle }) => {
     const own = covered.filter(code => code.version === version);
     if (own.length === 0) return [];
-    const { root } = keptSources(source, bundle);
+    const { root } = sourceSnapshots(source, bundle);
     const { map } = own.at(-1)!;
     const files = new Map<string, Map<number, [number, number]>>();
     for (const { file, lines } of own.filter(code => code.map === map).flatMap(code => code.files)) {

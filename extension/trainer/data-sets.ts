@@ -21,13 +21,13 @@ export function dataSetOf(key: string, value: unknown, workspace: string): HubDa
 
 /**
  * Returns the specifications with hub data sets replaced by local folders, fetching those that are missing.
- * @param tell receives one line for each data set that has to be fetched
+ * @param report receives one line for each data set that has to be fetched
  * @throws UserError if a data set cannot be fetched
  */
 export async function withDataSets(
   specs: readonly EnvironmentSpec[],
   workspace: string,
-  tell: (line: string) => void,
+  report: (line: string) => void,
   options: Pick<FetchOptions, 'client' | 'signal'> = {},
 ): Promise<EnvironmentSpec[]> {
   const found: EnvironmentSpec[] = [];
@@ -36,12 +36,12 @@ export async function withDataSets(
     for (const [key, value] of Object.entries(config)) {
       const set = dataSetOf(key, value, workspace);
       if (!set) continue;
-      let told = false;
+      let reported = false;
       config[key] = await fetchHubDataSet(set, {
         ...options,
         onProgress: ({ total }) => {
-          if (!told) tell(`fetching the data set ${set.repo} (${Math.ceil(total / 1e6)} MB) for ${spec.tag}`);
-          told = true;
+          if (!reported) report(`fetching the data set ${set.repo} (${Math.ceil(total / 1e6)} MB) for ${spec.tag}`);
+          reported = true;
         },
       });
     }

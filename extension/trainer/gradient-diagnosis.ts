@@ -46,11 +46,11 @@ export async function diagnoseGradients(
   run: Run,
   step: number,
   groups: readonly GroupRow[],
-  { kept, whole }: { kept: PreparedBatch | null; whole: PreparedBatch | null },
+  { kept, unfiltered }: { kept: PreparedBatch | null; unfiltered: PreparedBatch | null },
 ): Promise<Record<string, number>> {
   const analyses: Analysis[] = [];
   if (kept) analyses.push(await analysed(run, step, 'grad_norm', kept, groups));
-  if (whole) analyses.push(await analysed(run, step, 'grad_norm_prefilter', whole, groups));
+  if (unfiltered) analyses.push(await analysed(run, step, 'grad_norm_prefilter', unfiltered, groups));
   const document: GradientAnalysisRecord = { step, analyses };
   if (analyses.length > 0) run.keepDiagnosis(gradientsFile(step), step, document);
   const aside = gradientRollout(run.config);

@@ -20,11 +20,11 @@ import type { RunFolder } from './store/run-folder';
 const retryMs = 5000;
 
 /** Decides how long a run waits for its disk. Implemented by RunControl. */
-export interface Patience {
+export interface WaitControl {
   /** Waits up to `ms` and shows `sentence` as the reason; resolves with false if the run should stop instead. */
   wait(sentence: string, ms: number): Promise<boolean>;
   /** The disk accepted the retry. */
-  goOn(): void;
+  resumeAfterWait(): void;
 }
 
 /** Receives progress as it happens. */
@@ -59,7 +59,7 @@ export class Journal {
     initial: RunStatus,
     /** Seconds spent in earlier sessions of this run. */
     private readonly earlierSeconds: number,
-    private readonly patience?: Patience,
+    private readonly waitControl?: WaitControl,
   ) {
     this.metricsLog = folder.metrics();
     this.eventsLog = folder.events();
@@ -110,8 +110,8 @@ export class Journal {
   }
 
   event(kind: RunEvent['kind'], message: string, data?: Record<string, unknown>): void {
-    const told = secrets.value({ message, ...(data && { data }) });
-    const event: RunEvent = { time: now(), step: this.current.step, kind, ...told };
+    const cleared = secrets.value({ message, ...(data && { data }) });
+    const event: RunEvent = { time: now(), step: this.current.step, kind, ...cleared };
     this.write(() => this.eventsLog.append(event));
     this.watchers.event(event);
   }
@@ -172,7 +172,7 @@ export class Journal {
 
   /** Writes the result of a step's diagnosis to a file of its own. */
   async diagnosis(file: string, step: number, document: unknown): Promise<void> {
-    const piece = await this.insist(() => this.folder.writeDiagnosis(file, document));
+    const piece = await this.retryUntilWritable(() => this.folder.writeDiagnosis(file, document));
     this.ledger.note(piece);
     this.watchers.appended(file, piece.to, step);
   }
@@ -190,8 +190,8 @@ export class Journal {
 
   /** Reports progress within a phase and a short description of the current work, to watchers only. */
   progress(fraction: number, activity?: string): void {
-    const told = activity === this.current.activity;
-    if (told && fraction - this.fraction < 0.01 && fraction >= this.fraction) return;
+    const cleared = activity === this.current.activity;
+    if (cleared && fraction - this.fraction < 0.01 && fraction >= this.fraction) return;
     this.fraction = fraction;
     this.current = { ...this.current, activity };
     this.watchers.status(this.current, fraction);
@@ -202,26 +202,26 @@ export class Journal {
    * repeatable.
    * @throws StoreRefusal if the run is to stop instead of waiting
    */
-  async insist<T>(job: () => T | Promise<T>): Promise<T> {
+  async retryUntilWritable<T>(job: () => T | Promise<T>): Promise<T> {
     for (;;) {
       try {
         const result = await job();
-        this.patience?.goOn();
+        this.waitControl?.resumeAfterWait();
         return result;
       } catch (error) {
-        if (!(error instanceof StoreRefusal) || !(await this.patience?.wait(error.message, retryMs))) throw error;
+        if (!(error instanceof StoreRefusal) || !(await this.waitControl?.wait(error.message, retryMs))) throw error;
       }
     }
   }
 
-  /** Resolves once every earlier write succeeded. @throws StoreRefusal as `insist` */
+  /** Resolves once every earlier write succeeded. @throws StoreRefusal as `retryUntilWritable` */
   async settled(): Promise<void> {
-    await this.insist(() => this.flush());
+    await this.retryUntilWritable(() => this.flush());
   }
 
-  /** Makes every earlier write durable. @throws StoreRefusal as `insist` */
+  /** Makes every earlier write durable. @throws StoreRefusal as `retryUntilWritable` */
   async sync(): Promise<void> {
-    await this.insist(async () => {
+    await this.retryUntilWritable(async () => {
       this.flush();
       this.metricsLog.sync();
       this.eventsLog.sync();

@@ -38,7 +38,7 @@ export class LiveEnvironments {
   private unused: string | undefined;
   private waiting: SourceChange | undefined;
   private working: Promise<void> | undefined;
-  private toldUnchecked = false;
+  private reportedUnchecked = false;
   private covering = false;
   private stopped = false;
 
@@ -64,7 +64,7 @@ export class LiveEnvironments {
   ): Promise<LiveEnvironments> {
     const { environments, specs, loaded } = await openEnvironments(config, tags, workspace, logNotice, signal);
     try {
-      for (const environment of loaded) await journal.insist(() => folder.keepEnvironment(environment));
+      for (const environment of loaded) await journal.retryUntilWritable(() => folder.keepEnvironment(environment));
     } catch (error) {
       await environments.stop();
       throw error;
@@ -128,7 +128,7 @@ export class LiveEnvironments {
   async noteCoverage(step: number): Promise<void> {
     if (!this.covering) return;
     for (const { version, ...line } of coverageLines(step, await this.pool.cover(true), this.loaded))
-      await this.journal.insist(() => this.folder.noteCoverage(version, line));
+      await this.journal.retryUntilWritable(() => this.folder.noteCoverage(version, line));
   }
 
   async stop(): Promise<void> {
@@ -204,15 +204,15 @@ export class LiveEnvironments {
     this.loaded = this.loaded.map(environment => byTag.get(environment.tag) ?? environment);
     await used;
     const ms = Math.max(0, Math.round(Date.now() - change.saved)); // measured from the file's modification time
-    for (const { environment } of next) this.tellReload(environment, before[environment.tag], change.files, ms);
+    for (const { environment } of next) this.reportReload(environment, before[environment.tag], change.files, ms);
     this.judge(prepared);
   }
 
   private async prepare(specs: readonly EnvironmentSpec[]): Promise<PreparedEnvironment[]> {
     const prepared = await this.pool.prepare([...specs], this.settings.check_types);
     const { unchecked } = prepared.find(outcome => outcome.unchecked !== undefined) ?? {};
-    if (unchecked !== undefined && !this.toldUnchecked) {
-      this.toldUnchecked = true;
+    if (unchecked !== undefined && !this.reportedUnchecked) {
+      this.reportedUnchecked = true;
       this.journal.event('setting', `environments: their types are not checked (${unchecked})`);
     }
     return prepared;
@@ -227,7 +227,7 @@ export class LiveEnvironments {
         this.files.set(tag, [...new Set([...(this.files.get(tag) ?? []), ...outcome.files])]);
         const text = JSON.stringify(outcome.problems);
         this.refused.set(tag, text);
-        if (text !== was) this.tellRefusal(tag, outcome.problems);
+        if (text !== was) this.reportRefusal(tag, outcome.problems);
       } else {
         this.files.set(tag, outcome.files);
         this.refused.delete(tag);
@@ -238,7 +238,7 @@ export class LiveEnvironments {
     this.follow();
   }
 
-  private tellReload({ tag, version: to }: LoadedEnvironment, from: string, files: string[], ms: number): void {
+  private reportReload({ tag, version: to }: LoadedEnvironment, from: string, files: string[], ms: number): void {
     if (from === to) return; // only a comment or formatting changed
     const step = this.journal.status.step + 1;
     const data: z.infer<typeof environmentReloadSchema> = { tag, from, to, files, step, ms };
@@ -247,7 +247,7 @@ export class LiveEnvironments {
     this.journal.event('environment_reload', message, data);
   }
 
-  private tellRefusal(tag: string, problems: SourceProblem[]): void {
+  private reportRefusal(tag: string, problems: SourceProblem[]): void {
     const version = this.versions[tag];
     const data: z.infer<typeof environmentRefusedSchema> = { tag, version, problems };
     const [{ file, line, column, message }] = problems;

@@ -48,7 +48,7 @@ export class LiveView implements RolloutObserver {
   private asking = new Map<PlayedSoFar, number>();
   private watched: Watched | undefined;
   private pieces: TokenPieces | undefined;
-  private told = 0;
+  private sent = 0;
   private timer: NodeJS.Timeout | undefined;
 
   /** Called when the run is open. */
@@ -89,7 +89,7 @@ export class LiveView implements RolloutObserver {
     const { watched } = this;
     if (!watched || !some.includes(watched.played)) return;
     watched.answering = 0;
-    this.tellEpisode();
+    this.sendEpisode();
     if (this.isOver(watched.played)) this.chooseAnother();
   }
 
@@ -108,7 +108,7 @@ export class LiveView implements RolloutObserver {
       undefined,
     );
     this.follow(next);
-    if (this.watched) this.tellEpisode();
+    if (this.watched) this.sendEpisode();
   }
 
   private isOver({ entry }: PlayedSoFar): boolean {
@@ -138,8 +138,8 @@ export class LiveView implements RolloutObserver {
     const tokens: WatchedTurn['tokens'] = [];
     watched.tokens.set(watched.answering, tokens);
     this.pieces = new TokenPieces(source.tokenizer);
-    this.told = 0;
-    this.tellEpisode();
+    this.sent = 0;
+    this.sendEpisode();
     source.engine.watch(watched.played.entry.id, (ids, logprobs) => {
       if (this.watched !== watched || watched.answering === 0) return; // the turn is over and its full text was sent
       ids.forEach((id, i) => tokens.push({ text: this.pieces!.push(id), logprob: logprobs[i] }));
@@ -158,23 +158,23 @@ export class LiveView implements RolloutObserver {
       this.timer = undefined;
       const { watched } = this;
       const tokens = watched?.tokens.get(watched.answering);
-      if (!watched || !tokens || tokens.length === this.told) return;
-      const at = this.told;
-      this.told = tokens.length;
+      if (!watched || !tokens || tokens.length === this.sent) return;
+      const at = this.sent;
+      this.sent = tokens.length;
       const { id } = watched.played.entry;
       this.each(viewer => viewer.tokens(id, watched.answering, at, tokens.slice(at)));
     }, gatherMs);
   }
 
-  private tellEpisode(): void {
+  private sendEpisode(): void {
     this.gather(false);
     const picture = this.picture();
-    this.told = this.watched?.tokens.get(this.watched.answering)?.length ?? 0;
+    this.sent = this.watched?.tokens.get(this.watched.answering)?.length ?? 0;
     this.each(viewer => viewer.episode(picture));
   }
 
-  private each(tell: (viewer: Viewer) => void): void {
-    for (const viewer of this.viewers.values()) tell(viewer);
+  private each(send: (viewer: Viewer) => void): void {
+    for (const viewer of this.viewers.values()) send(viewer);
   }
 
   private picture(): WatchedEpisode | null {

@@ -17,8 +17,8 @@ import { newToken } from './run';
 import { RunStopped } from './engine/run-stopped';
 import { RunControl } from './run-control';
 import { clearPrinted, secrets } from './secrets';
-import { openSitting } from './sitting';
-import type { Sitting } from './sitting';
+import { openSession } from './run-session';
+import type { RunSession } from './run-session';
 import { refuseSettings, resumeSettings } from './resume-settings';
 import { acceptEvaluation, acceptLogs } from './resumed-logs';
 import {
@@ -30,7 +30,7 @@ import {
   verifyCheckpoint,
 } from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
-import { folderGone, takeLease } from './store/lease';
+import { folderGone, acquireLease } from './store/lease';
 import type { HeldLease } from './store/lease';
 import { adoptLogs } from './store/log-ledger';
 import { rotateLog } from './store/rotate-log';
@@ -55,7 +55,7 @@ for (const stream of [destination, process.stderr]) stream.on('error', () => und
 const atWork: { journal?: Journal; lease?: HeldLease; dying?: true } = {};
 
 /** Time limit for writing the final status, in milliseconds. */
-const lastWordsMs = 3000;
+const flushTimeoutMs = 3000;
 
 // An error outside the run's own control flow, for example from a stream event or an unhandled rejection. The trainer's
 // state is unknown afterwards, so the process ends; committed data stays.
@@ -65,7 +65,7 @@ process.on('uncaughtException', (error: unknown) => {
   atWork.dying = true;
   log.fatal({ stack }, message);
   const sentence = `trainer: it met an unexpected error (${secrets.text(message).slice(0, 500)}): resume the run from its newest checkpoint, and report this with the end of trainer.log`;
-  void (atWork.journal?.crash(sentence, lastWordsMs) ?? Promise.resolve()).finally(() => {
+  void (atWork.journal?.crash(sentence, flushTimeoutMs) ?? Promise.resolve()).finally(() => {
     atWork.lease?.release();
     endNow();
   });
@@ -107,7 +107,7 @@ async function main(): Promise<void> {
   requireNoLinks(folder);
   const token = newToken();
   const endpoint = endpointFor(folder.path, folder.id);
-  const lease = await takeLease({
+  const lease = await acquireLease({
     runFolder: folder.path,
     run: folder.id,
     pid: process.pid,
@@ -176,7 +176,7 @@ async function serve(
     },
     initial,
     earlier.wall_s ?? 0,
-    { wait: (sentence, ms) => control.wait(sentence, ms), goOn: () => control.goOn() },
+    { wait: (sentence, ms) => control.wait(sentence, ms), resumeAfterWait: () => control.resumeAfterWait() },
   );
   atWork.journal = journal;
   const control = new RunControl((state, because) => {
@@ -190,20 +190,20 @@ async function serve(
     control,
     status: () => journal.status,
   });
-  let sitting: Sitting | undefined;
+  let session: RunSession | undefined;
   try {
     journal.update({ state: 'starting' });
-    sitting = await openSitting({ folder, workspace, checkpoint, control, journal, settings });
+    session = await openSession({ folder, workspace, checkpoint, control, journal, settings });
     if (checkpoint) journal.event('resume', `resumed from ${journal.relative(checkpoint.folder)}`);
     for (const note of notes) journal.event('warning', note);
-    log.info({ ...sitting.about, step: sitting.step() }, 'running');
+    log.info({ ...session.about, step: session.step() }, 'running');
     journal.update({ state: control.state });
     journal.event('state', control.state);
-    const end = await sitting.work();
-    journal.update({ state: end, step: sitting.step(), phase: 'idle', eta_s: null });
+    const end = await session.work();
+    journal.update({ state: end, step: session.step(), phase: 'idle', eta_s: null });
     journal.event('state', end);
     await journal.sync();
-    log.info({ step: sitting.step() }, end);
+    log.info({ step: session.step() }, end);
   } catch (error) {
     if (!existsSync(folder.path)) abandon(folderGone(folder)); // the deleted folder is the cause of any error here
     const failure = error instanceof RunStopped ? await stoppedEarly(journal) : (error as Error);
@@ -216,7 +216,7 @@ async function serve(
     }
   } finally {
     control.end();
-    await sitting?.close();
+    await session?.close();
     await journal.close();
     await watched.server.close();
   }

@@ -1,6 +1,6 @@
 // One checksum over a model's weight files. A run's manifest stores it, and a run that reads the base model again
 // compares it, since the same adapters on another base train differently. Files are hashed completely; the hash of an
-// unchanged file is cached (store/kept-checksums.ts).
+// unchanged file is cached (store/checksum-cache.ts).
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import type { Manifest } from '../protocol/run-folder';
 import { UserError } from '../protocol/user-error';
 import { digestFile, storeError } from './store/files';
 import { matchesEtag, readDownloaded } from './store/hub-cache';
-import { keptChecksum } from './store/kept-checksums';
+import { cachedChecksum } from './store/checksum-cache';
 
 export const isWeights = (name: string): boolean => name.endsWith('.safetensors');
 
@@ -62,7 +62,7 @@ async function isAsFetched(folder: string): Promise<boolean> {
 
 async function fileChecksum(file: string, fresh: boolean): Promise<string> {
   try {
-    return await keptChecksum(file, 'sha256', async () => (await digestFile(file, { within: null })).sha256, fresh);
+    return await cachedChecksum(file, 'sha256', async () => (await digestFile(file, { within: null })).sha256, fresh);
   } catch (error) {
     throw storeError('read', file, error);
   }

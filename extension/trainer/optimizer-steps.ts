@@ -138,8 +138,8 @@ function miniBatches(
 ): MiniBatch[] {
   return Array.from({ length: ppo_epochs }, () => splitMiniBatches(order.length, ppo_mini_batch_size, stream))
     .flat()
-    .map(places => {
-      const indices = Array.from(places, place => order[place]);
+    .map(positions => {
+      const indices = Array.from(positions, position => order[position]);
       const shares = aggregationWeights(
         indices.map(i => masks[i].reduce((count, bit) => count + bit, 0)),
         loss_agg_mode,

@@ -51,7 +51,7 @@ export class RunControl {
   }
 
   /**
-   * Pauses the run because of `sentence`, until `goOn`. Returns after `ms`, or earlier if someone resumes the run;
+   * Pauses the run because of `sentence`, until `resumeAfterWait`. Returns after `ms`, or earlier if someone resumes the run;
    * resolves with false if the run is to stop.
    */
   async wait(sentence: string, ms: number): Promise<boolean> {
@@ -66,7 +66,7 @@ export class RunControl {
   }
 
   /** Ends a pause begun by `wait`. */
-  goOn(): void {
+  resumeAfterWait(): void {
     if (this.waiting === undefined) return;
     this.waiting = undefined;
     this.onChange(this.state);

@@ -18,7 +18,7 @@ import { readRegular } from './store/regular-file';
 import type { RunFolder } from './store/run-folder';
 
 /** Milliseconds between status updates; each new file also triggers one. */
-const tellMs = 1000;
+const updateMs = 1000;
 /** Number of updates over which the speed is averaged. */
 const speedOver = 10;
 
@@ -42,7 +42,7 @@ export async function runModelFolder(
   try {
     const facts = await findHubModel(hub, { signal });
     if (facts.folder !== null) return facts.folder;
-    const fetched = await fetchHubModel(hub, { signal, onProgress: teller(journal) });
+    const fetched = await fetchHubModel(hub, { signal, onProgress: progressReporter(journal) });
     journal.update({ phase: 'idle', download: undefined, eta_s: null });
     const total = fetched.files.reduce((sum, { bytes }) => sum + bytes, 0);
     journal.event('download', `fetched ${path} (${Math.ceil(total / 1e6)} MB) at commit ${fetched.commit}`);
@@ -77,15 +77,15 @@ export async function presentModelFolder(folder: RunFolder, workspace: string): 
 }
 
 /** Shows download progress in the status, with the remaining time at the average speed of the last updates. */
-function teller(journal: Journal): (progress: HubProgress) => void {
-  const told: { at: number; file: string; bytes: number }[] = [];
+function progressReporter(journal: Journal): (progress: HubProgress) => void {
+  const updates: { at: number; file: string; bytes: number }[] = [];
   return download => {
     const { file, bytes, total } = download;
     const now = { at: performance.now(), file, bytes };
-    const last = told.at(-1);
-    if (last?.file === file && now.at - last.at < tellMs) return;
-    if (told.push(now) > speedOver) told.shift();
-    const speed = (bytes - told[0].bytes) / (now.at - told[0].at);
+    const last = updates.at(-1);
+    if (last?.file === file && now.at - last.at < updateMs) return;
+    if (updates.push(now) > speedOver) updates.shift();
+    const speed = (bytes - updates[0].bytes) / (now.at - updates[0].at);
     const eta_s = speed > 0 ? Math.round((total - bytes) / speed / 1000) : null;
     journal.update({ phase: 'download', download, eta_s }, bytes / total);
   };

@@ -107,7 +107,7 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
     referenceTokens: pass(ref.log_prob_micro_batch_size_per_gpu, all),
     diagnosisTokens: diagnosesCollapse(config) ? pass(rollout.log_prob_micro_batch_size_per_gpu, all) : 0,
     environments: environmentProcesses(config, trains),
-    sharesBeginnings: true,
+    sharesPrefixes: true,
     answer: Math.min(rollout.response_length, longest),
     promptSharedBy: trains && config.agent_proxy.max_turn === 1 ? train.group_size : 0,
     rollouts: Math.max(trains ? episodesOf(train) : 0, episodesOf(val)),

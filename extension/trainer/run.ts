@@ -14,7 +14,7 @@ import { nothingWatched } from './diagnostics/alarms';
 import type { WatchState } from './diagnostics/alarms';
 import { nothingDiagnosed } from './diagnostics/collapse-metrics';
 import type { CollapseState } from './diagnostics/collapse-metrics';
-import { FailureTeller } from './failure-teller';
+import { FailureReporter } from './failure-reporter';
 import { installation } from './installation';
 import type { Journal } from './journal';
 import { LiveEnvironments } from './live-environments';
@@ -36,7 +36,7 @@ import { deriveSeed } from './rollout/seeds';
 import { generationPrefix, turnProtocol } from './rollout/turn-protocol';
 import type { RunControl } from './run-control';
 import { requireSameModel } from './model-checksum';
-import { momentFiles, readMoments } from './moment-files';
+import { optimizerStateFiles, readMoments } from './optimizer-state';
 import { keepTokenizer, runModelFolder } from './run-model';
 import { planInput, readsModel, usesCritic, usesReference, weightsLoaded } from './run-plan';
 import { nothingSkipped } from './skipped-steps';
@@ -163,10 +163,10 @@ export class Run {
     const config = presentConfig(folder);
     const modelFolder = await runModelFolder(folder, workspace, control, journal);
     const tokenizer = readTokenizer(modelFolder, { variables: config.data.apply_chat_template_kwargs });
-    await journal.insist(() => keepTokenizer(folder, modelFolder));
+    await journal.retryUntilWritable(() => keepTokenizer(folder, modelFolder));
     const { rollout } = config.actor_rollout_ref;
     const plan = await planInput(config, modelFolder, workspace);
-    tellPlan(plan, config, journal);
+    reportPlan(plan, config, journal);
     const weights = weightsLoaded(config, modelFolder, workspace, checkpoint?.folder);
     if (readsModel(config, weights, modelFolder))
       await abortable(control.stopped, requireSameModel(folder, modelFolder));
@@ -381,7 +381,7 @@ export class Run {
       } catch (error) {
         if (!(error instanceof FailedBatch)) throw error;
         if (!(await this.control.wait(`${error.message}, then resume the run`, longestWait))) throw new RunStopped();
-        this.control.goOn();
+        this.control.resumeAfterWait();
       }
     }
   }
@@ -390,7 +390,7 @@ export class Run {
     proxy: AgentProxy,
     request: Pick<RolloutRequest, 'mode' | 'step' | 'round' | 'seed'>,
   ): Promise<RolloutBatch> {
-    const failures = new FailureTeller(this.journal);
+    const failures = new FailureReporter(this.journal);
     try {
       return await proxy.rollout({
         ...request,
@@ -476,10 +476,10 @@ export class Run {
     };
     const blobs = {
       ...files,
-      ...momentFiles('actor', actor),
-      ...(critic && { 'critic.weights': critic.weights, ...momentFiles('critic', critic) }),
+      ...optimizerStateFiles('actor', actor),
+      ...(critic && { 'critic.weights': critic.weights, ...optimizerStateFiles('critic', critic) }),
     };
-    const path = await journal.insist(() =>
+    const path = await journal.retryUntilWritable(() =>
       writeCheckpoint(folder.path, about, blobs, config.workbench.keep_checkpoints),
     );
     const name = journal.relative(path);
@@ -549,7 +549,7 @@ export const newToken = (): string => randomBytes(24).toString('hex');
  * Writes the memory plan as an event, and a warning if it exceeds the available memory. Skipped on a GPU, which holds
  * most of the model.
  */
-function tellPlan(input: PlanInput, config: RunConfig, journal: Journal): void {
+function reportPlan(input: PlanInput, config: RunConfig, journal: Journal): void {
   const { device } = config.workbench;
   if (device === 'webgpu' || device === 'cuda') return;
   const { peak } = planMemory(input);

@@ -15,7 +15,7 @@ const shortestGuessed = 12;
 /** Minimum length for those if the value has letters only. */
 const shortestLetters = 20;
 /** Minimum and maximum length of a secret's start that is cleared before a cut. */
-const [shortestBeginning, longestBeginning] = [8, 1024];
+const [minPrefix, maxPrefix] = [8, 1024];
 /**
  * The minimum at the end of a text without a cut mark, where a few letters are more likely a word than a truncated
  * secret.
@@ -25,7 +25,7 @@ const shortestAtEnd = 16;
 const cuts = /…|\.\.\.|$/g;
 
 /** Variable names that indicate a secret: the editor's own list and names common among tools. */
-const telling =
+const secretNames =
   /((^|_)(API_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY|KEY|TOKEN|SECRET|PAT|CREDENTIALS?)|_PWD|PASS|PASSWORD|PASSWD|PASSPHRASE)$/i;
 
 /**
@@ -77,12 +77,12 @@ export class Secrets {
   private readonly marks = new Map<string, string>();
   private pattern: RegExp | undefined;
   /** Starts of the forms, keyed by their last characters, longest first. */
-  private readonly beginnings = new Map<string, { beginning: string; mark: string }[]>();
+  private readonly prefixes = new Map<string, { prefix: string; mark: string }[]>();
 
   constructor(private readonly env: NodeJS.ProcessEnv = process.env) {
     for (const [name, given = ''] of Object.entries(env)) {
       const value = given.trim(); // a line break at the end of a value read from a file is not part of the secret
-      if (telling.test(name) && looksRandom(value)) this.add(name, value);
+      if (secretNames.test(name) && looksRandom(value)) this.add(name, value);
       else for (const { text, least } of passwordIn(value)) this.addForms(name, text, least);
     }
     this.name(...(env[namesVariable] ?? '').split(','));
@@ -108,17 +108,17 @@ export class Secrets {
 
   /** Replaces each secret by `[redacted NAME]`, also a secret's start where the text was truncated within it. */
   text(text: string): string {
-    return this.withoutBeginnings(this.uncut(text), shortestAtEnd);
+    return this.withoutPrefixes(this.uncut(text), shortestAtEnd);
   }
 
   /** The same for text that will be continued. */
   unended(text: string): string {
-    return this.withoutBeginnings(this.uncut(text), Infinity);
+    return this.withoutPrefixes(this.uncut(text), Infinity);
   }
 
   /** The same for the end of a stream, which may fall within a secret. */
   ended(text: string): string {
-    return this.withoutBeginnings(this.uncut(text), shortestBeginning);
+    return this.withoutPrefixes(this.uncut(text), minPrefix);
   }
 
   /** The same for all strings in a value, including property names; a value without secrets is returned as is. */
@@ -151,27 +151,27 @@ export class Secrets {
   }
 
   /** @param leastAtEnd minimum length of a secret's start that is cleared at the end of the text */
-  private withoutBeginnings(text: string, leastAtEnd: number): string {
+  private withoutPrefixes(text: string, leastAtEnd: number): string {
     if (!this.pattern) return text;
     let cleared = '';
     let from = 0;
     for (const { index, 0: cut } of text.matchAll(cuts)) {
-      const found = this.beginningBefore(text, from, index, cut === '' ? leastAtEnd : shortestBeginning);
+      const found = this.prefixBefore(text, from, index, cut === '' ? leastAtEnd : minPrefix);
       if (!found) continue;
-      cleared += text.slice(from, index - found.beginning.length) + found.mark;
+      cleared += text.slice(from, index - found.prefix.length) + found.mark;
       from = index;
     }
     return from === 0 ? text : cleared + text.slice(from);
   }
 
-  private beginningBefore(
+  private prefixBefore(
     text: string,
     from: number,
     end: number,
     least: number,
-  ): { beginning: string; mark: string } | undefined {
-    const known = this.beginnings.get(text.slice(Math.max(from, end - shortestBeginning), end));
-    return known?.find(({ beginning: { length }, beginning }) => length >= least && end - length >= from && text.startsWith(beginning, end - length)); // prettier-ignore
+  ): { prefix: string; mark: string } | undefined {
+    const known = this.prefixes.get(text.slice(Math.max(from, end - minPrefix), end));
+    return known?.find(({ prefix: { length }, prefix }) => length >= least && end - length >= from && text.startsWith(prefix, end - length)); // prettier-ignore
   }
 
   private add(name: string, value: string): void {
@@ -185,16 +185,12 @@ export class Secrets {
     for (const form of formsOf(value)) {
       if (this.marks.has(form)) continue;
       this.marks.set(form, mark);
-      for (
-        let length = Math.max(least, shortestBeginning);
-        length < Math.min(form.length, longestBeginning);
-        length++
-      ) {
-        const end = form.slice(length - shortestBeginning, length);
-        const same = this.beginnings.get(end) ?? [];
-        const longer = same.findIndex(other => other.beginning.length < length);
-        same.splice(longer < 0 ? same.length : longer, 0, { beginning: form.slice(0, length), mark });
-        this.beginnings.set(end, same);
+      for (let length = Math.max(least, minPrefix); length < Math.min(form.length, maxPrefix); length++) {
+        const end = form.slice(length - minPrefix, length);
+        const same = this.prefixes.get(end) ?? [];
+        const longer = same.findIndex(other => other.prefix.length < length);
+        same.splice(longer < 0 ? same.length : longer, 0, { prefix: form.slice(0, length), mark });
+        this.prefixes.set(end, same);
       }
     }
     // Longest first, since one secret may start with another.

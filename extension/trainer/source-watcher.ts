@@ -64,10 +64,10 @@ export class SourceWatcher {
     if (this.changed.size === 0) this.since = now;
     this.changed.add(path);
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.tell(), Math.max(0, Math.min(quietMs, this.since + longestMs - now)));
+    this.timer = setTimeout(() => void this.report(), Math.max(0, Math.min(quietMs, this.since + longestMs - now)));
   }
 
-  private async tell(): Promise<void> {
+  private async report(): Promise<void> {
     const [files, since] = [[...this.changed], this.since];
     this.changed = new Set();
     const times = await Promise.all(files.map(file => stat(file).then(({ mtimeMs }) => mtimeMs, () => since))); // prettier-ignore

@@ -16,8 +16,8 @@ import { rolloutWeights } from './algorithms/rollout-correction';
 import { spreadOverTokens } from './algorithms/token-sequences';
 import { spreadOverTurns, turnGrpoAdvantages } from './algorithms/turn-advantages';
 import { diagnoseCollapse } from './collapse-diagnosis';
-import { collectRollout, normalizedScores } from './collected-rollout';
-import type { CollectedRollout } from './collected-rollout';
+import { collectRollout, normalizedScores } from './rollout-collection';
+import type { RolloutCollection } from './rollout-collection';
 import { rolloutCorrection } from './config/rollout-correction';
 import type { RunConfig } from './config/schema';
 import { afterStep, afterValidation, earlyStop, stopRules } from './early-stops';
@@ -40,7 +40,7 @@ import { Stopwatch } from './stopwatch';
 import { adjustedSamplesOf, overJoined, samplesByEpisode, tokenRewards, trainedSamples } from './training-batch';
 import type { BatchSample, EstimatedSequence } from './training-batch';
 import { validate, validationDue, withValidation } from './validation';
-import { alarmStop, watchOver, watchedOf } from './watch';
+import { alarmStop, checkAlarms, alarmMetrics } from './alarm-monitor';
 
 /**
  * Advantages by `algorithm.adv_estimator` (the per-turn form with `bi_level_gae` or `use_turn_scores`); only gae uses
@@ -112,7 +112,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
         state.skipped = afterSkips(state.skipped, outcome, run.journal, state.step + 1);
         state.unvalidated = finiteOnly(outcome.metrics);
         state.watch = afterStep(state.watch, state.unvalidated);
-        state.alarms = watchOver(run, state.alarms, state.step + 1, state.unvalidated);
+        state.alarms = checkAlarms(run, state.alarms, state.step + 1, state.unvalidated);
         state.step++;
         await run.environments.noteCoverage(state.step);
       }
@@ -183,7 +183,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   // Diagnosis under the policy that played, on all trainable episodes, before the filter's selection.
   const diagnosis = await diagnoseCollapse(run, state.collapse, rollout.trainable, step, clock);
   state.collapse = diagnosis.state;
-  Object.assign(metrics, diagnosis.metrics, watchedOf(rollout.trainable, config.agent_proxy));
+  Object.assign(metrics, diagnosis.metrics, alarmMetrics(rollout.trainable, config.agent_proxy));
   const measuring = gradientsDue(config, step);
   if (measuring)
     Object.assign(metrics, await clock.time('gradient_analysis', () => measureGradients(run, state, rollout)));
@@ -233,7 +233,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
  * Measures the gradients of the loss's parts by reward-std bucket: of the kept episodes and, if configured, of all of
  * them; from the step's own rollout or from a separate one. Measures only: no weights change.
  */
-async function measureGradients(run: Run, state: TrainerState, rollout: CollectedRollout) {
+async function measureGradients(run: Run, state: TrainerState, rollout: RolloutCollection) {
   const { config } = run;
   const step = state.step + 1;
   const clock = new Stopwatch(); // all of it counts as analysis time
@@ -242,8 +242,8 @@ async function measureGradients(run: Run, state: TrainerState, rollout: Collecte
   const prepared = async (kept: RolloutEpisode[], keptRatio: number) =>
     kept.length > 0 ? prepare(run, { ...state }, { ...source, kept, keptRatio, metrics: {} }, clock) : null;
   const kept = await prepared(source.kept, source.keptRatio);
-  const whole = config.trainer.gradient_analysis_log_prefilter ? await prepared(source.trainable, 1) : null;
-  return diagnoseGradients(run, step, source.groups, { kept, whole });
+  const unfiltered = config.trainer.gradient_analysis_log_prefilter ? await prepared(source.trainable, 1) : null;
+  return diagnoseGradients(run, step, source.groups, { kept, unfiltered });
 }
 
 /**
@@ -253,7 +253,7 @@ async function measureGradients(run: Run, state: TrainerState, rollout: Collecte
 async function update(
   run: Run,
   state: TrainerState,
-  rollout: CollectedRollout,
+  rollout: RolloutCollection,
   updates: boolean,
   clock: Stopwatch,
 ): Promise<Map<RolloutSample, TrainedTokens>> {
@@ -301,7 +301,7 @@ async function update(
 async function prepare(
   run: Run,
   state: TrainerState,
-  { trainable, kept, keptRatio, scored, baselines, metrics }: CollectedRollout,
+  { trainable, kept, keptRatio, scored, baselines, metrics }: RolloutCollection,
   clock: Stopwatch,
 ): Promise<PreparedBatch & { own: BatchSample[] }> {
   const { config, engine } = run;
@@ -375,10 +375,10 @@ async function prepare(
   Object.assign(metrics, describe('critic/advantages', numbersWhere(advantages, masks)));
   Object.assign(metrics, lengthsOf(samples, sampling.max_model_len - sampling.response_length));
 
-  const places = samples === own ? order : Array.from(samples.keys());
+  const positions = samples === own ? order : Array.from(samples.keys());
   const { entropies } = present;
   return {
-    ...{ own, samples, old, reference, values, advantages, order: places },
+    ...{ own, samples, old, reference, values, advantages, order: positions },
     ...(entropies && { entropies }),
     ...(returns && { returns }),
   };

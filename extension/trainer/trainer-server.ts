@@ -33,7 +33,7 @@ import {
 } from '../protocol/trainer-link';
 import type { Viewer } from './live-view';
 import type { RunControl } from './run-control';
-import { isSameSecret } from './same-secret';
+import { timingSafeEquals } from './timing-safe-equal';
 
 /**
  * Maximum bytes of a socket path: Unix limits it (104 on macOS), and Node.js would truncate a longer one to a different
@@ -44,7 +44,7 @@ const statusEveryMs = 100;
 /** Milliseconds between a refusal and closing the connection. */
 const hangUpMs = 100;
 /** Milliseconds that a watcher has to read the last messages. */
-const lastWordsMs = 1000;
+const closeTimeoutMs = 1000;
 /** A connection with this many unread messages, replies included (a suspended editor), is closed; it can reconnect. */
 const mostUnread = 1000;
 /** Limits of connections before `hello`: milliseconds, bytes, and their number, above which the oldest is closed. */
@@ -135,7 +135,7 @@ export class TrainerServer {
   async close(): Promise<void> {
     clearTimeout(this.pending);
     for (const socket of this.sockets) socket.end();
-    const deadline = setTimeout(() => this.sockets.forEach(socket => socket.destroy()), lastWordsMs);
+    const deadline = setTimeout(() => this.sockets.forEach(socket => socket.destroy()), closeTimeoutMs);
     await new Promise<void>(resolve => this.server.close(() => resolve()));
     clearTimeout(deadline);
     if (process.platform !== 'win32') rmSync(this.endpoint, { force: true });
@@ -185,7 +185,7 @@ export class TrainerServer {
       return answer();
     };
     connection.onRequest(hello, ({ token }) => {
-      if (!isSameSecret(token, run.token)) {
+      if (!timingSafeEquals(token, run.token)) {
         setTimeout(() => socket.end(), hangUpMs); // after the reply is sent
         throw new ResponseError(ErrorCodes.InvalidRequest, 'wrong token');
       }

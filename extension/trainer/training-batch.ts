@@ -76,7 +76,7 @@ export function trainedSamples(
   );
   const chosen = new Set(kept);
   const trained = Array.from(own.keys()).filter(index => chosen.has(own[index].episode));
-  return { own, order: adjustedOrder(trained.length, config, step).map(place => trained[place]) };
+  return { own, order: adjustedOrder(trained.length, config, step).map(position => trained[position]) };
 }
 
 /**
@@ -97,12 +97,12 @@ export function adjustedOrder(count: number, config: RunConfig, step: number): n
 /** RAGEN adjusts the batch before it estimates advantages: a repeated sample counts twice. */
 export function adjustedSamplesOf(samples: readonly BatchSample[], order: readonly number[]): BatchSample[] {
   const seen = new Set<number>();
-  return order.map((index, place) => {
+  return order.map((index, position) => {
     if (!seen.has(index)) {
       seen.add(index);
       return samples[index];
     }
-    return { ...samples[index], countsAs: samples.length + place };
+    return { ...samples[index], countsAs: samples.length + position };
   });
 }
 

@@ -126,7 +126,7 @@ export const randomIds = (length: number, vocab: number, stream: RandomStream): 
   Array.from({ length }, () => stream.integer(vocab));
 
 /** Initial rows of episodes; prompts are equal within a group. */
-function beginnings(s: RolloutSettings | IterationSettings, stream: RandomStream): GenerationRow[] {
+function prompts(s: RolloutSettings | IterationSettings, stream: RandomStream): GenerationRow[] {
   return Array.from({ length: s.groups }, (_, group) => {
     const append = randomIds(s.prompt, s.vocab, stream);
     return Array.from({ length: s.group_size }, (_, member) => ({
@@ -143,7 +143,7 @@ export async function rollout(s: RolloutSettings, threads: number): Promise<Work
   const { generate, release, stop } = s.frozen ? await frozenGenerator(s, threads) : await trainedGenerator(s, threads);
   return {
     run: async () => {
-      const rows = beginnings(s, stream);
+      const rows = prompts(s, stream);
       const generated = await generate(rows, sampling(s.tokens, s.stop_ids));
       await release(rows.map(({ row }) => row));
       return generated.reduce((sum, { ids }) => sum + ids.length, 0);
@@ -242,7 +242,7 @@ async function iterate(engine: Engine, s: IterationSettings, stream: RandomStrea
 type Rollout = Pick<WeightedSample, 'ids' | 'mask' | 'old_logprobs'>;
 
 async function rollOut(engine: Engine, s: IterationSettings, stream: RandomStream): Promise<Rollout[]> {
-  let rows = beginnings(s, stream);
+  let rows = prompts(s, stream);
   const parts = rows.map(({ append }) => [{ ids: append, logprobs: append.map(() => 0), mask: 0 }]);
   for (let turn = 0; turn < s.turns; turn++) {
     const generated = await engine.generate(rows, sampling(s.sampled));

@@ -84,7 +84,7 @@ function picture(curves: readonly Curve[]): Buffer {
   const context = canvas.getContext('2d');
   context.fillStyle = '#ffffff';
   context.fillRect(0, 0, canvas.width, canvas.height);
-  shown.forEach(({ key, title }, place) => {
+  shown.forEach(({ key, title }, index) => {
     const datasets = lines.flatMap((name, a) => {
       const points = spread(
         curves.filter(curve => lineOf(curve) === name),
@@ -109,11 +109,11 @@ function picture(curves: readonly Curve[]): Buffer {
         scales: { x: { type: 'linear', title: { display: true, text: 'step' } } },
         plugins: {
           title: { display: true, text: title },
-          legend: { display: place === 0, labels: { filter: item => item.text !== '', boxWidth: 14 } },
+          legend: { display: index === 0, labels: { filter: item => item.text !== '', boxWidth: 14 } },
         },
       },
     });
-    context.drawImage(panel, (place % columns) * width, Math.floor(place / columns) * height);
+    context.drawImage(panel, (index % columns) * width, Math.floor(index / columns) * height);
     chart.destroy();
   });
   return canvas.toBuffer('image/png');

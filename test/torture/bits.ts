@@ -62,11 +62,11 @@ export async function damagedRuns({
       cpSync(base, run, { recursive: true });
       const where = damage(join(run, file), how, below);
       const outcome = await document<{ error?: { message: string } }>(workspace.folder, ['resume', basename(run)]);
-      const told = outcome.answer.error?.message ?? '';
+      const errorText = outcome.answer.error?.message ?? '';
       const sentence = `seed ${seed}, case ${n}: ${how} of ${file} ${where}`;
       if (outcome.code !== 0) {
-        if (!told.includes(basename(file))) throw new Error(`bits: ${sentence}: the refusal does not name the file: ${told || outcome.stderr}`); // prettier-ignore
-        if (told.includes('\n')) throw new Error(`bits: ${sentence}: no sentence, but ${told}`);
+        if (!errorText.includes(basename(file))) throw new Error(`bits: ${sentence}: the refusal does not name the file: ${errorText || outcome.stderr}`); // prettier-ignore
+        if (errorText.includes('\n')) throw new Error(`bits: ${sentence}: no sentence, but ${errorText}`);
         report.refused[kind] = (report.refused[kind] ?? 0) + 1;
       } else {
         try {
@@ -76,7 +76,7 @@ export async function damagedRuns({
         }
         report.equal[kind] = (report.equal[kind] ?? 0) + 1;
       }
-      say(`${sentence}: ${outcome.code === 0 ? 'the same run' : told}`);
+      say(`${sentence}: ${outcome.code === 0 ? 'the same run' : errorText}`);
     }
     return report;
   } finally {

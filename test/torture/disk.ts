@@ -11,7 +11,7 @@ import { runFiles } from '../../extension/protocol/run-folder';
 import type { Episode, Manifest, RunStatus } from '../../extension/protocol/run-folder';
 import { UserError } from '../../extension/protocol/user-error';
 import { Journal } from '../../extension/trainer/journal';
-import type { Patience } from '../../extension/trainer/journal';
+import type { WaitControl } from '../../extension/trainer/journal';
 import { newestValid, writeCheckpoint } from '../../extension/trainer/store/checkpoint';
 import type { CheckpointState } from '../../extension/trainer/store/checkpoint';
 import { checkLogs } from '../../extension/trainer/store/log-ledger';
@@ -46,14 +46,14 @@ const status: RunStatus = {
 };
 
 /** Waits without delay: always, or `tries` times. */
-class Waiting implements Patience {
+class Waiting implements WaitControl {
   sentences: string[] = [];
   constructor(private tries = Infinity) {}
   wait(sentence: string): Promise<boolean> {
     this.sentences.push(sentence);
     return Promise.resolve(this.tries-- > 0);
   }
-  goOn(): void {
+  resumeAfterWait(): void {
     // shows nothing
   }
 }
@@ -78,24 +78,24 @@ const scratch = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
  */
 export async function diskFaults(every = 1): Promise<DiskReport> {
   const clock = stopClock();
-  const place = mkdtempSync(join(scratch, 'ragen-disk-'));
+  const scratchFolder = mkdtempSync(join(scratch, 'ragen-disk-'));
   try {
-    return await allFaults(place, every);
+    return await allFaults(scratchFolder, every);
   } finally {
     clock.restore();
-    rmSync(place, { recursive: true, force: true });
+    rmSync(scratchFolder, { recursive: true, force: true });
   }
 }
 
-async function allFaults(place: string, every: number): Promise<DiskReport> {
-  const begun = await RunFolder.create(place, about, new Date());
-  const run = join(place, 'run');
+async function allFaults(scratchFolder: string, every: number): Promise<DiskReport> {
+  const begun = await RunFolder.create(scratchFolder, about, new Date());
+  const run = join(scratchFolder, 'run');
   const again = (from: string): string => {
     rmSync(run, { recursive: true, force: true });
     cpSync(from, run, { recursive: true });
     return run;
   };
-  const [first, second] = [join(place, 'first'), join(place, 'second')];
+  const [first, second] = [join(scratchFolder, 'first'), join(scratchFolder, 'second')];
   cpSync(begun.path, first, { recursive: true });
   await step(first, 1);
   cpSync(first, second, { recursive: true });
@@ -108,7 +108,7 @@ async function allFaults(place: string, every: number): Promise<DiskReport> {
     ...{ stepCalls: 0, backCalls: 0, before: 0, after: 0 },
     faults: { ENOSPC: 0, EIO: 0, EACCES: 0, EROFS: 0, short: 0, crash: 0 },
   };
-  const told = (state: string, where: string): void => {
+  const check = (state: string, where: string): void => {
     if (state !== states.before && state !== states.after)
       throw new Error(`disk: ${where} left a state between:\n${between(state, states)}`);
     report[state === states.after ? 'after' : 'before']++;
@@ -126,12 +126,12 @@ async function allFaults(place: string, every: number): Promise<DiskReport> {
       if (error && kind !== 'crash' && !(error instanceof UserError))
         throw new Error(`disk: ${where}: ${error.message}`);
       readable(run, where);
-      told(await resumed(run), where);
+      check(await resumed(run), where);
       if (kind === 'crash') continue;
       // With waiting, for one failed call and for several: the result is the same as without the fault.
       for (const lasts of [1, 7]) {
-        const patience = new Waiting();
-        const outcome = await onDisk(again(first), { kind, at, lasts }, disk => step(run, 2, disk, patience));
+        const waitControl = new Waiting();
+        const outcome = await onDisk(again(first), { kind, at, lasts }, disk => step(run, 2, disk, waitControl));
         report.faults[kind]++;
         if (outcome.error)
           throw new Error(`disk: ${where} for ${lasts} calls ended a run that may wait: ${outcome.error.message}`);
@@ -139,7 +139,7 @@ async function allFaults(place: string, every: number): Promise<DiskReport> {
           throw new Error(`disk: ${where} for ${lasts} calls changed what the run wrote`);
         if (!RunFolder.open(run).keptEnvironment(environment(2).version))
           throw new Error(`disk: ${where} for ${lasts} calls lost an environment's code`);
-        const unclear = patience.sentences.find(sentence => !/^store: cannot .+: .+/.test(sentence));
+        const unclear = waitControl.sentences.find(sentence => !/^store: cannot .+: .+/.test(sentence));
         if (unclear !== undefined) throw new Error(`disk: ${where} says no more than ${unclear}`);
       }
     }
@@ -165,14 +165,14 @@ async function step(
   path: string,
   n: number,
   begin: () => void = () => undefined,
-  patience = new Waiting(0),
+  waitControl = new Waiting(0),
 ): Promise<void> {
   const folder = RunFolder.open(path);
-  const journal = openJournal(folder, n - 1, patience);
+  const journal = openJournal(folder, n - 1, waitControl);
   begin();
   try {
     journal.update({ phase: 'rollout' });
-    await journal.insist(() => folder.keepEnvironment(environment(n)));
+    await journal.retryUntilWritable(() => folder.keepEnvironment(environment(n)));
     await journal.diagnosis(collapseFile(n), n, { n });
     journal.groups(n, [0, 1].map(group_id => ({ step: n, group_id, tag: 'T', seed: n, scores: [n], reward_std: 0, selected: true }))); // prettier-ignore
     journal.scores(n, [{ tag: 'T', score: n }]);
@@ -187,7 +187,7 @@ async function step(
       'model.safetensors': new Float32Array(64).fill(n),
       'actor.m': new Float32Array(64).fill(-n),
     };
-    await journal.insist(() => writeCheckpoint(folder.path, state, blobs, 1));
+    await journal.retryUntilWritable(() => writeCheckpoint(folder.path, state, blobs, 1));
   } finally {
     await journal.close().catch(() => undefined);
   }
@@ -203,8 +203,8 @@ function environment(n: number): LoadedEnvironment {
   };
 }
 
-const openJournal = (folder: RunFolder, step: number, patience: Patience): Journal =>
-  new Journal(folder, { status: () => 0, appended: () => 0, event: () => 0 }, { ...status, step }, 0, patience);
+const openJournal = (folder: RunFolder, step: number, waitControl: WaitControl): Journal =>
+  new Journal(folder, { status: () => 0, appended: () => 0, event: () => 0 }, { ...status, step }, 0, waitControl);
 
 const episode = (step: number, member: number): Episode => ({
   ...{ id: `train-${String(step).padStart(6, '0')}-g000-m0${member}`, step, mode: 'train', group_id: 0, member, env_id: member },

@@ -23,7 +23,7 @@ interface Behaviour {
   /** A function body whose result the place returns. `mark` identifies its child processes. */
   code(mark: string): string;
   /** Pattern of the expected error message; null if the code is harmless. */
-  told: RegExp | null;
+  errorText: RegExp | null;
   /** The code hangs and is ended by the time limit, which is short for these cases and long for others. */
   hangs?: true;
 }
@@ -31,107 +31,109 @@ interface Behaviour {
 const text = (made: string) => `({ observation: ${made}, reward: 1, terminated: false, truncated: false, info: {} })`;
 
 export const behaviours: Readonly<Record<string, Behaviour>> = {
-  throws: { code: () => `throw new Error('boom');`, told: /threw "boom"|throws "boom"/ },
-  'throws no error': { code: () => `throw null;`, told: /threw null|throws null/ },
+  throws: { code: () => `throw new Error('boom');`, errorText: /threw "boom"|throws "boom"/ },
+  'throws no error': { code: () => `throw null;`, errorText: /threw null|throws null/ },
   rejects: {
     code: () => `return Promise.reject(new Error('late'));`,
-    told: /threw "late"|throws "late"|returned .* from create|has a definition|has no default export|did not return/,
+    errorText:
+      /threw "late"|throws "late"|returned .* from create|has a definition|has no default export|did not return/,
   },
-  'never returns': { code: () => `for (;;);`, told: /did not return/, hangs: true },
+  'never returns': { code: () => `for (;;);`, errorText: /did not return/, hangs: true },
   'waits for ever': {
     code: () => `return new Promise(() => {});`,
     hangs: true,
-    told: /did not return|returned .* from create|has a definition|ended its thread/,
+    errorText: /did not return|returned .* from create|has a definition|ended its thread/,
   },
   'throws later': {
     code: () => `setTimeout(() => { throw new Error('stray'); }); return new Promise(() => {});`,
-    told: /threw "stray"|returned .* from create|has a definition|ended its thread/,
+    errorText: /threw "stray"|returned .* from create|has a definition|ended its thread/,
   },
   'forgets an await': {
     code: () => `void (async () => { await null; throw new Error('forgotten'); })();`,
-    told: /threw "forgotten"|^$/,
+    errorText: /threw "forgotten"|^$/,
   },
   'throws in a later call': {
     code: () => `setTimeout(() => { throw new Error('late'); }, 30);`,
-    told: /threw "late"|^$/,
+    errorText: /threw "late"|^$/,
   },
   'exits later': {
     code: () => `setTimeout(() => process.exit(3), 30);`,
-    told: /exit code 3|^$/,
+    errorText: /exit code 3|^$/,
   },
   'throws a trap': {
     code: () =>
       `throw new Proxy(new Error('x'), { get() { throw new Error('trap'); }, getPrototypeOf() { throw new Error('trap'); } });`,
-    told: /threw/,
+    errorText: /threw/,
   },
   'returns methods of its own': {
     code: () =>
       `const list: any = [1]; list.map = list.slice = list[Symbol.iterator] = () => { throw new Error('own'); }; return { ...${text(`'x'`)}, info: { list } };`,
-    told: /has a definition|from create|returns the observation|^$/,
+    errorText: /has a definition|from create|returns the observation|^$/,
   },
   'returns a text of 2^20 characters': {
     code: () => `return ${text(`'x'.repeat(2 ** 20)`)};`,
-    told: /has a definition|from create|returns the observation|^$/,
+    errorText: /has a definition|from create|returns the observation|^$/,
   },
   'replaces built-in functions': {
     code: () =>
       `for (const { prototype } of [Array, Map, Promise, String] as any[]) for (const key of ['map', 'push', 'shift', 'get', 'set', 'then', 'slice']) if (key in prototype) prototype[key] = () => { throw new Error('replaced'); };`,
-    told: /replaced|read only|did not return|ended its thread|threw \{\}|^$/, // empty error without built-ins
+    errorText: /replaced|read only|did not return|ended its thread|threw \{\}|^$/, // empty error without built-ins
   },
   'closes the port': {
     code: () =>
       `const { parentPort } = require('node:worker_threads') as any; parentPort?.close(); parentPort?.removeAllListeners(); process.removeAllListeners();`,
-    told: /ended its thread|^$/,
+    errorText: /ended its thread|^$/,
   },
   'returns a number': {
     code: () => `return 5;`,
-    told: /returned 5 in|returns the observation 5|returned 5 from create|has no default export/,
+    errorText: /returned 5 in|returns the observation 5|returned 5 from create|has no default export/,
   },
   'returns a trap': {
     code: () => `return new Proxy({}, { get() { throw new Error('trap'); } });`,
-    told: /trap/,
+    errorText: /trap/,
   },
   'returns a text without end': {
     code: () => `return ${text(`'x'.repeat(2 ** 28)`)};`,
-    told: /observation|has a definition|from create|did not return/,
+    errorText: /observation|has a definition|from create|did not return/,
   },
   'returns an info without end': {
     code: () =>
       `const info = {}; for (let i = 0; i < 2e5; i++) info['key' + i] = 'valuevalue'; return { ...${text(`'x'`)}, info };`,
-    told: /more than \d+ values|has a definition|from create|observation|did not return/,
+    errorText: /more than \d+ values|has a definition|from create|observation|did not return/,
   },
-  exits: { code: () => `process.exit(3);`, told: /exit code 3/ },
-  'kills its process': { code: () => `process.kill(process.pid, 'SIGKILL'); for (;;);`, told: /SIGKILL/ },
+  exits: { code: () => `process.exit(3);`, errorText: /exit code 3/ },
+  'kills its process': { code: () => `process.kill(process.pid, 'SIGKILL'); for (;;);`, errorText: /SIGKILL/ },
   'floods standard output': {
     code: () => `for (let i = 0; i < 2000; i++) console.log('flood '.repeat(100));`,
-    told: null,
+    errorText: null,
   },
   'floods the descriptor': {
     code: () => `for (let i = 0; i < 300; i++) writeSync(1, 'flood '.repeat(10000));`,
-    told: /did not return|EAGAIN|^$/,
+    errorText: /did not return|EAGAIN|^$/,
     hangs: true,
   },
   'has a child that floods': {
     code: mark =>
       `spawn('sh', ['-c', 'while :; do echo flood; done', '${mark}'], { stdio: ['ignore', 'inherit', 'inherit'] });`,
-    told: null,
+    errorText: null,
   },
   'starts a child': {
     code: mark => `spawn('sh', ['-c', 'sleep 1000; :', '${mark}'], { stdio: 'ignore' });`,
-    told: null,
+    errorText: null,
   },
   'starts a daemon': {
     code: mark =>
       `spawn('sh', ['-c', '(sleep 1000; :) & sleep 1000; :', '${mark}'], { stdio: 'ignore', detached: true }).unref();`,
-    told: null,
+    errorText: null,
   },
   'fills the heap': {
     code: () => `for (const kept = []; ; ) kept.push(new Array(1000).fill(String(kept.length)));`,
-    told: /ran out of memory|exceeded the memory limit|did not return/,
+    errorText: /ran out of memory|exceeded the memory limit|did not return/,
   },
   'fills memory outside the heap': {
     code: () => `for (const kept = []; ; ) kept.push(new Uint8Array(2 ** 24).fill(1));`,
-    told: /exceeded the memory limit|ran out of memory|ended its process|Array buffer allocation failed|did not return from render/,
+    errorText:
+      /exceeded the memory limit|ran out of memory|ended its process|Array buffer allocation failed|did not return from render/,
   },
 };
 
@@ -185,7 +187,7 @@ export interface TriedCase {
   behaviour: string;
   place: Place;
   /** Error message; empty if there was none. */
-  told: string;
+  errorText: string;
   /** What is wrong with the message, or with what followed. */
   broken?: string;
 }
@@ -223,7 +225,7 @@ export async function tryEnvironmentCode(options: TryOptions): Promise<TriedCase
   try {
     for (const behaviour of options.behaviours)
       for (const place of options.places) {
-        const { code, told, hangs } = behaviours[behaviour];
+        const { code, errorText, hangs } = behaviours[behaviour];
         const flag = join(files.folder, 'flag');
         const write = (where: Place | 'nowhere') => files.write('bad.ts', sourceOf(where, code(mark), flag));
         const from = performance.now();
@@ -237,19 +239,21 @@ export async function tryEnvironmentCode(options: TryOptions): Promise<TriedCase
               : await playCase(place, tryIt);
         const seconds = (performance.now() - from) / 1000;
         const expected =
-          told === null ? outcome.told === '' : told.test(outcome.told) || mayPass(behaviour, place, outcome.told);
+          errorText === null
+            ? outcome.errorText === ''
+            : errorText.test(outcome.errorText) || mayPass(behaviour, place, outcome.errorText);
         const broken =
           outcome.broken ??
-          (expected ? undefined : `told ${JSON.stringify(outcome.told)} instead of ${told}`) ??
+          (expected ? undefined : `told ${JSON.stringify(outcome.errorText)} instead of ${errorText}`) ??
           (printed - before > printedLimit(seconds)
             ? `${printed - before} characters passed in ${seconds.toFixed(1)} s`
             : undefined);
-        tried.push({ behaviour, place, told: outcome.told, ...(broken !== undefined && { broken }) });
+        tried.push({ behaviour, place, errorText: outcome.errorText, ...(broken !== undefined && { broken }) });
       }
   } finally {
     await Promise.all(Object.values(hosts).map(host => host.stop()));
     const left = markedProcesses(mark);
-    if (left.length > 0) tried.push({ behaviour: 'all', place: 'load', told: '', broken: `${left.length} children outlive the environments: ${left.join(', ')}` }); // prettier-ignore
+    if (left.length > 0) tried.push({ behaviour: 'all', place: 'load', errorText: '', broken: `${left.length} children outlive the environments: ${left.join(', ')}` }); // prettier-ignore
     rmSync(files.folder, { recursive: true, force: true });
   }
   return tried;
@@ -258,8 +262,8 @@ export async function tryEnvironmentCode(options: TryOptions): Promise<TriedCase
 /**
  * Cases in which the death of the whole process leaves no message: the interrupted request is repeated and succeeds.
  */
-const mayPass = (behaviour: string, place: Place, told: string): boolean =>
-  told === '' && place === 'create' && ['kills its process', 'fills the heap', 'fills memory outside the heap'].includes(behaviour); // prettier-ignore
+const mayPass = (behaviour: string, place: Place, errorText: string): boolean =>
+  errorText === '' && place === 'create' && ['kills its process', 'fills the heap', 'fills memory outside the heap'].includes(behaviour); // prettier-ignore
 
 /** A process forwards up to 131,072 characters per second. */
 const printedLimit = (seconds: number): number => 131_072 * (seconds + 2) + 4096;
@@ -271,7 +275,7 @@ interface Case {
   /** Makes the next call of `create` misbehave. */
   flag(): void;
 }
-type Outcome = Pick<TriedCase, 'told' | 'broken'>;
+type Outcome = Pick<TriedCase, 'errorText' | 'broken'>;
 
 const spec = (source: string): EnvironmentSpec => ({ tag: 'Bad', env_type: 'bad.ts', source, config: {} });
 const episodes = ['a', 'b', 'c'];
@@ -281,39 +285,42 @@ const steps = (action: number) => episodes.map(episode => ({ episode, actions: [
 /** One of three episodes misbehaves and the others continue; then all three are reset. */
 async function playCase(place: 'create' | 'reset' | 'step', { running, write, flag }: Case): Promise<Outcome> {
   const { error } = await running.load([spec(write(place))]);
-  if (error) return { told: error.message, broken: 'it does not load' };
+  if (error) return { errorText: error.message, broken: 'it does not load' };
   const failures: string[] = [];
   const see = (states: { error?: { message: string } }[]) => failures.push(...states.flatMap(state => state.error?.message ?? [])); // prettier-ignore
   if (place === 'create') flag();
   see(await running.reset(resets));
   const played = await running.step(steps(2));
   if (place === 'step') see(played);
-  const [told = '', ...more] = failures;
+  const [errorText = '', ...more] = failures;
   const fine = played.filter(state => !state.error).length;
   const broken =
     more.length > 0
       ? `${failures.length} episodes failed: ${failures.join(' | ')}`
-      : fine < (told === '' ? 3 : 2)
+      : fine < (errorText === '' ? 3 : 2)
         ? `only ${fine} of 3 episodes went on`
         : undefined;
-  return { told, broken: broken ?? (await wholeAgain(running, write)) };
+  return { errorText, broken: broken ?? (await wholeAgain(running, write)) };
 }
 
 /** Swaps to code that misbehaves while loading: it must be refused while the old code continues. */
 async function loadCase({ running, write }: Case): Promise<Outcome> {
   const good = spec(write('nowhere'));
   const { error } = await running.load([good]);
-  if (error) return { told: error.message, broken: 'the harmless code does not load' };
+  if (error) return { errorText: error.message, broken: 'the harmless code does not load' };
   await running.reset(resets);
   await running.step(steps(1));
   const [prepared] = await running.prepare([spec(write('load'))], false);
-  if (!prepared) return { told: '', broken: 'nothing is told of it' };
-  const told = 'problems' in prepared ? prepared.problems.map(({ message }) => message).join(' | ') : '';
+  if (!prepared) return { errorText: '', broken: 'nothing is told of it' };
+  const errorText = 'problems' in prepared ? prepared.problems.map(({ message }) => message).join(' | ') : '';
   const after = await running.step(steps(1));
   const lost = after.find(state => state.observation !== 'count 2');
   if (lost)
-    return { told, broken: `an episode of the old code did not go on: ${lost.error?.message ?? lost.observation}` };
-  return { told, broken: await wholeAgain(running, write) };
+    return {
+      errorText,
+      broken: `an episode of the old code did not go on: ${lost.error?.message ?? lost.observation}`,
+    };
+  return { errorText, broken: await wholeAgain(running, write) };
 }
 
 /** What is wrong with three new episodes of the harmless code; undefined if nothing is. */
@@ -330,8 +337,8 @@ async function wholeAgain(running: EnvironmentProcess, write: Case['write']): Pr
 /** `ragen env check` tests render: it must end, either passing or failing with an error message. */
 function renderCase(source: string, check: NonNullable<TryOptions['check']>): Outcome {
   const { status, text } = check(source);
-  if (status === null) return { told: text, broken: 'the check did not end' };
-  return { told: status === 0 ? '' : text };
+  if (status === null) return { errorText: text, broken: 'the check did not end' };
+  return { errorText: status === 0 ? '' : text };
 }
 
 /** Running processes that have a mark among their arguments. */
@@ -379,7 +386,7 @@ export async function environmentCode(scale: TortureScale): Promise<void> {
     places,
     check: checkWithTerminal,
   });
-  const verdict = ({ told, broken }: TriedCase) => broken !== undefined ? 'BROKEN' : told === '' ? 'goes on' : /\((.*?)\)\s*(.*)/.exec(told)?.[2]?.slice(0, 24) ?? 'told'; // prettier-ignore
+  const verdict = ({ errorText, broken }: TriedCase) => broken !== undefined ? 'BROKEN' : errorText === '' ? 'goes on' : /\((.*?)\)\s*(.*)/.exec(errorText)?.[2]?.slice(0, 24) ?? 'told'; // prettier-ignore
   const rows = Object.keys(behaviours).map(behaviour => [behaviour, ...places.map(place => verdict(tried.find(each => each.behaviour === behaviour && each.place === place)!))]); // prettier-ignore
   console.log(table(['code that', ...places], rows));
   const broken = tried.filter(each => each.broken !== undefined);
@@ -493,10 +500,13 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
     let refusals = 0;
     await until('its first step', () => statusOf(run)!.step > 0);
     for (const name of names.filter(name => !later.has(name)).slice(0, Math.ceil(names.length * scale.scale))) {
-      const told = await edit(`an edit that ${name}`, `${good}\nvoid (() => { ${behaviours[name].code(mark)} })();\n`);
-      refusals += Number(told === 'environment_refused');
+      const errorText = await edit(
+        `an edit that ${name}`,
+        `${good}\nvoid (() => { ${behaviours[name].code(mark)} })();\n`,
+      );
+      refusals += Number(errorText === 'environment_refused');
       await edit(`the mending of one that ${name}`, good);
-      scale.say(`an edit that ${name}: ${told}; step ${statusOf(run)!.step}`);
+      scale.say(`an edit that ${name}: ${errorText}; step ${statusOf(run)!.step}`);
     }
     await until(`step ${wanted}`, () => statusOf(run)!.step >= wanted);
     process.kill(leaseOf(run)!.pid, 'SIGTERM');

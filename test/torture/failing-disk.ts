@@ -115,7 +115,7 @@ export class FailingDisk {
     }
     if (since >= lasts || (kind === 'EROFS' && !changes(name, args))) return call(...args);
     if (name.startsWith('mkdir') && fs.existsSync(args[0] as string)) return call(...args); // EEXIST takes precedence
-    throw failure(isRecursive(name, args) && !toldAsItIs.has(kind) ? 'ENOENT' : kind, name);
+    throw failure(isRecursive(name, args) && !passedThrough.has(kind) ? 'ENOENT' : kind, name);
   }
 
   private halve(name: string, call: Callable, args: unknown[]): unknown {
@@ -134,7 +134,7 @@ function changes(name: string, [, flags]: unknown[]): boolean {
 }
 
 /** Codes that a recursive `mkdir` passes on; for other codes Node.js reports that the path does not exist. */
-const toldAsItIs: ReadonlySet<string> = new Set(['EACCES', 'ENOSPC', 'EPERM', 'ENOTDIR']);
+const passedThrough: ReadonlySet<string> = new Set(['EACCES', 'ENOSPC', 'EPERM', 'ENOTDIR']);
 const isRecursive = (name: string, [, options]: unknown[]): boolean =>
   name.startsWith('mkdir') && (options as { recursive?: boolean } | undefined)?.recursive === true;
 

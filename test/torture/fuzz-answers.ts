@@ -1,5 +1,5 @@
 // Fuzz targets for the output of models and model services: turns, reasoning, actions, API responses.
-import { actionFates } from '../../extension/protocol/action-fates';
+import { actionOutcomes } from '../../extension/protocol/action-outcomes';
 import { actionsIn } from '../../extension/trainer/environment-server/gym-service';
 import type { Session } from '../../extension/trainer/environment-server/sessions';
 import { ApiClient } from '../../extension/trainer/evaluation/api-client';
@@ -93,7 +93,7 @@ export const answerTargets: readonly FuzzTarget[] = [
       return [
         actionsIn(raw, session(false), { 0: 'Left', 1: 'Right' }),
         actionsIn(raw, session(true), undefined),
-        actionFates(turn as never, true),
+        actionOutcomes(turn as never, true),
         givenTokens(letters, '<think>', { answer: 'Up' }, { raw, ids: [...Buffer.from(raw)] }),
       ];
     },
@@ -106,14 +106,14 @@ export const answerTargets: readonly FuzzTarget[] = [
     lawful: ['UserError', 'RequestRefused'],
     async run(input) {
       answering(() => responseOf(input));
-      const told: unknown[] = [];
+      const reported: unknown[] = [];
       for (const provider_name of ['openai', 'anthropic'] as const) {
         const model = { provider_name, model_name: 'm', base_url: null, generation_kwargs: {} } as unknown as ApiModel;
         const service = apiService('m', model, 10, { OPENAI_API_KEY: 'sk-key', ANTHROPIC_API_KEY: 'sk-key' });
         const client = new ApiClient(service, { timeoutMs: 1000, maxRetries: 0, signal: new AbortController().signal });
-        told.push(await client.ask([{ role: 'user', content: 'x' }]));
+        reported.push(await client.ask([{ role: 'user', content: 'x' }]));
       }
-      return told;
+      return reported;
     },
   },
 ];

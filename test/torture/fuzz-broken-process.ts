@@ -1,5 +1,5 @@
 // Fuzzer process for parsers that violate each guarantee.
 import { brokenTargets } from './fuzz-broken';
-import { serve } from './fuzz-sitting';
+import { serve } from './fuzz-session';
 
 serve(brokenTargets);

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
 import { mistakesIn } from '../../extension/host/configuration/configuration-mistakes';
-import { gapAt, placeAt } from '../../extension/host/configuration/yaml-places';
+import { gapAt, locationAt } from '../../extension/host/configuration/yaml-locations';
 import { textHash } from '../../extension/protocol/episode-index';
 import { compose } from '../../extension/trainer/config/compose';
 import type { ConfigProblem } from '../../extension/trainer/config/config-error';
@@ -127,7 +127,7 @@ export const configurationTargets: readonly FuzzTarget[] = [
       const text = input.toString('utf8');
       const inside = (found: { from: number; to: number } | undefined): void =>
         holds(!found || (found.from >= 0 && found.to <= text.length && found.from <= found.to), 'a place lies outside');
-      inside(placeAt(text, placeIn(text)));
+      inside(locationAt(text, placeIn(text)));
       inside(gapAt(text, placeIn(text)));
       return mistakesIn(text, schema);
     },

@@ -49,12 +49,12 @@ const said = [
 
 let endpoint = '';
 let server: TrainerServer | undefined;
-let teller: Server | undefined;
+let sendServer: Server | undefined;
 let hungUp = (): void => undefined;
-let telling: Buffer = Buffer.alloc(0);
+let sending: Buffer = Buffer.alloc(0);
 
 /** Sends bytes to the socket and waits until it closes. */
-const told = (bytes: Buffer): Promise<void> =>
+const send = (bytes: Buffer): Promise<void> =>
   new Promise(resolve => {
     const socket: Socket = createConnection(endpoint);
     socket.on('error', () => undefined);
@@ -88,7 +88,7 @@ export const frameTargets: readonly FuzzTarget[] = [
       const control = new RunControl(() => undefined);
       server = await TrainerServer.listen(endpoint, { id: 'run-1', token, control, status: () => status });
     },
-    run: told,
+    run: send,
     end: () => server?.close(),
   },
   {
@@ -98,34 +98,34 @@ export const frameTargets: readonly FuzzTarget[] = [
     weight: 2,
     async begin() {
       endpoint = join(mkdtempSync(join(tmpdir(), 's-')), 'socket');
-      teller = createServer(socket => {
+      sendServer = createServer(socket => {
         socket.on('error', () => undefined);
-        socket.once('data', () => socket.end(telling));
+        socket.once('data', () => socket.end(sending));
         socket.once('close', () => setImmediate(hungUp));
       });
-      await new Promise<void>(resolve => teller!.listen(endpoint, resolve));
+      await new Promise<void>(resolve => sendServer!.listen(endpoint, resolve));
     },
     async run(input) {
-      telling = input;
+      sending = input;
       const lease = { pid: 1, started: '2026', endpoint, token };
-      const heard: unknown[] = [];
+      const received: unknown[] = [];
       await new Promise<void>(resolve => {
-        const hear = (what: unknown): void => void heard.push(what);
+        const receive = (what: unknown): void => void received.push(what);
         const link = new TrainerLink('run 1', 'run-1', () => Promise.resolve(lease), {
-          status: hear,
-          appended: hear,
-          event: hear,
-          trouble: hear,
+          status: receive,
+          appended: receive,
+          event: receive,
+          trouble: receive,
         });
         hungUp = () => {
           link.dispose();
           resolve();
         };
-        link.watch({}, { tags: hear, episode: hear, tokens: hear });
+        link.watch({}, { tags: receive, episode: receive, tokens: receive });
       });
-      return heard;
+      return received;
     },
-    end: () => void teller?.close(),
+    end: () => void sendServer?.close(),
   },
   {
     name: 'lines of a stream',

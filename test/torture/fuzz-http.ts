@@ -156,7 +156,7 @@ export const httpTargets: readonly FuzzTarget[] = [
     lawful: ['UserError', 'Interrupted'],
     async run(input) {
       const answers = input.toString('latin1').split(between).map(each => Buffer.from(each, 'latin1'));
-      const told: unknown[] = [];
+      const reported: unknown[] = [];
       for (const type of ['model', 'dataset'] as const) {
         let asked = 0;
         const stop = new AbortController();
@@ -170,9 +170,9 @@ export const httpTargets: readonly FuzzTarget[] = [
         for (const { name, etag } of files)
           for (const [below, part] of [['/cache', name], ['/blobs', etag], ['/commits', commit]])
             if (!resolve(join(below, part)).startsWith(below + sep)) throw new Escaped(`${part} leads out of its folder`);
-        told.push(files);
+        reported.push(files);
       }
-      return told;
+      return reported;
     },
   }, // prettier-ignore
 ];

@@ -127,7 +127,7 @@ function parsed(text: string): unknown {
   }
 }
 
-type Place = { holder: Record<string, unknown> | unknown[]; key: string | number };
+type Slot = { holder: Record<string, unknown> | unknown[]; key: string | number };
 
 /** Marks text that is inserted verbatim, because JSON.stringify could not produce it. */
 const rawMark = '\u0001raw:';
@@ -135,8 +135,8 @@ const rawMark = '\u0001raw:';
 function changedJson(value: unknown, donor: unknown, stream: RandomStream): string {
   const root = { value };
   for (let times = 1 + stream.integer(3); times > 0; times--) {
-    const places = placesIn(root);
-    const { holder, key } = pick(places, stream) as { holder: Record<string | number, unknown>; key: string };
+    const slots = slotsIn(root);
+    const { holder, key } = pick(slots, stream) as { holder: Record<string | number, unknown>; key: string };
     switch (stream.integer(8)) {
       case 0:
       case 1:
@@ -144,7 +144,7 @@ function changedJson(value: unknown, donor: unknown, stream: RandomStream): stri
         holder[key] = strange(stream);
         break;
       case 3:
-        holder[key] = structuredClone(pick(placesIn({ donor }), stream).holder);
+        holder[key] = structuredClone(pick(slotsIn({ donor }), stream).holder);
         break;
       case 4:
         if (Array.isArray(holder)) holder.splice(Number(key), 1);
@@ -171,18 +171,18 @@ function changedJson(value: unknown, donor: unknown, stream: RandomStream): stri
   return text.replace(/"\\u0001raw:((?:[^"\\]|\\.)*)"/g, (_, raw: string) => JSON.parse(`"${raw}"`) as string);
 }
 
-function placesIn(root: object): Place[] {
-  const places: Place[] = [];
+function slotsIn(root: object): Slot[] {
+  const slots: Slot[] = [];
   const go = (holder: Record<string, unknown> | unknown[], depth: number): void => {
     for (const key of Object.keys(holder)) {
-      if (places.length > 500) return;
-      places.push({ holder, key });
+      if (slots.length > 500) return;
+      slots.push({ holder, key });
       const child: unknown = (holder as Record<string, unknown>)[key];
       if (typeof child === 'object' && child !== null && depth < 20) go(child as Record<string, unknown>, depth + 1);
     }
   };
   go(root as Record<string, unknown>, 0);
-  return places;
+  return slots;
 }
 
 function strange(stream: RandomStream): unknown {

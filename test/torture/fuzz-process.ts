@@ -1,5 +1,5 @@
 // The process in which the fuzzer runs the product's parsers (started by fuzz-watch.ts).
-import { serve } from './fuzz-sitting';
+import { serve } from './fuzz-session';
 import { targets } from './fuzz-targets';
 
 serve(targets);

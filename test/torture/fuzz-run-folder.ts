@@ -197,9 +197,9 @@ const whatIf = {
   id: `${episode.id}-w1`,
   what_if: { of: episode.id, turn: 1, given: { answer: 'Up' }, players: ['hand'], seed: 1, notes: [] },
 };
-const told = indexLine('train', 1, 0);
-addToIndex(told, episode, 1000);
-addToIndex(told, { ...episode, member: 1, advantage: null, kept: null }, 2000);
+const indexed = indexLine('train', 1, 0);
+addToIndex(indexed, episode, 1000);
+addToIndex(indexed, { ...episode, member: 1, advantage: null, kept: null }, 2000);
 const parsedMetrics = metrics
   .trim()
   .split('\n')
@@ -357,7 +357,7 @@ export const runFolderTargets: readonly FuzzTarget[] = [
       });
     },
   },
-  file('episodes/index.jsonl', [lines(told)], 4, 'lines', async () => {
+  file('episodes/index.jsonl', [lines(indexed)], 4, 'lines', async () => {
     const index = new EpisodeIndex(folder, null, scanner);
     await index.update();
     const { table } = index;
@@ -369,7 +369,7 @@ export const runFolderTargets: readonly FuzzTarget[] = [
   {
     name: 'line of the index of episodes',
     form: 'json',
-    corpus: [JSON.stringify(told)],
+    corpus: [JSON.stringify(indexed)],
     weight: 12,
     run(input) {
       const line = jsonOrNothing(input.toString('utf8'));
@@ -398,7 +398,7 @@ export const runFolderTargets: readonly FuzzTarget[] = [
       const { data } = episodeSchema.safeParse(jsonOrNothing(input.toString('utf8')));
       if (!data) return null;
       const trace = traceOf(data, 'run', vocabulary);
-      const places = [...trace.tokens, trace.header, trace.end, trace.finalState, ...trace.turns.flatMap(turn => [turn.whole, turn.answer, turn.rewardLine])];
+      const places = [...trace.tokens, trace.header, trace.end, trace.finalState, ...trace.turns.flatMap(turn => [turn.extent, turn.answer, turn.rewardLine])];
       holds(places.every(({ from, to }) => from >= 0 && from <= to && to <= trace.text.length), 'a part lies outside of the text');
       return [trace, replayCase(data, manifest as never)];
     },

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mutated, streamOf } from './fuzz-mutations';
-import type { FuzzFinding, FuzzOrder, FuzzReply } from './fuzz-sitting';
+import type { FuzzFinding, FuzzOrder, FuzzReply } from './fuzz-session';
 import type { FuzzTarget } from './fuzz-target';
 
 /** Milliseconds at the same input after which the process is killed. */
@@ -47,7 +47,7 @@ export class FuzzWatch {
     for (let [from, deaths] = [0, 0]; from < count && deaths < mostDeaths; deaths++) {
       writeFileSync(this.progress, Buffer.alloc(8));
       const order: FuzzOrder = { target: name, seed, from, to: count, progress: this.progress };
-      const ended = await this.sitting(order, finding => found.findings.push(finding));
+      const ended = await this.session(order, finding => found.findings.push(finding));
       if ('done' in ended) {
         const { inputs, refused, slowest, broken } = ended.done;
         found.inputs += inputs;
@@ -85,11 +85,11 @@ export class FuzzWatch {
   }
 
   /** Runs one order until it is done, or until the process dies or is killed because it hangs. */
-  private sitting(order: FuzzOrder, tell: (finding: FuzzFinding) => void): Promise<Ending> {
+  private session(order: FuzzOrder, report: (finding: FuzzFinding) => void): Promise<Ending> {
     return new Promise(resolve => {
       const child = (this.child ??= this.start());
       let [still, at, since, words] = [false, -1, Date.now(), ''];
-      const hear = (text: Buffer): void => void (words = (words + text.toString('utf8')).slice(-4000));
+      const receive = (text: Buffer): void => void (words = (words + text.toString('utf8')).slice(-4000));
       const look = setInterval(() => {
         const number = readFileSync(order.progress).readDoubleLE();
         if (number !== at) [at, since] = [number, Date.now()];
@@ -98,17 +98,17 @@ export class FuzzWatch {
       const end = (ending: Ending): void => {
         clearInterval(look);
         child.off('message', listen).off('close', closed);
-        child.stderr!.off('data', hear);
+        child.stderr!.off('data', receive);
         resolve(ending);
       };
-      const listen = (reply: FuzzReply): void => ('finding' in reply ? tell(reply.finding) : end(reply));
+      const listen = (reply: FuzzReply): void => ('finding' in reply ? report(reply.finding) : end(reply));
       const closed = (code: number | null, signal: string | null): void => {
         this.child = undefined;
         const line = /^.*(Error|fatal|FATAL).*$/m.exec(words)?.[0] ?? '';
         if (still) end({ fault: 'hang', message: `takes more than ${stillMs / 1000} s` });
         else end({ fault: 'death', message: `ends its process (${signal ?? `exit code ${code}`} ${line})`.slice(0, 300) });
       };
-      child.stderr!.on('data', hear);
+      child.stderr!.on('data', receive);
       child.on('message', listen).once('close', closed);
       child.send(order);
     });

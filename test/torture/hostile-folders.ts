@@ -30,7 +30,7 @@ const version = '0123456789abcdef';
 const secret = 'outside-of-the-run-folder';
 
 /** Files to replace; the last two are folders. */
-const places = [
+const locations = [
   ...[runFiles.manifest, runFiles.status, runFiles.lease, runFiles.labels, runFiles.notes, runFiles.metrics],
   ...[runFiles.columns, runFiles.events, runFiles.scores, runFiles.episodeIndex, 'episodes/step-000001.jsonl'],
   ...['diagnostics/groups-000001.jsonl', 'checkpoints/step-000001/checkpoint.json'],
@@ -79,7 +79,7 @@ export interface HostileOutcome {
 /** Tries tricks at places, in a seeded order. @throws if a reader does not end, or returns content from outside */
 export async function hostileFolders(cases: number, seed: number): Promise<HostileOutcome> {
   if (process.platform === 'win32') return { cases: 0, seconds: 0, growth: 0 }; // no named pipes; links need rights
-  const all = places.flatMap(place => Object.keys(tricks).map(trick => ({ place, trick })));
+  const all = locations.flatMap(location => Object.keys(tricks).map(trick => ({ location, trick })));
   const random = streamOf(seed, 'hostile folders', 0);
   for (let i = all.length - 1; i > 0; i--) {
     const j = Math.floor(random.uniform() * (i + 1));
@@ -102,7 +102,7 @@ export async function hostileFolders(cases: number, seed: number): Promise<Hosti
   return { cases, seconds: (performance.now() - from) / 1000, growth };
 }
 
-async function tryOne({ place, trick }: { place: string; trick: string }, random: Random): Promise<void> {
+async function tryOne({ location, trick }: { location: string; trick: string }, random: Random): Promise<void> {
   const root = mkdtempSync(join(tmpdir(), 'ragen-hostile-'));
   try {
     const runs = join(root, 'work', '.ragen', 'runs');
@@ -110,12 +110,12 @@ async function tryOne({ place, trick }: { place: string; trick: string }, random
     for (const folder of [bad, good]) soundFolder(folder);
     const outside = join(root, 'outside');
     writeFileSync(outside, `{"schema":1,"name":"${secret}","tags":["${secret}"]}\n`);
-    rmSync(join(bad, place), { recursive: true, force: true });
-    mkdirSync(dirname(join(bad, place)), { recursive: true });
-    tricks[trick](join(bad, place), outside, random);
-    const name = `${trick} in place of ${place}`;
-    const told = JSON.stringify(await inTime(name, readAll(bad, join(root, 'work'))));
-    if (told.includes(secret))
+    rmSync(join(bad, location), { recursive: true, force: true });
+    mkdirSync(dirname(join(bad, location)), { recursive: true });
+    tricks[trick](join(bad, location), outside, random);
+    const name = `${trick} in place of ${location}`;
+    const report = JSON.stringify(await inTime(name, readAll(bad, join(root, 'work'))));
+    if (report.includes(secret))
       throw new Error(`hostile folders: ${name}: the reader shows a file outside of the folder`);
     const { runs: found, damaged } = RunFolder.survey(join(root, 'work'));
     if (!found.some(({ path }) => path === good))
@@ -209,7 +209,7 @@ function soundFolder(folder: string): void {
 /** This file's part of the torture run: every trick at every place. */
 export async function hostileFoldersPart(scale: TortureScale): Promise<void> {
   const { cases, seconds, growth } = await hostileFolders(
-    scaled(places.length * Object.keys(tricks).length, scale),
+    scaled(locations.length * Object.keys(tricks).length, scale),
     scale.seed,
   );
   scale.say(`\n${table(['cases', 'seconds', 'MiB grown'], [[String(cases), Math.round(seconds), Math.round(growth / 2 ** 20)]])}`); // prettier-ignore

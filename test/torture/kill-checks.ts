@@ -61,16 +61,16 @@ export async function courseOf(run: string): Promise<Course> {
  * @throws if some of `known` is lost, or committed data differs from the uninterrupted run
  */
 export async function inspectKilled(run: string, course: Course, known: Committed): Promise<Committed> {
-  for (const file of lineFiles(run)) wholeLines(run, file);
+  for (const file of lineFiles(run)) completeLines(run, file);
   const { checkpoint, broken } = await newestValid(run);
   same(broken, [], 'checkpoints that are not whole');
   const step = checkpoint?.manifest.step ?? 0;
   ok(step >= known.step, `the newest valid checkpoint is of step ${step}, but step ${known.step} was committed`);
-  const told = wholeLines(run, runFiles.events).flatMap(line => {
+  const logged = completeLines(run, runFiles.events).flatMap(line => {
     const { kind, data } = line as { kind: string; data?: { folder?: string } };
     return kind === 'checkpoint' ? Number(/step-(\d+)$/.exec(data?.folder ?? '')![1]) : [];
   });
-  ok(Math.max(0, ...told) <= step, `step ${Math.max(...told)} was told as saved, the newest valid checkpoint is of ${step}`); // prettier-ignore
+  ok(Math.max(0, ...logged) <= step, `step ${Math.max(...logged)} was told as saved, the newest valid checkpoint is of ${step}`); // prettier-ignore
   if (checkpoint === null) return known;
 
   const { files, offsets } = checkpoint.manifest;
@@ -142,7 +142,7 @@ function lineFiles(run: string): string[] {
 }
 
 /** The complete lines of a file; only the last line may be torn. */
-function wholeLines(run: string, name: string): unknown[] {
+function completeLines(run: string, name: string): unknown[] {
   const lines = existsSync(join(run, name)) ? readFileSync(join(run, name), 'utf8').split('\n').slice(0, -1) : [];
   return lines.map((line, i): unknown => {
     try {
@@ -154,14 +154,14 @@ function wholeLines(run: string, name: string): unknown[] {
 }
 
 const metricsOf = (run: string): string[] =>
-  wholeLines(run, runFiles.metrics).map(line =>
+  completeLines(run, runFiles.metrics).map(line =>
     JSON.stringify(Object.fromEntries(Object.entries(line as object).filter(([key]) => !timed.test(key)))),
   );
 
 const scoresOf = (run: string): Map<number, string> =>
-  new Map(wholeLines(run, runFiles.scores).map(line => [(line as { step: number }).step, JSON.stringify(line)]));
+  new Map(completeLines(run, runFiles.scores).map(line => [(line as { step: number }).step, JSON.stringify(line)]));
 
-const indexOf = (run: string): string[] => wholeLines(run, runFiles.episodeIndex).map(line => JSON.stringify(line)).sort(); // prettier-ignore
+const indexOf = (run: string): string[] => completeLines(run, runFiles.episodeIndex).map(line => JSON.stringify(line)).sort(); // prettier-ignore
 
 const stepOf = (name: string): number => Number(/-(\d+)\.jsonl$/.exec(name)![1]);
 

@@ -13,8 +13,8 @@ import { makeWorkspace, root, wordsEnvironment } from '../unit/trainer/workspace
 import type { Workspace } from '../unit/trainer/workspace';
 import { courseOf, inspectFinished, inspectKilled, nothingCommitted } from './kill-checks';
 import type { Course } from './kill-checks';
-import { phases, sit, targets } from './kill-sitting';
-import type { Card, Durations, HeldPhase, Phase, Sitting, Struck, Target } from './kill-sitting';
+import { phases, sit, targets } from './kill-session';
+import type { Card, Durations, HeldPhase, Phase, KillSession, Struck, Target } from './kill-session';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
 
@@ -162,13 +162,13 @@ class Lane {
     const history: string[] = [];
     try {
       let known = nothingCommitted;
-      for (let sittings = 0; ; sittings++) {
+      for (let sessions = 0; ; sessions++) {
         const cards = this.deal(kind);
-        const sitting = await this.sitting(run, kind, sittings > 0, cards);
-        this.settle(sitting, kind);
-        history.push(...sitting.struck.map(({ card, where }) => `${card.target} ${where}`));
-        if (sittings > 0) this.report.resumes++;
-        if (sitting.end === 'finished') {
+        const session = await this.session(run, kind, sessions > 0, cards);
+        this.settle(session, kind);
+        history.push(...session.struck.map(({ card, where }) => `${card.target} ${where}`));
+        if (sessions > 0) this.report.resumes++;
+        if (session.end === 'finished') {
           await inspectFinished(run, kind.course, known);
           break;
         }
@@ -183,7 +183,7 @@ class Lane {
     }
   }
 
-  private sitting(run: string, { durations }: Kind, resume: boolean, cards: Card[]): Promise<Sitting> {
+  private session(run: string, { durations }: Kind, resume: boolean, cards: Card[]): Promise<KillSession> {
     const { folder } = this.workspace;
     return sit({ run, workspace: folder, resume, preload: this.preload, cards, durations, edit: () => this.edit() });
   }
@@ -216,7 +216,7 @@ class Lane {
   }
 
   /** Counts completed kills; those that did not happen are scheduled again. */
-  private settle({ struck, unplayed, durations }: Sitting, kind: Kind): void {
+  private settle({ struck, unplayed, durations }: KillSession, kind: Kind): void {
     kind.durations.swap.push(...durations.swap);
     this.report.struck.push(...struck);
     this.cells.push(...unplayed);

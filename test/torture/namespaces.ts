@@ -6,7 +6,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync, utimesSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { RunReader } from '../../extension/host/run-reader';
-import { standingOf } from '../../extension/host/run-words';
+import { runPhase } from '../../extension/host/run-format';
 import { readLease } from '../../extension/trainer/store/lease';
 import { childrenOf, document, isAlive, kill, killAll, leaseOf, ragen, runsOf, startDetached, statusOf, until, untilStep } from '../unit/trainer/terminal'; // prettier-ignore
 import { makeWorkspace, root } from '../unit/trainer/workspace';
@@ -62,7 +62,7 @@ export async function sharedFolder(command: readonly string[]): Promise<void> {
     holds(readLease(there)?.live, 'a run of a container counts as dead outside');
     const reader = new RunReader(there);
     await reader.refresh();
-    holds(standingOf(reader.summary!) === 'running', 'the editor takes a run of a container for interrupted');
+    holds(runPhase(reader.summary!) === 'running', 'the editor takes a run of a container for interrupted');
     const taken = await ragen(workspace.folder, ['resume', basename(there)]);
     holds(/already being trained by process \d+ of .+ \(another machine or container/.test(taken.stderr), `resume says ${taken.stderr}`); // prettier-ignore
 

@@ -1,12 +1,12 @@
 // Preload of a trainer under test (`node --require`): reports each relevant call on descriptor 3 and holds the trainer
 // at one file-system call, so that an external kill can hit moments of microseconds. Changes nothing else: all calls
-// are executed, and a write held in the middle is a short write. Built by kill-sitting.ts, never imported.
+// are executed, and a write held in the middle is a short write. Built by kill-session.ts, never imported.
 import child_process from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
 import { relative, sep } from 'node:path';
 import { Worker, isMainThread } from 'node:worker_threads';
-import type { Hold, HeldPhase, Orders, Told } from './kill-sitting';
+import type { Hold, HeldPhase, Orders, Report } from './kill-session';
 import { channelDescriptor } from '../../extension/protocol/frame-channel';
 import { FrameReader } from '../../extension/protocol/frames';
 
@@ -22,9 +22,9 @@ function begin({ folder, holds }: Orders): void {
   let stage = 0;
   let died = false;
 
-  const tell = (told: Told): void => {
+  const report = (report: Report): void => {
     try {
-      writeSync(3, `${JSON.stringify(told)}\n`);
+      writeSync(3, `${JSON.stringify(report)}\n`);
     } catch {
       // the reader is gone
     }
@@ -36,11 +36,11 @@ function begin({ folder, holds }: Orders): void {
     if (file === undefined || /^trainer\.(sock|log)$/.test(file)) return undefined;
     const [top] = file.split(sep);
     const phase = top === 'checkpoints' ? 'save' : top === 'environments' ? 'swap' : 'log';
-    tell({ kind: 'call', phase, name, file });
+    report({ kind: 'call', phase, name, file });
     const hold = holds[stage];
     if (++counts[phase] !== hold?.nth || phase !== hold.phase) return undefined;
     const wait = (): void => {
-      tell({ kind: 'held', phase, name, file, how: hold.how });
+      report({ kind: 'held', phase, name, file, how: hold.how });
       Atomics.wait(cell, 0, 0, hold.ms);
     };
     return { how: hold.how, wait };
@@ -93,12 +93,12 @@ function begin({ folder, holds }: Orders): void {
   const post = Worker.prototype.postMessage as (this: Worker, ...args: unknown[]) => void;
   Worker.prototype.postMessage = function (this: Worker, ...args: unknown[]): void {
     const { method } = args[0] as { method?: unknown };
-    if (typeof method === 'string') tell({ kind: 'engine', method });
+    if (typeof method === 'string') report({ kind: 'engine', method });
     if (method === 'state' && died) {
       // A checkpoint after the death of the environment process: the next order applies from here.
       died = false;
       counts = { save: 0, log: 0, swap: 0 };
-      tell({ kind: 'stage', stage: ++stage });
+      report({ kind: 'stage', stage: ++stage });
     }
     post.apply(this, args);
   };
@@ -109,7 +109,7 @@ function begin({ folder, holds }: Orders): void {
     const child = (spawn as unknown as Call)(...args) as ChildProcess;
     const isEnvironment = (args[1] as string[]).some(argument => argument.endsWith('environment-host.cjs'));
     if (!isEnvironment || child.pid === undefined) return child;
-    tell({ kind: 'environment', pid: child.pid });
+    report({ kind: 'environment', pid: child.pid });
     child.once('exit', () => (died = true));
     const pipe = child.stdio[channelDescriptor] as unknown as Calls;
     const reader = new FrameReader();
@@ -117,7 +117,7 @@ function begin({ folder, holds }: Orders): void {
     pipe.write = (chunk, ...rest) => {
       for (const message of reader.push(chunk as Buffer)) {
         const { method, tags } = message as { method?: unknown; tags?: unknown[] };
-        if (method === 'prepare' || (method === 'use' && tags?.length !== 0)) tell({ kind: 'swap', method });
+        if (method === 'prepare' || (method === 'use' && tags?.length !== 0)) report({ kind: 'swap', method });
       }
       return write(chunk, ...rest);
     };

@@ -65,7 +65,7 @@ export async function soakRun(
     pid = leaseOf(run)!.pid;
     const courses = new Map<number, Course>();
     const from = performance.now();
-    let [logs, told, edits] = [0, 0, 0];
+    let [logs, reported, edits] = [0, 0, 0];
     for (; ['starting', 'running'].includes(statusOf(run)?.state ?? ''); await sleep(everyMs)) {
       for (const one of [pid, ...childrenOf(pid)]) {
         const bytes = residentBytes(one);
@@ -80,8 +80,8 @@ export async function soakRun(
         bytesOf(run, name => name.startsWith('trainer.log')),
       );
       const { step } = statusOf(run)!;
-      if (step >= told + steps / 20) {
-        told = step;
+      if (step >= reported + steps / 20) {
+        reported = step;
         const held = [...courses.values()].map(({ name, samples }) => `${name} ${mebibytes(samples.at(-1)!)} MiB`);
         say(`step ${step}, ${Math.round((performance.now() - from) / 1000)} s: ${held.join(', ')}`);
       }

@@ -122,7 +122,7 @@ export async function engineLife({ device, modelFolder, lora, checkpointed }: Li
   numbers['cross-scores'] = (await engine.crossScore(prompts, texts, budget, 0.8)).flatMap(row => [...row]);
   const { buckets } = await engine.analyseGradients([[samples.slice(0, 3)], [samples.slice(3)]], budget, loss, 11);
   numbers["norms of the parts' gradients"] = buckets.flatMap(({ gradients }) => gradients.map(({ norm }) => norm));
-  numbers['loss of imitation'] = [await engine.imitate(samples, budget, optimizer, 3)];
+  numbers['loss of imitation'] = [await engine.trainSupervised(samples, budget, optimizer, 3)];
   await score('after steps');
   const { actor, critic } = await engine.state();
   Object.assign(numbers, { 'first moments': actor.m, 'second moments': actor.v, 'steps taken': [actor.step] });

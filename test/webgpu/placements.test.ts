@@ -44,7 +44,7 @@ async function placements(): Promise<Placed[]> {
   try {
     const outfile = join(folder, 'lives.cjs');
     await build({
-      entryPoints: ['test/webgpu/lives-told.ts'],
+      entryPoints: ['test/webgpu/report-lives.ts'],
       outfile,
       bundle: true,
       platform: 'node',

@@ -107,7 +107,7 @@ const titles: Record<AlarmName, string> = {
 };
 
 /** Why a line beyond its bound has raised no alarm: `alarm after 5 steps in a row over 81.1; now 4`. */
-function streakWords(
+function formatStreak(
   name: AlarmName,
   values: ArrayLike<number>,
   bounds: ArrayLike<number>,
@@ -134,8 +134,8 @@ export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => 
       unit,
       empty: 'not logged',
       notes([values, ...bounds]) {
-        const words = names.map((name, i) => streakWords(name, values, bounds[i], unit));
-        return row => words.flatMap(at => at(row));
+        const labels = names.map((name, i) => formatStreak(name, values, bounds[i], unit));
+        return row => labels.flatMap(at => at(row));
       },
       lines: [
         { key: metric, label: 'now', colour: colour(hue.blue) },

@@ -2,8 +2,8 @@
 // step.
 import type { CollapseSnapshot, PolicySettings } from '../../extension/protocol/collapse-page';
 import type { RunEvent } from '../../extension/protocol/run-folder';
-import { filterAt } from './filter-words';
-import type { ChangedSetting, Circumstances, Evidence } from './reading';
+import { filterAt } from './format-filter';
+import type { ChangedSetting, Circumstances, Evidence } from './interpretation';
 import { pathOf, reached, type PathPoint, type RunSeries, type StepValue } from './run-series';
 
 const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], checkpoints: null };

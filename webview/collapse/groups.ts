@@ -5,7 +5,7 @@ import type { FilterSettings, PromptGroup } from '../../extension/protocol/colla
 import { maximum, minimum } from '../../extension/protocol/lists';
 import { h, replaceChildren } from '../shared/dom';
 import { formatNumber, formatTick } from '../shared/format';
-import { filterWords, judgedGroups, type JudgedGroup } from './filter-words';
+import { formatFilter, judgedGroups, type JudgedGroup } from './format-filter';
 
 export interface GroupsView {
   element: HTMLElement;
@@ -63,7 +63,7 @@ export function groupsView(open: (episode: string) => void): GroupsView {
       const left = judged.length - shownGroups;
       replaceChildren(
         caption,
-        filterWords(filter, groups),
+        formatFilter(filter, groups),
         left > 0 && ` · the ${shownGroups} groups that differ most are shown`,
       );
       const head = h(
@@ -90,17 +90,17 @@ function groupRow(
   { most, range, width }: { most: number; range: [number, number]; width: number },
 ): HTMLElement {
   const cells = episodes.map(({ id, member, score, success }, i) => {
-    const words = `group ${group_id}, member ${member}: score ${formatNumber(score)}${success === null ? '' : success ? ', solved' : ', not solved'}`;
-    const content = h('button', { class: 'plain', type: 'button', tabindex: row === 0 && i === 0 ? 0 : -1, title: id ? `${words}; open ${id}` : words, 'aria-label': words, disabled: id === null, 'data-row': row, 'data-member': i, 'data-episode': id }, width <= numbersUpTo ? formatTick(score, 'number') : ''); // prettier-ignore
+    const description = `group ${group_id}, member ${member}: score ${formatNumber(score)}${success === null ? '' : success ? ', solved' : ', not solved'}`;
+    const content = h('button', { class: 'plain', type: 'button', tabindex: row === 0 && i === 0 ? 0 : -1, title: id ? `${description}; open ${id}` : description, 'aria-label': description, disabled: id === null, 'data-row': row, 'data-member': i, 'data-episode': id }, width <= numbersUpTo ? formatTick(score, 'number') : ''); // prettier-ignore
     return h('td', { class: 'score', style: `--share:${shareOf(score, range)}%` }, content);
   });
-  const word = kept === null ? '–' : kept ? 'kept' : 'dropped';
+  const label = kept === null ? '–' : kept ? 'kept' : 'dropped';
   return h(
     'tr',
     { class: kept === null ? null : kept ? 'kept' : 'dropped' },
     h('th', { scope: 'row', title: tag }, `${group_id}`, h('span', { class: 'muted' }, ` ${tag}`)),
     h('td', { class: 'deviation' }, h('span', { class: 'bar', style: `--share:${most > 0 ? Math.round((100 * std) / most) : 0}%` }), h('span', { class: 'number' }, formatNumber(std))), // prettier-ignore
-    h('td', { class: 'verdict' }, h('strong', {}, word), why && h('span', { class: 'muted' }, ` ${why}`)),
+    h('td', { class: 'verdict' }, h('strong', {}, label), why && h('span', { class: 'muted' }, ` ${why}`)),
     ...cells,
   );
 }

@@ -61,7 +61,7 @@ export function lineChart(spec: LineChartSpec, scrub: (step: number) => void): L
   let last = 1;
   let range: Range | null = null;
 
-  const place = (step: number) => (last > 0 ? Math.max(0, Math.min(1, step / last)) : 0);
+  const shareOf = (step: number) => (last > 0 ? Math.max(0, Math.min(1, step / last)) : 0);
   const drag = (event: PointerEvent) => {
     const { left, width } = plot.getBoundingClientRect();
     if (width > 0) scrub(Math.round(((event.clientX - left) / width) * last));
@@ -92,10 +92,10 @@ export function lineChart(spec: LineChartSpec, scrub: (step: number) => void): L
       range = valueRange(extent.low, extent.high, range);
       const { min, max } = range;
       const at = (value: number) => 1 - (value - min) / (max - min);
-      const shape = (column: ArrayLike<number>) => pathOf(now.steps, column, place, at);
+      const shape = (column: ArrayLike<number>) => pathOf(now.steps, column, shareOf, at);
       replaceChildren(
         picture,
-        ...bands.map((band, i) => band && svg('path', { class: 'band', d: bandOf(now.steps, band, place, at), style: `fill:${spec.lines[i].colour}` })), // prettier-ignore
+        ...bands.map((band, i) => band && svg('path', { class: 'band', d: bandOf(now.steps, band, shareOf, at), style: `fill:${spec.lines[i].colour}` })), // prettier-ignore
         ...spec.lines.map(({ colour, bound }, i) =>
           svg('path', { class: bound ? 'bound' : `line line-${i}`, d: shape(columns[i]), style: `stroke:${colour}` }),
         ),
@@ -107,7 +107,7 @@ export function lineChart(spec: LineChartSpec, scrub: (step: number) => void): L
     },
     look(step) {
       if (!series || element.hasAttribute('data-empty')) return [values, notes].forEach(each => replaceChildren(each));
-      cursor.style.left = percent(place(step));
+      cursor.style.left = percent(shareOf(step));
       const row = series.rowAt(step);
       const parts = spec.lines.flatMap(({ label, colour, bound }, i) => {
         const value = lastFinite(columns[i], row);
@@ -152,11 +152,11 @@ function withBounds(own: Extent | null, all: Extent | null): Extent | null {
   return high - low <= 2 * (own.high - own.low) ? { low, high } : own;
 }
 
-type Place = (value: number) => number;
+type ToPixel = (value: number) => number;
 const spot = (x: number, y: number): string => `${x.toFixed(4)} ${y.toFixed(4)}`;
 
 /** A line through the finite values: gaps between diagnoses are bridged, a single value is a dot. */
-function pathOf(steps: readonly number[], column: ArrayLike<number>, x: Place, y: Place): string {
+function pathOf(steps: readonly number[], column: ArrayLike<number>, x: ToPixel, y: ToPixel): string {
   const rows = thinned(column);
   if (rows.length === 1) return `M${spot(x(steps[rows[0]]), y(column[rows[0]]))}h0`;
   return rows.map((row, i) => `${i === 0 ? 'M' : 'L'}${spot(x(steps[row]), y(column[row]))}`).join('');
@@ -165,8 +165,8 @@ function pathOf(steps: readonly number[], column: ArrayLike<number>, x: Place, y
 function bandOf(
   steps: readonly number[],
   { low, high }: { low: ArrayLike<number>; high: ArrayLike<number> },
-  x: Place,
-  y: Place,
+  x: ToPixel,
+  y: ToPixel,
 ): string {
   const rows = thinned(high).filter(row => Number.isFinite(low[row]));
   if (rows.length < 2) return '';

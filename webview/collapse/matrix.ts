@@ -10,7 +10,7 @@ import { formatNumber, formatSigned } from '../shared/format';
 import { hue, withAlpha } from '../shared/palette';
 import type { Theme } from '../shared/theme';
 import { button } from '../shared/toolkit';
-import { ownParts, type PromptParts } from './texts';
+import { differingParts, type PromptParts } from './prompt-diff';
 
 export interface MatrixView {
   element: HTMLElement;
@@ -54,14 +54,14 @@ export function matrixOf({ log_probs_per_token: values, column }: CollapseFamily
 export function matrixView(open: (episode: string) => void): MatrixView {
   const canvas = h('canvas', { tabindex: 0, role: 'img', 'aria-describedby': 'cell-words' });
   const field = h('div', { class: 'matrix-field' }, canvas);
-  const words = h('p', { id: 'cell-words', class: 'cell-words', 'aria-live': 'polite' });
+  const caption = h('p', { id: 'cell-words', class: 'cell-words', 'aria-live': 'polite' });
   const reasoning = h('pre', { class: 'cell-text' });
   const prompt = h('pre', { class: 'cell-text' });
-  const whole = h('details', { class: 'whole-prompt' }, h('summary', {}, 'Full prompt'));
+  const details = h('details', { class: 'whole-prompt' }, h('summary', {}, 'Full prompt'));
   const openButton = button({ label: 'Open its episode', title: 'Enter', onClick: () => openCell() });
   const table = h('details', { class: 'matrix-table' }, h('summary', {}, 'As a table'));
   const legend = h('p', { class: 'muted legend' });
-  const side = h('div', { class: 'cell-side' }, words, h('h4', {}, 'Reasoning'), reasoning, h('h4', {}, 'Prompt, where it differs from the others'), prompt, whole, openButton); // prettier-ignore
+  const side = h('div', { class: 'cell-side' }, caption, h('h4', {}, 'Reasoning'), reasoning, h('h4', {}, 'Prompt, where it differs from the others'), prompt, details, openButton); // prettier-ignore
   const element = h('div', { class: 'matrix' }, h('div', {}, field, legend), side, table);
 
   let family: CollapseFamily | null = null;
@@ -93,14 +93,14 @@ export function matrixView(open: (episode: string) => void): MatrixView {
         ? 'its own prompt'
         : `${formatSigned(difference)} relative to its own prompt${family.signatures[column] === family.signatures[own] ? ', which is the same text' : ''}`;
     setText(
-      words,
+      caption,
       `Row ${row + 1}, column ${column + 1}: log-prob ${formatNumber(value)} per token, ${compared}; rank ${rank} of ${family.prompts.length}. ${sample.episode}, turn ${sample.turn}, ${family.lengths[i]} tokens.`,
     );
     setText(reasoning, sample.text);
     setText(prompt, parts[column].own);
-    whole.hidden = parts[column].before === '' && parts[column].after === '';
+    details.hidden = parts[column].before === '' && parts[column].after === '';
     replaceChildren(
-      whole,
+      details,
       h('summary', {}, 'Full prompt'),
       h('pre', { class: 'cell-text' }, family.prompts[column].text),
     );
@@ -162,7 +162,7 @@ export function matrixView(open: (episode: string) => void): MatrixView {
       [family, theme] = [next, nextTheme];
       if (!isNew) return paint();
       matrix = matrixOf(next);
-      parts = ownParts(next.prompts.map(({ text }) => text));
+      parts = differingParts(next.prompts.map(({ text }) => text));
       const found = matrix.best.filter(
         (column, row) => next.signatures[column] === next.signatures[matrix!.own[row]],
       ).length;

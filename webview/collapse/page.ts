@@ -22,14 +22,14 @@ import { button } from '../shared/toolkit';
 import { alarmList } from './alarm-list';
 import { familyCharts, signalCharts } from './charts';
 import { circumstancesAt, evidenceOf, evidenceUpTo } from './evidence';
-import { filterAt } from './filter-words';
+import { filterAt } from './format-filter';
 import { gradientsView } from './gradients';
 import { groupsView } from './groups';
 import { lineChart, type LineChart } from './line-chart';
 import { matrixView } from './matrix';
 import { plane } from './plane';
-import { readingOf } from './reading';
-import { readingView } from './reading-view';
+import { interpret } from './interpretation';
+import { interpretationView } from './interpretation-view';
 import { families, pathOf, reached, RunSeries, type FamilyName, type PathPoint } from './run-series';
 import { scrubber } from './scrubber';
 import { StepFetcher } from './step-fetcher';
@@ -67,8 +67,8 @@ export function startCollapse(host: Host, root: HTMLElement): void {
   });
   const scrub = scrubber(go);
   const hero = plane(go);
-  const reading = readingView(anchor => host.notify(collapseCommand, { command: 'explain', anchor }), go);
-  const heroPlace = h('div', { class: 'hero-place' }, hero.element);
+  const interpretation = interpretationView(anchor => host.notify(collapseCommand, { command: 'explain', anchor }), go);
+  const heroSlot = h('div', { class: 'hero-place' }, hero.element);
   const overTraining = h('div', { class: 'small-charts' });
   const signals = h('div', { class: 'small-charts' });
   const views = { matrix: matrixView(openEpisode), groups: groupsView(openEpisode), gradients: gradientsView() };
@@ -91,7 +91,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     h(
       'main',
       { class: 'collapse-body' },
-      h('div', { class: 'hero' }, heroPlace, reading.element),
+      h('div', { class: 'hero' }, heroSlot, interpretation.element),
       section('Over training', overTraining),
       matrix.element,
       groups.element,
@@ -182,10 +182,10 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     }
     const present = reached(path, step) - 1;
     scrub.update(series.steps, path.map(point => point.step), step, live); // prettier-ignore
-    if (path.length === 0) replaceChildren(heroPlace, missingNotice(missingFamily(settings, family), copy));
-    else if (hero.element.parentElement !== heroPlace) replaceChildren(heroPlace, hero.element);
+    if (path.length === 0) replaceChildren(heroSlot, missingNotice(missingFamily(settings, family), copy));
+    else if (hero.element.parentElement !== heroSlot) replaceChildren(heroSlot, hero.element);
     hero.draw(path, present);
-    reading.draw(readingOf(evidenceUpTo(evidence, step, circumstancesAt(now, step))));
+    interpretation.draw(interpret(evidenceUpTo(evidence, step, circumstancesAt(now, step))));
     for (const chart of charts) chart.look(step);
     replaceChildren(alarms, alarmList(now.events, step, settings.watch, go));
     fetchParts(now, family, step, present);

@@ -29,7 +29,7 @@ export function plane(scrub: (step: number) => void): Plane {
   const field = h('div', { class: 'plane-field', role: 'img' });
   const across = h('div', { class: 'plane-across' });
   const up = h('div', { class: 'plane-up' });
-  const words = h('p', { class: 'plane-words muted' });
+  const caption = h('p', { class: 'plane-words muted' });
   const element = h(
     'figure',
     { class: 'plane' },
@@ -49,7 +49,7 @@ export function plane(scrub: (step: number) => void): Plane {
       },
       'H(Z|X) nats a token',
     ),
-    words,
+    caption,
   );
   let shown: Layout = { path: [], scales: scalesOf([]), spots: [] };
 
@@ -104,7 +104,7 @@ export function plane(scrub: (step: number) => void): Plane {
         picture,
         ...(lines
           ? labels.map(([name, text]) =>
-              h('span', { class: `regime regime-${name}`, style: labelPlace(name, lines) }, text),
+              h('span', { class: `regime regime-${name}`, style: labelAnchor(name, lines) }, text),
             )
           : []),
         now &&
@@ -117,7 +117,7 @@ export function plane(scrub: (step: number) => void): Plane {
       replaceChildren(up, ...ticksOf(scales.range, true).map(tick => h('span', { class: 'tick', style: `top:${percent(y(tick))}` }, formatTick(tick, 'number')))); // prettier-ignore
       const text = now ? `Step ${now.step}, ${judged(now)}: ${coordinates(now)}` : 'No diagnosis up to this step';
       setAttribute(field, 'aria-label', `Plane of H(Z|X) and I(X;Z). ${text}`);
-      replaceChildren(words, text);
+      replaceChildren(caption, text);
     },
   };
 }
@@ -191,7 +191,7 @@ function quadrants({ above, below, y }: ThresholdLines): SVGElement[] {
 }
 
 /** A label in the outer corner of its quadrant, as wide as that. */
-function labelPlace(name: (typeof labels)[number][0], { above, below, y }: ThresholdLines): string {
+function labelAnchor(name: (typeof labels)[number][0], { above, below, y }: ThresholdLines): string {
   const left = name === 'compressed' || name === 'low-entropy';
   const top = name === 'compressed' || name === 'diverse';
   const x = top ? above : below;

@@ -15,7 +15,7 @@ export interface ChartedGroup {
   label: string;
   /** Index of its colour in the palette, and of the group. */
   colour: number;
-  place: number;
+  index: number;
   /** One curve per run. */
   curves: RunCurve[];
 }
@@ -116,8 +116,8 @@ export class CompareChart {
     const { theme, smoothing, metric } = this;
     if (!theme || !this.visible) return;
     const thin: PlotLine[] = [];
-    const lines = this.groups.map(({ label, colour, place, curves }): PlotLine => {
-      const style = { ...lineStyle(theme, 0, place), colour: theme.palette[colour % theme.palette.length] };
+    const lines = this.groups.map(({ label, colour, index, curves }): PlotLine => {
+      const style = { ...lineStyle(theme, 0, index), colour: theme.palette[colour % theme.palette.length] };
       const seeds = curves.map(curve => pointsOf(curve, smoothing));
       const alpha = theme.highContrast ? 0.55 : 0.32;
       if (seeds.length > 1) for (const points of seeds) thin.push({ ...style, label, points, width: 1, dash: [], alpha, quiet: true }); // prettier-ignore
@@ -139,8 +139,8 @@ export class CompareChart {
     this.plot ??= this.plotter(this.canvas);
     const { unit, title } = metric;
     this.plot.update({ title, lines: [...thin, ...lines], x, y, log: false, unit, axis: 'step', marks: [], theme, large: false }); // prettier-ignore
-    const words = lines.map(({ label, points }) => `${label}: ${formatValue(points.at(-1)?.y ?? Number.NaN, unit)}`);
-    setAttribute(this.canvas, 'aria-label', `Chart of ${title}. ${words.join('; ')}`);
+    const labels = lines.map(({ label, points }) => `${label}: ${formatValue(points.at(-1)?.y ?? Number.NaN, unit)}`);
+    setAttribute(this.canvas, 'aria-label', `Chart of ${title}. ${labels.join('; ')}`);
     this.hover(null);
   }
 }

@@ -4,7 +4,7 @@ import type { CompareSnapshot } from '../../extension/protocol/compare-page';
 import type { Estimate } from '../../extension/protocol/estimate';
 import { h } from '../shared/dom';
 import { formatValue, type Unit } from '../shared/format';
-import { standingOf } from '../shared/run-status';
+import { displayStatus } from '../shared/run-status';
 import type { Theme } from '../shared/theme';
 import { outcomes, type RunCurve } from './group-curves';
 
@@ -31,12 +31,12 @@ export function compareTable(
     });
     const links = members.map(i => {
       const { run, seed } = runs[i];
-      const standing = standingOf(run);
+      const status = displayStatus(run);
       const text = members.length > 1 ? `seed ${seed}` : 'dashboard';
       const link = h(
         'button',
-        { class: 'plain link', type: 'button', title: `${run.name}: ${standing}, step ${run.status.step}` },
-        standing === 'finished' ? text : `${text} (${standing})`,
+        { class: 'plain link', type: 'button', title: `${run.name}: ${status}, step ${run.status.step}` },
+        status === 'finished' ? text : `${text} (${status})`,
       );
       link.addEventListener('click', () => actions.dashboard(run.folder));
       return link;

@@ -40,13 +40,13 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
   const queue = new DrawQueue(() => true);
   const charts = new Map<string, CompareChart>();
   const title = h('h1', {});
-  const tablePlace = h('div', {
+  const tableSlot = h('div', {
     class: 'table-scroll',
     tabindex: 0,
     role: 'region',
     'aria-label': 'Results by configuration',
   });
-  const metricPlace = h('span');
+  const metricSlot = h('span');
   const body = h('main', { class: 'dashboard-body' });
   const slider = h('input', { type: 'range', min: 0, max: 0.99, step: 0.01, value: state.value.smoothing, 'aria-label': 'Smoothing' }); // prettier-ignore
   const search = textField({
@@ -64,7 +64,7 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
       { class: 'top-row controls' },
       search,
       h('label', { class: 'smoothing' }, 'smoothing', slider),
-      metricPlace,
+      metricSlot,
     ),
   );
   let snapshot: CompareSnapshot | null = null;
@@ -110,11 +110,11 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
     colours = coloursOf(now);
     state.keepFolder(document.body.dataset.run ?? '');
     setText(title, `${now.runs.length} runs of ${now.groups.length} ${now.groups.length === 1 ? 'configuration' : 'configurations'}`); // prettier-ignore
-    if (bar.parentElement !== root) replaceChildren(root, bar, tablePlace, body);
+    if (bar.parentElement !== root) replaceChildren(root, bar, tableSlot, body);
     const metrics = metricsOf(now).filter(({ group }) => group === 'task');
     const chosen = tableMetric();
     replaceChildren(
-      metricPlace,
+      metricSlot,
       dropdown({
         label: 'Metric of the table',
         choices: metrics.map(({ metric }) => [metric.key, metric.title] as const),
@@ -221,8 +221,8 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
     for (const [key, chart] of charts) {
       const curves = columns.get(key);
       if (!curves) continue;
-      const shown = groups.map(({ label, members }, place) => ({
-        ...{ label, place, colour: colours[place] },
+      const shown = groups.map(({ label, members }, index) => ({
+        ...{ label, index, colour: colours[index] },
         curves: members.map(i => curves[i]),
       }));
       chart.update(shown, theme, state.value.smoothing);
@@ -231,7 +231,7 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
 
   function showTable(): void {
     const metric = tableMetric();
-    if (!snapshot || !metric) return replaceChildren(tablePlace);
+    if (!snapshot || !metric) return replaceChildren(tableSlot);
     const empty: RunCurve = { steps: new Float64Array(), values: new Float64Array() };
     const curves = columns.get(metric.key) ?? snapshot.runs.map(() => empty);
     const table = compareTable(
@@ -245,9 +245,9 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
       },
     );
     const focused = document.activeElement;
-    const at = tablePlace.contains(focused) ? [...tablePlace.querySelectorAll('button')].indexOf(focused as never) : -1;
-    replaceChildren(tablePlace, table);
-    if (at >= 0) tablePlace.querySelectorAll('button')[at]?.focus();
+    const at = tableSlot.contains(focused) ? [...tableSlot.querySelectorAll('button')].indexOf(focused as never) : -1;
+    replaceChildren(tableSlot, table);
+    if (at >= 0) tableSlot.querySelectorAll('button')[at]?.focus();
   }
 }
 

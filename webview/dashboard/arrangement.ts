@@ -30,9 +30,9 @@ export function pinToggled(view: Order, id: string): Pick<Order, 'pinned'> {
 }
 
 /** The settings after moving a chart to another index (from 0) among those shown in its group. */
-export function movedTo(view: Order, group: ChartGroup, id: string, place: number): Partial<Order> {
+export function orderAfterMove(view: Order, group: ChartGroup, id: string, index: number): Partial<Order> {
   const others = group.charts.map(chart => chart.id).filter(other => other !== id);
-  const ids = [...others.slice(0, place), id, ...others.slice(place)];
+  const ids = [...others.slice(0, index), id, ...others.slice(index)];
   if (group.id !== pinnedGroup) return { order: { ...view.order, [group.id]: ids } };
   // Pinned charts that this run does not have stay pinned, after the others.
   return { pinned: [...ids, ...(view.pinned ?? pinnedAtFirst).filter(other => !ids.includes(other))] };

@@ -10,7 +10,7 @@ export interface Range {
 }
 
 /** Relative position of a value in a range, 0 to 1; logarithmic if `log`. */
-export function placeOf(value: number, { min, max }: Range, log = false): number {
+export function relativePosition(value: number, { min, max }: Range, log = false): number {
   return log ? Math.log(value / min) / Math.log(max / min) : (value - min) / (max - min);
 }
 

@@ -11,7 +11,7 @@ export interface ChartLine {
   /** Distinguishes the line from the others of its chart. */
   label: string;
   /** Offset of its colour from the run's own. Validation has the same offset with and without training next to it. */
-  place: number;
+  colourOffset: number;
   band?: LineBand;
 }
 
@@ -273,7 +273,7 @@ function single(key: string, bounds: Map<string, LineBand>): ChartSpec {
     id: key,
     title,
     unit: unitOf(key),
-    lines: [{ key, label: title, place: placeOf([key], 0), band: bounds.get(key) }],
+    lines: [{ key, label: title, colourOffset: colourOffset([key], 0), band: bounds.get(key) }],
   };
 }
 
@@ -295,7 +295,7 @@ const isValidation = (key: string): boolean => key.startsWith('val-env/');
 /**
  * Colour offset of the i-th key of a chart: validation lines keep training's offset free in charts without training.
  */
-const placeOf = (keys: readonly string[], i: number): number => i + (isValidation(keys[0]) ? 1 : 0);
+const colourOffset = (keys: readonly string[], i: number): number => i + (isValidation(keys[0]) ? 1 : 0);
 
 /** The shortest labels that distinguish the lines: `train`, `val`, with the tag if there are several. */
 function labelled(keys: readonly string[], bounds: ReadonlyMap<string, LineBand>): ChartLine[] {
@@ -306,14 +306,19 @@ function labelled(keys: readonly string[], bounds: ReadonlyMap<string, LineBand>
     const [prefix, tag] = parts[i];
     const name = parts[i][parts[i].length - 1].replaceAll('_', ' ');
     const side = { 'val-env': 'val', charts: 'train' }[prefix] ?? prefix;
-    const words = [
+    const labelParts = [
       parts[i].length >= 3 || (names.size === 1 && keys.length > 1)
         ? side.replace(/^collapse_(.*)_sample$/, '$1').replaceAll('_', ' ')
         : '',
       parts[i].length >= 3 && tags.size > 1 ? tag : '',
       names.size > 1 || (keys.length === 1 && parts[i].length < 3) ? name : '',
     ];
-    return { key, label: words.filter(Boolean).join(' '), place: placeOf(keys, i), band: bounds.get(key) };
+    return {
+      key,
+      label: labelParts.filter(Boolean).join(' '),
+      colourOffset: colourOffset(keys, i),
+      band: bounds.get(key),
+    };
   });
 }
 

@@ -6,7 +6,7 @@ import { formatChange, formatValue } from '../shared/format';
 import { icon } from '../shared/icons';
 import { openMenu, type MenuItem } from '../shared/menu';
 import { button } from '../shared/toolkit';
-import { placeOf, type Range } from './axis';
+import { relativePosition, type Range } from './axis';
 import type { ChartSpec } from './catalogue';
 import type { DrawQueue } from './draw-queue';
 import { glyphs, type Mark } from './marks';
@@ -15,7 +15,7 @@ import type { Plot, Plotter } from './plot';
 import { axisWidth } from './plot';
 import { bandKeys, lineStyle, plotData, type PlotContext, type PlotData } from './plot-data';
 import { changeOverTenSteps } from './transforms';
-import { placeInWords } from './x-words';
+import { formatX } from './format-x';
 import { listenForZoom, type Span } from './zoom';
 
 /** State shared by all charts of the page. */
@@ -38,7 +38,7 @@ export interface CardEvents {
   openMark(mark: Mark): void;
   toggle(id: string, setting: 'enlarged' | 'log' | 'pinned'): void;
   /** Moves the chart by a number of positions in its group, or before another chart. */
-  moveBy(id: string, places: number): void;
+  moveBy(id: string, positions: number): void;
   moveBefore(id: string, other: string): void;
   zoomBy(factor: number, about: number | null): void;
   panBy(distance: number | 'left' | 'right'): void;
@@ -166,7 +166,7 @@ export class ChartCard {
     if (this.plot && !this.crosshair.hidden) {
       this.crosshair.style.transform = `translateX(${Math.round(this.plot.pixelOf(x))}px)`;
       const { axis, store } = this.context;
-      setText(this.crosshairLabel, placeInWords(x, axis, store.steps[row ?? 0]));
+      setText(this.crosshairLabel, formatX(x, axis, store.steps[row ?? 0]));
     }
     this.showValues(this.context);
   }
@@ -340,13 +340,13 @@ export class ChartCard {
     const { lines, unit } = this.spec;
     const { hovered } = this;
     const raised = lines.map(({ key }) => alarm(key)).find(mark => mark !== undefined);
-    const shown = lines.map(({ key, label, place }) => {
+    const shown = lines.map(({ key, label, colourOffset }) => {
       const curve = store.curve(key);
       const row = curve?.lastFinite(hovered ?? curve.length - 1) ?? -1;
       const value = curve && row >= 0 ? curve.values[row] : Number.NaN;
       const name =
         lines.length > 1 || key.startsWith('val-env/')
-          ? { label, colour: lineStyle(theme, colour, place).colour }
+          ? { label, colour: lineStyle(theme, colour, colourOffset).colour }
           : null;
       return { name, value: formatValue(value, unit) };
     });
@@ -392,9 +392,11 @@ export class ChartCard {
 
 /** The end of a drawing in half pixels: while it is unchanged, an additional row makes no visible difference. */
 function endOf({ x, y, log, lines }: PlotData, width: number): string {
-  const half = (place: number, pixels: number) => Math.round(place * pixels * 2);
+  const half = (colourOffset: number, pixels: number) => Math.round(colourOffset * pixels * 2);
   const ends = lines.map(({ points }) =>
-    points.slice(-4).map(point => [half(placeOf(point.x, x), width), half(placeOf(point.y, y, log), 120)]),
+    points
+      .slice(-4)
+      .map(point => [half(relativePosition(point.x, x), width), half(relativePosition(point.y, y, log), 120)]),
   );
   return JSON.stringify([x, y, width, ends]);
 }

@@ -11,7 +11,7 @@ export interface Mark {
 }
 
 /** Whether a mark requires attention. */
-export const isGrave = (kind: MarkKind): boolean => kind === 'alarm' || kind === 'error';
+export const isSevere = (kind: MarkKind): boolean => kind === 'alarm' || kind === 'error';
 
 /** The glyph of a mark, in text style (not as a coloured emoji). */
 export const glyphs: Record<MarkKind, string> = {

@@ -18,10 +18,10 @@ import { messageOf, type Host } from '../shared/host';
 import { onKeys } from '../shared/keyboard';
 import { notice, skeleton } from '../shared/notices';
 import { colourOfRun } from '../shared/palette';
-import { standingOf } from '../shared/run-status';
+import { displayStatus } from '../shared/run-status';
 import { viewState } from '../shared/state';
 import { onThemeChange, readTheme } from '../shared/theme';
-import { arranged, movedTo, pinToggled } from './arrangement';
+import { arranged, orderAfterMove, pinToggled } from './arrangement';
 import { progressRange, zoomRange, type Range } from './axis';
 import { arrange, tagsOf, type ChartGroup } from './catalogue';
 import { ChartCard, type CardEvents, type ChartContext } from './chart-card';
@@ -124,10 +124,10 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
       if (setting === 'pinned') return change(pinToggled(state.value, id));
       change({ [setting]: toggled(state.value[setting], id) });
     },
-    moveBy(id, places) {
+    moveBy(id, positions) {
       const group = groupOf(id);
       const at = group?.charts.findIndex(chart => chart.id === id) ?? -1;
-      if (group) move(group, id, Math.max(0, Math.min(group.charts.length - 1, at + places)));
+      if (group) move(group, id, Math.max(0, Math.min(group.charts.length - 1, at + positions)));
     },
     moveBefore(id, other) {
       const [from, to] = [groupOf(id), groupOf(other)];
@@ -137,7 +137,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     },
     zoomBy(factor, about) {
       const { shown, whole } = spans();
-      const middle = about ?? (hoveredRow === null ? (shown.from + shown.to) / 2 : places().xs[hoveredRow]);
+      const middle = about ?? (hoveredRow === null ? (shown.from + shown.to) / 2 : positions().xs[hoveredRow]);
       change({ zoom: zoomed(shown, whole, factor, middle) });
     },
     panBy(distance) {
@@ -175,14 +175,14 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     state.keepFolder(run.folder);
     if (bar.element.parentElement !== root) replaceChildren(root, bar.element, sections.element, announcer);
     bar.show(state.value);
-    bar.showReading(snapshot.read);
+    bar.showReadProgress(snapshot.read);
     draw();
   }
 
-  const places = () => store.places(state.value.axis);
+  const positions = () => store.positions(state.value.axis);
 
   function nearestRow(x: number): number | null {
-    const { xs } = places();
+    const { xs } = positions();
     if (xs.length === 0 || !Number.isFinite(x)) return null;
     const after = Math.min(xs.length - 1, lowerBound(xs, x));
     return after > 0 && x - xs[after - 1] < xs[after] - x ? after - 1 : after;
@@ -201,9 +201,9 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   }
 
   function wholeRange(): Range {
-    const { axis, xs } = places();
+    const { axis, xs } = positions();
     const last = xs.length > 0 ? xs[xs.length - 1] : 0;
-    if (standingOf(run!) !== 'running' && last > 0) return progressRange(last, last); // the run has ended
+    if (displayStatus(run!) !== 'running' && last > 0) return progressRange(last, last); // the run has ended
     const total = run!.status.total_steps || null;
     const limit =
       axis === 'step' ? total : axis === 'episodes' && total && episodes.train ? total * episodes.train : null;
@@ -212,7 +212,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
 
   function context(): ChartContext {
     const { smoothing, zoom } = state.value;
-    const { axis, xs } = places();
+    const { axis, xs } = positions();
     const x = zoom ? zoomRange(zoom.from, zoom.to) : wholeRange();
     const all = marksOf(events, event => {
       if (axis === 'step') return event.step;
@@ -314,17 +314,17 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   }
 
   function showEmpty({ status, live, name }: RunSummary): void {
-    const standing = standingOf({ status, live });
-    const working = standing === 'starting' || standing === 'running';
+    const displayed = displayStatus({ status, live });
+    const working = displayed === 'starting' || displayed === 'running';
     const { episodes } = status;
     const atWork = episodes
       ? `${episodes.done} of ${episodes.of} episodes finished. Results appear when all are finished.`
-      : `${name} is running (${status.phase || standing}). The first step takes longest, because the model is loaded first. Its metrics appear here when it ends.`;
-    const ended = `The run is ${standing}, and ${episodes ? `${episodes.done} of ${episodes.of} episodes have finished` : 'no step has finished'}. See the log for details.`;
+      : `${name} is running (${status.phase || displayed}). The first step takes longest, because the model is loaded first. Its metrics appear here when it ends.`;
+    const ended = `The run is ${displayed}, and ${episodes ? `${episodes.done} of ${episodes.of} episodes have finished` : 'no step has finished'}. See the log for details.`;
     const text = working ? atWork : (status.error ?? ended);
     const action = { label: 'Open the log', run: () => send('log') };
     const waits = episodes ? 'No results yet' : 'No step has finished yet';
-    const title = working ? waits : `The run is ${standing}`;
+    const title = working ? waits : `The run is ${displayed}`;
     sections.showInstead(notice({ kind: status.error ? 'error' : 'empty', title, text, action }), state.value);
   }
 
@@ -332,7 +332,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
 
   function move(group: ChartGroup, id: string, at: number): void {
     const focused = document.activeElement;
-    change(movedTo(state.value, group, id, at));
+    change(orderAfterMove(state.value, group, id, at));
     setText(announcer, `${id} is ${at + 1} of ${group.charts.length} in ${group.title}`);
     requestAnimationFrame(() => requestAnimationFrame(() => focused instanceof HTMLElement && focused.focus()));
   }
@@ -340,7 +340,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   /** Rows in the visible part of the x axis. */
   function rowsShown(): { from: number; to: number } {
     const { zoom } = state.value;
-    const { xs } = places();
+    const { xs } = positions();
     return zoom ? { from: lowerBound(xs, zoom.from), to: lowerBound(xs, zoom.to + 1e-9) } : { from: 0, to: xs.length };
   }
 
@@ -389,7 +389,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     else bar.update(run); // a frequent update of the status only
   });
   host.onNotify(dashboardRead, ({ read }) => {
-    bar.showReading(read);
+    bar.showReadProgress(read);
     if (read >= 1) load();
   });
   onThemeChange(changed => {

@@ -70,10 +70,10 @@ export function plotData(
   };
   const lines: PlotLine[] = [];
   const raws: PlotLine[] = [];
-  spec.lines.forEach(({ key, label, place, band }) => {
+  spec.lines.forEach(({ key, label, colourOffset, band }) => {
     const curve = store.curve(key);
     if (!curve || curve.lastFinite() < 0) return;
-    const style = lineStyle(theme, context.colour, place);
+    const style = lineStyle(theme, context.colour, colourOffset);
     const edges = band && edgesOf(band, curve, context);
     if (smoothing > 0) raws.push({ ...style, label, points: draw(curve), width: 1, dash: [], alpha: theme.highContrast ? 0.5 : 0.28, quiet: true }); // prettier-ignore
     lines.push({
@@ -94,12 +94,12 @@ export function plotData(
 export function lineStyle(
   theme: Theme,
   colour: number,
-  place: number,
+  colourOffset: number,
 ): Pick<PlotLine, 'colour' | 'width' | 'dash' | 'alpha'> {
   return {
-    colour: theme.palette[(colour + place) % theme.palette.length],
+    colour: theme.palette[(colour + colourOffset) % theme.palette.length],
     width: theme.highContrast ? 2.25 : 1.5,
-    dash: theme.highContrast ? dashes[place % dashes.length] : [],
+    dash: theme.highContrast ? dashes[colourOffset % dashes.length] : [],
     alpha: 1,
   };
 }

@@ -19,9 +19,9 @@ import { withAlpha } from '../shared/palette';
 import type { Theme } from '../shared/theme';
 import { logTicks, progressTicks, ticksOf } from './axis';
 import type { Point } from './curve';
-import { glyphs, isGrave, type Mark } from './marks';
+import { glyphs, isSevere, type Mark } from './marks';
 import type { PlotData, PlotLine } from './plot-data';
-import { tickOfX } from './x-words';
+import { tickOfX } from './format-x';
 
 export interface Plot {
   update(data: PlotData): void;
@@ -176,7 +176,7 @@ function marksPlugin(read: () => PlotData | null): Plugin<'line'> {
       for (const { kind, x } of data.marks) {
         const at = scales.x.getPixelForValue(x);
         if (at < chartArea.left - 1 || at > chartArea.right + 1) continue;
-        ctx.fillStyle = isGrave(kind) ? data.theme.warning : data.theme.muted;
+        ctx.fillStyle = isSevere(kind) ? data.theme.warning : data.theme.muted;
         ctx.fillText(glyphs[kind], at, chartArea.bottom + 3);
         if (kind === 'version') divide(ctx, at, chartArea, data.theme);
       }

@@ -11,15 +11,15 @@ import { openMenu } from '../shared/menu';
 import { withAlpha } from '../shared/palette';
 import { button } from '../shared/toolkit';
 import type { ChartContext, CardEvents, CardSettings } from './chart-card';
-import { placeOf, progressTicks } from './axis';
+import { relativePosition, progressTicks } from './axis';
 import { axisWidth } from './plot';
 import type { DrawQueue } from './draw-queue';
-import { placeInWords, tickOfX } from './x-words';
+import { formatX, tickOfX } from './format-x';
 
 const title = 'scores';
 /** Width of a column in pixels, and minimum milliseconds between two requests while steps arrive. */
 const columnPixels = 3;
-const patience = 1000;
+const requestIntervalMs = 1000;
 const right = 10;
 
 export class ScoreCard {
@@ -131,7 +131,7 @@ export class ScoreCard {
     this.crosshair.hidden = row === null || !(xs[row] >= x.min && xs[row] <= x.max);
     if (row !== null && !this.crosshair.hidden) {
       this.crosshair.style.transform = `translateX(${Math.round(this.pixelOf(xs[row]))}px)`;
-      setText(this.crosshairLabel, placeInWords(xs[row], axis, store.steps[row]));
+      setText(this.crosshairLabel, formatX(xs[row], axis, store.steps[row]));
     }
     this.showValues(step);
   }
@@ -153,7 +153,7 @@ export class ScoreCard {
 
   /** Pixel of an x value, as in the other charts. */
   private pixelOf(x: number): number {
-    return axisWidth + placeOf(x, this.context!.x) * this.inner;
+    return axisWidth + relativePosition(x, this.context!.x) * this.inner;
   }
 
   /** Left and right pixel of a column: halfway to the neighbouring rows. */
@@ -178,14 +178,14 @@ export class ScoreCard {
   /** Requests the steps that the other charts show; throttled while the run continues. */
   private ask({ store, xs, x }: ChartContext): void {
     if (store.length === 0) return;
-    const first = xs.findIndex(place => place >= x.min);
-    const last = xs.findLastIndex(place => place <= x.max);
+    const first = xs.findIndex(xValue => xValue >= x.min);
+    const last = xs.findLastIndex(xValue => xValue <= x.max);
     const [from, to] = [store.steps[Math.max(0, first)], store.steps[Math.max(0, last)]];
     const columns = Math.max(1, Math.min(to - from + 1, Math.floor(this.inner / columnPixels)));
     const wanted = `${from} ${to} ${columns}`;
     if (wanted === this.askedFor) return;
     clearTimeout(this.timer);
-    const wait = this.askedAt + patience - performance.now();
+    const wait = this.askedAt + requestIntervalMs - performance.now();
     if (wait > 0) {
       this.timer = setTimeout(() => this.draw(), wait);
       return;

@@ -11,7 +11,7 @@ export type XAxis = 'step' | 'time' | 'episodes';
 
 interface Held {
   curve: Curve;
-  whole: boolean;
+  complete: boolean;
   smoothed?: { factor: number; curve: Curve; average: MovingAverage };
 }
 
@@ -42,7 +42,7 @@ export class SeriesStore {
     /** Called when curves have arrived. */
     private readonly came: (keys: ReadonlySet<string>) => void,
     /** Milliseconds without requests before complete columns are requested after overviews. */
-    private readonly patience = 500,
+    private readonly idleMs = 500,
   ) {}
 
   get length(): number {
@@ -102,7 +102,7 @@ export class SeriesStore {
       for (const key in line) {
         if (key === 'step' || this.known.has(key)) continue;
         this.known.add(key); // first seen in this line: complete from the start
-        this.held.set(key, { curve: Curve.of(new Float64Array(row).fill(Number.NaN)), whole: true });
+        this.held.set(key, { curve: Curve.of(new Float64Array(row).fill(Number.NaN)), complete: true });
       }
       for (const [key, held] of this.held) {
         if (held.curve.length > row) continue; // the column already includes this row
@@ -119,19 +119,19 @@ export class SeriesStore {
       keys.filter(key => !this.held.has(key)),
       true,
     );
-    const shortened = keys.filter(key => this.held.get(key)?.whole === false);
+    const shortened = keys.filter(key => this.held.get(key)?.complete === false);
     if (shortened.length === 0) return;
     for (const key of shortened) this.toFollow.add(key);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
       this.ask([...this.toFollow], false);
       this.toFollow.clear();
-    }, this.patience);
+    }, this.idleMs);
   }
 
   /** Whether all rows of these keys are loaded. */
-  isWhole(keys: readonly string[]): boolean {
-    return keys.every(key => !this.known.has(key) || this.held.get(key)?.whole);
+  isComplete(keys: readonly string[]): boolean {
+    return keys.every(key => !this.known.has(key) || this.held.get(key)?.complete);
   }
 
   /** The x axes that the run's metrics allow. */
@@ -143,12 +143,12 @@ export class SeriesStore {
   }
 
   /** X positions of the rows, increasing, one per row; steps while the axis's column is loading. */
-  places(axis: XAxis): { axis: XAxis; xs: Float64Array } {
+  positions(axis: XAxis): { axis: XAxis; xs: Float64Array } {
     const bySteps = { axis: 'step' as const, xs: this.steps };
     if (axis === 'step' || !this.axes.includes(axis)) return bySteps;
     const key = axis === 'time' ? timeKey : episodesKey;
     this.ask([key], false);
-    if (!this.isWhole([key])) return bySteps;
+    if (!this.isComplete([key])) return bySteps;
     if (axis === 'time') return { axis, xs: this.curve(key)!.values };
     return { axis, xs: this.episodesPlayed(this.curve(key)) };
   }
@@ -197,11 +197,11 @@ export class SeriesStore {
   private take(key: string, part: ColumnPart, rows: number, factor: number): void {
     const length = Math.min(rows, this.length);
     const held = this.held.get(key);
-    if (part.kind === 'overview' && held?.whole) return;
+    if (part.kind === 'overview' && held?.complete) return;
     const fresh: Held =
       part.kind === 'whole'
-        ? { curve: Curve.of(part.values.subarray(0, length)), whole: true }
-        : { curve: Curve.overview(part.points, length), whole: false };
+        ? { curve: Curve.of(part.values.subarray(0, length)), complete: true }
+        : { curve: Curve.overview(part.points, length), complete: false };
     if (part.kind === 'overview' && part.smoothed) {
       const average = new MovingAverage(factor);
       fresh.smoothed = { factor, curve: Curve.overview(part.smoothed, length), average };

@@ -4,11 +4,11 @@
 import { appendAll } from '../../extension/protocol/lists';
 import { formatTick } from '../shared/format';
 import type { Theme } from '../shared/theme';
-import { logTicks, placeOf, progressTicks, ticksOf } from './axis';
+import { logTicks, relativePosition, progressTicks, ticksOf } from './axis';
 import type { Point } from './curve';
-import { glyphs, isGrave } from './marks';
+import { glyphs, isSevere } from './marks';
 import { type PlotData, type PlotLine } from './plot-data';
-import { axisTitles, tickOfX } from './x-words';
+import { axisTitles, tickOfX } from './format-x';
 
 const edge = { left: 64, right: 20, top: 44, bottom: 52 };
 const noun = { step: 'step', time: 'time', episodes: 'episodes' };
@@ -17,8 +17,8 @@ const noun = { step: 'step', time: 'time', episodes: 'episodes' };
 export function svgOf(data: PlotData, { width, height }: { width: number; height: number }): string {
   const { x, y, log, theme } = data;
   const plot = { left: edge.left, right: width - edge.right, top: edge.top, bottom: height - edge.bottom };
-  const atX = (value: number) => round(plot.left + placeOf(value, x) * (plot.right - plot.left));
-  const atY = (value: number) => round(plot.bottom - placeOf(value, y, log) * (plot.bottom - plot.top));
+  const atX = (value: number) => round(plot.left + relativePosition(value, x) * (plot.right - plot.left));
+  const atY = (value: number) => round(plot.bottom - relativePosition(value, y, log) * (plot.bottom - plot.top));
   const muted = solid(theme.muted, theme);
   const text = (content: string, attributes: Record<string, string | number>) =>
     tag('text', attributes, escaped(content));
@@ -35,7 +35,7 @@ export function svgOf(data: PlotData, { width, height }: { width: number; height
   const curves = data.lines.flatMap(line => lineOf(line, atX, atY));
   parts.push(tag('defs', {}, clip), tag('g', { 'clip-path': 'url(#plot)', fill: 'none' }, curves.join('')));
   for (const mark of data.marks) {
-    const fill = solid(isGrave(mark.kind) ? theme.warning : theme.muted, theme);
+    const fill = solid(isSevere(mark.kind) ? theme.warning : theme.muted, theme);
     const said = tag('title', {}, escaped(`${noun.step} ${mark.event.step}: ${mark.event.message}`));
     parts.push(tag('text', { x: atX(mark.x), y: plot.bottom + 12, 'text-anchor': 'middle', fill, 'font-size': 10 }, said + glyphs[mark.kind])); // prettier-ignore
   }
@@ -73,7 +73,7 @@ export async function pngOf(
   return new Uint8Array(await blob.arrayBuffer());
 }
 
-function lineOf({ points, colour, width, dash, alpha, band }: PlotLine, atX: Place, atY: Place): string[] {
+function lineOf({ points, colour, width, dash, alpha, band }: PlotLine, atX: ToPixel, atY: ToPixel): string[] {
   const area = band && tag('path', { d: areaOf(band.low, band.high, atX, atY), fill: colour, 'fill-opacity': 0.14 });
   const stroke = { stroke: colour, 'stroke-width': width, 'stroke-opacity': alpha, 'stroke-linejoin': 'round' };
   const pattern: Record<string, string> = dash.length > 0 ? { 'stroke-dasharray': dash.join(' ') } : {};
@@ -86,7 +86,7 @@ function lineOf({ points, colour, width, dash, alpha, band }: PlotLine, atX: Pla
   return [...(area ? [area] : []), tag('path', { d: path, ...stroke, ...pattern }), ...dots];
 }
 
-type Place = (value: number) => number;
+type ToPixel = (value: number) => number;
 
 /** Splits a line at its gaps. */
 function runsOf(points: readonly Point[]): Point[][] {
@@ -102,7 +102,7 @@ function runsOf(points: readonly Point[]): Point[][] {
   return run.length > 0 ? [...runs, run] : runs;
 }
 
-function areaOf(low: readonly Point[], high: readonly Point[], atX: Place, atY: Place): string {
+function areaOf(low: readonly Point[], high: readonly Point[], atX: ToPixel, atY: ToPixel): string {
   const lows = runsOf(low);
   return runsOf(high)
     .map((run, i) => {

@@ -4,7 +4,7 @@ import { progressOf } from '../../extension/protocol/run-progress';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { formatDuration, formatNumber, formatPercent } from '../shared/format';
 import { icon, type IconName } from '../shared/icons';
-import { commandsFor, standingOf, statusDot } from '../shared/run-status';
+import { commandsFor, displayStatus, statusDot } from '../shared/run-status';
 import { button, dropdown, textField } from '../shared/toolkit';
 import type { XAxis } from './series';
 import type { DashboardView } from './view';
@@ -22,7 +22,7 @@ export interface TopBarEvents {
   openAlarm(): void;
 }
 
-const words: Record<'pause' | 'resume' | 'stop', [label: string, icon: IconName, title: string]> = {
+const labels: Record<'pause' | 'resume' | 'stop', [label: string, icon: IconName, title: string]> = {
   pause: ['Pause', 'pause', 'Pause after the current step'],
   resume: ['Resume', 'play', 'Continue the run from where it paused, or from its last checkpoint'],
   stop: ['Stop', 'stop', 'Stop the run and save a checkpoint of its last finished step'],
@@ -39,7 +39,7 @@ export interface TopBar {
   /** Shows the number of alarms and the latest one. */
   showAlarms(count: number, newest: string): void;
   /** Share of the metrics that has been read, 0 to 1. */
-  showReading(read: number): void;
+  showReadProgress(read: number): void;
   /** Hides the chart controls while there are no charts. */
   showControls(shown: boolean): void;
 }
@@ -69,7 +69,7 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
     value: view.axis,
     onChange: value => events.change({ axis: value, zoom: null }),
   });
-  const tagPlace = h('span', { hidden: true });
+  const tagSlot = h('span', { hidden: true });
   let tagsShown = '';
   const zoom = button({ label: 'All steps', title: 'Show all steps again ( 0 )', onClick: events.resetZoom });
   const save = button({
@@ -80,7 +80,7 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
   });
   const alarms = h('button', { class: 'plain alarms', type: 'button', hidden: true });
   alarms.addEventListener('click', events.openAlarm);
-  const reading = h('p', { class: 'muted reading', role: 'status', hidden: true });
+  const readProgress = h('p', { class: 'muted reading', role: 'status', hidden: true });
   const table = button({
     label: 'Table view',
     icon: icon('table'),
@@ -90,9 +90,9 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
   const controls = h(
     'div',
     { class: 'top-row controls' },
-    ...[search, smoothing.element, axis, tagPlace, table, save, zoom],
+    ...[search, smoothing.element, axis, tagSlot, table, save, zoom],
   );
-  let shownStanding = '';
+  let shownStatus = '';
   const bar: TopBar = {
     element: h(
       'header',
@@ -101,7 +101,7 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
       progress,
       error,
       alarms,
-      reading,
+      readProgress,
       controls,
     ),
     update(run) {
@@ -116,17 +116,17 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
       (progress.firstElementChild as HTMLElement).style.width = `${of > 0 ? Math.min(100, (done / of) * 100) : 0}%`;
       setText(error, run.status.error ?? '');
       error.hidden = !run.status.error;
-      const standing = standingOf(run);
-      const possible = commandsFor(standing);
-      if (standing === shownStanding) return;
-      shownStanding = standing;
+      const displayed = displayStatus(run);
+      const possible = commandsFor(displayed);
+      if (displayed === shownStatus) return;
+      shownStatus = displayed;
       replaceChildren(
         buttons,
         ...possible.map(command => {
-          const [label, sign, title] = words[command];
+          const [label, sign, title] = labels[command];
           return button({ label, icon: icon(sign), iconOnly: true, title, onClick: () => events.command(command) });
         }),
-        ...(['running', 'paused'].includes(standing)
+        ...(['running', 'paused'].includes(displayed)
           ? [button({ label: 'Change settings…', icon: icon('settings'), iconOnly: true, title: 'Change learning rate, coefficients, temperature, filter or steps from the next step on', onClick: () => events.command('settings') })] // prettier-ignore
           : []),
         button({ label: 'Collapse', title: 'Check whether the reasoning still depends on the prompt', onClick: () => events.command('collapse') }), // prettier-ignore
@@ -150,8 +150,8 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
     offer(axes, tags) {
       for (const option of axis.querySelectorAll<HTMLElement & { value: string }>('vscode-option'))
         setAttribute(option, 'disabled', axes.some(each => each === option.getAttribute('value')) ? null : '');
-      tagPlace.hidden = tags.length < 2;
-      if (tagPlace.hidden || tagsShown === tags.join('\n')) return;
+      tagSlot.hidden = tags.length < 2;
+      if (tagSlot.hidden || tagsShown === tags.join('\n')) return;
       tagsShown = tags.join('\n');
       const choice = dropdown({
         label: 'Environment tag',
@@ -159,16 +159,16 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
         value: view.tag ?? '',
         onChange: tag => events.change({ tag: tag === '' ? null : tag }),
       });
-      replaceChildren(tagPlace, choice);
+      replaceChildren(tagSlot, choice);
     },
     showAlarms(count, newest) {
       alarms.hidden = count === 0;
       setText(alarms, count > 1 ? `▲ ${count} alarms, latest: ${newest}` : `▲ ${newest}`);
     },
-    showReading(read) {
-      reading.hidden = read >= 1;
+    showReadProgress(read) {
+      readProgress.hidden = read >= 1;
       setText(
-        reading,
+        readProgress,
         `Reading the metrics: ${Math.floor(read * 100)} %. The newest steps are shown until all are read.`,
       );
     },

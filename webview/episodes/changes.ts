@@ -16,7 +16,7 @@ export const markedLines = (state: string, previous: string | null): Part[] =>
   marked(state.split('\n'), previous?.split('\n') ?? null);
 
 /** The words of a text with their trailing blanks; those that are not in `reference` are marked. */
-export const markedWords = (text: string, reference: string | null): Part[] =>
+export const markChanges = (text: string, reference: string | null): Part[] =>
   marked(wordsOf(text), reference === null ? null : wordsOf(reference), part => part.trimEnd());
 
 const wordsOf = (text: string): string[] => text.match(/\S+\s*|^\s+/g) ?? [];

@@ -4,7 +4,7 @@ import { maximum } from '../../extension/protocol/lists';
 import type { Episode } from '../../extension/protocol/run-folder';
 import { h, type Child } from '../shared/dom';
 import { formatSigned } from '../shared/format';
-import { markedWords } from './changes';
+import { markChanges } from './changes';
 import { mark } from './list-rows';
 import { actionsView, rewardView, stateView, type TurnOptions } from './turn-view';
 
@@ -115,13 +115,13 @@ function turnCell(
   const running = episode.turns.slice(0, at + 1).reduce((total, { reward }) => total + reward, 0);
   const text = turn.thought ?? turn.raw;
   const against = other === null ? null : (other.thought ?? other.raw);
-  const words = markedWords(text, against).map(({ text, changed }) =>
+  const markedParts = markChanges(text, against).map(({ text, changed }) =>
     changed ? h('mark', { title: 'not in the episode it is compared with' }, text) : text,
   );
   const different = other !== null && !sameActions(turn.executed, other.executed);
   return [
     !shared && stateView(turn.state, episode.turns[at - 1]?.state ?? null, episode, options),
-    options.raw ? h('pre', { class: 'raw' }, turn.raw) : h('p', { class: turn.thought === null ? 'thought unparsed-text' : 'thought' }, ...words), // prettier-ignore
+    options.raw ? h('pre', { class: 'raw' }, turn.raw) : h('p', { class: turn.thought === null ? 'thought unparsed-text' : 'thought' }, ...markedParts), // prettier-ignore
     turn.thought === null && h('p', { class: 'warning' }, 'did not parse'),
     h('div', { class: different ? 'actions different' : 'actions' }, actionsView(turn, at === episode.turns.length - 1 && episode.terminated)), // prettier-ignore
     rewardView(turn, running, largest, options.theme),

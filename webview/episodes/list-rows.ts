@@ -45,13 +45,13 @@ export function renderItem(item: ListItem, sort: Sort | null): { content: Node[]
   }
 }
 
-function episodeRow({ row, place: named }: ListItem & { kind: 'episode' }, sort: Sort | null) {
+function episodeRow({ row, unit: named }: ListItem & { kind: 'episode' }, sort: Sort | null) {
   const flat = named === 'step';
   const added = flat && sort ? extra[sort.by] : undefined;
   const addedValue = added?.value(row);
   const step = row.mode === 'val' ? `val ${row.step}` : String(row.step);
   const title = `${row.id} · ${row.tag}`;
-  const places: Record<typeof named, () => HTMLElement> = {
+  const renderers: Record<typeof named, () => HTMLElement> = {
     member: () => h('span', { class: 'member' }, String(row.member)),
     group: () => h('span', { class: 'place', title }, `group ${row.group_id} `, h('span', { class: 'muted' }, row.tag)),
     step: () =>
@@ -65,7 +65,7 @@ function episodeRow({ row, place: named }: ListItem & { kind: 'episode' }, sort:
   const number = (text: string, name = 'number muted') => h('span', { class: name }, text);
   const content = [
     mark(row.success),
-    places[named](),
+    renderers[named](),
     ...(added ? [number(typeof addedValue === 'number' ? formatSigned(addedValue) : '–')] : []),
     number(formatSigned(row.reward ?? row.score), 'number muted'),
     number(formatSigned(row.score), 'number'),

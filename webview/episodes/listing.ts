@@ -18,8 +18,8 @@ export type ListItem =
       std: number;
       kept: boolean | null;
     }
-  /** `place`: what the item's surroundings already show; a member is listed under its group's heading. */
-  | { kind: 'episode'; key: string; row: EpisodeRow; place: 'member' | 'group' | 'step' };
+  /** `unit`: what the item's surroundings already show; a member is listed under its group's heading. */
+  | { kind: 'episode'; key: string; row: EpisodeRow; unit: 'member' | 'group' | 'step' };
 
 /** Columns by which the list can be sorted, with their names. */
 export const sortColumns = {
@@ -52,17 +52,17 @@ export function naturalOrder(table: EpisodeTable): Uint32Array {
 
 /** Rows sorted by a column (stable); rows without a value come last. */
 export function sortRows(rows: Uint32Array, table: EpisodeTable, { by, down }: Sort): Uint32Array {
-  const places = by === 'tag' ? tagPlaces(table) : null;
+  const positions = by === 'tag' ? tagPositions(table) : null;
   const column = table.column(by);
   const missing = (row: number) => Number.isNaN(column[row]) || (by === 'kept' && column[row] < 0);
-  const value = (row: number) => (places ? places[column[row]] : column[row]);
+  const value = (row: number) => (positions ? positions[column[row]] : column[row]);
   const keys = Float64Array.from(rows, row => (missing(row) ? Infinity : down ? -value(row) : value(row)));
   const order = Uint32Array.from(rows.keys()).sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : a - b));
   return order.map(at => rows[at]);
 }
 
 /** Alphabetical rank of each tag. */
-function tagPlaces({ tags }: EpisodeTable): number[] {
+function tagPositions({ tags }: EpisodeTable): number[] {
   const sorted = [...tags].sort();
   return tags.map(tag => sorted.indexOf(tag));
 }
@@ -101,8 +101,8 @@ export class Listing {
     const entry = this.entries[index];
     if (entry < 0) return this.heading(this.headings[-1 - entry]);
     const row = this.table.row(entry);
-    const place = !this.grouped ? 'step' : this.groupOf(entry).length === 1 ? 'group' : 'member';
-    return { kind: 'episode', key: row.id, row, place };
+    const unit = !this.grouped ? 'step' : this.groupOf(entry).length === 1 ? 'group' : 'member';
+    return { kind: 'episode', key: row.id, row, unit };
   }
 
   /** Index of an episode; -1 if it is not listed. */

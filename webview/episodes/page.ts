@@ -89,8 +89,8 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     );
   }
 
-  function take(standing: Omit<EpisodesSnapshot, 'rows'>): void {
-    ({ run, read } = standing);
+  function take(received: Omit<EpisodesSnapshot, 'rows'>): void {
+    ({ run, read } = received);
     state.keepFolder(run.folder);
     if (layout.parentElement !== root) replaceChildren(root, layout);
     void refresh();

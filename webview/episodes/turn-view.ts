@@ -5,7 +5,7 @@ import { h, type Child } from '../shared/dom';
 import { counted, formatSigned } from '../shared/format';
 import { hue } from '../shared/palette';
 import type { Theme } from '../shared/theme';
-import { actionFates } from '../../extension/protocol/action-fates';
+import { actionOutcomes } from '../../extension/protocol/action-outcomes';
 import { gameOf, readBoard, type Game } from '../../extension/protocol/board';
 import { boardPicture } from './board-picture';
 import { markedLines } from './changes';
@@ -114,15 +114,15 @@ function thoughtView({ thought, raw }: EpisodeTurn): HTMLElement {
 }
 
 export function actionsView(turn: EpisodeTurn, endsEpisode: boolean): HTMLElement | null {
-  const fates = actionFates(turn, endsEpisode);
-  if (fates.length === 0 && turn.answer === null) return null;
-  if (fates.length === 0)
+  const outcomes = actionOutcomes(turn, endsEpisode);
+  if (outcomes.length === 0 && turn.answer === null) return null;
+  if (outcomes.length === 0)
     return h(
       'p',
       { class: 'muted' },
       turn.answer === '' ? 'empty answer' : `answer “${turn.answer}” contains no valid action`,
     );
-  const chips = fates.map(({ name, reason }) =>
+  const chips = outcomes.map(({ name, reason }) =>
     h(
       'li',
       { class: reason === null ? 'chip' : 'chip refused' },

@@ -16,7 +16,7 @@ import { statusDot } from '../shared/run-status';
 import { viewState } from '../shared/state';
 import { onThemeChange, readTheme } from '../shared/theme';
 import { button, dropdown } from '../shared/toolkit';
-import { phaseWords } from './phase-words';
+import { phaseLabels } from './phase-labels';
 import { stateView, TurnView } from './turn';
 
 /** Milliseconds for which a finished episode stays in view. */
@@ -29,7 +29,7 @@ export function startLive(host: Host, root: HTMLElement): void {
   let run: RunSummary | undefined;
   let tags: string[] = [];
   /** The latest episode sent by the host; null between rollouts. */
-  let told: WatchedEpisode | null = null;
+  let received: WatchedEpisode | null = null;
   let shown: WatchedEpisode | undefined;
   let turns: TurnView[] = [];
   let theme = readTheme();
@@ -85,31 +85,31 @@ export function startLive(host: Host, root: HTMLElement): void {
 
   function begin(snapshot: LiveSnapshot): void {
     ({ run, tags } = snapshot);
-    told = snapshot.episode;
+    received = snapshot.episode;
     state.keepFolder(run.folder);
     replaceChildren(root, layout);
     showChoice();
     setFollow(state.value.follow);
-    if (told) show(told);
+    if (received) show(received);
     draw();
   }
 
   /** Switches to the latest episode, at once or after the finished one has been in view long enough. */
   function advance(): void {
-    if (!told || told.id === shown?.id) {
-      if (told) show(told);
+    if (!received || received.id === shown?.id) {
+      if (received) show(received);
       return draw();
     }
     if (shown && !state.value.follow) return draw();
-    if (shown?.over) lingering ??= setTimeout(goOn, lingerMs);
-    else goOn();
+    if (shown?.over) lingering ??= setTimeout(showNext, lingerMs);
+    else showNext();
     draw();
   }
 
-  function goOn(): void {
+  function showNext(): void {
     clearTimeout(lingering);
     lingering = undefined;
-    if (told) show(told);
+    if (received) show(received);
     draw();
   }
 
@@ -164,15 +164,15 @@ export function startLive(host: Host, root: HTMLElement): void {
   function drawEnd(episode: WatchedEpisode): void {
     if (!episode.over) return end.replaceChildren();
     const { success, reward, penalty, error } = episode;
-    const words = error !== undefined ? 'Ended by an environment error' : success ? 'Solved' : 'Not solved';
+    const outcomeLabel = error !== undefined ? 'Ended by an environment error' : success ? 'Solved' : 'Not solved';
     const value = `return ${formatSigned(reward)} · score ${formatSigned(reward + penalty)}`;
     replaceChildren(
       end,
       stateView(episode, episode.turns.length, theme),
-      h('p', { class: success ? 'verdict success' : 'verdict' }, h('strong', {}, words), ` · ${value}`),
+      h('p', { class: success ? 'verdict success' : 'verdict' }, h('strong', {}, outcomeLabel), ` · ${value}`),
       error !== undefined && h('p', { class: 'warning' }, error),
     );
-    setText(spoken, `${words}, ${value}`);
+    setText(spoken, `${outcomeLabel}, ${value}`);
   }
 
   function draw(): void {
@@ -186,14 +186,14 @@ export function startLive(host: Host, root: HTMLElement): void {
       return;
     }
     if (main.parentElement !== layout) layout.replaceChild(main, empty);
-    const waits = told === null;
-    const next = !waits && told!.id !== shown.id;
-    const { title: what, text } = phaseWords(run, isTagChosen());
+    const waits = received === null;
+    const next = !waits && received!.id !== shown.id;
+    const { title: what, text } = phaseLabels(run, isTagChosen());
     setText(phase, waits ? `${what}. ${text}` : next && !state.value.follow ? 'Another episode is running: turn on Follow to see it.' : ''); // prettier-ignore
   }
 
   function drawNothing(now: RunSummary): void {
-    const { title: what, text, action } = phaseWords(now, isTagChosen());
+    const { title: what, text, action } = phaseLabels(now, isTagChosen());
     const labels = { resume: 'Resume', episodes: 'Episodes', log: 'Log' };
     const offer = action && { label: labels[action], run: () => command(action) };
     replaceChildren(empty, notice({ kind: 'empty', title: what, text, action: offer }));
@@ -254,14 +254,14 @@ export function startLive(host: Host, root: HTMLElement): void {
     showChoice();
   });
   host.onNotify(liveEpisode, ({ episode }) => {
-    told = episode;
+    received = episode;
     advance();
   });
   host.onNotify(liveTokens, ({ id, turn, at: from, tokens }) => {
-    const newest = told?.id === id ? told.turns.at(-1) : undefined;
+    const newest = received?.id === id ? received.turns.at(-1) : undefined;
     if (!newest || newest.turn !== turn || newest.outcome) return;
     replaceTail(newest.tokens, from, tokens);
-    if (shown?.id === id) show(told!);
+    if (shown?.id === id) show(received!);
   });
   onThemeChange(now => {
     theme = now;

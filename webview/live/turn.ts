@@ -67,7 +67,7 @@ export class TurnView {
     if (outcome) {
       this.caret.remove();
       replaceChildren(this.outcome, ...outcomeView(outcome, running));
-    } else this.place().append(this.caret);
+    } else this.slot().append(this.caret);
   }
 
   private add({ text, logprob }: WatchedTurn['tokens'][number]): void {
@@ -76,14 +76,14 @@ export class TurnView {
     const style = share > 0.02 ? `background:${shade}` : null;
     const title = `p ${formatNumber(Math.exp(logprob))} · log-prob ${formatNumber(logprob)}`;
     const token = h('span', { class: tag.test(text) ? 'token tag' : 'token', style, title }, text);
-    const place = this.place();
-    if (this.caret.parentElement === place) place.insertBefore(token, this.caret);
-    else place.append(token);
+    const slot = this.slot();
+    if (this.caret.parentElement === slot) slot.insertBefore(token, this.caret);
+    else slot.append(token);
     this.text += text;
   }
 
   /** The element for the next token. */
-  private place(): HTMLElement {
+  private slot(): HTMLElement {
     const thinking = this.text.startsWith('<think>') && !this.text.includes(thoughtEnd);
     return thinking ? this.thought : this.answer;
   }

@@ -19,8 +19,8 @@ export function actionKeys(actions: readonly NamedAction[]): Map<number, string[
   const keys = new Map<number, string[]>(actions.map(({ id }) => [id, []]));
   const taken = new Set<string>();
   for (const { id, name } of actions) {
-    const words = name.toLowerCase().match(/[a-z]+/g) ?? [];
-    const direction = words.find(word => Object.hasOwn(directions, word));
+    const names = name.toLowerCase().match(/[a-z]+/g) ?? [];
+    const direction = names.find(word => Object.hasOwn(directions, word));
     for (const key of direction === undefined ? [] : directions[direction]) {
       if (taken.has(key)) continue; // a second action with this direction only has its digit
       taken.add(key);

@@ -2,17 +2,17 @@
 import type { RunSummary } from '../../extension/protocol/pages';
 import { h, setAttribute, setText } from './dom';
 
-export type Standing = RunSummary['status']['state'] | 'interrupted';
+export type DisplayStatus = RunSummary['status']['state'] | 'interrupted';
 
 /** The displayed status of a run. */
-export function standingOf({ status, live }: Pick<RunSummary, 'status' | 'live'>): Standing {
+export function displayStatus({ status, live }: Pick<RunSummary, 'status' | 'live'>): DisplayStatus {
   const claimsLife = ['starting', 'running', 'paused', 'stopping'].includes(status.state);
   return claimsLife && !live ? 'interrupted' : status.state;
 }
 
 /** Commands available in a status. */
-export function commandsFor(standing: Standing): readonly ('pause' | 'resume' | 'stop')[] {
-  switch (standing) {
+export function commandsFor(displayed: DisplayStatus): readonly ('pause' | 'resume' | 'stop')[] {
+  switch (displayed) {
     case 'starting':
     case 'running':
       return ['pause', 'stop'];
@@ -32,22 +32,22 @@ export function commandsFor(standing: Standing): readonly ('pause' | 'resume' | 
  * The dot and its label; `update` changes both in place, so that the pulse animation of a live run does not restart.
  */
 export function statusDot(): { element: HTMLElement; update(run: RunSummary): void } {
-  const word = h('span', { class: 'status-word' });
+  const label = h('span', { class: 'status-word' });
   const element = h(
     'span',
     { class: 'status', role: 'status' },
     h('span', { class: 'dot', 'aria-hidden': 'true' }),
-    word,
+    label,
   );
   return {
     element,
     update(run) {
-      const standing = standingOf(run);
-      const phase = standing === 'running' && !['', 'idle'].includes(run.status.phase) ? run.status.phase : null;
+      const displayed = displayStatus(run);
+      const phase = displayed === 'running' && !['', 'idle'].includes(run.status.phase) ? run.status.phase : null;
       const activity = phase && run.status.activity ? ` · ${run.status.activity}` : '';
-      const halted = standing === 'running' && run.status.debugging ? ' · debugger attached' : '';
-      setText(word, (phase ? `${standing} · ${phase}${activity}` : standing) + halted);
-      setAttribute(element, 'data-standing', standing);
+      const halted = displayed === 'running' && run.status.debugging ? ' · debugger attached' : '';
+      setText(label, (phase ? `${displayed} · ${phase}${activity}` : displayed) + halted);
+      setAttribute(element, 'data-standing', displayed);
     },
   };
 }

@@ -27,35 +27,35 @@ export function withRecord<Schema extends z.ZodType>(
 ): EnvironmentDefinition<Schema> {
   return wrap(definition, (inner, config) => {
     let episode: RecordedEpisode | undefined;
-    let told = false;
-    const tell = () => {
-      if (episode && !told && episode.steps.length > 0) onEpisode(episode);
-      told = true;
+    let recorded = false;
+    const record = () => {
+      if (episode && !recorded && episode.steps.length > 0) onEpisode(episode);
+      recorded = true;
     };
     return {
       reset(options) {
-        tell();
+        record();
         return after(inner.reset(options), begun => {
           const { seed, member = 0, mode = 'train' } = options;
           const observation = textOf(begun.observation);
           episode = { env: definition.name, config, seed, member, mode, actions: [], observation, steps: [] };
-          told = false;
+          recorded = false;
           return begun;
         });
       },
       step: action =>
         after(inner.step(action), (result): StepResult => {
-          if (!episode || told) return result;
+          if (!episode || recorded) return result;
           const { observation, ...outcome } = result;
           episode.actions.push(action);
           episode.steps.push({ observation: textOf(observation), ...outcome });
           if (!result.terminated && !result.truncated) return result;
           const episode_return = episode.steps.reduce((sum, { reward }) => sum + reward, 0);
-          tell();
+          record();
           return { ...result, info: { ...result.info, episode_return, episode_length: episode.steps.length } };
         }),
       close() {
-        tell();
+        record();
         return inner.close?.();
       },
     };

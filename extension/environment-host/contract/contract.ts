@@ -223,7 +223,7 @@ class Contract {
 
   private compare(expected: State | Step, found: State | Step, instance: Instance, otherwise: string): void {
     const difference = differenceOf(expected, found);
-    if (difference) throw new Violation('calls', `${otherwise} ${instance.standing()}: ${difference}.`);
+    if (difference) throw new Violation('calls', `${otherwise} ${instance.position()}: ${difference}.`);
   }
 
   private async replays(): Promise<string> {
@@ -296,7 +296,7 @@ class Contract {
         if (what)
           throw new Violation(
             'calls',
-            `The episode is over ${instance.standing()}, and a further step(${instance.nameOf(action)}) ${what}: throw, or give reward 0, the same observation and the same end.`,
+            `The episode is over ${instance.position()}, and a further step(${instance.nameOf(action)}) ${what}: throw, or give reward 0, the same observation and the same end.`,
           );
       }
     }
@@ -349,7 +349,7 @@ class Contract {
         if (!sameState(one, other))
           throw new Violation(
             'observation',
-            `The same state renders differently ${instance.standing()}: ${quoted(one.text)}, then ${quoted(other.text)}.`,
+            `The same state renders differently ${instance.position()}: ${quoted(one.text)}, then ${quoted(other.text)}.`,
           );
       });
       const other = this.create();
@@ -358,7 +358,7 @@ class Contract {
       if (!sameState(one, two))
         throw new Violation(
           'observation',
-          `Another instance in the same state renders differently ${instance.standing()}: ${quoted(one.text)} and ${quoted(two.text)}.`,
+          `Another instance in the same state renders differently ${instance.position()}: ${quoted(one.text)} and ${quoted(two.text)}.`,
         );
     }
     return `${plural(rendered, 'state')} rendered twice.`;
@@ -383,7 +383,7 @@ class Contract {
       tried++;
       if (success) solved++;
       else
-        unsolved ??= `${instance.standing()} ${instance.over ? 'the episode ended without success' : 'it has not ended'}`;
+        unsolved ??= `${instance.position()} ${instance.over ? 'the episode ended without success' : 'it has not ended'}`;
     }
     if (tried === 0)
       return new Skip(`The solver returns no plan for any of ${plural(this.references.length, 'seed')}.`);

@@ -131,7 +131,7 @@ export class Instance {
   }
 
   /** Describes the position in the episode, such as `at seed 3 after [Left, Up]`. */
-  standing(): string {
+  position(): string {
     if (this.seed === undefined) return 'before any reset';
     if (this.actions.length === 0) return `at seed ${this.seed} before any action`;
     const hidden = this.actions.length - actionsShown;
@@ -163,11 +163,11 @@ export class Instance {
   private failure(call: string, error: unknown): Violation {
     const { message, stack } = (error ?? {}) as Partial<Error>;
     const what = shown(typeof message === 'string' ? message : error);
-    return new Violation('calls', `${call} throws ${what} ${this.standing()}.`, stack);
+    return new Violation('calls', `${call} throws ${what} ${this.position()}.`, stack);
   }
 
   private bad(requirement: Violation['requirement'], what: string, remedy: string): Violation {
-    return new Violation(requirement, `${what} ${this.standing()}: ${remedy}.`);
+    return new Violation(requirement, `${what} ${this.position()}: ${remedy}.`);
   }
 
   private state(observation: unknown, call: string): State {

@@ -13,7 +13,7 @@ import { describe, loadDefinition, parseConfig } from '../definition';
 import { endAll } from '../end-all';
 import { failureOf } from '../failure';
 import { faultOf } from '../fault';
-import { placeOf } from '../place';
+import { sourceLocation } from '../source-location';
 import type { Fault, WorkerSetup } from '../work';
 import { checkContract, type ContractResult } from './contract';
 import { calls } from './instance';
@@ -122,13 +122,13 @@ async function answer(request: ContractRequest, report: (report: ContractReport)
       done = true;
       clearInterval(watch);
       const loaded: ContractCheck = { name: loads, state: 'passed', evidence: `Version ${bundle.version}.` };
-      send([loaded, ...message.results.map(result => placed(result, bundle))], name);
+      send([loaded, ...message.results.map(result => withLocation(result, bundle))], name);
     }
   });
 }
 
-function placed({ stack, ...check }: ContractResult, bundle: Bundle): ContractCheck {
-  const at = placeOf(stack, bundle);
+function withLocation({ stack, ...check }: ContractResult, bundle: Bundle): ContractCheck {
+  const at = sourceLocation(stack, bundle);
   return at === undefined ? check : { ...check, at };
 }
 

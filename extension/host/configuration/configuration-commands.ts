@@ -5,10 +5,10 @@ import { basename, dirname, extname } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../protocol/user-error';
 import { begin, report, trusted, type Host } from '../commands';
-import { tellBriefly, withProgress } from '../notices';
-import { askTerminal, ConfigError } from '../start-run';
+import { notifyBriefly, withProgress } from '../notices';
+import { askCli, ConfigError } from '../start-run';
 import { resolvedFileUri, serveConfigurations, type ResolvedConfiguration } from './configuration-documents';
-import { isRunConfiguration, isWhole } from './run-configuration';
+import { isRunConfiguration, isComplete } from './run-configuration';
 
 /** Delay in ms between a save and its check, so that repeated saves of a file cause one check. */
 const settleMs = 300;
@@ -34,7 +34,7 @@ export function addConfigurationCommands(host: Host): vscode.Disposable {
       const title = vscode.l10n.t('Checking {0}', basename(file));
       const progress = { location: vscode.ProgressLocation.Window, title };
       const found = await withProgress(progress, () => check(host, file));
-      if (found) tellBriefly(vscode.l10n.t('{0} is valid', basename(file)), 8000, 'pass');
+      if (found) notifyBriefly(vscode.l10n.t('{0} is valid', basename(file)), 8000, 'pass');
       else await vscode.commands.executeCommand('workbench.actions.view.problems');
     }),
     register('ragen.showResolvedConfiguration', async file => {
@@ -48,7 +48,7 @@ export function addConfigurationCommands(host: Host): vscode.Disposable {
   const waiting = new Map<string, NodeJS.Timeout>();
   const saved = vscode.workspace.onDidSaveTextDocument(document => {
     const file = document.uri.fsPath;
-    if (!vscode.workspace.isTrusted || !isWholeConfiguration(document)) return;
+    if (!vscode.workspace.isTrusted || !isCompleteConfiguration(document)) return;
     clearTimeout(waiting.get(file));
     const start = () => {
       waiting.delete(file);
@@ -62,8 +62,8 @@ export function addConfigurationCommands(host: Host): vscode.Disposable {
 }
 
 /** Whether a document is a configuration in the workspace from which a run can start. */
-export const isWholeConfiguration = (document: vscode.TextDocument): boolean =>
-  isConfigurationDocument(document) && isWhole(document.getText());
+export const isCompleteConfiguration = (document: vscode.TextDocument): boolean =>
+  isConfigurationDocument(document) && isComplete(document.getText());
 
 /** Whether a document is a run configuration of the workspace. */
 export const isConfigurationDocument = (document: vscode.TextDocument): boolean =>
@@ -91,7 +91,7 @@ async function resolve(host: Host, file: string): Promise<ResolvedConfiguration>
   const { node, cli } = await host.terminal(cwd);
   const doing = vscode.l10n.t('the check of {0}', basename(file));
   const args = ['config', '--config', file, '--resolved'];
-  return (await askTerminal(node, cli, args, cwd, doing)) as unknown as ResolvedConfiguration;
+  return (await askCli(node, cli, args, cwd, doing)) as unknown as ResolvedConfiguration;
 }
 
 /** Returns the saved file for a command: the command's argument, else the active editor's document. */

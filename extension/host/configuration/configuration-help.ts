@@ -7,7 +7,7 @@ import { schemaAt, type JsonSchema } from '../../protocol/json-schema';
 import { environmentFiles } from '../environment-files';
 import { unlinked } from '../plain-text';
 import type { KeyDiagnostic, Problems } from '../problems';
-import { isConfigurationDocument, isWholeConfiguration } from './configuration-commands';
+import { isConfigurationDocument, isCompleteConfiguration } from './configuration-commands';
 import { mistakesIn, type Mistake } from './configuration-mistakes';
 import { builtInEnvironments, configurations, models, tags, type Named, type NameSources } from './configuration-names';
 import {
@@ -19,7 +19,7 @@ import {
   readConfigurationSchema,
   type KeyPath,
 } from './configuration-schema';
-import { gapAt, placeAt, type YamlGap } from './yaml-places';
+import { gapAt, locationAt, type YamlGap } from './yaml-locations';
 
 const selector: vscode.DocumentSelector = { language: 'yaml', scheme: 'file' };
 /** Delay in ms between a key press and the diagnostics. */
@@ -31,7 +31,7 @@ export function addConfigurationHelp(extensionPath: string, problems: Problems):
   const schema = (): JsonSchema =>
     (read ??= readConfigurationSchema(join(extensionPath, 'media', 'configuration.schema.json')));
   const lenses: vscode.CodeLensProvider = {
-    provideCodeLenses: document => (isWholeConfiguration(document) ? lensesOf(document.uri) : []),
+    provideCodeLenses: document => (isCompleteConfiguration(document) ? lensesOf(document.uri) : []),
   };
   return vscode.Disposable.from(
     vscode.languages.registerCompletionItemProvider(selector, completion(extensionPath, schema), ' ', '[', ','),
@@ -137,14 +137,15 @@ function hover(extensionPath: string, schema: () => JsonSchema): vscode.HoverPro
     async provideHover(document, position) {
       if (!isConfigurationDocument(document) || otherHelps(document)) return undefined;
       const text = document.getText();
-      const place = placeAt(text, document.offsetAt(position));
-      if (!place) return undefined;
-      const range = new vscode.Range(document.positionAt(place.from), document.positionAt(place.to));
-      const names = place.part === 'value' ? await namesAt(place.path, text, sourcesOf(extensionPath, document)) : [];
-      const named = names?.find(({ name, detail }) => name === place.text && detail !== '');
-      const at = schemaAt(schema(), place.path);
+      const location = locationAt(text, document.offsetAt(position));
+      if (!location) return undefined;
+      const range = new vscode.Range(document.positionAt(location.from), document.positionAt(location.to));
+      const names =
+        location.part === 'value' ? await namesAt(location.path, text, sourcesOf(extensionPath, document)) : [];
+      const named = names?.find(({ name, detail }) => name === location.text && detail !== '');
+      const at = schemaAt(schema(), location.path);
       if (named) return new vscode.Hover(namedText(named), range);
-      return at && new vscode.Hover(new vscode.MarkdownString(describeKey(place.path, at)), range);
+      return at && new vscode.Hover(new vscode.MarkdownString(describeKey(location.path, at)), range);
     },
   };
 }

@@ -75,7 +75,7 @@ export function mistakesIn(text: string, root: JsonSchema): Mistake[] {
       name,
       keysAt(root, path).map(([known]) => known),
     );
-    const elsewhere = near === undefined ? placesOf(root, name)[0] : undefined;
+    const elsewhere = near === undefined ? pathsOf(root, name)[0] : undefined;
     const advice = near ?? elsewhere;
     report(key, inner, {
       message: `${keyText(inner)} is not a known key: ${advice === undefined ? 'remove it' : `did you mean ${advice}?`}`,
@@ -89,10 +89,10 @@ export function mistakesIn(text: string, root: JsonSchema): Mistake[] {
 }
 
 /** Returns the paths of all keys with this name, as text. */
-function placesOf(schema: JsonSchema, name: string, path: KeyPath = []): string[] {
+function pathsOf(schema: JsonSchema, name: string, path: KeyPath = []): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([key, child]) => [
     ...(key === name && !child.deprecated ? [keyText([...path, key])] : []),
-    ...placesOf(child, name, [...path, key]),
+    ...pathsOf(child, name, [...path, key]),
   ]);
 }
 

@@ -48,7 +48,7 @@ export function isRunConfiguration(path: string, text: string): boolean {
 }
 
 /** Whether a run can start from a configuration. Other configurations are fragments. */
-export const isWhole = (text: string): boolean => {
+export const isComplete = (text: string): boolean => {
   const keys = topKeys(text);
   return keys.includes('defaults') || ['trainer', 'es_manager', 'actor_rollout_ref'].every(key => keys.includes(key));
 };

@@ -30,7 +30,7 @@ interface Block {
   bytes: Int32Array;
   texts: Int32Array;
 }
-interface Told extends ScanFile {
+interface ReportedFile extends ScanFile {
   /** Number of bytes covered by rows. */
   to: number;
   blocks: Block[];
@@ -41,7 +41,7 @@ export class EpisodeIndex {
   epoch = 0;
   /** Share of the bytes of all episode files that is covered by rows. */
   read = 0;
-  private told = new Map<string, Told>();
+  private reported = new Map<string, ReportedFile>();
   private sources: JsonLines<EpisodeIndexLine>[];
   private readonly cache: string | null;
   private current: Promise<unknown> = Promise.resolve();
@@ -68,9 +68,9 @@ export class EpisodeIndex {
 
   /** Returns a complete episode, or null if there is none with that id. */
   async episode({ mode, step, id }: EpisodeRef): Promise<Episode | null> {
-    const told = this.told.get(episodesFile(mode, step));
+    const reported = this.reported.get(episodesFile(mode, step));
     const row = this.table.find(id);
-    for (const { from, at, bytes } of told?.blocks ?? []) {
+    for (const { from, at, bytes } of reported?.blocks ?? []) {
       const i = row - from;
       if (i < 0 || i >= at.length) continue;
       const handle = await openRunFile(this.folder, episodesFile(mode, step));
@@ -90,7 +90,7 @@ export class EpisodeIndex {
     const asked = new Uint8Array(this.table.rows);
     for (const row of rows) asked[row] = 1;
     const files: (SearchFile & { step: number })[] = [];
-    for (const { path, step, blocks } of this.told.values())
+    for (const { path, step, blocks } of this.reported.values())
       for (const { from, at, texts } of blocks) {
         const chosen = Int32Array.from(at.keys()).filter(i => asked[from + i] === 1);
         if (chosen.length === 0) continue;
@@ -102,37 +102,37 @@ export class EpisodeIndex {
   }
 
   private async readOn(grown: () => void): Promise<boolean> {
-    const told: EpisodeIndexLine[] = [];
+    const reported: EpisodeIndexLine[] = [];
     for (const source of this.sources) {
       const { lines, restarted } = await source.read();
       if (restarted && this.table.rows > 0) {
-        this.startAnew();
+        this.restart();
         return this.readOn(grown);
       }
-      for (const line of lines) told.push(line);
+      for (const line of lines) reported.push(line);
     }
     // File sizes are read after the index lines. A file is written before its index line, so a line that covers more
     // than the file has refers to data that was truncated since.
     const sizes = await this.sizes();
-    const gone = [...this.told].some(([name, { to }]) => to > (sizes.get(name)?.size ?? 0));
+    const gone = [...this.reported].some(([name, { to }]) => to > (sizes.get(name)?.size ?? 0));
     if (gone) {
-      this.startAnew();
+      this.restart();
       return this.readOn(grown);
     }
-    for (const line of told) if (line.to <= (sizes.get(nameOf(line))?.size ?? 0)) this.take(line);
+    for (const line of reported) if (line.to <= (sizes.get(nameOf(line))?.size ?? 0)) this.add(line);
     const total = sum([...sizes.values()].map(({ size }) => size));
-    const share = () => (total === 0 ? 1 : sum([...this.told.values()].map(({ to }) => to)) / total);
+    const share = () => (total === 0 ? 1 : sum([...this.reported.values()].map(({ to }) => to)) / total);
     this.read = share();
     let young = false;
-    const rest = [...sizes].filter(([name, { size }]) => (this.told.get(name)?.to ?? 0) < size);
+    const rest = [...sizes].filter(([name, { size }]) => (this.reported.get(name)?.to ?? 0) < size);
     for (const [name, { mtimeMs, file }] of rest.sort(([, a], [, b]) => b.file.step - a.file.step)) {
       if (Date.now() - mtimeMs < youngMs) {
         young = true;
         continue;
       }
-      const line = await this.scanner.index(file, this.told.get(name)?.to ?? 0);
+      const line = await this.scanner.index(file, this.reported.get(name)?.to ?? 0);
       if (line.to === line.from) continue; // a truncated line
-      this.take(line);
+      this.add(line);
       await this.keep(line);
       this.read = share();
       grown();
@@ -142,10 +142,10 @@ export class EpisodeIndex {
   }
 
   /** Adds the rows of a line that continues the known part of its file. */
-  private take(line: EpisodeIndexLine): void {
+  private add(line: EpisodeIndexLine): void {
     const name = nameOf(line);
     const { mode, step, columns } = line;
-    const known = this.told.get(name) ?? { path: join(this.folder, name), mode, step, to: 0, blocks: [] };
+    const known = this.reported.get(name) ?? { path: join(this.folder, name), mode, step, to: 0, blocks: [] };
     if (line.from !== known.to) return; // already known
     const block = { at: Float64Array, bytes: Int32Array, texts: Int32Array };
     known.blocks.push({
@@ -156,13 +156,13 @@ export class EpisodeIndex {
     });
     this.table.addLine(line);
     known.to = line.to;
-    this.told.set(name, known);
+    this.reported.set(name, known);
   }
 
-  private startAnew(): void {
+  private restart(): void {
     this.epoch++;
     this.table = new EpisodeTable();
-    this.told.clear();
+    this.reported.clear();
     this.sources = this.freshSources();
   }
 

@@ -102,17 +102,17 @@ function holds(line: string, pattern: RegExp): boolean {
 const textKeys = ['"state":', '"raw":', '"final_state":', '"error":'];
 
 /** Whether a position lies in a string that is the value of one of the keys. */
-function inText(line: string, place: number): boolean {
-  for (let quote = line.lastIndexOf('"', place - 1); quote >= 0; quote = line.lastIndexOf('"', quote - 1)) {
+function inText(line: string, offset: number): boolean {
+  for (let quote = line.lastIndexOf('"', offset - 1); quote >= 0; quote = line.lastIndexOf('"', quote - 1)) {
     if (!isEscaped(line, quote)) return textKeys.some(key => line.endsWith(key, quote));
   }
   return false;
 }
 
 /** Whether the character at a position is escaped by a backslash. */
-function isEscaped(line: string, place: number): boolean {
+function isEscaped(line: string, offset: number): boolean {
   let slashes = 0;
-  while (line[place - 1 - slashes] === '\\') slashes++;
+  while (line[offset - 1 - slashes] === '\\') slashes++;
   return slashes % 2 === 1;
 }
 

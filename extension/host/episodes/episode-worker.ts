@@ -38,16 +38,16 @@ async function work(ask: WorkerAsk): Promise<void> {
   const { files, terms } = ask.search;
   const patterns = textPatterns(terms);
   let found: number[] = [];
-  let told = performance.now();
+  let reportedAt = performance.now();
   for (const [i, file] of files.entries()) {
     if (wanted !== ask.id) return answer({ id: ask.id, done: false });
     appendAll(found, searchFile(file, patterns));
-    if (performance.now() - told < partMs && i < files.length - 1) {
+    if (performance.now() - reportedAt < partMs && i < files.length - 1) {
       if (i % 4 === 3) await breathe();
       continue;
     }
     answer({ id: ask.id, found: Int32Array.from(found), share: (i + 1) / files.length });
-    [found, told] = [[], performance.now()];
+    [found, reportedAt] = [[], performance.now()];
     await breathe(); // lets messages be processed
   }
   answer({ id: ask.id, done: true });

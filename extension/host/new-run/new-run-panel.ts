@@ -12,7 +12,7 @@ import { begin, report, trusted, type Host } from '../commands';
 import { readConfigurationSchema } from '../configuration/configuration-schema';
 import { fillPanel } from '../fill-panel';
 import { shippedPresets, workspacePresets } from '../presets';
-import { askTerminal } from '../start-run';
+import { askCli } from '../start-run';
 import { overridesOf, yamlOfChoice } from './new-run-choice';
 import { fieldGroups } from './new-run-fields';
 import { planChoice, type PresetSource } from './new-run-plan';
@@ -63,7 +63,7 @@ export class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vsco
     }));
     messenger.onRequest(newRunPlan, async choice => {
       const { node, cli } = await this.host.terminal(choice.folder);
-      const ask = (args: string[]) => askTerminal(node, cli, args, choice.folder, vscode.l10n.t('the plan of the run'));
+      const ask = (args: string[]) => askCli(node, cli, args, choice.folder, vscode.l10n.t('the plan of the run'));
       return planChoice(choice, sourceOf(choice.preset), keys, ask);
     });
     messenger.onRequest(newRunStart, async choice => {

@@ -12,14 +12,14 @@ export interface PresetSource {
 }
 
 /** Runs the CLI with these arguments. Throws ConfigError or UserError. */
-export type AskTerminal = (args: string[]) => Promise<Record<string, unknown>>;
+export type AskCli = (args: string[]) => Promise<Record<string, unknown>>;
 
 /** @param keys keys whose values are returned */
 export async function planChoice(
   choice: NewRunChoice,
   { name, args }: PresetSource,
   keys: readonly string[],
-  ask: AskTerminal,
+  ask: AskCli,
 ): Promise<PlannedRun> {
   const overrides = overridesOf(choice);
   const yaml = yamlOfChoice(choice, name, `${choice.values['trainer.experiment_name'] ?? name}: built on ${name}`);

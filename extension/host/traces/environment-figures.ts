@@ -42,13 +42,13 @@ export function environmentFigures(
 }
 
 /** Code lens text above `reset`: run, version and episodes. */
-export function resetWords({ run, version, episodes, steps: [from, to] }: EnvironmentFigures): string {
+export function formatReset({ run, version, episodes, steps: [from, to] }: EnvironmentFigures): string {
   const when = from === to ? `step ${to}` : `steps ${from}–${to}`;
   return `${run}: version ${version.slice(0, 8)} · ${formatNumber(episodes)} episodes in ${when}`;
 }
 
 /** Code lens text above `step`: results. */
-export function stepWords({ run, reward, success, errors }: EnvironmentFigures): string {
+export function formatStep({ run, reward, success, errors }: EnvironmentFigures): string {
   const failed = errors === 0 ? 'no errors' : counted(errors, 'error');
   return `${run}: return ${formatSigned(reward)} · success ${formatPercent(success)} · ${failed}`;
 }

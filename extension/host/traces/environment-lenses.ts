@@ -6,7 +6,7 @@ import * as vscode from 'vscode';
 import { environmentProblems } from '../environment-problems';
 import { plain, unlinked } from '../plain-text';
 import type { Run, RunStore } from '../run-store';
-import { countedSteps, environmentFigures, methodLines, resetWords, stepWords, type EnvironmentFigures } from './environment-figures'; // prettier-ignore
+import { countedSteps, environmentFigures, methodLines, formatReset, formatStep, type EnvironmentFigures } from './environment-figures'; // prettier-ignore
 import type { EpisodeHeads } from './episode-heads';
 
 const refreshMs = 1000;
@@ -52,7 +52,7 @@ export class EnvironmentLenses implements vscode.CodeLensProvider, vscode.Dispos
     const figures = runner && (await this.figuresOf(runner));
     if (!figures) return [];
     return methods.map(({ name, line }) => {
-      const title = plain(name === 'reset' ? resetWords(figures) : stepWords(figures));
+      const title = plain(name === 'reset' ? formatReset(figures) : formatStep(figures));
       const tooltip = vscode.l10n.t('Open the episodes of {0}', figures.run);
       const command = { title, tooltip, command: 'ragen.openEpisodes', arguments: [runner.run.folder] };
       return new vscode.CodeLens(new vscode.Range(line, 0, line, 0), command);

@@ -109,10 +109,10 @@ export async function readHeads(file: string, within = runOf(file)): Promise<Epi
       let start = 0;
       for (let end = piece.indexOf(0x0a); end >= 0; end = piece.indexOf(0x0a, start)) {
         const length = at + end - from;
-        const beginning = Buffer.concat([begun, piece.subarray(start, Math.min(end, start + headBytes))]);
+        const prefix = Buffer.concat([begun, piece.subarray(start, Math.min(end, start + headBytes))]);
         const whole = async () => (await readRange(handle, from, length)).toString('utf8');
         const head =
-          length > mostLineBytes ? undefined : (headOf(beginning.toString('utf8')) ?? headOfWhole(await whole()));
+          length > mostLineBytes ? undefined : (headOf(prefix.toString('utf8')) ?? headOfWhole(await whole()));
         if (head) heads.push({ ...head, from, length });
         begun = Buffer.alloc(0);
         start = end + 1;
@@ -129,11 +129,11 @@ export async function readHeads(file: string, within = runOf(file)): Promise<Epi
 type Head = Omit<EpisodeHead, 'from' | 'length'>;
 
 /** Parses the beginning of a line, if it contains everything before the turns and the first state. */
-function headOf(beginning: string): Head | undefined {
-  const turns = beginning.indexOf(',"turns":[');
+function headOf(prefix: string): Head | undefined {
+  const turns = prefix.indexOf(',"turns":[');
   if (turns < 0) return undefined;
-  const facts = headSchema.safeParse(jsonOrNothing(`${beginning.slice(0, turns)}}`)).data;
-  const state = /^,"turns":\[(?:\]|\{"turn":1,"state":("(?:[^"\\]|\\.)*"))/.exec(beginning.slice(turns));
+  const facts = headSchema.safeParse(jsonOrNothing(`${prefix.slice(0, turns)}}`)).data;
+  const state = /^,"turns":\[(?:\]|\{"turn":1,"state":("(?:[^"\\]|\\.)*"))/.exec(prefix.slice(turns));
   return facts && state ? { ...facts, first: hashOf(state[1] === undefined ? '' : (JSON.parse(state[1]) as string)) } : undefined; // prettier-ignore
 }
 

@@ -66,7 +66,7 @@ function shadeOf(value: number, edges: readonly number[], scale: Overlay['scale'
 }
 
 /** Formats the range for the legend; ratios as ratios, not logarithms. */
-export function rangeWords(kind: OverlayKind, [low, high]: [number, number]): string {
+export function formatRange(kind: OverlayKind, [low, high]: [number, number]): string {
   if (kind === 'mask')
     return low === high ? (low === 1 ? 'all tokens trained on' : 'no tokens trained on') : 'shaded: trained on';
   const format = kind === 'advantage' || kind === 'kl' || kind === 'value' ? formatSigned : formatNumber;

@@ -7,7 +7,7 @@ export interface CardToken {
   facts: TokenFacts;
   text: string;
   /** 1-based index among the answer's tokens, and their number. */
-  place: [number, number];
+  location: [number, number];
 }
 
 /** Source of the values under the current checkpoint. */
@@ -19,7 +19,10 @@ export interface CardSource {
 }
 
 /** Returns the card as Markdown. */
-export function tokenCard({ facts, text, place }: CardToken, { checkpoint, step, clip }: CardSource): string {
+export function tokenCard(
+  { facts, text, location: position }: CardToken,
+  { checkpoint, step, clip }: CardSource,
+): string {
   const { id, then, now, rank, entropy, advantage, ratio, clipped, kl, value, top, trained } = facts;
   const rows: [string, string | null][] = [
     ['log-prob at sampling', logprob(then)],
@@ -27,21 +30,21 @@ export function tokenCard({ facts, text, place }: CardToken, { checkpoint, step,
     ['rank', rank === null ? null : String(rank)],
     ['entropy', number(entropy, ' nats')],
     ['advantage', advantage === null ? null : formatSigned(advantage)],
-    ['ratio', ratio === null ? null : `${formatNumber(ratio)}${clipWords(clipped, clip)}`],
+    ['ratio', ratio === null ? null : `${formatNumber(ratio)}${formatClip(clipped, clip)}`],
     ['KL to reference', kl === null ? null : formatSigned(kl)],
     ['value', number(value, '')],
     ['loss mask', trained ? '1, trained on' : '0, not trained on'],
   ];
   const known = rows.filter(([, cell]) => cell !== null);
   const table = ['| | |', '|:--|--:|', ...known.map(([name, cell]) => `| ${name} | ${cell} |`)].join('\n');
-  const likely = top.map(({ text: piece, logprob: p, id: other }) => {
+  const topTokens = top.map(({ text: piece, logprob: p, id: other }) => {
     const mark = other === id ? ' ◂' : '';
     return `| ${code(piece)}${mark} | ${percentOf(p)} |`;
   });
-  const alternatives = likely.length === 0 ? '' : `\n\n| top tokens | p |\n|:--|--:|\n${likely.join('\n')}`;
+  const alternatives = topTokens.length === 0 ? '' : `\n\n| top tokens | p |\n|:--|--:|\n${topTokens.join('\n')}`;
   const when =
     checkpoint === undefined ? `then: step ${step}` : `sampled at step ${step} · checkpoint ${code(checkpoint)}`;
-  return `${code(text)} · id ${id} · token ${place[0]} of ${place[1]}\n\n${table}${alternatives}\n\n${when}`;
+  return `${code(text)} · id ${id} · token ${position[0]} of ${position[1]}\n\n${table}${alternatives}\n\n${when}`;
 }
 
 const number = (value: number | null, unit: string): string | null =>
@@ -56,7 +59,7 @@ function percentOf(value: number): string {
   return share < 0.001 ? '< 0.001 %' : `${formatNumber(share)} %`;
 }
 
-function clipWords(clipped: boolean | null, clip: ClipRange | null): string {
+function formatClip(clipped: boolean | null, clip: ClipRange | null): string {
   if (clipped === null || !clip) return '';
   const range = `${formatNumber(1 - clip.low)} … ${formatNumber(1 + clip.high)}`;
   return clipped ? `, **clipped** (${range})` : `, not clipped (${range})`;

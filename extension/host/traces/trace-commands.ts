@@ -10,8 +10,8 @@ import type { Transcript } from '../../protocol/environment-tools';
 import { appendAll } from '../../protocol/lists';
 import { UserError } from '../../protocol/user-error';
 import { trusted } from '../commands';
-import { askTerminal, type Terminal } from '../environment-terminal';
-import { tellBriefly, tellInformation, tellWarning, withProgress } from '../notices';
+import { askCli, type CliInvocation } from '../cli-process';
+import { notifyBriefly, notifyInformation, notifyWarning, withProgress } from '../notices';
 import { plain } from '../plain-text';
 import type { RunArgument, RunPicker } from '../run-picker';
 import type { RunTrust } from '../run-trust';
@@ -21,7 +21,7 @@ import { fileOf, type OpenTrace, type TraceDocuments } from './trace-documents';
 import type { TraceOverlay } from './trace-overlay';
 import type { TraceScores } from './trace-scores';
 import { rangeOf } from './trace-structure';
-import { placeOf, tracePlace, traceUri, type TracePlace } from './trace-uri';
+import { traceLocationOf, parseTraceUri, traceUri, type TraceLocation } from './trace-uri';
 import { shortId } from './trace';
 
 /** Everything that the commands use. */
@@ -32,7 +32,7 @@ export interface TraceServices {
   picker: RunPicker;
   trust: RunTrust;
   /** Returns the CLI for a workspace folder. */
-  terminal(cwd: string): Promise<Terminal>;
+  terminal(cwd: string): Promise<CliInvocation>;
 }
 
 type Command = (services: TraceServices, argument: unknown, other?: unknown) => Promise<void>;
@@ -44,20 +44,20 @@ const offeredFirst = 5;
 
 export const traceCommands: Record<string, Command> = {
   'ragen.openTrace': async (services, argument) => {
-    const place = placeOf(argument) ?? (await chosenEpisode(services, argument as RunArgument));
-    if (place) await show(services, place);
+    const location = traceLocationOf(argument) ?? (await chosenEpisode(services, argument as RunArgument));
+    if (location) await show(services, location);
   },
   'ragen.traceOverlay': ({ overlay }) => overlay.choose(),
   'ragen.nextTraceOverlay': async ({ overlay }) => overlay.step(1),
   'ragen.previousTraceOverlay': async ({ overlay }) => overlay.step(-1),
   'ragen.traceCheckpoint': async (services, argument) => {
-    const { place } = await current(services, argument);
-    await services.scores.choose(place);
-    services.scores.want(place, 'asked for');
+    const { location } = await current(services, argument);
+    await services.scores.choose(location);
+    services.scores.want(location, 'asked for');
   },
   'ragen.scoreTrace': async (services, argument) => {
-    const { place } = await current(services, argument);
-    services.scores.want(place, 'asked for');
+    const { location } = await current(services, argument);
+    services.scores.want(location, 'asked for');
   },
   'ragen.nextTrace': (services, argument) => neighbour(services, argument, 1),
   'ragen.previousTrace': (services, argument) => neighbour(services, argument, -1),
@@ -67,24 +67,24 @@ export const traceCommands: Record<string, Command> = {
   'ragen.worstTrace': (services, argument) => extreme(services, argument, -1),
   'ragen.traceGroup': async (services, argument) => {
     const open = await current(services, argument);
-    const heads = await services.documents.heads.ofFile(fileOf(open.place));
-    const items = byScore(groupOf(heads, open.trace.episode)).map(head => headItem(head, head.id === open.place.id));
-    const title = vscode.l10n.t('Episodes of group {0} in step {1}', open.trace.episode.group_id, open.place.step);
+    const heads = await services.documents.heads.ofFile(fileOf(open.location));
+    const items = byScore(groupOf(heads, open.trace.episode)).map(head => headItem(head, head.id === open.location.id));
+    const title = vscode.l10n.t('Episodes of group {0} in step {1}', open.trace.episode.group_id, open.location.step);
     const choice = await vscode.window.showQuickPick(items, { title, matchOnDescription: true });
-    if (choice) await show(services, { ...open.place, id: choice.head.id }, open);
+    if (choice) await show(services, { ...open.location, id: choice.head.id }, open);
   },
   'ragen.earlierTrace': (services, argument) => samePromptElsewhere(services, argument, -1),
   'ragen.laterTrace': (services, argument) => samePromptElsewhere(services, argument, 1),
   'ragen.compareEpisodes': async (services, argument, other) => {
     const open = await current(services, argument);
-    const named = placeOf(other);
+    const named = traceLocationOf(other);
     const against = named ?? (await chosenOther(services, open));
     if (!against) return;
-    const label = ({ step, id }: TracePlace) => `${shortId(id)} (${vscode.l10n.t('step {0}', step)})`;
-    const title = `${label(open.place)} ↔ ${label(against)}`;
+    const label = ({ step, id }: TraceLocation) => `${shortId(id)} (${vscode.l10n.t('step {0}', step)})`;
+    const title = `${label(open.location)} ↔ ${label(against)}`;
     // A preview tab would replace the trace from which the command was called.
     const options: vscode.TextDocumentShowOptions = { preview: false };
-    await vscode.commands.executeCommand('vscode.diff', traceUri(open.place), traceUri(against), title, options);
+    await vscode.commands.executeCommand('vscode.diff', traceUri(open.location), traceUri(against), title, options);
   },
   'ragen.replayEpisode': async (services, argument) => {
     if (!trusted(vscode.l10n.t('Environments run code from this workspace, which is not trusted: trust it first.')))
@@ -95,17 +95,17 @@ export const traceCommands: Record<string, Command> = {
 
 /** Returns the episode of a command. Throws a UserError if there is none. */
 async function current({ documents }: TraceServices, argument: unknown): Promise<OpenTrace> {
-  const place = placeOf(argument);
-  const uri = place ? traceUri(place) : vscode.window.activeTextEditor?.document.uri;
-  if (!uri || !tracePlace(uri))
+  const location = traceLocationOf(argument);
+  const uri = location ? traceUri(location) : vscode.window.activeTextEditor?.document.uri;
+  if (!uri || !parseTraceUri(uri))
     throw new UserError(vscode.l10n.t('No reasoning trace is open: open one with RAGEN: Open Reasoning Trace.'));
   return documents.open(uri);
 }
 
 /** Opens an episode at the current turn of `from`, else at its top. */
-async function show(services: TraceServices, place: TracePlace, from?: OpenTrace): Promise<void> {
+async function show(services: TraceServices, location: TraceLocation, from?: OpenTrace): Promise<void> {
   const turn = from ? turnAt(from) : 0;
-  const uri = traceUri(place);
+  const uri = traceUri(location);
   const { trace } = await services.documents.open(uri);
   const editor = await vscode.window.showTextDocument(uri, { preview: true });
   const heading = turn > 0 ? trace.turns[Math.min(turn, trace.turns.length) - 1]?.heading : undefined;
@@ -118,18 +118,18 @@ function reveal(editor: vscode.TextEditor, position: vscode.Position): void {
 }
 
 /** Returns the 1-based turn at the cursor; 0 above the first. */
-function turnAt({ trace, place }: OpenTrace): number {
+function turnAt({ trace, location }: OpenTrace): number {
   const editor = vscode.window.activeTextEditor;
-  if (editor?.document.uri.toString() !== traceUri(place).toString()) return 0;
+  if (editor?.document.uri.toString() !== traceUri(location).toString()) return 0;
   const at = editor.document.offsetAt(editor.selection.active);
-  return trace.turns.filter(({ whole }) => whole.from <= at).length;
+  return trace.turns.filter(({ extent }) => extent.from <= at).length;
 }
 
 async function neighbour(services: TraceServices, argument: unknown, by: 1 | -1): Promise<void> {
   const open = await current(services, argument);
-  const heads = await services.documents.heads.ofFile(fileOf(open.place));
-  const head = heads[heads.findIndex(({ id }) => id === open.place.id) + by];
-  if (head) await show(services, { ...open.place, id: head.id }, open);
+  const heads = await services.documents.heads.ofFile(fileOf(open.location));
+  const head = heads[heads.findIndex(({ id }) => id === open.location.id) + by];
+  if (head) await show(services, { ...open.location, id: head.id }, open);
   else
     say(
       by > 0
@@ -153,28 +153,28 @@ async function goToTurn(services: TraceServices, by: 1 | -1): Promise<void> {
 
 async function extreme(services: TraceServices, argument: unknown, at: 0 | -1): Promise<void> {
   const open = await current(services, argument);
-  const heads = await services.documents.heads.ofFile(fileOf(open.place));
+  const heads = await services.documents.heads.ofFile(fileOf(open.location));
   const head = byScore(groupOf(heads, open.trace.episode)).at(at);
-  if (head?.id === open.place.id) say(vscode.l10n.t('This episode is already open'));
-  else if (head) await show(services, { ...open.place, id: head.id }, open);
+  if (head?.id === open.location.id) say(vscode.l10n.t('This episode is already open'));
+  else if (head) await show(services, { ...open.location, id: head.id }, open);
 }
 
 /** Opens the nearest step that played the same prompt, at the same group member if it exists. */
 async function samePromptElsewhere(services: TraceServices, argument: unknown, direction: 1 | -1): Promise<void> {
   const open = await current(services, argument);
   const { documents } = services;
-  const { place, trace } = open;
-  const own = (await documents.heads.ofFile(fileOf(place))).find(({ id }) => id === place.id);
-  const files = stepsTowards(await (await documents.run(place)).reader.episodeSteps(), place, direction);
+  const { location, trace } = open;
+  const own = (await documents.heads.ofFile(fileOf(location))).find(({ id }) => id === location.id);
+  const files = stepsTowards(await (await documents.run(location)).reader.episodeSteps(), location, direction);
   const title = vscode.l10n.t('Looking for the same prompt');
   const found = await withProgress({ location: vscode.ProgressLocation.Window, title }, async () => {
     for (const file of files) {
-      const heads = own ? (await documents.heads.of(place.folder, file)).filter(head => samePrompt(own, head)) : [];
+      const heads = own ? (await documents.heads.of(location.folder, file)).filter(head => samePrompt(own, head)) : [];
       if (heads.length > 0) return heads.find(({ member }) => member === trace.episode.member) ?? heads[0];
     }
     return undefined;
   });
-  if (found) return show(services, { folder: place.folder, mode: found.mode, step: found.step, id: found.id }, open);
+  if (found) return show(services, { folder: location.folder, mode: found.mode, step: found.step, id: found.id }, open);
   say(
     direction < 0
       ? vscode.l10n.t('No earlier step played this prompt')
@@ -204,7 +204,7 @@ function headItem(head: EpisodeHead, isCurrent = false): HeadItem {
 }
 
 /** Asks for an episode of a run's newest steps, best and worst first. */
-async function chosenEpisode(services: TraceServices, argument: RunArgument): Promise<TracePlace | undefined> {
+async function chosenEpisode(services: TraceServices, argument: RunArgument): Promise<TraceLocation | undefined> {
   const none = vscode.l10n.t('There is no run in this workspace yet: start one with RAGEN: Start Run.');
   const run = await services.picker.pick(argument, () => true, none);
   if (!run) return undefined;
@@ -245,19 +245,22 @@ async function chosenEpisode(services: TraceServices, argument: RunArgument): Pr
 }
 
 /** Asks for another episode to compare with: first of its group, then of its step. */
-async function chosenOther({ documents }: TraceServices, { place, trace }: OpenTrace): Promise<TracePlace | undefined> {
+async function chosenOther(
+  { documents }: TraceServices,
+  { location, trace }: OpenTrace,
+): Promise<TraceLocation | undefined> {
   type Item = vscode.QuickPickItem & { head?: EpisodeHead; uri?: vscode.Uri };
-  const heads = (await documents.heads.ofFile(fileOf(place))).filter(({ id }) => id !== place.id);
+  const heads = (await documents.heads.ofFile(fileOf(location))).filter(({ id }) => id !== location.id);
   const group = byScore(groupOf(heads, trace.episode));
   const others = byScore(heads.filter(head => !group.includes(head)));
   const openTabs = vscode.window.tabGroups.all
     .flatMap(({ tabs }) => tabs.map(({ input }) => (input instanceof vscode.TabInputText ? input.uri : undefined)))
     .filter(uri => uri !== undefined)
-    .filter(uri => tracePlace(uri) && uri.toString() !== traceUri(place).toString());
+    .filter(uri => parseTraceUri(uri) && uri.toString() !== traceUri(location).toString());
   const part = (label: string, items: Item[]): Item[] =>
     items.length === 0 ? [] : [{ label, kind: vscode.QuickPickItemKind.Separator }, ...items];
   const openItems = openTabs.map((uri): Item => {
-    const { id, step } = tracePlace(uri)!;
+    const { id, step } = parseTraceUri(uri)!;
     return { label: plain(shortId(id)), description: vscode.l10n.t('step {0}', step), uri };
   });
   const choice = await vscode.window.showQuickPick(
@@ -272,48 +275,48 @@ async function chosenOther({ documents }: TraceServices, { place, trace }: OpenT
         others.map(head => headItem(head)),
       ),
     ],
-    { placeHolder: vscode.l10n.t('Compare {0} with which episode?', place.id), matchOnDescription: true },
+    { placeHolder: vscode.l10n.t('Compare {0} with which episode?', location.id), matchOnDescription: true },
   );
-  if (choice?.uri) return tracePlace(choice.uri);
-  return choice?.head && { ...place, id: choice.head.id };
+  if (choice?.uri) return parseTraceUri(choice.uri);
+  return choice?.head && { ...location, id: choice.head.id };
 }
 
 /** Replays an episode and reports whether the result is the same. */
-async function replay({ trust, terminal }: TraceServices, { place, trace }: OpenTrace): Promise<void> {
-  const trusted = await trust.ask(place.folder); // its manifest determines which file is executed with which settings
+async function replay({ trust, terminal }: TraceServices, { location, trace }: OpenTrace): Promise<void> {
+  const trusted = await trust.ask(location.folder); // its manifest determines which file is executed with which settings
   if (!trusted) return;
   const played = replayCase(trace.episode, trusted.manifest);
   if (!played)
     throw new UserError(vscode.l10n.t('The run’s configuration has no tag {0}, so the episode cannot be replayed.', trace.episode.tag)); // prettier-ignore
-  const workspace = join(place.folder, '..', '..', '..');
+  const workspace = join(location.folder, '..', '..', '..');
   const input = join(tmpdir(), `ragen-replay-${randomUUID()}.json`);
-  const title = vscode.l10n.t('Replaying {0}', place.id);
+  const title = vscode.l10n.t('Replaying {0}', location.id);
   const [transcript] = await withProgress({ location: vscode.ProgressLocation.Window, title }, async () => {
     await writeFile(input, JSON.stringify([played]));
     try {
-      return await askTerminal<Transcript[]>(await terminal(workspace), ['play', '--input', input]);
+      return await askCli<Transcript[]>(await terminal(workspace), ['play', '--input', input]);
     } finally {
       await rm(input, { force: true });
     }
   });
   if ('error' in transcript)
-    throw new UserError(vscode.l10n.t('{0} cannot be replayed: {1}', place.id, transcript.error));
+    throw new UserError(vscode.l10n.t('{0} cannot be replayed: {1}', location.id, transcript.error));
   const difference = firstDifference(trace.episode, transcript);
   const { name, version } = trace.episode.environment;
   if (!difference) {
-    void tellInformation(
-      vscode.l10n.t('{0} replayed: every turn gave the same state and reward (return {1}).', place.id, formatSigned(trace.episode.reward)), // prettier-ignore
+    void notifyInformation(
+      vscode.l10n.t('{0} replayed: every turn gave the same state and reward (return {1}).', location.id, formatSigned(trace.episode.reward)), // prettier-ignore
     );
     return;
   }
   const what = { reward: vscode.l10n.t('reward'), state: vscode.l10n.t('state'), end: vscode.l10n.t('end') };
   const { turn, recorded, now } = difference;
-  const told = difference.what === 'state' ? '' : `: ${vscode.l10n.t('recorded {0}, now {1}', recorded, now)}`;
-  const message = vscode.l10n.t('{0} replayed: it differs from turn {1} on ({2}{3}). It was recorded with version {4} of {5}.', place.id, turn, what[difference.what], told, version.slice(0, 8), name); // prettier-ignore
-  void tellWarning(message);
+  const detail = difference.what === 'state' ? '' : `: ${vscode.l10n.t('recorded {0}, now {1}', recorded, now)}`;
+  const message = vscode.l10n.t('{0} replayed: it differs from turn {1} on ({2}{3}). It was recorded with version {4} of {5}.', location.id, turn, what[difference.what], detail, version.slice(0, 8), name); // prettier-ignore
+  void notifyWarning(message);
 }
 
 /** Shows a message that needs no notification. */
 function say(message: string): void {
-  tellBriefly(message, 4000);
+  notifyBriefly(message, 4000);
 }

@@ -84,7 +84,7 @@ export class TraceDecorations implements vscode.Disposable {
       const turns = trace.turns.filter(({ turn }) => (sign === 'positive' ? turn.reward > 0 : turn.reward < 0));
       editor.setDecorations(
         this.type(sign),
-        turns.map(({ whole }) => rangeOf(document, whole)),
+        turns.map(({ extent }) => rangeOf(document, extent)),
       );
     }
     editor.setDecorations(

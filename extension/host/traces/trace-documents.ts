@@ -11,12 +11,12 @@ import { EpisodeHeads, fileStamp } from './episode-heads';
 import { tokenBytes, type TokenBytes } from './token-bytes';
 import { clipRange, type ClipRange } from './token-facts';
 import { traceOf, type Trace } from './trace';
-import { tracePlace, traceScheme, type TracePlace } from './trace-uri';
+import { parseTraceUri, traceScheme, type TraceLocation } from './trace-uri';
 
 /** An open episode. */
 export interface OpenTrace {
   trace: Trace;
-  place: TracePlace;
+  location: TraceLocation;
   clip: ClipRange | null;
   /** Stamp of its file when it was read. */
   stamp: string;
@@ -66,7 +66,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
   }
 
   /** Returns the run of an episode. Throws FileNotFound if the workspace does not have it. */
-  async run({ folder }: TracePlace): Promise<Run> {
+  async run({ folder }: TraceLocation): Promise<Run> {
     const run = this.store.get(folder) ?? (await this.store.find(folder));
     if (!run) throw vscode.FileSystemError.FileNotFound(vscode.l10n.t('The run of this episode is gone: {0}', folder));
     return run;
@@ -113,19 +113,19 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
   }
 
   private async load(uri: vscode.Uri): Promise<OpenTrace> {
-    const place = tracePlace(uri);
-    if (!place) throw vscode.FileSystemError.FileNotFound(uri);
-    const { summary } = await this.run(place);
-    const file = fileOf(place);
+    const location = parseTraceUri(uri);
+    if (!location) throw vscode.FileSystemError.FileNotFound(uri);
+    const { summary } = await this.run(location);
+    const file = fileOf(location);
     const stamp = await fileStamp(file);
-    const episode = await this.heads.episode(file, place.id, place.folder);
+    const episode = await this.heads.episode(file, location.id, location.folder);
     if (!episode)
       throw vscode.FileSystemError.FileNotFound(
-        vscode.l10n.t('Episode {0} is no longer in the run folder: a resume may have replaced its step.', place.id),
+        vscode.l10n.t('Episode {0} is no longer in the run folder: a resume may have replaced its step.', location.id),
       );
-    const [bytes, manifest] = await Promise.all([this.tokenizer(place.folder), this.manifest(place.folder)]);
+    const [bytes, manifest] = await Promise.all([this.tokenizer(location.folder), this.manifest(location.folder)]);
     const clip = manifest ? clipRange(manifest) : null;
-    return { trace: traceOf(episode, summary.name, bytes), place, clip, stamp };
+    return { trace: traceOf(episode, summary.name, bytes), location, clip, stamp };
   }
 
   /** Returns the run's vocabulary; null if no tokenizer.json is found. */
@@ -174,7 +174,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
   private async look(folder: string): Promise<void> {
     for (const [key, opening] of this.traces) {
       const open = await opening.catch(() => undefined);
-      if (open?.place.folder !== folder || (await fileStamp(fileOf(open.place))) === open.stamp) continue;
+      if (open?.location.folder !== folder || (await fileStamp(fileOf(open.location))) === open.stamp) continue;
       this.traces.delete(key);
       this.changed.fire([{ type: vscode.FileChangeType.Changed, uri: vscode.Uri.parse(key) }]);
     }
@@ -188,7 +188,7 @@ function isVouchedFor(folder: string): boolean {
 }
 
 /** File that contains an episode. */
-export const fileOf = (place: TracePlace): string => join(place.folder, episodeFile(place));
+export const fileOf = (location: TraceLocation): string => join(location.folder, episodeFile(location));
 
 /** Maximum bytes of a tokenizer or manifest. */
 const mostBytes = 2 ** 26;

@@ -24,20 +24,20 @@ export class TraceHover implements vscode.HoverProvider {
   }
 
   private tokenHover(document: vscode.TextDocument, open: OpenTrace, at: number): vscode.Hover | undefined {
-    const { trace, place, clip } = open;
+    const { trace, location, clip } = open;
     const here = trace.tokens.filter(({ from, to }) => at >= from && at < to);
     if (here.length === 0) return undefined;
-    const rescored = this.scores.known(place);
+    const rescored = this.scores.known(location);
     const cards = here.map(token => {
       const turn = trace.tokens.filter(other => other.turn === token.turn);
       const facts = tokenFacts(trace.episode, token.index, rescored, clip);
       const text = rescored?.tokens[token.index]?.text ?? trace.text.slice(token.from, token.to);
       const source = { checkpoint: rescored?.checkpoint.name, step: trace.episode.step, clip };
-      return tokenCard({ facts, text, place: [turn.indexOf(token) + 1, turn.length] }, source);
+      return tokenCard({ facts, text, location: [turn.indexOf(token) + 1, turn.length] }, source);
     });
     const content = new vscode.MarkdownString(cards.join('\n\n---\n\n'));
     if (!rescored) {
-      const score = vscode.Uri.parse(`command:ragen.scoreTrace?${encodeURIComponent(JSON.stringify([place]))}`);
+      const score = vscode.Uri.parse(`command:ragen.scoreTrace?${encodeURIComponent(JSON.stringify([location]))}`);
       content.appendMarkdown(`\n\n[${vscode.l10n.t('Score with the newest checkpoint')}](${score.toString()})`);
       content.isTrusted = { enabledCommands: ['ragen.scoreTrace'] };
     }

@@ -39,15 +39,15 @@ export class TraceLenses implements vscode.CodeLensProvider, vscode.Disposable {
   async provideCodeLenses(document: vscode.TextDocument): Promise<vscode.CodeLens[]> {
     const open = await this.documents.of(document);
     if (!open) return [];
-    const { trace, place } = open;
-    const heads = await this.documents.heads.ofFile(fileOf(place));
+    const { trace, location } = open;
+    const heads = await this.documents.heads.ofFile(fileOf(location));
     const unknown = { earlier: true, later: true };
-    const { earlier, later } = await this.prompts.around(place.folder, trace.episode).catch(() => unknown);
+    const { earlier, later } = await this.prompts.around(location.folder, trace.episode).catch(() => unknown);
     const group = groupOf(heads, trace.episode);
     const ranked = byScore(group);
     const [best, worst] = [ranked[0], ranked.at(-1)];
-    const rank = ranked.findIndex(({ id }) => id === place.id) + 1;
-    const i = heads.findIndex(({ id }) => id === place.id);
+    const rank = ranked.findIndex(({ id }) => id === location.id) + 1;
+    const i = heads.findIndex(({ id }) => id === location.id);
     const top = rangeOf(document, { from: 0, to: 0 });
     const { uri } = document;
     const lens = (title: string, command: string, tooltip: string) =>
@@ -58,7 +58,7 @@ export class TraceLenses implements vscode.CodeLensProvider, vscode.Disposable {
           title: vscode.l10n.t('what if…'),
           tooltip: vscode.l10n.t('Change the thought or action of this turn and see the result'),
           command: 'ragen.whatIf',
-          arguments: [{ ...place, turn: turn.turn }],
+          arguments: [{ ...location, turn: turn.turn }],
         }),
     );
     return [

@@ -1,7 +1,7 @@
 // The token overlay of all visible traces: its name and range are shown in the status bar, where it can be changed, as
 // well as by commands and keys. The choice is stored in the workspace state.
 import * as vscode from 'vscode';
-import { overlayKinds, overlays, rangeWords, type OverlayKind, type Painted } from './overlays';
+import { overlayKinds, overlays, formatRange, type OverlayKind, type Painted } from './overlays';
 import { tokenFacts } from './token-facts';
 import { TraceDecorations } from './trace-decorations';
 import type { OpenTrace, TraceDocuments } from './trace-documents';
@@ -120,62 +120,62 @@ export class TraceOverlay implements vscode.Disposable {
       const painted = this.draw(editor, open);
       if (!painted.range) this.wantScores(open, why);
       if (editor !== active) continue;
-      this.tell(open, painted);
+      this.report(open, painted);
       shown = true;
     }
     if (!shown) this.item.hide();
   }
 
-  private draw(editor: vscode.TextEditor, { trace, place, clip }: OpenTrace): Painted {
-    const rescored = this.scores.known(place);
+  private draw(editor: vscode.TextEditor, { trace, location, clip }: OpenTrace): Painted {
+    const rescored = this.scores.known(location);
     const facts = trace.tokens.map(({ index }) => tokenFacts(trace.episode, index, rescored, clip));
     const signed = this.kind !== 'none' && overlays[this.kind].scale === 'signed';
     return this.decorations.draw(editor, { trace, facts, overlay: this.kind, signed, shaded: !isCompared(editor) });
   }
 
   /** Requests values that the overlay needs and the episode lacks from a checkpoint. */
-  private wantScores({ trace, place }: OpenTrace, why: 'asked for' | 'shown'): void {
+  private wantScores({ trace, location }: OpenTrace, why: 'asked for' | 'shown'): void {
     if (!this.needsModel() || trace.tokens.length === 0) return;
-    this.scores.want(place, why);
+    this.scores.want(location, why);
   }
 
   private needsModel(): boolean {
     return this.kind !== 'none' && overlays[this.kind].needsModel;
   }
 
-  private tell({ trace, place }: OpenTrace, { range }: Painted): void {
+  private report({ trace, location }: OpenTrace, { range }: Painted): void {
     const name = overlayNames()[this.kind];
-    const rescored = this.scores.known(place);
-    const failure = this.needsModel() && !range ? this.scores.failure(place) : undefined;
-    const words =
+    const rescored = this.scores.known(location);
+    const failure = this.needsModel() && !range ? this.scores.failure(location) : undefined;
+    const message =
       trace.tokens.length === 0
         ? vscode.l10n.t('tokens unknown')
         : failure !== undefined
           ? vscode.l10n.t('cannot be scored')
-          : this.words(range, rescored !== undefined);
-    this.item.text = `$(symbol-color) ${[name, ...(words === '' ? [] : [words])].join(' ')}`;
+          : this.message(range, rescored !== undefined);
+    this.item.text = `$(symbol-color) ${[name, ...(message === '' ? [] : [message])].join(' ')}`;
     this.item.accessibilityInformation = {
-      label: vscode.l10n.t('Trace overlay: {0} {1}', name, words),
+      label: vscode.l10n.t('Trace overlay: {0} {1}', name, message),
       role: 'button',
     };
-    this.item.tooltip = this.legend(name, words, { checkpoint: rescored?.checkpoint.name, failure });
+    this.item.tooltip = this.legend(name, message, { checkpoint: rescored?.checkpoint.name, failure });
     this.item.show();
   }
 
-  private words(range: Painted['range'], scored: boolean): string {
+  private message(range: Painted['range'], scored: boolean): string {
     if (this.kind === 'none') return '';
-    if (range) return rangeWords(this.kind, range);
+    if (range) return formatRange(this.kind, range);
     return this.needsModel() && !scored ? vscode.l10n.t('…') : vscode.l10n.t('none recorded');
   }
 
   private legend(
     name: string,
-    words: string,
+    message: string,
     { checkpoint, failure }: { checkpoint: string | undefined; failure: string | undefined },
   ): vscode.MarkdownString {
     const text = new vscode.MarkdownString('', true);
     text.supportHtml = true;
-    text.appendMarkdown(`**${name}** ${words}  \n${meanings()[this.kind]}`);
+    text.appendMarkdown(`**${name}** ${message}  \n${meanings()[this.kind]}`);
     if (this.kind !== 'none') {
       const signed = overlays[this.kind].scale === 'signed';
       const shades = signed

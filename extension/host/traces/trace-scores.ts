@@ -4,12 +4,12 @@
 import * as vscode from 'vscode';
 import type { CheckpointChoice, Rescored, RescoreRequest } from '../../protocol/inspection';
 import { withProgress } from '../notices';
-import type { TracePlace } from './trace-uri';
+import type { TraceLocation } from './trace-uri';
 
 /** The part of the inspection process that is used. */
 export interface Scorer {
   /** `onPhase` receives the name of the current phase of a long request. */
-  rescore(request: RescoreRequest, asking: { onPhase(words: string): void }): Promise<Rescored>;
+  rescore(request: RescoreRequest, asking: { onPhase(message: string): void }): Promise<Rescored>;
   checkpoints(folder: string): Promise<CheckpointChoice[]>;
 }
 
@@ -28,18 +28,18 @@ export class TraceScores implements vscode.Disposable {
 
   constructor(
     private readonly scorer: Scorer | undefined,
-    private readonly hears: { tell(error: unknown): void; log(words: string): void },
+    private readonly listener: { onError(error: unknown): void; log(message: string): void },
   ) {}
 
   /** Returns the cached scores; requests nothing. */
-  known(place: TracePlace): Rescored | undefined {
-    const scores = this.scores.get(this.key(place));
+  known(location: TraceLocation): Rescored | undefined {
+    const scores = this.scores.get(this.key(location));
     return typeof scores === 'object' && 'tokens' in scores ? scores : undefined;
   }
 
   /** Returns why the last attempt to score an episode failed. */
-  failure(place: TracePlace): string | undefined {
-    const scores = this.scores.get(this.key(place));
+  failure(location: TraceLocation): string | undefined {
+    const scores = this.scores.get(this.key(location));
     return typeof scores === 'object' && 'failed' in scores ? scores.failed : undefined;
   }
 
@@ -47,20 +47,24 @@ export class TraceScores implements vscode.Disposable {
    * Requests scores that were not requested yet. A failed request is repeated, and a new failure is shown, only if the
    * user asked for it.
    */
-  want(place: TracePlace, why: 'shown' | 'asked for'): void {
+  want(location: TraceLocation, why: 'shown' | 'asked for'): void {
     if (!this.scorer) return;
-    const key = this.key(place);
-    if (this.known(place)) return;
+    const key = this.key(location);
+    if (this.known(location)) return;
     if (why === 'asked for') this.askedFor.add(key);
     const isWaiting = this.scores.get(key) === 'asked';
-    if (isWaiting || (this.failure(place) !== undefined && why === 'shown')) return;
+    if (isWaiting || (this.failure(location) !== undefined && why === 'shown')) return;
     this.scores.set(key, 'asked');
     for (const old of [...this.scores.keys()].slice(0, -remembered)) this.scores.delete(old);
-    const checkpoint = this.chosen.get(place.folder);
-    const title = vscode.l10n.t('Scoring {0} with {1}', place.id, checkpoint ?? vscode.l10n.t('the newest checkpoint'));
+    const checkpoint = this.chosen.get(location.folder);
+    const title = vscode.l10n.t(
+      'Scoring {0} with {1}',
+      location.id,
+      checkpoint ?? vscode.l10n.t('the newest checkpoint'),
+    );
     const { scorer } = this;
     const asked = withProgress({ location: vscode.ProgressLocation.Window, title }, progress =>
-      scorer.rescore({ ...place, checkpoint }, { onPhase: words => progress.report(words) }),
+      scorer.rescore({ ...location, checkpoint }, { onPhase: message => progress.report(message) }),
     );
     void asked.then(
       scores => {
@@ -69,17 +73,17 @@ export class TraceScores implements vscode.Disposable {
         this.changed.fire();
       },
       (error: unknown) => {
-        const words = error instanceof Error ? error.message : String(error);
-        this.scores.set(key, { failed: words });
+        const message = error instanceof Error ? error.message : String(error);
+        this.scores.set(key, { failed: message });
         this.changed.fire();
-        if (this.askedFor.delete(key)) this.hears.tell(error);
-        else this.hears.log(words);
+        if (this.askedFor.delete(key)) this.listener.onError(error);
+        else this.listener.log(message);
       },
     );
   }
 
   /** Lets the user choose the checkpoint that scores a run's episodes. */
-  async choose({ folder }: TracePlace): Promise<void> {
+  async choose({ folder }: TraceLocation): Promise<void> {
     const choices = (await this.scorer?.checkpoints(folder)) ?? [];
     const items = choices.map(({ name, step }) => ({
       label: name,
@@ -96,7 +100,7 @@ export class TraceScores implements vscode.Disposable {
     this.changed.dispose();
   }
 
-  private key({ folder, id, mode, step }: TracePlace): string {
+  private key({ folder, id, mode, step }: TraceLocation): string {
     return JSON.stringify([folder, mode, step, id, this.chosen.get(folder)]);
   }
 }

@@ -15,7 +15,7 @@ export class TraceStructure implements vscode.FoldingRangeProvider, vscode.Docum
     const open = await this.documents.of(document);
     if (!open) return [];
     const { header, prompt, turns, end } = open.trace;
-    const sections = turns.flatMap(({ whole, stateSection, answerSection, outcomeSection }) => [whole, stateSection, answerSection, outcomeSection]); // prettier-ignore
+    const sections = turns.flatMap(({ extent, stateSection, answerSection, outcomeSection }) => [extent, stateSection, answerSection, outcomeSection]); // prettier-ignore
     const spans = [header, ...(prompt ? [afterBlank(prompt)] : []), ...sections, afterBlank(end)];
     return spans.flatMap(span => {
       const { start, end: last } = rangeOf(document, span);
@@ -27,17 +27,16 @@ export class TraceStructure implements vscode.FoldingRangeProvider, vscode.Docum
     const open = await this.documents.of(document);
     if (!open) return [];
     const { trace } = open;
-    const symbol = (name: string, detail: string, kind: vscode.SymbolKind, whole: Span, at: Span = whole) =>
-      new vscode.DocumentSymbol(name, detail, kind, rangeOf(document, whole), rangeOf(document, at));
+    const symbol = (name: string, detail: string, kind: vscode.SymbolKind, extent: Span, at: Span = extent) =>
+      new vscode.DocumentSymbol(name, detail, kind, rangeOf(document, extent), rangeOf(document, at));
     const { Namespace, Event, Object: State, String: Text, Method, Number: Reward } = vscode.SymbolKind;
     const turns = trace.turns.map(traced => {
-      const { turn, whole, heading, stateSection, answerSection, outcomeSection, thought, actions, rewardLine } =
+      const { turn, extent, heading, stateSection, answerSection, outcomeSection, thought, actions, rewardLine } =
         traced;
-      const one = symbol(vscode.l10n.t('Turn {0}', turn.turn), formatSigned(turn.reward), Event, whole, heading);
+      const one = symbol(vscode.l10n.t('Turn {0}', turn.turn), formatSigned(turn.reward), Event, extent, heading);
       const answer = symbol(vscode.l10n.t('Answer'), '', Method, answerSection);
-      if (thought)
-        answer.children.push(symbol(vscode.l10n.t('Thought'), firstWords(turn.thought ?? ''), Text, thought));
-      if (actions) answer.children.push(symbol(vscode.l10n.t('Actions'), firstWords(turn.answer ?? ''), Text, actions));
+      if (thought) answer.children.push(symbol(vscode.l10n.t('Thought'), shortened(turn.thought ?? ''), Text, thought));
+      if (actions) answer.children.push(symbol(vscode.l10n.t('Actions'), shortened(turn.answer ?? ''), Text, actions));
       one.children.push(
         symbol(vscode.l10n.t('State'), '', State, stateSection),
         answer,
@@ -57,4 +56,4 @@ export class TraceStructure implements vscode.FoldingRangeProvider, vscode.Docum
 /** Skips the blank line at the start of a section outside of turns. */
 const afterBlank = ({ from, to }: Span): Span => ({ from: from + 1, to });
 
-const firstWords = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text);
+const shortened = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text);

@@ -10,7 +10,7 @@ export const traceLanguage = 'ragen-trace';
 const ending = '.ragen-trace';
 
 /** An episode of a run. */
-export interface TracePlace {
+export interface TraceLocation {
   /** Absolute path of the run folder. */
   folder: string;
   mode: 'train' | 'val';
@@ -19,17 +19,17 @@ export interface TracePlace {
 }
 
 /** Returns the document's URI. */
-export function traceUri({ folder, mode, step, id }: TracePlace): vscode.Uri {
+export function traceUri({ folder, mode, step, id }: TraceLocation): vscode.Uri {
   const file = `${mode === 'train' ? 'step' : 'val'}-${String(step).padStart(6, '0')}`;
   const path = `/${basename(folder)}/${file}/${shortId(id)}${ending}`;
-  return vscode.Uri.from({ scheme: traceScheme, path, query: JSON.stringify({ folder, mode, step, id } satisfies TracePlace) }); // prettier-ignore
+  return vscode.Uri.from({ scheme: traceScheme, path, query: JSON.stringify({ folder, mode, step, id } satisfies TraceLocation) }); // prettier-ignore
 }
 
 /** Returns the episode of a URI; undefined if it is not one. */
-export function tracePlace(uri: vscode.Uri): TracePlace | undefined {
+export function parseTraceUri(uri: vscode.Uri): TraceLocation | undefined {
   if (uri.scheme !== traceScheme) return undefined;
   try {
-    const { folder, mode, step, id } = JSON.parse(uri.query) as TracePlace;
+    const { folder, mode, step, id } = JSON.parse(uri.query) as TraceLocation;
     const valid = typeof folder === 'string' && typeof id === 'string' && Number.isInteger(step) && /^(train|val)$/.test(mode); // prettier-ignore
     return valid ? { folder, mode, step, id } : undefined;
   } catch {
@@ -38,10 +38,10 @@ export function tracePlace(uri: vscode.Uri): TracePlace | undefined {
 }
 
 /** Returns the episode of a command's argument: a document's URI, an episode from a page, or undefined. */
-export function placeOf(argument: unknown): TracePlace | undefined {
-  if (argument instanceof vscode.Uri) return tracePlace(argument);
+export function traceLocationOf(argument: unknown): TraceLocation | undefined {
+  if (argument instanceof vscode.Uri) return parseTraceUri(argument);
   if (typeof argument !== 'object' || argument === null) return undefined;
-  const { folder, mode, step, id } = argument as Partial<TracePlace>;
+  const { folder, mode, step, id } = argument as Partial<TraceLocation>;
   const named = typeof folder === 'string' && typeof id === 'string' && typeof step === 'number';
   return named && (mode === 'train' || mode === 'val') ? { folder, mode, step, id } : undefined;
 }

@@ -2,7 +2,7 @@
 // show, so that it can be searched, compared and read aloud. Pure functions. Invariants: an answer appears exactly as
 // it was sampled, including special tokens; each sampled token's range covers its text; an answer whose ids do not
 // decode to the recorded text (another tokenizer) appears as recorded, without tokens.
-import { actionFates } from '../../protocol/action-fates';
+import { actionOutcomes } from '../../protocol/action-outcomes';
 import { counted, formatSigned } from '../../protocol/numbers';
 import type { Episode, EpisodeTurn } from '../../protocol/run-folder';
 import { shown, spell, type Span } from './spelling';
@@ -25,7 +25,7 @@ export interface RefusedAction extends Span {
 export interface TracedTurn {
   turn: EpisodeTurn;
   /** The section, from its heading to its last character. */
-  whole: Span;
+  extent: Span;
   heading: Span;
   /** Sections including their headings. */
   stateSection: Span;
@@ -179,7 +179,7 @@ function writeTurn(
   let [heading, state, prefix, answer, rewardLine] = Array.from({ length: 5 }, (): Span => ({ from: 0, to: 0 }));
   let [stateSection, answerSection, outcomeSection] = [heading, heading, heading];
   writer.line('');
-  const whole = writer.section(() => {
+  const extent = writer.section(() => {
     heading = writer.block(`## Turn ${turn.turn} · reward ${formatSigned(turn.reward)}`);
     stateSection = writer.section(() => {
       writer.line(`### State · ${counted(turn.actions_left, 'action')} left`);
@@ -207,24 +207,36 @@ function writeTurn(
   };
   const actions = between('answer');
   return {
-    ...{ turn, whole, heading, stateSection, answerSection, outcomeSection, state, prefix, answer, rewardLine, reward },
+    ...{
+      turn,
+      extent,
+      heading,
+      stateSection,
+      answerSection,
+      outcomeSection,
+      state,
+      prefix,
+      answer,
+      rewardLine,
+      reward,
+    },
     thought: between('think'),
     actions,
-    refused: actions ? placedIn(writer.text, actions, episode, index) : [],
+    refused: actions ? locatedIn(writer.text, actions, episode, index) : [],
   };
 }
 
-const fatesOf = (episode: Episode, index: number) =>
-  actionFates(episode.turns[index], index === episode.turns.length - 1 && episode.terminated);
+const outcomesOf = (episode: Episode, index: number) =>
+  actionOutcomes(episode.turns[index], index === episode.turns.length - 1 && episode.terminated);
 
 const refusedOf = (episode: Episode, index: number) =>
-  fatesOf(episode, index).flatMap(({ name, reason }) => (reason === null ? [] : [{ name, reason }]));
+  outcomesOf(episode, index).flatMap(({ name, reason }) => (reason === null ? [] : [{ name, reason }]));
 
 /** Returns the positions of rejected actions in the answer's text. The outcomes are in the order of the text. */
-function placedIn(text: string, { from, to }: Span, episode: Episode, index: number): RefusedAction[] {
+function locatedIn(text: string, { from, to }: Span, episode: Episode, index: number): RefusedAction[] {
   const refused: RefusedAction[] = [];
   let at = from;
-  for (const { name, reason } of fatesOf(episode, index)) {
+  for (const { name, reason } of outcomesOf(episode, index)) {
     const found = name === '' ? -1 : text.indexOf(shown(name), at);
     if (found < 0 || found + name.length > to) continue;
     at = found + name.length;

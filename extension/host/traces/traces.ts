@@ -1,7 +1,7 @@
 // Composition root of the reasoning traces: creates their parts and registers them.
 import * as vscode from 'vscode';
 import { report } from '../commands';
-import type { Terminal } from '../environment-terminal';
+import type { CliInvocation } from '../cli-process';
 import type { RunPicker } from '../run-picker';
 import type { RunStore } from '../run-store';
 import type { RunTrust } from '../run-trust';
@@ -25,7 +25,7 @@ export interface TraceNeeds {
   scorer?: Scorer;
   log: vscode.LogOutputChannel;
   /** Returns the CLI for a workspace folder. */
-  terminal(cwd: string): Promise<Terminal>;
+  terminal(cwd: string): Promise<CliInvocation>;
 }
 
 /** Registers the documents, their language features, the commands, and the statistics in environment sources. */
@@ -33,8 +33,8 @@ export function addTraces(context: vscode.ExtensionContext, needs: TraceNeeds): 
   const { store, picker, trust, scorer, log, terminal } = needs;
   const documents = new TraceDocuments(store, context.extensionPath, log);
   const scores = new TraceScores(scorer, {
-    tell: error => void report({ log }, error),
-    log: words => log.info(words),
+    onError: error => void report({ log }, error),
+    log: message => log.info(message),
   });
   const overlay = new TraceOverlay(documents, scores, context.workspaceState);
   const structure = new TraceStructure(documents);

@@ -62,12 +62,12 @@ export const nonZeroRewards = (rewards: ArrayLike<number>): number[] =>
 function highLevelReturns(sequence: TurnSequence, options: BiLevelGaeOptions): Map<number, number> {
   const { rewards, values, turnEnds } = sequence;
   const { high_level_gamma: gamma, high_level_lam: lam = options.lam, turn_value = 'end' } = options;
-  const places = turn_value === 'end' ? turnEnds : turnStarts(sequence);
+  const positions = turn_value === 'end' ? turnEnds : turnStarts(sequence);
   const returns = new Map<number, number>();
   let nextValue = 0;
   let running = 0;
   for (let turn = turnEnds.length - 1; turn >= 0; turn--) {
-    const value = values[places[turn]];
+    const value = values[positions[turn]];
     running = rewards[turnEnds[turn]] + gamma * nextValue - value + gamma * lam * running;
     nextValue = value;
     returns.set(turnEnds[turn], running + value);

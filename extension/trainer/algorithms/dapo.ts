@@ -4,19 +4,19 @@
 import { membersByGroup, momentsOf } from './group-statistics';
 
 /** Ids of the kept and dropped prompt groups, each in batch order. */
-export interface SiftedGroups {
+export interface FilteredGroups {
   kept: number[];
   dropped: number[];
 }
 
 /** Keeps groups whose scores differ, and groups of one, which have no spread to test. */
-export function siftGroups(batch: { groups: ArrayLike<number>; scores: ArrayLike<number> }): SiftedGroups {
-  const sifted: SiftedGroups = { kept: [], dropped: [] };
+export function filterGroups(batch: { groups: ArrayLike<number>; scores: ArrayLike<number> }): FilteredGroups {
+  const filtered: FilteredGroups = { kept: [], dropped: [] };
   for (const [group, samples] of membersByGroup(batch.groups)) {
     const alike = samples.length > 1 && momentsOf(batch.scores, samples).std === 0;
-    sifted[alike ? 'dropped' : 'kept'].push(Number(group));
+    filtered[alike ? 'dropped' : 'kept'].push(Number(group));
   }
-  return sifted;
+  return filtered;
 }
 
 /** Progress of dynamic sampling within a step. Counts are in groups. */

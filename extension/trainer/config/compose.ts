@@ -3,7 +3,7 @@
 // first, then in the preset folders.
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import type { ConfigProblem, Place } from './config-error';
+import type { ConfigProblem, Location } from './config-error';
 import { shown } from './config-error';
 import { readBoundedSync } from '../../protocol/bounded-file';
 import { mostYamlBytes } from '../../protocol/yaml-text';
@@ -68,10 +68,10 @@ export function compose(path: string, presetFolders: readonly string[], problems
   const files: string[] = [];
   const layers: string[] = [];
 
-  const load = (file: string, from: Place, above: readonly string[]): { tree: MapNode; hasDefaults: boolean } => {
+  const load = (file: string, from: Location, above: readonly string[]): { tree: MapNode; hasDefaults: boolean } => {
     const empty = { tree: emptyMap({ file }), hasDefaults: false };
-    const complain = (place: Place, sentence: string): void => {
-      problems.push({ key: '', message: `config: ${sentence}`, ...place });
+    const complain = (location: Location, sentence: string): void => {
+      problems.push({ key: '', message: `config: ${sentence}`, ...location });
     };
     if (above.includes(file)) {
       complain(from, `${basename(file)} includes itself through defaults: remove one of the entries`);
@@ -92,7 +92,7 @@ export function compose(path: string, presetFolders: readonly string[], problems
     files.push(file);
     if (tree === null || (tree.kind === 'scalar' && tree.value === null)) return empty;
     if (tree.kind !== 'map') {
-      complain(tree.place, `${basename(file)} is not a map of keys: write it as key: value lines`);
+      complain(tree.location, `${basename(file)} is not a map of keys: write it as key: value lines`);
       return empty;
     }
     const own: MapNode = { ...tree, entries: new Map(tree.entries) };
@@ -104,21 +104,21 @@ export function compose(path: string, presetFolders: readonly string[], problems
       return { tree: own, hasDefaults: false };
     }
 
-    const place = defaults?.place ?? own.place;
-    const entries = defaults ? defaultsOf(defaults, complain) : [{ name: underEnvironments, place }];
-    if (!entries.some(entry => entry.name === '_self_')) entries.push({ name: '_self_', place });
+    const location = defaults?.location ?? own.location;
+    const entries = defaults ? defaultsOf(defaults, complain) : [{ name: underEnvironments, location }];
+    if (!entries.some(entry => entry.name === '_self_')) entries.push({ name: '_self_', location });
     const folders = [dirname(file), ...presetFolders];
     const within = defaults ? [...above, file] : above; // RAGEN's base also includes envs.yaml
     let merged: Tree = emptyMap({ file });
-    for (const { name, place } of entries) {
+    for (const { name, location } of entries) {
       if (name === '_self_') {
         merged = merge(merged, own);
         layers.push(file);
         continue;
       }
       const included = findConfig(name, name === verlDefaults ? presetFolders.slice(-1) : folders);
-      if (included) merged = merge(merged, load(included, place, within).tree);
-      else problems.push({ key: 'defaults', message: unknownConfig(name, folders), ...place });
+      if (included) merged = merge(merged, load(included, location, within).tree);
+      else problems.push({ key: 'defaults', message: unknownConfig(name, folders), ...location });
     }
     return { tree: merged.kind === 'map' ? merged : own, hasDefaults: true };
   };
@@ -129,16 +129,17 @@ export function compose(path: string, presetFolders: readonly string[], problems
 
 function defaultsOf(
   defaults: Tree,
-  complain: (place: Place, sentence: string) => void,
-): { name: string; place: Place }[] {
+  complain: (location: Location, sentence: string) => void,
+): { name: string; location: Location }[] {
   if (defaults.kind !== 'list') {
-    complain(defaults.place, 'defaults is not a list: write defaults: [base]');
+    complain(defaults.location, 'defaults is not a list: write defaults: [base]');
     return [];
   }
   return defaults.items.flatMap(item => {
-    if (item.kind === 'scalar' && typeof item.value === 'string') return [{ name: item.value, place: item.place }];
+    if (item.kind === 'scalar' && typeof item.value === 'string')
+      return [{ name: item.value, location: item.location }];
     complain(
-      item.place,
+      item.location,
       'an entry of defaults is not a name (config groups are not supported): name a file without .yaml',
     );
     return [];

@@ -6,7 +6,7 @@ import { UserError } from '../../protocol/user-error';
 /**
  * Source of a value: a position in a YAML file (absolute path, 1-based line and column), or a command-line override.
  */
-export interface Place {
+export interface Location {
   file?: string;
   line?: number;
   column?: number;
@@ -14,12 +14,12 @@ export interface Place {
 }
 
 /** One problem; `message` reads `config: <key> is <value>…: <remedy>`. */
-export interface ConfigProblem extends Place {
+export interface ConfigProblem extends Location {
   key: string;
   message: string;
 }
 
-const placeText = ({ file, line, column, override }: Place): string => {
+const formatLocation = ({ file, line, column, override }: Location): string => {
   if (override !== undefined) return ` (override ${override})`;
   if (file === undefined) return '';
   const inside = relative(process.cwd(), file);
@@ -35,7 +35,7 @@ export class ConfigError extends UserError {
   readonly key: string;
 
   constructor(readonly problems: readonly ConfigProblem[]) {
-    super(problems.map(problem => problem.message + placeText(problem)).join('\n'));
+    super(problems.map(problem => problem.message + formatLocation(problem)).join('\n'));
     const [first] = problems;
     this.key = first.key;
     this.file = first.file;

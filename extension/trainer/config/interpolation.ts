@@ -22,7 +22,11 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
 
   const lookUp = (reference: string, from: ScalarNode, path: string): Tree | undefined => {
     const complain = (sentence: string): undefined => {
-      problems.push({ key: path, message: `config: ${path} refers to \${${reference}}, ${sentence}`, ...from.place });
+      problems.push({
+        key: path,
+        message: `config: ${path} refers to \${${reference}}, ${sentence}`,
+        ...from.location,
+      });
       return undefined;
     };
     const key = reference.trim();
@@ -55,7 +59,7 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
     if (single) {
       const found = lookUp(single[1], node, path);
       if (!found) return nothing;
-      const taken = { ...found, keyPlace: node.keyPlace };
+      const taken = { ...found, keyPlace: node.keyLocation };
       sizes.set(taken, sizes.get(found) ?? 1);
       return taken;
     }
@@ -68,7 +72,7 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
         problems.push({
           key: path,
           message: `config: ${path} puts \${${reference}} into text, but that is a map or a list: refer to a single value`,
-          ...node.place,
+          ...node.location,
         });
       return found?.kind === 'scalar' ? String(found.value) : '';
     });
@@ -103,7 +107,7 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
   problems.push({
     key: '',
     message: 'config: its references expand to too large a configuration: write the values out',
-    ...root.place,
+    ...root.location,
   });
-  return emptyMap(root.place);
+  return emptyMap(root.location);
 }

@@ -16,8 +16,8 @@ const key = 'actor_rollout_ref.rollout.max_model_len';
  * @param layers files in merge order, highest precedence last
  */
 export function lengthIsOfModel(tree: MapNode, layers: readonly string[]): boolean {
-  const length = nodeAt(tree, key.split('.'))?.place;
-  const model = nodeAt(tree, ['model_path'])?.place;
+  const length = nodeAt(tree, key.split('.'))?.location;
+  const model = nodeAt(tree, ['model_path'])?.location;
   if (length?.override !== undefined) return true;
   if (model?.override !== undefined) return false;
   return layers.lastIndexOf(length?.file ?? '') >= layers.lastIndexOf(model?.file ?? '');

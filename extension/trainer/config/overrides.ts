@@ -1,6 +1,6 @@
 // Command-line overrides in Hydra's grammar: `a.b=v` changes a key, `+a.b=v` adds one, `++a.b=v` does either, `~a.b`
 // deletes one. Values are typed as in YAML; `[a,b]` and `{a: 1}` are YAML flow forms.
-import type { ConfigProblem, Place } from './config-error';
+import type { ConfigProblem, Location } from './config-error';
 import { emptyMap, parseYaml } from './yaml-tree';
 import type { MapNode, ScalarNode, Tree } from './yaml-tree';
 
@@ -17,17 +17,17 @@ function plainScalar(text: string): ScalarNode['value'] {
   return Number.isFinite(number) ? number : text;
 }
 
-function parseValue(text: string, place: Place, problems: ConfigProblem[]): Tree | null {
+function parseValue(text: string, location: Location, problems: ConfigProblem[]): Tree | null {
   const trimmed = text.trim();
   if (!/^[[{"']/.test(trimmed)) {
     const value = plainScalar(trimmed);
-    return { kind: 'scalar', value, place, ...(typeof value === 'number' && { source: trimmed }) };
+    return { kind: 'scalar', value, location, ...(typeof value === 'number' && { source: trimmed }) };
   }
   // Hydra allows {a:1}; YAML wants a space after the colon.
   const spaced = trimmed.startsWith('{')
     ? trimmed.replace(/("[^"]*"|'[^']*')|:(?=\S)/g, (all, quoted) => quoted ?? `${all} `)
     : trimmed;
-  return parseYaml(spaced, { override: place.override }, problems);
+  return parseYaml(spaced, { override: location.override }, problems);
 }
 
 /**
@@ -41,10 +41,10 @@ export function applyOverrides(
   problems: ConfigProblem[],
 ): MapNode {
   return overrides.reduce((tree, override) => {
-    const place: Place = { override };
+    const location: Location = { override };
     const [, sign = '', key = '', value] = form.exec(override) ?? [];
     const complain = (sentence: string): MapNode => {
-      problems.push({ key, message: `config: ${sentence}`, ...place });
+      problems.push({ key, message: `config: ${sentence}`, ...location });
       return tree;
     };
     const parts = key.split('.');
@@ -58,8 +58,8 @@ export function applyOverrides(
       return complain(`${name} is not in the configuration: ${known.advise(parts.slice(0, missing), parts[missing])}`);
     }
     if (missing === undefined && sign === '+') return complain(`${key} exists already: drop the +`);
-    const node = parseValue(value, place, problems);
-    return node ? set(tree, parts, { ...node, keyPlace: place }, place, complain) : tree;
+    const node = parseValue(value, location, problems);
+    return node ? set(tree, parts, { ...node, keyLocation: location }, location, complain) : tree;
   }, root);
 }
 
@@ -76,16 +76,16 @@ function set(
   map: MapNode,
   parts: string[],
   node: Tree,
-  place: Place,
+  location: Location,
   complain: (sentence: string) => MapNode,
 ): MapNode {
   const change = (at: MapNode, index: number): MapNode | null => {
     const entries = new Map(at.entries);
     if (index === parts.length - 1) return { ...at, entries: entries.set(parts[index], node) };
-    const below = entries.get(parts[index]) ?? { ...emptyMap(place), keyPlace: place };
+    const below = entries.get(parts[index]) ?? { ...emptyMap(location), keyLocation: location };
     // A null map (`env_config: null`) becomes a map when a key below it is set.
     const map =
-      below.kind === 'scalar' && below.value === null ? { ...emptyMap(place), keyPlace: below.keyPlace } : below;
+      below.kind === 'scalar' && below.value === null ? { ...emptyMap(location), keyPlace: below.keyLocation } : below;
     const changed = map.kind === 'map' ? change(map, index + 1) : null;
     return changed && { ...at, entries: entries.set(parts[index], changed) };
   };

@@ -58,11 +58,11 @@ export function validate(
     const message = sentence(key);
     if (failed.has(key)) return;
     if (problems.some(problem => problem.message === message)) return;
-    const place = placeOf(root, path, at);
-    const { override } = place;
+    const location = locationOf(root, path, at);
+    const { override } = location;
     const isUnshown = at === 'unshown' || mayHoldSecret(String(path.at(-1)));
     const cut = isUnshown && override !== undefined ? { override: override.replace(/=.*/s, '=…') } : {};
-    problems.push({ key, message, ...place, ...cut });
+    problems.push({ key, message, ...location, ...cut });
   };
 
   const parsed = runConfigSchema.safeParse(toPlain(root));
@@ -165,12 +165,12 @@ function leafKeys(schema: JsonSchema, prefix: string): string[] {
  * Returns the location of the value at `path`, of its key if requested, or of the nearest node above if the value is
  * missing.
  */
-function placeOf(root: MapNode, path: readonly PropertyKey[], at?: 'key' | 'unshown') {
+function locationOf(root: MapNode, path: readonly PropertyKey[], at?: 'key' | 'unshown') {
   for (let length = path.length; length >= 0; length--) {
     const node = nodeAt(root, path.slice(0, length));
-    if (node) return at === 'key' || length < path.length ? (node.keyPlace ?? node.place) : node.place;
+    if (node) return at === 'key' || length < path.length ? (node.keyLocation ?? node.location) : node.location;
   }
-  return root.place;
+  return root.location;
 }
 
 function withoutIgnored(tree: MapNode, ignored: IgnoredKey[]): MapNode {

@@ -3,14 +3,14 @@
 import { LineCounter, isAlias, isMap, isScalar, isSeq } from 'yaml';
 import type { Node } from 'yaml';
 import { aliasTargets, yamlDocument } from '../../protocol/yaml-text';
-import type { ConfigProblem, Place } from './config-error';
+import type { ConfigProblem, Location } from './config-error';
 
 export type Scalar = string | number | boolean | null;
 
 interface Written {
-  place: Place;
+  location: Location;
   /** Location of the node's key, for problems with the key itself. */
-  keyPlace?: Place;
+  keyLocation?: Location;
   /** Key that an interpolation took this value from; problems are reported on that key. */
   origin?: string;
 }
@@ -23,7 +23,7 @@ export type Tree = ScalarNode | ListNode | MapNode;
 const maxNodes = 20_000;
 const maxDepth = 64;
 
-export const emptyMap = (place: Place): MapNode => ({ kind: 'map', entries: new Map(), place });
+export const emptyMap = (location: Location): MapNode => ({ kind: 'map', entries: new Map(), location });
 
 /**
  * Parses one YAML 1.2 document into a tree. Problems (syntax, duplicate keys, non-finite numbers, unbounded aliases)
@@ -35,13 +35,13 @@ export function parseYaml(
   problems: ConfigProblem[],
 ): Tree | null {
   const lines = new LineCounter();
-  const placeAt = (offset: number | undefined): Place => {
+  const locationAt = (offset: number | undefined): Location => {
     if (at.file === undefined || offset === undefined) return at;
     const { line, col } = lines.linePos(offset);
     return { file: at.file, line, column: col };
   };
   const complain = (offset: number | undefined, key: string, sentence: string): void => {
-    problems.push({ key, message: `config: ${sentence}`, ...placeAt(offset) });
+    problems.push({ key, message: `config: ${sentence}`, ...locationAt(offset) });
   };
   const document = yamlDocument(text, { lineCounter: lines, prettyErrors: false });
   for (const error of document.errors) complain(error.pos[0], '', `the YAML is not valid: ${firstLine(error.message)}`);
@@ -52,31 +52,31 @@ export function parseYaml(
   let endless = false;
   const convert = (node: Node | null, path: string, depth: number): Tree => {
     const offset = node?.range?.[0];
-    const place = placeAt(offset);
+    const location = locationAt(offset);
     nodes += 1;
     if (!endless && (nodes > maxNodes || depth > maxDepth)) {
       endless = true; // report once and stop: cyclic aliases would recurse forever
       complain(offset, path, `${path} is nested too deep or its aliases expand without end: write it out`);
     }
-    if (endless) return { kind: 'scalar', value: null, place };
+    if (endless) return { kind: 'scalar', value: null, location };
     if (isAlias(node)) return convert(targets.get(node) ?? null, path, depth + 1);
-    if (isMap(node)) return convertMap(node, path, depth, place);
+    if (isMap(node)) return convertMap(node, path, depth, location);
     if (isSeq(node)) {
       const items = node.items.map((item, index) => convert(item as Node | null, `${path}[${index}]`, depth + 1));
-      return { kind: 'list', items, place };
+      return { kind: 'list', items, location };
     }
     const value = isScalar(node) ? node.value : null;
     if (typeof value === 'number' && !Number.isFinite(value)) {
       complain(offset, path, `${path} is ${value}: use a finite number`);
-      return { kind: 'scalar', value: null, place };
+      return { kind: 'scalar', value: null, location };
     }
     const plain =
       value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
     const source = typeof value === 'number' && isScalar(node) ? node.source : undefined;
-    return { kind: 'scalar', value: plain ? value : String(value), place, ...(source !== undefined && { source }) };
+    return { kind: 'scalar', value: plain ? value : String(value), location, ...(source !== undefined && { source }) };
   };
-  const convertMap = (node: Node, path: string, depth: number, place: Place): Tree => {
-    const map: MapNode = { kind: 'map', entries: new Map(), place };
+  const convertMap = (node: Node, path: string, depth: number, location: Location): Tree => {
+    const map: MapNode = { kind: 'map', entries: new Map(), location };
     const inherited: MapNode[] = [];
     for (const pair of isMap(node) ? node.items : []) {
       const keyNode = pair.key as Node | null;
@@ -91,7 +91,7 @@ export function parseYaml(
         for (const source of child.kind === 'list' ? child.items : [child])
           if (source.kind === 'map') inherited.push(source);
       } else {
-        map.entries.set(key, { ...child, keyPlace: placeAt(keyOffset) });
+        map.entries.set(key, { ...child, keyLocation: locationAt(keyOffset) });
       }
     }
     for (const source of inherited)

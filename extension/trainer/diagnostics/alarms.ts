@@ -48,23 +48,23 @@ export function watchStep(
 }
 
 /** The alarms that hold now. */
-export const standingAlarms = ({ series }: WatchState): Alarm[] => alarmsOf(series);
+export const activeAlarms = ({ series }: WatchState): Alarm[] => alarmsOf(series);
 
 const alarmsOf = (series: Readonly<Record<string, WatchedSeries>>): Alarm[] =>
   alarmNames.flatMap(name => judged(name, series) ?? []);
 
 function judged(name: AlarmName, all: Readonly<Record<string, WatchedSeries>>): Alarm | null {
   const rule = alarmRules[name];
-  const { metric, words, side, steps, limit } = rule;
+  const { metric, label, side, steps, limit } = rule;
   const series = all[metric];
   const judgement = series && judgedWindow(rule, series, limit === undefined ? undefined : newestOf(all[limit]));
   if (!judgement) return null;
-  const { bound, words: source, values } = judgement;
+  const { bound, label: source, values } = judgement;
   if (!values.every(value => hasPassed(rule, value, bound))) return null;
   const value = values[steps - 1];
   const passed = side === 'under' ? 'fell under' : 'rose over';
   const lasting = steps === 1 ? '' : ` for ${steps} steps`;
-  const sentence = `${words} ${passed} ${source}${lasting}: ${shown(value)}, bound ${shown(bound)}`;
+  const sentence = `${label} ${passed} ${source}${lasting}: ${shown(value)}, bound ${shown(bound)}`;
   return { name, metric, value, bound, sentence };
 }
 

@@ -55,8 +55,8 @@ export function promptIntervals(
 
 /** Between the two nearest of sorted values. */
 function quantile(sorted: Float64Array, share: number): number {
-  const place = share * (sorted.length - 1);
-  const below = Math.floor(place);
+  const position = share * (sorted.length - 1);
+  const below = Math.floor(position);
   const above = Math.min(below + 1, sorted.length - 1);
-  return sorted[below] + (place - below) * (sorted[above] - sorted[below]);
+  return sorted[below] + (position - below) * (sorted[above] - sorted[below]);
 }

@@ -12,7 +12,7 @@ import { sameDims, showDims } from './shapes';
  */
 export function gradients(g: Graph, loss: Value, wrt: readonly Value[]): Value[] {
   if (loss.dims.length !== 0) throw new Error(`autodiff: the loss must be a scalar, got ${showDims(loss.dims)}`);
-  const found = pullBack(g, g.tape, new Map([[loss.name, g.scalar(1)]]), wrt);
+  const found = backpropagate(g, g.tape, new Map([[loss.name, g.scalar(1)]]), wrt);
   g.tape = [];
   return found.map((dx, i) => {
     if (!dx) throw new Error(`autodiff: the loss does not depend on ${wrt[i].name}`);
@@ -43,7 +43,7 @@ export function checkpoint(g: Graph, inputs: Value, make: (inputs: Value) => Val
     const tied = binary(g, 'Add', inputs, binary(g, 'Mul', dy, g.scalar(0)));
     const again = inner(tied);
     const wrt = [tied, inputs, ...others]; // `make` may also capture the inputs directly
-    const [through, beside, ...rest] = pullBack(g, again.tape, new Map([[again.y.name, dy]]), wrt);
+    const [through, beside, ...rest] = backpropagate(g, again.tape, new Map([[again.y.name, dy]]), wrt);
     return [through && beside ? binary(g, 'Add', through, beside) : (through ?? beside), ...rest];
   });
   return y;
@@ -77,7 +77,7 @@ export function gradientFollowing(g: Graph, x: Value, first: () => Value | undef
 }
 
 /** Returns the gradients of `wrt` from those of some values (`given`); null where no gradient flows. */
-function pullBack(
+function backpropagate(
   g: Graph,
   tape: readonly TapeRecord[],
   given: ReadonlyMap<string, Value>,
@@ -87,10 +87,10 @@ function pullBack(
   g.tape = []; // records made by pullbacks are not differentiated
   const needed = reachable(tape, wrt);
   const sums = new Map(given);
-  for (const { inputs, outputs, pullback } of [...tape].reverse()) {
+  for (const { inputs, outputs, vjp } of [...tape].reverse()) {
     const incoming = outputs.map(y => sums.get(y.name) ?? null);
     if (incoming.every(dy => dy === null) || !inputs.some(x => needed.has(x.name))) continue;
-    pullback(incoming).forEach((dx, i) => {
+    vjp(incoming).forEach((dx, i) => {
       const x = inputs[i];
       if (!dx || !needed.has(x.name)) return;
       if (!sameDims(dx.dims, x.dims))

@@ -302,7 +302,7 @@ export interface Engine {
     optimizer: OptimizerOptions,
   ): Promise<UpdateMetrics>;
   /** Runs one optimizer step on the mean cross-entropy of the masked tokens, and returns the loss. */
-  imitate(
+  trainSupervised(
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
     optimizer: OptimizerOptions,

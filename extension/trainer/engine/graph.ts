@@ -47,12 +47,12 @@ export interface MappedConstant {
 }
 
 /** Maps the gradients of a record's outputs (null: not needed) to the gradients of its inputs (null: no gradient). */
-export type Pullback = (gradients: readonly (Value | null)[]) => (Value | null)[];
+export type Vjp = (gradients: readonly (Value | null)[]) => (Value | null)[];
 
 export interface TapeRecord {
   readonly inputs: readonly Value[];
   readonly outputs: readonly Value[];
-  readonly pullback: Pullback;
+  readonly vjp: Vjp;
 }
 
 /** Domain of onnxruntime's contrib operators. */
@@ -107,9 +107,9 @@ export class Graph {
   }
 
   /** Declares a constant that onnxruntime reads from a file. */
-  map(name: string, type: ElementType, dims: readonly number[], place: Omit<MappedConstant, 'value'>): Value {
+  map(name: string, type: ElementType, dims: readonly number[], location: Omit<MappedConstant, 'value'>): Value {
     const value: Value = { name, type, dims };
-    this.mapped.push({ value, file: place.file, offset: place.offset, bytes: place.bytes });
+    this.mapped.push({ value, file: location.file, offset: location.offset, bytes: location.bytes });
     return value;
   }
 
@@ -179,8 +179,8 @@ export class Graph {
   }
 
   /** Records a differentiable operation. */
-  record(inputs: readonly Value[], outputs: readonly Value[], pullback: Pullback): void {
-    this.tape.push({ inputs, outputs, pullback });
+  record(inputs: readonly Value[], outputs: readonly Value[], vjp: Vjp): void {
+    this.tape.push({ inputs, outputs, vjp });
   }
 
   /**

@@ -66,7 +66,7 @@ const methods: Record<keyof Engine, true> = {
   analyseGradients: true,
   values: true,
   updateCritic: true,
-  imitate: true,
+  trainSupervised: true,
   tryLongest: true,
   remember: true,
   rollBack: true,

@@ -80,7 +80,7 @@ export function samplerGraph(vocab: number, greedy: boolean, lowering: Lowering)
   const column: Dim[] = ['b', 1];
   const top = g.emit('ReduceMax', [scaled, last], 'float32', column, { keepdims: 1 });
   const weights = unary(g, 'Exp', binary(g, 'Sub', scaled, top));
-  const { token, total } = greedy ? likeliest(g, scaled, weights) : inverted(g, weights, vocab);
+  const { token, total } = greedy ? topToken(g, scaled, weights) : inverted(g, weights, vocab);
   const at = token.dims.length === 2 ? token : g.emit('Reshape', [token, g.integers([-1, 1])], token.type, column);
   const chosen = g.emit('GatherElements', [scaled, at], 'float32', column, { axis: 1 });
   g.output('token', token);
@@ -89,7 +89,7 @@ export function samplerGraph(vocab: number, greedy: boolean, lowering: Lowering)
   return g;
 }
 
-function likeliest(g: Graph, scaled: Value, weights: Value): { token: Value; total: Value } {
+function topToken(g: Graph, scaled: Value, weights: Value): { token: Value; total: Value } {
   const best = g.emit('ArgMax', [scaled], 'int64', ['b', 1], { axis: 1, keepdims: 1 });
   const total = g.emit('ReduceSum', [weights, g.integers([1])], 'float32', ['b', 1], { keepdims: 1 });
   return { token: best, total };
@@ -121,12 +121,12 @@ function inverted(g: Graph, weights: Value, vocab: number): { token: Value; tota
   const row = g.emit('Reshape', [binary(g, 'Add', firstRow, block), g.integers([-1])], 'int32', ['b']);
   const inside = g.emit('Gather', [rows, row], 'float32', ['b', size], { axis: 0 });
   const within = binary(g, 'Add', g.emit('CumSum', [inside, g.integers([1])], 'float32', ['b', size]), before);
-  const place = countUpTo(g, within, target, size - 1);
+  const index = countUpTo(g, within, target, size - 1);
   const scale = g.constant('int32', [], Int32Array.of(size));
   const clamped = binary(
     g,
     'Min',
-    binary(g, 'Add', binary(g, 'Mul', block, scale), place),
+    binary(g, 'Add', binary(g, 'Mul', block, scale), index),
     g.constant('int32', [], Int32Array.of(vocab - 1)),
   );
   return { token: clamped, total };

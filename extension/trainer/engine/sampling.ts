@@ -65,7 +65,7 @@ export function drawToken(
   for (let i = 0; i < vocab; i++) mass += p[i] = Math.exp(scores[i] - scores[best]);
   if (cuts.top_p >= 1 && cuts.top_k <= 0 && cuts.min_p <= 0) return pick(invert(p, vocab, uniform * mass));
 
-  const order = likeliest(p, vocab, mass, cuts);
+  const order = topTokens(p, vocab, mass, cuts);
   let kept = cuts.top_k > 0 ? Math.min(cuts.top_k, order.length) : order.length;
   if (cuts.top_p < 1) {
     const target = cuts.top_p * (cuts.top_k > 0 ? sumOf(p, order, kept) : mass);
@@ -88,7 +88,7 @@ export function drawToken(
  * Returns tokens in descending probability, as many as the cuts can keep. Sorting the whole vocabulary would cost more
  * than the model's step, so only tokens above a decreasing threshold are collected until they suffice.
  */
-function likeliest(p: Float64Array, vocab: number, mass: number, { top_k, top_p, min_p }: SamplingCuts): number[] {
+function topTokens(p: Float64Array, vocab: number, mass: number, { top_k, top_p, min_p }: SamplingCuts): number[] {
   for (let threshold = 2 ** -8; ; threshold *= 2 ** -8) {
     const floor = threshold < 2 ** -120 ? 0 : threshold;
     const found: number[] = [];

@@ -252,8 +252,11 @@ function checked<Schema extends z.ZodType>(schema: Schema, value: unknown): z.in
   const read = schema.safeParse(value);
   if (read.success) return read.data;
   const [{ path, message }] = read.error.issues;
-  const place = path.map(String).join('.');
-  throw new ServiceError(400, message.includes(place) && place !== '' ? message : `${place || 'data'}: ${message}`);
+  const keyPath = path.map(String).join('.');
+  throw new ServiceError(
+    400,
+    message.includes(keyPath) && keyPath !== '' ? message : `${keyPath || 'data'}: ${message}`,
+  );
 }
 
 function asked<Key extends string, Value extends z.ZodType>(

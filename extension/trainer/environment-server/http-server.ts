@@ -10,7 +10,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
 import { UserError } from '../../protocol/user-error';
-import { isSameSecret } from '../same-secret';
+import { timingSafeEquals } from '../timing-safe-equal';
 import { BoundedSocket } from './bounded-socket';
 import { clientOf, Connections, maxHeaderBytes, serverLimits, type ServerLimits } from './connections';
 import { BatchService, GymService, readMessage, writeMessage } from './gym-service';
@@ -42,7 +42,7 @@ export interface EnvironmentServer {
 }
 
 /** Milliseconds for running requests to finish on shutdown. */
-const grace = 5000;
+const shutdownTimeoutMs = 5000;
 
 const loopback = /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i;
 
@@ -121,7 +121,7 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
     const timer = setTimeout(() => {
       for (const socket of sockets.clients) socket.terminate();
       connections.destroyAll();
-    }, grace);
+    }, shutdownTimeoutMs);
     await sessions.closeAll(); // waits for each session's current work; also closes its WebSocket
     for (const socket of sockets.clients) socket.close(1001);
     await ended;
@@ -254,7 +254,7 @@ class Router {
     if (apiKey === undefined) return;
     const bearer = /^Bearer\s+(?<key>.+)$/i.exec(headers.authorization ?? '')?.groups?.key;
     const given = [headers['x-api-key'], bearer, query.get('token')];
-    if (!given.some(key => isSameSecret(key, apiKey))) throw new ServiceError(401, 'unauthorized');
+    if (!given.some(key => timingSafeEquals(key, apiKey))) throw new ServiceError(401, 'unauthorized');
   }
 
   private async message(request: IncomingMessage) {

@@ -125,7 +125,7 @@ export class Sessions {
       const { environments, error } = await pool.load([
         { ...spec, tag, config: { ...spec.config, ...Object.fromEntries(own) } },
       ]);
-      if (error) throw new ServiceError(own.length > 0 ? 422 : 500, told(error));
+      if (error) throw new ServiceError(own.length > 0 ? 422 : 500, withoutFolder(error));
       return environments[0];
     })();
     this.loaded.set(tag, loading);
@@ -185,7 +185,7 @@ export class Session {
   private begun: SessionReset | undefined;
   private names: Readonly<Record<number, string>> | undefined;
   private queue: Promise<unknown> = Promise.resolve();
-  private inHand = 0;
+  private pendingRequests = 0;
   private asked: number;
   private closed = false;
 
@@ -203,7 +203,7 @@ export class Session {
 
   /** Milliseconds since the last request; 0 during one. */
   get idleMs(): number {
-    return this.inHand > 0 ? 0 : this.now() - this.asked;
+    return this.pendingRequests > 0 ? 0 : this.now() - this.asked;
   }
 
   get seed(): number | undefined {
@@ -221,7 +221,7 @@ export class Session {
       this.state = undefined;
       const reset = { seed, member, mode };
       const [begun] = await this.pool.reset([{ episode: this.id, tag: this.environment.tag, ...reset }]);
-      if (begun.error) throw new ServiceError(500, told(begun.error));
+      if (begun.error) throw new ServiceError(500, withoutFolder(begun.error));
       const { observation, images = [], info = {}, actions } = begun;
       const names = actions ?? this.environment.actions;
       this.names = names && Object.keys(names).length > 0 ? names : undefined;
@@ -249,7 +249,7 @@ export class Session {
       const [step] = await this.pool.step([{ episode: this.id, actions }]);
       if (step.error) {
         this.state = undefined;
-        throw new ServiceError(500, told(step.error));
+        throw new ServiceError(500, withoutFolder(step.error));
       }
       const { observation: text, images = [], outcomes } = step;
       this.steps += outcomes.length;
@@ -272,9 +272,9 @@ export class Session {
 
   private async inTurn<T>(job: () => Promise<T>): Promise<T> {
     if (this.closed) throw new ServiceError(404, `Session ${this.id} was closed`);
-    this.inHand++;
+    this.pendingRequests++;
     const turn = this.queue.then(job).finally(() => {
-      this.inHand--;
+      this.pendingRequests--;
       this.asked = this.now();
     });
     this.queue = turn.catch(() => undefined);
@@ -309,4 +309,5 @@ export function actionMeant(
 }
 
 /** The message of a failure without folders of this machine, for clients. */
-const told = ({ message }: EnvironmentFailure): string => message.replace(/\((?:[^()]*[\\/])?([^()\\/]+)\)/, '($1)');
+const withoutFolder = ({ message }: EnvironmentFailure): string =>
+  message.replace(/\((?:[^()]*[\\/])?([^()\\/]+)\)/, '($1)');

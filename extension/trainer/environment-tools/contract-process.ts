@@ -2,7 +2,7 @@
 // end or stop the process or write to its channel; and against the cases that its author wrote.
 import { spawn } from 'node:child_process';
 import { fromContractSchema, type ToContract } from '../../protocol/contract-link';
-import { endStarted, markVariable, newMark } from '../../protocol/end-processes';
+import { killTree, ownerTagVariable, newOwnerTag } from '../../protocol/end-processes';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import type { ContractReport } from '../../protocol/environment-tools';
 import { FrameChannel } from '../../protocol/frame-channel';
@@ -12,12 +12,12 @@ import { OutputBudget } from '../../protocol/output-budget';
 import { installation } from '../installation';
 import { environmentMemory } from '../machine-memory';
 import { environmentVariables } from '../rollout/environment-variables';
-import { handOn } from '../rollout/printed-output';
-import { channelOffence, pipeOf, printedPerSecond } from '../rollout/process-life';
+import { pipeLines } from '../rollout/printed-output';
+import { channelOffence, pipeOf, printedPerSecond } from '../rollout/process-handle';
 import { ProcessWatch, type Offence } from '../rollout/process-watch';
 import { secrets } from '../secrets';
 import { checkCases } from './expected-cases';
-import { atPlace } from './tool-process';
+import { withLocation } from './tool-process';
 
 /** Milliseconds after which no further seed is started. */
 const budgetMs = 20_000;
@@ -41,7 +41,10 @@ export async function checkEnvironment(
 ): Promise<ContractReport> {
   secrets.nameAllIn(spec.config);
   const report = await contractReport(spec, options);
-  const checks = report.checks.map(check => ({ ...check, evidence: atPlace(check.evidence, spec.tag, 'env_config') }));
+  const checks = report.checks.map(check => ({
+    ...check,
+    evidence: withLocation(check.evidence, spec.tag, 'env_config'),
+  }));
   const [loaded] = checks;
   if (loaded.state === 'passed') appendAll(checks, await checkCases(spec, workspace));
   return { ...report, checks };
@@ -50,7 +53,7 @@ export async function checkEnvironment(
 /** Runs the contract process and returns its report; always ends the process and its children. */
 async function contractReport(spec: EnvironmentSpec, options: CheckOptions): Promise<ContractReport> {
   const { tag, source, config } = spec;
-  const mark = newMark();
+  const ownerTag = newOwnerTag();
   const memoryBytes = environmentMemory();
   const child = spawn(process.execPath, [installation.environmentContract], {
     detached: process.platform !== 'win32', // leads a process group
@@ -58,14 +61,14 @@ async function contractReport(spec: EnvironmentSpec, options: CheckOptions): Pro
     env: {
       ...environmentVariables([spec], installation.environments),
       ...(process.versions.electron && { ELECTRON_RUN_AS_NODE: '1' }),
-      [markVariable]: mark,
+      [ownerTagVariable]: ownerTag,
     },
     stdio: ['ignore', 'pipe', 'pipe', 'overlapped'],
   });
-  const end = (): void => endStarted(child.pid, mark);
+  const end = (): void => killTree(child.pid, ownerTag);
   process.once('exit', end); // a stopped process does not notice that its channel closed
   const printed = new OutputBudget(printedPerSecond);
-  for (const output of [child.stdout, child.stderr]) handOn(output, printed, text => process.stderr.write(text));
+  for (const output of [child.stdout, child.stderr]) pipeLines(output, printed, text => process.stderr.write(text));
   const closes = [() => process.off('exit', end), end];
   try {
     return await new Promise<ContractReport>((resolve, reject) => {
@@ -87,7 +90,7 @@ async function contractReport(spec: EnvironmentSpec, options: CheckOptions): Pro
       });
       const send = (message: ToContract): void => channel.send(message);
       const watch = new ProcessWatch(
-        { pid: child.pid, mark, memoryBytes, limits: {} },
+        { pid: child.pid, ownerTag, memoryBytes, limits: {} },
         {
           ping: () =>
             new Promise(resolve => {

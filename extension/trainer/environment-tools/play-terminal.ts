@@ -11,7 +11,7 @@ export async function playInTerminal(session: Session): Promise<void> {
   const say = (text: string) => process.stdout.write(`${text}\n`);
   const begun = await session.answer(0, { do: 'reload' });
   if (begun.session) say(opening(begun.session));
-  say(standing(begun));
+  say(formatState(begun));
   // Not earlier: lines that arrive without a reader are lost.
   const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
   lines.prompt();
@@ -19,7 +19,7 @@ export async function playInTerminal(session: Session): Promise<void> {
     const asked = request(line);
     if (asked === 'quit') break;
     if (asked === 'help') say(help);
-    else if (asked) say(standing(await session.answer(0, asked), asked));
+    else if (asked) say(formatState(await session.answer(0, asked), asked));
     lines.prompt();
   }
   lines.close();
@@ -67,7 +67,7 @@ function opening({ environment, version, seed, instruction, legend, actions }: P
 }
 
 /** The text to print after a request. */
-function standing({ session, error }: PlayReply, asked?: PlayDo): string {
+function formatState({ session, error }: PlayReply, asked?: PlayDo): string {
   if (error) return error.message;
   if (!session) return '';
   if (asked?.do === 'hint')
@@ -79,12 +79,12 @@ function standing({ session, error }: PlayReply, asked?: PlayDo): string {
   return [
     (last ?? session.first).observation,
     '',
-    ...(last ? [words(session, last)] : [`Seed ${session.seed}.`]),
+    ...(last ? [formatReply(session, last)] : [`Seed ${session.seed}.`]),
     ...(differences ? [differences.length > 0 ? differences.join('\n') : 'The new code gives the same episode.'] : []),
   ].join('\n');
 }
 
-function words(
+function formatReply(
   { steps, total, over }: PlaySession,
   { name, reward, terminated, truncated, info }: ShownStep & { name: string },
 ) {

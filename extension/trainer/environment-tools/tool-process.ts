@@ -47,11 +47,11 @@ export async function loadEach(
 
 /**
  * Rewrites a message about a run's configuration for a tool's input.
- * @param place where the tool's user gave the configuration: `[3].config`, `--set`
+ * @param location where the tool's user gave the configuration: `[3].config`, `--set`
  */
-export function atPlace(message: string, tag: string, place: string): string {
+export function withLocation(message: string, tag: string, location: string): string {
   return message
-    .replaceAll(`custom_envs.${tag}.env_config`, place)
+    .replaceAll(`custom_envs.${tag}.env_config`, location)
     .replace(`config: custom_envs.${tag}.env_type is ${tag}, which `, `environment ${tag} `)
     .replace(`config: custom_envs.${tag}.env_type is ${tag}`, `environment ${tag}`);
 }

@@ -9,7 +9,7 @@ import { UserError } from '../../protocol/user-error';
 import type { EnvironmentProcess } from '../rollout/environment-process';
 import { environmentSpec } from './environment-sources';
 import { actionOf, type ActionNames } from './named-actions';
-import { atPlace, loadEach, startToolProcess } from './tool-process';
+import { withLocation, loadEach, startToolProcess } from './tool-process';
 
 const caseSchema = z.strictObject({
   env: z.string(),
@@ -67,7 +67,7 @@ async function playWave(
   results: Transcript[],
 ): Promise<void> {
   const refuse = ({ env, cases }: Batch, message: string) => {
-    for (const { index } of cases) results[index] = { error: atPlace(message, env, `[${index}].config`) };
+    for (const { index } of cases) results[index] = { error: withLocation(message, env, `[${index}].config`) };
   };
   const specs = await Promise.all(
     wave.map(batch =>

@@ -16,7 +16,7 @@ import { ApiClient } from './api-client';
 import { ApiGenerator, MessageNumbers } from './api-generator';
 import type { ApiBill } from './api-generator';
 import type { ApiService } from './api-service';
-import type { Player, ValidationPlace } from './evaluate';
+import type { Player, ValidationSlot } from './evaluate';
 import { addedMetrics } from './evaluation-summary';
 import { ownMetrics } from './local-player';
 
@@ -37,17 +37,17 @@ export class ApiPlayer implements Player {
     return this.parts.model.price_per_million ?? undefined;
   }
 
-  async play(places: readonly ValidationPlace[], finished: (episodes: readonly Episode[]) => void): Promise<void> {
+  async play(slots: readonly ValidationSlot[], finished: (episodes: readonly Episode[]) => void): Promise<void> {
     const { config, model, service, control, journal } = this.parts;
     const abort = new AbortController();
     const stop = (): void => abort.abort();
     control.stopped.addEventListener('abort', stop, { once: true });
     const { timeout_s, max_retries: maxRetries } = model;
     const client = new ApiClient(service, { timeoutMs: timeout_s * 1000, maxRetries, signal: abort.signal });
-    const waiting = [...places];
+    const waiting = [...slots];
     const plays = async (): Promise<void> => {
-      for (let place = waiting.shift(); place && !abort.signal.aborted; place = waiting.shift())
-        finished([await this.episode(place, client)]);
+      for (let slot = waiting.shift(); slot && !abort.signal.aborted; slot = waiting.shift())
+        finished([await this.episode(slot, client)]);
     };
     const players = Array.from({ length: config.model_config?.max_concurrency ?? 1 }, () =>
       plays().catch((error: unknown) => {
@@ -64,7 +64,7 @@ export class ApiPlayer implements Player {
     if (failed.length > 0) throw failed.find(({ name }) => name !== 'AbortError') ?? failed[0];
   }
 
-  private async episode(place: ValidationPlace, client: ApiClient): Promise<Episode> {
+  private async episode(slot: ValidationSlot, client: ApiClient): Promise<Episode> {
     const { config, environments, loaded, control, journal } = this.parts;
     const { actor_rollout_ref, es_manager, custom_envs, seed, enable_response_mask } = config;
     const agent_proxy = turnProtocol(config);
@@ -90,9 +90,9 @@ export class ApiPlayer implements Player {
       step: 0,
       environments: loaded,
       signal: control.stopped,
-      round: place.round,
-      seed: place.first,
-      only: new Set([place.env_id]),
+      round: slot.round,
+      seed: slot.first,
+      only: new Set([slot.env_id]),
       onFailure: ({ tag, seed, failure }) =>
         journal.event('environment_error', failure.message, { tag, seed, kind: failure.kind, at: failure.at }),
     });

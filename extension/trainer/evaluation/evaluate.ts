@@ -11,8 +11,8 @@ import { UserError } from '../../protocol/user-error';
 import { trajectoriesName } from '../config/output-notes';
 import type { RunConfig } from '../config/schema';
 import type { Journal } from '../journal';
-import { episodePlaces } from '../rollout/group-layout';
-import type { EpisodePlace } from '../rollout/group-layout';
+import { episodeSlots } from '../rollout/group-layout';
+import type { EpisodeSlot } from '../rollout/group-layout';
 import { validationSuccess } from '../step-metrics';
 import { makeFolder, replaceFile } from '../store/files';
 import { readValues } from '../store/line-log';
@@ -22,7 +22,7 @@ import type { EvaluationSummary } from './evaluation-summary';
 import { trajectoryLine } from './trajectory-line';
 
 /** An episode to be played, in the validation's batch `round` (from 0), whose first group has the seed `first`. */
-export interface ValidationPlace extends EpisodePlace {
+export interface ValidationSlot extends EpisodeSlot {
   round: number;
   first: number;
 }
@@ -36,7 +36,7 @@ export interface Player {
    * their metrics (`entropy`, `n_generated_tokens`, …).
    * @throws RunStopped if the run is stopped
    */
-  play(places: readonly ValidationPlace[], finished: (episodes: readonly Episode[]) => void): Promise<void>;
+  play(slots: readonly ValidationSlot[], finished: (episodes: readonly Episode[]) => void): Promise<void>;
 }
 
 export interface EvaluationRun {
@@ -53,21 +53,21 @@ export interface EvaluationRun {
  */
 export async function evaluate(run: EvaluationRun, player: Player): Promise<EvaluationSummary> {
   const { config, folder, journal } = run;
-  const places = validationPlaces(config);
+  const slots = validationSlots(config);
   const episodes = readFinished(folder);
   const done = new Set(episodes.map(({ env_id }) => env_id));
-  if (done.size > 0) journal.event('resume', `${done.size} of ${places.length} episodes were played before`);
-  const tell = () => {
-    const progress = { done: episodes.length, of: places.length };
+  if (done.size > 0) journal.event('resume', `${done.size} of ${slots.length} episodes were played before`);
+  const report = () => {
+    const progress = { done: episodes.length, of: slots.length };
     journal.update({ phase: 'validation', episodes: progress }, progress.done / progress.of);
   };
-  tell();
-  const left = places.filter(({ env_id }) => !done.has(env_id));
+  report();
+  const left = slots.filter(({ env_id }) => !done.has(env_id));
   await player.play(left, finished => {
     journal.addEpisodes('val', 0, finished);
     appendAll(episodes, finished);
-    tell();
-    refuseFailures(episodes, places.length, config);
+    report();
+    refuseFailures(episodes, slots.length, config);
   });
 
   await journal.settled();
@@ -83,7 +83,7 @@ export async function evaluate(run: EvaluationRun, player: Player): Promise<Eval
   const form = config.workbench.compat === 'ragen' ? 'ragen' : 'workbench';
   const lines = episodes.map((episode, i) => trajectoryLine(i, episode, trajectoryFacts(episode), form));
   const written = lines.map(line => Buffer.from(`${secrets.json(line)}\n`));
-  await journal.insist(async () => {
+  await journal.retryUntilWritable(async () => {
     await makeFolder(dirname(files.trajectories));
     await replaceFile(files.trajectories, written);
     for (const file of [files.summary, folder.file(runFiles.evaluation)])
@@ -98,15 +98,15 @@ export async function evaluate(run: EvaluationRun, player: Player): Promise<Eval
  * All validation episodes: `trainer.validation_steps` batches, each with seeds of its own (in RAGEN with the same
  * ones).
  */
-function validationPlaces({ es_manager, seed, trainer, workbench }: RunConfig): ValidationPlace[] {
+function validationSlots({ es_manager, seed, trainer, workbench }: RunConfig): ValidationSlot[] {
   const { env_groups, group_size } = es_manager.val;
   return Array.from({ length: trainer.validation_steps }, (_, round) => {
     const before = round * env_groups;
     const first = workbench.compat === 'ragen' ? seed.val : seed.val + before;
-    return episodePlaces(es_manager.val, first).map(place => ({
-      ...place,
-      group_id: place.group_id + before,
-      env_id: place.env_id + before * group_size,
+    return episodeSlots(es_manager.val, first).map(slot => ({
+      ...slot,
+      group_id: slot.group_id + before,
+      env_id: slot.env_id + before * group_size,
       round,
       first,
     }));

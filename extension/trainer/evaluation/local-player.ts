@@ -8,14 +8,14 @@ import { sampledMask, sampledTokens } from '../rollout/rollout-batch';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { passBudget } from '../run';
 import type { Run } from '../run';
-import type { Player, ValidationPlace } from './evaluate';
+import type { Player, ValidationSlot } from './evaluate';
 import { addedMetrics } from './evaluation-summary';
 
 export class LocalPlayer implements Player {
   constructor(private readonly run: Run) {}
 
-  async play(places: readonly ValidationPlace[], finished: (episodes: readonly Episode[]) => void): Promise<void> {
-    for (const wave of waves(places)) {
+  async play(slots: readonly ValidationSlot[], finished: (episodes: readonly Episode[]) => void): Promise<void> {
+    for (const wave of waves(slots)) {
       const [{ round, first: seed }] = wave;
       const only = new Set(wave.map(({ env_id }) => env_id));
       const { episodes } = await this.run.playValidation({ round, seed, only });
@@ -61,14 +61,14 @@ export const ownMetrics = (episode: RolloutEpisode): Record<string, number> => (
 });
 
 /** Divides the episodes into waves: complete groups of one round, up to the size of a wave. */
-function waves(places: readonly ValidationPlace[]): ValidationPlace[][] {
-  const all: ValidationPlace[][] = [];
-  for (const place of places) {
+function waves(slots: readonly ValidationSlot[]): ValidationSlot[][] {
+  const all: ValidationSlot[][] = [];
+  for (const slot of slots) {
     const wave = all.at(-1);
     const last = wave?.at(-1);
-    const goesOn = last?.round === place.round && (wave!.length < decodedRows || last.group_id === place.group_id);
-    if (wave && goesOn) wave.push(place);
-    else all.push([place]);
+    const fits = last?.round === slot.round && (wave!.length < decodedRows || last.group_id === slot.group_id);
+    if (wave && fits) wave.push(slot);
+    else all.push([slot]);
   }
   return all;
 }

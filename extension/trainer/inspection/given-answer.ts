@@ -16,7 +16,7 @@ export interface GivenTokens {
   /** Number of `ids` taken from the recorded response. */
   kept: number;
   /** The response is complete: nothing is left to sample. */
-  whole: boolean;
+  complete: boolean;
 }
 
 type Encoder = Pick<ChatTokenizer, 'encode' | 'decode' | 'stopTokenIds'>;
@@ -36,21 +36,21 @@ export function givenTokens(
   const thinks = prefix === '<think>';
   if (answer === undefined) {
     const begun = thinks && thought !== undefined ? `${thought}</think>` : '';
-    return { ids: tokenizer.encode(begun), kept: 0, whole: false };
+    return { ids: tokenizer.encode(begun), kept: 0, complete: false };
   }
   const end = `${answer}</${tag}>`;
   const stop = tokenizer.stopTokenIds.slice(0, 1);
   if (thinks && thought !== undefined)
-    return { ids: [...tokenizer.encode(`${thought}</think><${tag}>${end}`), ...stop], kept: 0, whole: true };
-  const beginning = thinks ? new RegExp(`^<think>.*?</think>\\s*<${tag}>`, 's') : new RegExp(`^<${tag}>`);
-  const before = recorded && beginning.exec(recorded.raw)?.[0];
+    return { ids: [...tokenizer.encode(`${thought}</think><${tag}>${end}`), ...stop], kept: 0, complete: true };
+  const answerStart = thinks ? new RegExp(`^<think>.*?</think>\\s*<${tag}>`, 's') : new RegExp(`^<${tag}>`);
+  const before = recorded && answerStart.exec(recorded.raw)?.[0];
   if (!recorded || !before) {
     const text = thinks ? `</think><${tag}>${end}` : end;
-    return { ids: [...tokenizer.encode(text), ...stop], kept: 0, whole: true };
+    return { ids: [...tokenizer.encode(text), ...stop], kept: 0, complete: true };
   }
   const { count, rest } = keptTokens(tokenizer, recorded.ids, before.slice(prefix.length));
   const ids = [...recorded.ids.slice(0, count), ...tokenizer.encode(rest + end), ...stop];
-  return { ids, kept: count, whole: true };
+  return { ids, kept: count, complete: true };
 }
 
 /** The longest prefix of the tokens whose text is a prefix of `text`, and the rest of `text`. */

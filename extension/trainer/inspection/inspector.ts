@@ -8,7 +8,7 @@ import type {
   Rescored,
   RescoreRequest,
   WhatIfRequest,
-  WhatIfStanding,
+  WhatIfState,
 } from '../../protocol/inspection';
 import { UserError } from '../../protocol/user-error';
 import { tokenPieces } from '../models/token-pieces';
@@ -20,7 +20,7 @@ import { rescored } from './rescoring';
 import { WhatIf } from './what-if';
 
 export interface InspectorListener {
-  phase(words: string): void;
+  phase(message: string): void;
   whatIfTokens(session: number, turn: number, tokens: { id: number; text: string; logprob: number }[]): void;
 }
 
@@ -34,7 +34,7 @@ export class Inspector {
     threads: number,
     private readonly listener: InspectorListener,
   ) {
-    this.models = new ModelHolder(threads, words => listener.phase(words));
+    this.models = new ModelHolder(threads, message => listener.phase(message));
   }
 
   async checkpoints(folder: string): Promise<CheckpointChoice[]> {
@@ -68,7 +68,7 @@ export class Inspector {
   }
 
   /** Plays until the episode is over or waits for the user. */
-  async whatIf(request: WhatIfRequest, signal?: AbortSignal): Promise<WhatIfStanding> {
+  async whatIf(request: WhatIfRequest, signal?: AbortSignal): Promise<WhatIfState> {
     const run = this.fresh(request.folder);
     const origin = run.episode(request);
     if (request.checkpoint !== null) run.checkpoint(request.checkpoint);
@@ -88,18 +88,18 @@ export class Inspector {
       throw error;
     }
     this.sessions.set(session, opened);
-    return this.settled(session, opened, opened.standing(), signal);
+    return this.settled(session, opened, opened.currentState(), signal);
   }
 
   async whatIfTurn(
     asked: { session: number; given: GivenAnswer; checkpoint: string | null },
     signal?: AbortSignal,
-  ): Promise<WhatIfStanding> {
+  ): Promise<WhatIfState> {
     const opened = this.session(asked.session);
     return this.settled(asked.session, opened, opened.take(asked), signal);
   }
 
-  async whatIfEnd(session: number, keep: boolean): Promise<WhatIfStanding | null> {
+  async whatIfEnd(session: number, keep: boolean): Promise<WhatIfState | null> {
     const opened = this.session(session);
     const kept = keep ? await opened.keep() : null;
     await this.end(session, opened);
@@ -115,13 +115,13 @@ export class Inspector {
   private async settled(
     session: number,
     opened: WhatIf,
-    standing: Promise<WhatIfStanding>,
+    state: Promise<WhatIfState>,
     signal: AbortSignal | undefined,
-  ): Promise<WhatIfStanding> {
+  ): Promise<WhatIfState> {
     const stop = (): void => void this.end(session, opened);
     signal?.addEventListener('abort', stop, { once: true });
     try {
-      const stands = await standing;
+      const stands = await state;
       if (stands.written) await this.end(session, opened);
       return stands;
     } catch (error) {

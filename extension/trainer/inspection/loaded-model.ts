@@ -26,10 +26,10 @@ export class ModelHolder {
   private held: { key: string; model: LoadedModel } | undefined;
   private last: Promise<unknown> = Promise.resolve();
 
-  /** `threads` 0 uses half of the cores; `say` is notified of slow operations. */
+  /** `threads` 0 uses half of the cores; `report` is notified of slow operations. */
   constructor(
     private readonly threads: number,
-    private readonly say: (words: string) => void,
+    private readonly report: (message: string) => void,
   ) {}
 
   /**
@@ -61,7 +61,7 @@ export class ModelHolder {
     const key = `${run.folder.path} ${checkpoint.name}`;
     if (this.held?.key === key) return this.held.model;
     await this.close();
-    this.say(`loading ${checkpoint.name}`);
+    this.report(`loading ${checkpoint.name}`);
     const { config, workspace } = run;
     const modelFolder = await run.modelFolder();
     const stored = await run.open(checkpoint);

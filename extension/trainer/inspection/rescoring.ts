@@ -8,7 +8,7 @@ import type { InspectedRun } from './inspected-run';
 import type { LoadedModel } from './loaded-model';
 
 /** Number of top tokens reported. */
-const likeliest = 5;
+const topCount = 5;
 
 type Sample = { ids: Int32Array; mask: Uint8Array };
 
@@ -23,7 +23,7 @@ export async function rescored(
   const { temperature } = episode.mode === 'val' ? rollout.val_kwargs : rollout;
   const samples = samplesOf(episode, all ?? false);
   const budget = passBudget(run.config, rollout.log_prob_micro_batch_size_per_gpu, samples.length);
-  const inspected = await engine.inspect(samples, budget, temperature, likeliest);
+  const inspected = await engine.inspect(samples, budget, temperature, topCount);
   const reference = hasReference ? (await engine.score('reference', samples, budget, temperature)).logprobs : null;
   const critic = hasCritic ? await valuesOf(engine, samples, budget) : null;
 
@@ -36,19 +36,19 @@ export async function rescored(
     ids.forEach((id, i) => {
       const at = tokens.length;
       const scored = mask[i] === 1;
-      const told = (x: number | undefined): number | null => (scored && x !== undefined ? shortest(x) : null);
+      const logprobOf = (x: number | undefined): number | null => (scored && x !== undefined ? shortest(x) : null);
       tokens.push({
         id,
         text: texts[at],
         sampled: episode.tokens.mask[at] === 1,
-        logprob: told(logprobs[i]),
-        entropy: told(entropies[i]),
-        rank: told(ranks[i]),
+        logprob: logprobOf(logprobs[i]),
+        entropy: logprobOf(entropies[i]),
+        rank: logprobOf(ranks[i]),
         top: scored
           ? top.map(each => ({ id: each.ids[i], text: alone(each.ids[i]), logprob: shortest(each.logprobs[i]) }))
           : [],
-        reference: told(reference?.[s][i]),
-        value: told(critic?.[s][i]),
+        reference: logprobOf(reference?.[s][i]),
+        value: logprobOf(critic?.[s][i]),
       });
     });
   });

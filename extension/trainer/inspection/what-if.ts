@@ -2,12 +2,12 @@
 // its end. The agent proxy plays it as in training, alone, on the code that played it; the earlier turns must match the
 // stored ones. The result is an ordinary episode, written to `what-if/` with a reference to the original.
 import { existsSync } from 'node:fs';
-import type { GivenAnswer, WhatIfRequest, WhatIfStanding } from '../../protocol/inspection';
+import type { GivenAnswer, WhatIfRequest, WhatIfState } from '../../protocol/inspection';
 import { maximum } from '../../protocol/lists';
 import { episodeFile } from '../../protocol/run-folder';
 import type { Episode, EpisodeTurn } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
-import { shaped } from '../collected-rollout';
+import { shaped } from '../rollout-collection';
 import type { ChatTokenizer } from '../models/chat-tokenizer';
 import { TokenPieces } from '../models/token-pieces';
 import { AgentProxy } from '../rollout/agent-proxy';
@@ -60,7 +60,7 @@ export class WhatIf {
   private waits!: () => void;
   private waiting!: Promise<'waiting'>;
   private readonly end: Promise<Episode>;
-  private written: WhatIfStanding['written'] = null;
+  private written: WhatIfState['written'] = null;
 
   constructor(
     private readonly request: Pick<WhatIfRequest, 'turn' | 'given' | 'checkpoint' | 'seed'>,
@@ -75,11 +75,11 @@ export class WhatIf {
       );
     this.expectMove();
     this.end = this.play();
-    this.end.catch(() => undefined); // the error is reported by `standing`
+    this.end.catch(() => undefined); // the error is reported by `currentState`
   }
 
   /** Resolves with the state once it waits for the user or is over. Rejects with the error that ended it. */
-  async standing(): Promise<WhatIfStanding> {
+  async currentState(): Promise<WhatIfState> {
     const episode = await Promise.race([this.end, this.waiting]);
     if (episode !== 'waiting') return this.stands(await this.write(episode));
     const { entry, context, finishes } = this.playing!;
@@ -88,7 +88,7 @@ export class WhatIf {
   }
 
   /** Plays the user's turn. @throws UserError if none is expected */
-  take(move: Move): Promise<WhatIfStanding> {
+  take(move: Move): Promise<WhatIfState> {
     const { move: give } = this;
     if (!give) throw new UserError('what if: the policy is playing: wait until its turn is over');
     if (move.checkpoint === null && move.given.answer === undefined)
@@ -97,11 +97,11 @@ export class WhatIf {
       );
     this.expectMove();
     give(move);
-    return this.standing();
+    return this.currentState();
   }
 
   /** Writes the turns played so far. Null if none was. */
-  async keep(): Promise<WhatIfStanding | null> {
+  async keep(): Promise<WhatIfState | null> {
     if (!this.playing || this.playing.entry.history.length < this.request.turn) return null;
     const { entry, context, finishes } = this.playing;
     const { mode, step } = this.parts.origin;
@@ -128,7 +128,7 @@ export class WhatIf {
       `what-if ${this.parts.session}`,
       prompt => this.source(prompt),
       turn => this.turns.push(turn),
-      (ids, logprobs) => this.tell(ids, logprobs),
+      (ids, logprobs) => this.report(ids, logprobs),
     );
     const proxy = new AgentProxy(rows, environment.process, this.parts.tokenizer, this.options());
     const batch = await proxy.rollout({
@@ -209,7 +209,7 @@ export class WhatIf {
     }
     const protocol = turnProtocol(this.parts.run.config);
     const recorded = stored && { raw: origin.turns[turn - 1].raw, ids: stored.row.ids };
-    const { ids, kept, whole } = givenTokens(
+    const { ids, kept, complete } = givenTokens(
       tokenizer,
       generationPrefix(protocol),
       given,
@@ -217,14 +217,14 @@ export class WhatIf {
       protocol.answer_tag,
     );
     this.kept = turn === this.request.turn ? kept : this.kept;
-    this.players.push(whole || this.checkpoint === null ? 'hand' : this.checkpoint);
-    if (whole || this.checkpoint === null) return { from: 'hand', ids };
+    this.players.push(complete || this.checkpoint === null ? 'hand' : this.checkpoint);
+    if (complete || this.checkpoint === null) return { from: 'hand', ids };
     this.pieces = new TokenPieces(tokenizer);
     const seed = deriveSeed('what-if-sampling', this.request.seed, turn);
     return { from: 'policy', given: ids, seed, play: this.parts.policy(this.checkpoint) };
   }
 
-  private tell(ids: readonly number[], logprobs: readonly number[]): void {
+  private report(ids: readonly number[], logprobs: readonly number[]): void {
     const turn = this.playing!.entry.history.length + 1;
     this.parts.onTokens(
       turn,
@@ -279,7 +279,7 @@ export class WhatIf {
     return { ...episode, id };
   }
 
-  private stands(episode: Episode): WhatIfStanding {
+  private stands(episode: Episode): WhatIfState {
     const { loaded } = this.parts.environment;
     const actions = Object.values(this.playing?.entry.actions ?? loaded.actions ?? {});
     return { session: this.parts.session, episode, written: this.written, actions, notes: [...this.notes] };

@@ -17,10 +17,7 @@ import type { Network } from './policy-graphs';
  * Inputs: packed tokens (packing.ts), ends [r] (indices of packed tokens). Outputs: key.i and value.i of all tokens,
  * [n, kvHeads·headSize], and the hidden states `last` at `ends`, [r, hidden].
  */
-export function beginningsGraph(
-  network: Network,
-  { lowering, shared }: { lowering: Lowering; shared: boolean },
-): Graph {
+export function prefixGraph(network: Network, { lowering, shared }: { lowering: Lowering; shared: boolean }): Graph {
   const g = new Graph('beginnings', lowering);
   const parameters = new DecoderParameters(g, network.plan);
   const attend = packedAttention(g, network.config, shared);
@@ -39,10 +36,7 @@ export function beginningsGraph(
  * appended as the last row of the hidden states; rows and targets [n'], inverse_temperature and, for several chunks,
  * chunk_sizes, as in the score graph; and the inputs of continuedAttention. Output: logprob [n'].
  */
-export function continuationsGraph(
-  network: Network,
-  { lowering, chunks }: { lowering: Lowering; chunks: number },
-): Graph {
+export function suffixGraph(network: Network, { lowering, chunks }: { lowering: Lowering; chunks: number }): Graph {
   const { config } = network;
   const g = new Graph('continuations', lowering);
   const parameters = new DecoderParameters(g, network.plan);

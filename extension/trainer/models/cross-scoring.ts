@@ -10,7 +10,7 @@ import { float32, int32, int64 } from '../engine/session';
 import type { SessionOptions, Tensor } from '../engine/session';
 import { unwatched } from '../engine/work-units';
 import { chunkFeeds, headChunks, scalarFeeds } from './batch-feeds';
-import { beginningsGraph, continuationsGraph } from './cross-graphs';
+import { prefixGraph, suffixGraph } from './cross-graphs';
 import type { DecoderConfig } from './decoder-config';
 import { withoutDropout } from './networks';
 import { PackedSessions, passSize } from './packed-sessions';
@@ -78,16 +78,16 @@ export class CrossScoring {
       const session = await this.sessions.get(
         'beginnings',
         { shared, chunks: 1 },
-        beginningsGraph,
+        prefixGraph,
         passSize(packed.feeds, config),
       );
       const read = await session.run({ ...this.bank.feeds(), ...packed.feeds, ends: indices(ends) });
       for (const [k, column] of packed.members.entries()) {
         const { length } = columns.values[column];
-        const beginning = beginningFeeds(read, k, length, position => packed.at(k, position), config);
+        const prefix = prefixFeeds(read, k, length, position => packed.at(k, position), config);
         for (const { part, ...feeds } of parts) {
           units.next(done++, total);
-          const logprobs = await this.goOn(beginning, length, feeds, temperature);
+          const logprobs = await this.scoreSuffixes(prefix, length, feeds, temperature);
           let n = 0;
           for (const i of part)
             for (const end = n + rows.values[i].length; n < end; n++) found[i][column] += logprobs[n];
@@ -98,18 +98,18 @@ export class CrossScoring {
   }
 
   /** Returns the log-probs of all tokens of the texts of a pass after a prompt of `promptLength` tokens. */
-  private async goOn(
-    beginning: Record<string, Tensor>,
+  private async scoreSuffixes(
+    prefix: Record<string, Tensor>,
     promptLength: number,
     { feeds, offsets, count }: TextFeeds,
     temperature: number,
   ): Promise<Float32Array> {
     const chunks = headChunks(count, this.network.config.vocabSize);
-    const session = await this.continuing.get(`continuations ${chunks}`, { shared: true, chunks }, continuationsGraph);
+    const session = await this.continuing.get(`continuations ${chunks}`, { shared: true, chunks }, suffixGraph);
     const positions = BigInt64Array.from(offsets, offset => BigInt(promptLength + offset));
     const { logprob } = await session.run({
       ...this.bank.feeds(),
-      ...beginning,
+      ...prefix,
       ...feeds,
       positions: int64(positions, [positions.length]),
       ...chunkFeeds(count, chunks),
@@ -151,7 +151,7 @@ function cutTexts(texts: readonly Int32Array[], maxTokens: number, maxRows: numb
  * Returns the keys and values of the k-th prompt of a pass as blocks [kvHeads, u, headSize], with its last hidden
  * state.
  */
-function beginningFeeds(
+function prefixFeeds(
   read: Readonly<Record<string, Tensor>>,
   k: number,
   length: number,

@@ -21,13 +21,13 @@ export interface FileTensor {
   bytes: number;
 }
 
-type FilePlace = Pick<FileTensor, 'file' | 'offset' | 'bytes'>;
+type FileLocation = Pick<FileTensor, 'file' | 'offset' | 'bytes'>;
 
 /** A linear layer's weight as int8 [in, out] with a float32 scale per column, both in files. */
 export interface Int8Tensor {
   kind: 'int8';
-  weight: FilePlace;
-  scale: FilePlace;
+  weight: FileLocation;
+  scale: FileLocation;
 }
 
 /** A tensor copied into the graph as a constant. */

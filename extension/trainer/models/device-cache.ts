@@ -82,26 +82,26 @@ export class DeviceCache implements GenerationCache {
 
   async prefill(chunks: readonly (Chunk & { rows: readonly DeviceRow[] })[]): Promise<Tensor> {
     const past = await this.gather(chunks.map(({ rows }) => rows[0]));
-    const placed = past.rows.map(owner => chunks.find(({ rows }) => rows[0] === owner)!);
+    const sources = past.rows.map(owner => chunks.find(({ rows }) => rows[0] === owner)!);
     const { starts, feeds } = packChunks(
-      placed.map(({ ids }) => ids),
+      sources.map(({ ids }) => ids),
       past.rows.map(({ length }) => length),
       block,
       this.config,
     );
     const t = Number(feeds.new_mask.dims[0]);
     const seen = past.rows.map(({ slots }) => [...slots.keys()]);
-    const last = new Map(placed.map((chunk, b) => [chunk, starts[b] + chunk.ids.length - 1]));
+    const last = new Map(sources.map((chunk, b) => [chunk, starts[b] + chunk.ids.length - 1]));
     const outputs = await this.run({
       ...feeds,
       ...this.pastFeeds(past, maskOf(past, seen)),
-      ...this.heldFeeds(null, placed.length),
+      ...this.heldFeeds(null, sources.length),
       written: float32(new Float32Array(t).fill(1), [1, 1, t, 1]),
       new_mask: { ...feeds.new_mask, dims: [1, 1, 1, t, t] },
       rows: indices(chunks.flatMap(chunk => chunk.rows.map(() => last.get(chunk)!))),
     });
     const page: Page = { ...(await this.joined(past, this.fresh(outputs), t)), users: 0 };
-    placed.forEach(({ rows, ids }, b) => {
+    sources.forEach(({ rows, ids }, b) => {
       const slots = [...seen[b], ...ids.map((_, i) => past.slots + i)];
       for (const row of rows) row.move(page, b, [...slots]);
     });
@@ -266,7 +266,7 @@ class DeviceBatch implements DecodingBatch {
     return outputs.logits;
   }
 
-  leave(r: number): void {
+  releaseRow(r: number): void {
     const last = this.active.pop()!;
     if (r < this.active.length) this.active[r] = last;
   }

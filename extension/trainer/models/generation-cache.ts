@@ -24,7 +24,7 @@ export interface DecodingBatch {
   /** Appends one token to each row and returns the next-token logits [rows, vocab], owned by the caller. */
   step(tokens: readonly number[]): Promise<Tensor>;
   /** Removes a finished row; the last row moves to its index. */
-  leave(r: number): void;
+  releaseRow(r: number): void;
   /** Writes back the rows that have left, so that they can continue while others are still in the batch. */
   settle(): Promise<void>;
   /** Empties the batch and writes back the rows that were in it. The batch can be reused. */

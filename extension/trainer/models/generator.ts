@@ -63,7 +63,7 @@ interface Decoding {
   logprobs: number[];
   finish: 'stop' | 'length' | null;
   /** Number of sampled tokens already reported to the watcher. */
-  told: number;
+  reported: number;
 }
 
 /** Watcher of a row: receives its sampled tokens in order, a few at a time. */
@@ -125,7 +125,7 @@ export class Generator {
         ids: [],
         logprobs: [],
         finish: null,
-        told: 0,
+        reported: 0,
       };
     });
     let end!: Pick<Call, 'answer' | 'fail'>;
@@ -144,8 +144,8 @@ export class Generator {
    */
   watch(watched: RowWatch | null): void {
     this.watched = watched;
-    for (const { decodings } of this.calls) for (const decoding of decodings) decoding.told = 0;
-    this.tellWatcher();
+    for (const { decodings } of this.calls) for (const decoding of decodings) decoding.reported = 0;
+    this.reportToWatcher();
   }
 
   /**
@@ -156,7 +156,7 @@ export class Generator {
     this.stopped = true;
   }
 
-  private goOn(): void {
+  private decodeOn(): void {
     if (this.stopped) throw new RunStopped();
   }
 
@@ -227,7 +227,7 @@ export class Generator {
     const active: Decoding[] = [];
     const batch = this.cache.batch();
     for (this.arrived = true; this.arrived || active.length > 0 || waiting.length > 0;) {
-      this.goOn();
+      this.decodeOn();
       if (this.arrived) {
         this.arrived = false;
         const fresh = [...this.calls].filter(call => !seen.has(call) && JSON.stringify(call.sampling) === alike);
@@ -246,10 +246,10 @@ export class Generator {
         appendAll(active, entering);
         const logits = await batch.step(active.map(d => d.ids[d.ids.length - 1]));
         await this.sample(active, logits, sampling);
-        this.tell();
+        this.report();
         for (let r = active.length - 1; r >= 0; r--) {
           if (active[r].finish === null) continue;
-          batch.leave(r);
+          batch.releaseRow(r);
           active[r] = active[active.length - 1];
           active.pop();
         }
@@ -266,22 +266,22 @@ export class Generator {
   }
 
   /** Reports the number of tokens the running calls have sampled. */
-  private tell(): void {
+  private report(): void {
     let sampled = 0;
     for (const { decodings } of this.calls) for (const { ids } of decodings) sampled += ids.length;
     for (const onTokens of new Set([...this.calls].map(call => call.onTokens))) onTokens?.(sampled);
-    this.tellWatcher();
+    this.reportToWatcher();
   }
 
-  private tellWatcher(): void {
+  private reportToWatcher(): void {
     if (!this.watched) return;
     const { row, onTokens } = this.watched;
     for (const { decodings } of this.calls) {
       const decoding = decodings.find(({ request }) => request.row === row);
-      if (!decoding || decoding.told === decoding.ids.length) continue;
-      const { ids, logprobs, told } = decoding;
-      decoding.told = ids.length;
-      onTokens(ids.slice(told), logprobs.slice(told));
+      if (!decoding || decoding.reported === decoding.ids.length) continue;
+      const { ids, logprobs, reported } = decoding;
+      decoding.reported = ids.length;
+      onTokens(ids.slice(reported), logprobs.slice(reported));
     }
   }
 
@@ -299,7 +299,7 @@ export class Generator {
     }
     const sorted = [...chunks.values()].sort((a, b) => b.ids.length - a.ids.length);
     while (sorted.length > 0) {
-      this.goOn();
+      this.decodeOn();
       const batch = sorted.splice(0, Math.max(1, Math.floor(prefillTokens / sorted[0].ids.length)));
       const logits = await this.cache.prefill(
         batch.map(({ ids, members }) => ({ ids, rows: members.map(({ cache }) => cache) })),

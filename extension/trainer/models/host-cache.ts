@@ -72,7 +72,7 @@ export class HostCache implements GenerationCache {
         batch.append(outputs);
         return tokens.length === 1 ? spreadRows(outputs.logits, [0]) : outputs.logits;
       },
-      leave: r => batch.leave(r),
+      releaseRow: r => batch.releaseRow(r),
       settle: async () => undefined,
       close: async () => undefined,
     };

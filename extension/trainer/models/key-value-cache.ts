@@ -70,7 +70,7 @@ export class BatchCache {
   }
 
   /** Copies a row's keys and values back to it, and moves the last row to its index. */
-  leave(r: number): void {
+  releaseRow(r: number): void {
     const row = this.rows[r];
     const length = this.lengths[r];
     const { kvHeads, headSize } = this.config;

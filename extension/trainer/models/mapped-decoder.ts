@@ -76,9 +76,9 @@ function firstUnfit(floats: Float32Array): number {
  */
 async function commonFolder(folder: string, files: readonly string[]): Promise<{ inside: string; real: string }> {
   const real = await realpath(folder);
-  const places = await Promise.all(files.map(file => realpath(file)));
+  const paths = await Promise.all(files.map(file => realpath(file)));
   for (let inside = real; ; inside = dirname(inside)) {
-    if (places.every(place => !relative(inside, place).startsWith('..') && !isAbsolute(relative(inside, place))))
+    if (paths.every(path => !relative(inside, path).startsWith('..') && !isAbsolute(relative(inside, path))))
       return { inside, real };
     if (dirname(inside) === inside) return { inside: real, real }; // different drive: onnxruntime reports the error
   }

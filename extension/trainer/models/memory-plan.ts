@@ -11,7 +11,7 @@ import type { Graph } from '../engine/graph';
 import { graphMemory } from '../engine/graph-memory';
 import { headChunks, headTokens, logitsAtATime } from './batch-feeds';
 import { continuedTokens } from './cross-scoring';
-import { beginningsGraph, continuationsGraph } from './cross-graphs';
+import { prefixGraph, suffixGraph } from './cross-graphs';
 import { criticGraph, criticSpecs, valueHeadSpec, valuesGraph } from './critic';
 import { elements, parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
@@ -98,7 +98,7 @@ export interface PlanInput {
   /** Number of environment processes; 0 for the engine without a run. */
   environments: number;
   /** Whether samples share a prefix, such as the same system message. */
-  sharesBeginnings: boolean;
+  sharesPrefixes: boolean;
   /** Maximum tokens of a response; prompts leave room for them. */
   answer: number;
   /** Episodes per group if an episode is one prompt and its response, whose prefix a group's passes share; else 0. */
@@ -298,14 +298,14 @@ class Planner {
     if (tokens === 0) return [];
     const prompts = Math.max(1, Math.floor(tokens / longest));
     const t = Math.min(longest, tokens);
-    const read = this.graph('beginnings', () => beginningsGraph(this.actor, { lowering: 'cpu', shared: false }))(
+    const read = this.graph('beginnings', () => prefixGraph(this.actor, { lowering: 'cpu', shared: false }))(
       sizesOf(c, { tokens: prompts * t, t, b: prompts, r: prompts }),
     );
     const texts = Math.min(tokens, continuedTokens);
     const chunks = headChunks(texts, c.vocabSize);
     const own = Math.min(longest, texts);
     const continued = this.graph(`continuations ${chunks}`, () =>
-      continuationsGraph(this.actor, { lowering: 'cpu', chunks }),
+      suffixGraph(this.actor, { lowering: 'cpu', chunks }),
     )(sizesOf(c, { tokens: texts, n: texts, t: own, m: Math.ceil(texts / own), u: longest, 'tokens+1': texts + 1, part: texts / chunks })); // prettier-ignore
     return [
       row('diagnosis', 'prompts of the diagnosis', measured.arena * read.peak + read.outputs, `${prompts * t} tokens with their keys and values, × ${measured.arena}`), // prettier-ignore
@@ -329,8 +329,8 @@ class Planner {
    * alone. Both arenas are kept if their sum is small, and one at a time if passes are large (packed-sessions.ts).
    */
   private arenas(kind: PassKind, tokens: number): number {
-    const { decoder, longest, checkpointed, sharesBeginnings } = this.input;
-    if (!sharesBeginnings || tokens < 2 * longest) return this.peak(kind, tokens);
+    const { decoder, longest, checkpointed, sharesPrefixes } = this.input;
+    if (!sharesPrefixes || tokens < 2 * longest) return this.peak(kind, tokens);
     const kept = !checkpointed && (kind === 'update' || kind === 'critic');
     const sequence = passBytes(decoder, { tokens: longest, scores: longest ** 2 }, kept);
     const small = Math.min(Math.floor(tokens / longest), Math.floor(arenasKept / sequence) - 1);

@@ -31,7 +31,7 @@ const leastPrefix = 8;
  * padding small.
  */
 export function planPasses(samples: readonly Pick<Sample, 'ids'>[], { maxTokens, maxRows }: PassBudget): Pass[] {
-  const clusters = clusterByBeginning(samples, maxRows).flatMap(cluster => cutToSize(cluster, samples, maxTokens));
+  const clusters = clusterByPrefix(samples, maxRows).flatMap(cluster => cutToSize(cluster, samples, maxTokens));
   const longest = ({ members }: Cluster): number => maximum(members.map(i => samples[i].ids.length));
   const sorted = clusters
     .map((cluster, order) => ({ cluster, order, rows: cluster.members.length, longest: longest(cluster) }))
@@ -63,7 +63,7 @@ function tokensOf({ members, prefix }: Cluster, samples: readonly Pick<Sample, '
 }
 
 /** Partitions the samples, sorted by their ids, into the clusters whose shared prefixes save the most tokens. */
-function clusterByBeginning(samples: readonly Pick<Sample, 'ids'>[], maxRows: number): Cluster[] {
+function clusterByPrefix(samples: readonly Pick<Sample, 'ids'>[], maxRows: number): Cluster[] {
   const order = [...samples.keys()].sort((a, b) => compareIds(samples[a].ids, samples[b].ids) || a - b);
   const n = order.length;
   /** common[i]: length of the common prefix of samples i−1 and i (sorted), shorter than either sample. */

@@ -190,14 +190,14 @@ export class PolicyEngine implements Engine {
     return this.critic.update(samples, budget, loss, optimizer, this.updateUnits);
   }
 
-  async imitate(
+  async trainSupervised(
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
     optimizer: OptimizerOptions,
     seed: number,
   ): Promise<number> {
     this.checkIds(samples.map(({ ids }) => ids));
-    return this.models.actor.imitate(samples, budget, optimizer, seed, this.units);
+    return this.models.actor.trainSupervised(samples, budget, optimizer, seed, this.units);
   }
 
   /** Uses as many rows of `length` tokens as one pass holds, without shared prefixes. */

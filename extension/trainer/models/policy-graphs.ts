@@ -107,8 +107,8 @@ export function inspectGraph(network: Network, shape: PackedShape, top: number):
     const { logprob, entropy } = tokenLogProbs(g, logits, targets);
     const at = g.emit('Unsqueeze', [targets, g.integers([1])], 'int64', [n, 1]);
     const chosen = g.emit('GatherElements', [logits, at], 'float32', [n, 1], { axis: 1 });
-    const likelier = reduced(g, 'ReduceSum', toFloat(g, compare(g, 'Greater', logits, chosen)), [1]);
-    const rank = binary(g, 'Add', g.emit('Squeeze', [likelier, g.integers([1])], 'float32', [n]), g.scalar(1));
+    const higherCount = reduced(g, 'ReduceSum', toFloat(g, compare(g, 'Greater', logits, chosen)), [1]);
+    const rank = binary(g, 'Add', g.emit('Squeeze', [higherCount, g.integers([1])], 'float32', [n]), g.scalar(1));
     const [values, ids] = g.emitMany(
       'TopK',
       [logits, g.integers([top])],
@@ -201,7 +201,7 @@ export function updateGraph(network: Network, shape: PackedShape, terms: LossTer
 }
 
 /** Cross-entropy of the targets, weighted by `weight` [n']. Outputs: one gradient per trained parameter, loss. */
-export function imitateGraph(network: Network, shape: PackedShape): Graph {
+export function crossEntropyGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('imitate', shape.lowering);
   const { chunks, parameters, split } = tokenChunks(g, network, shape);
   const weight = split(g.input('weight', 'float32', ['n']), 'weight');

@@ -25,7 +25,14 @@ import type { PassSize } from './packed-sessions';
 import { planPasses } from './packing';
 import type { Sample } from './packing';
 import type { ParameterBank } from './parameter-bank';
-import { headGradientBytes, imitateGraph, inspectGraph, scoreGraph, updateGraph, updateSums } from './policy-graphs';
+import {
+  headGradientBytes,
+  crossEntropyGraph,
+  inspectGraph,
+  scoreGraph,
+  updateGraph,
+  updateSums,
+} from './policy-graphs';
 import type { LossTerms, Network } from './policy-graphs';
 import { maximum, minimum } from '../../protocol/lists';
 
@@ -228,7 +235,7 @@ export class Policy {
   }
 
   /** Runs one optimizer step on the mean cross-entropy of the masked tokens; returns that loss. */
-  async imitate(
+  async trainSupervised(
     samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
     optimizer: OptimizerOptions,
@@ -240,7 +247,7 @@ export class Policy {
     let loss = 0;
     this.bank.clearGradient();
     for (const { shared, feeds, count, tokens } of passes) {
-      const session = await this.training.get('imitate', { shared, chunks }, imitateGraph, {
+      const session = await this.training.get('imitate', { shared, chunks }, crossEntropyGraph, {
         ...this.size(feeds),
         kept: true,
       });
@@ -265,7 +272,7 @@ export class Policy {
     const sessions = this.training.likewise();
     try {
       for (const { shared, feeds, count, tokens } of passes) {
-        const session = await sessions.get('imitate', { shared, chunks }, imitateGraph, {
+        const session = await sessions.get('imitate', { shared, chunks }, crossEntropyGraph, {
           ...this.size(feeds),
           kept: true,
         });

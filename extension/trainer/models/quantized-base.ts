@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { isAlive, thisPlace } from '../../protocol/process-identity';
+import { isAlive, currentPidScope } from '../../protocol/process-identity';
 import { UserError } from '../../protocol/user-error';
 import { Graph } from '../engine/graph';
 import { Session, float32 } from '../engine/session';
@@ -29,14 +29,14 @@ export async function quantizedNetwork(base: MappedDecoder, cache: string): Prom
   const range: Range = (await multipliesExactly()) ? 127 : 63;
   const folder = join(cache, 'quantized', keyOf(base, range));
   const layout = layoutOf(quantizedSpecs(config));
-  if (!(await isWhole(join(folder, fileName), layout))) await write(base, folder, layout, range);
-  const place = (name: string): Omit<FileTensor, 'kind' | 'dtype'> => {
+  if (!(await isComplete(join(folder, fileName), layout))) await write(base, folder, layout, range);
+  const tensorAt = (name: string): Omit<FileTensor, 'kind' | 'dtype'> => {
     const { begin, end } = layout.tensors.get(name)!;
     return { file: fileName, offset: begin, bytes: end - begin };
   };
   const source = (name: string): TensorSource => {
-    if (!isLinear(name)) return { kind: 'file', dtype: 'F32', ...place(name) };
-    const tensor: Int8Tensor = { kind: 'int8', weight: place(name), scale: place(scaleName(name)) };
+    if (!isLinear(name)) return { kind: 'file', dtype: 'F32', ...tensorAt(name) };
+    const tensor: Int8Tensor = { kind: 'int8', weight: tensorAt(name), scale: tensorAt(scaleName(name)) };
     return tensor;
   };
   const specs = quantizedSpecs(config);
@@ -103,7 +103,7 @@ function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: R
 }
 
 /** Returns whether the file has exactly these tensors and matches its checksum; otherwise it is recreated. */
-async function isWhole(file: string, layout: Layout): Promise<boolean> {
+async function isComplete(file: string, layout: Layout): Promise<boolean> {
   if (!existsSync(file)) return false;
   try {
     const stored = await SafetensorsFile.open(file);
@@ -124,15 +124,15 @@ async function isWhole(file: string, layout: Layout): Promise<boolean> {
  * container).
  */
 const leftMs = 3_600_000;
-const namespace = thisPlace.pid_namespace ?? '';
+const namespace = currentPidScope.pid_namespace ?? '';
 
 /** Removes partial files of processes that died while writing. */
 async function removePartial(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
-    const [, pid, place] = /\.(\d+)(?:-(\d*))?\.partial$/.exec(name) ?? [];
+    const [, pid, tensorAt] = /\.(\d+)(?:-(\d*))?\.partial$/.exec(name) ?? [];
     if (pid === undefined) continue;
     const written = (await stat(join(folder, name)).catch(() => null))?.mtimeMs ?? 0;
-    const isLeft = place === namespace ? !isAlive(Number(pid)) : Math.abs(Date.now() - written) > leftMs;
+    const isLeft = tensorAt === namespace ? !isAlive(Number(pid)) : Math.abs(Date.now() - written) > leftMs;
     if (isLeft) await rm(join(folder, name), { force: true });
   }
 }
@@ -213,15 +213,15 @@ interface Layout {
 
 function layoutOf(specs: readonly ParameterSpec[]): Layout {
   const entries: Record<string, { dtype: string; shape: number[]; data_offsets: [number, number] }> = {};
-  const places: [string, { begin: number; end: number }][] = [];
+  const extents: [string, { begin: number; end: number }][] = [];
   let end = 0;
   const add = (name: string, dtype: 'I8' | 'F32', shape: number[]): void => {
     const begin = Math.ceil(end / 64) * 64;
     // The format allows no gaps, so padding is stored as a tensor.
-    if (begin > end) entries[`padding.${places.length}`] = { dtype: 'I8', shape: [begin - end], data_offsets: [end, begin] }; // prettier-ignore
+    if (begin > end) entries[`padding.${extents.length}`] = { dtype: 'I8', shape: [begin - end], data_offsets: [end, begin] }; // prettier-ignore
     end = begin + shape.reduce((n, d) => n * d, dtype === 'F32' ? 4 : 1);
     entries[name] = { dtype, shape, data_offsets: [begin, end] };
-    places.push([name, { begin, end }]);
+    extents.push([name, { begin, end }]);
   };
   for (const { name, dims } of specs) {
     if (!isLinear(name)) add(name, 'F32', dims);
@@ -235,7 +235,7 @@ function layoutOf(specs: readonly ParameterSpec[]): Layout {
   const header = Buffer.alloc(padded, ' ');
   header.writeBigUInt64LE(BigInt(padded - 8));
   text.copy(header, 8);
-  const tensors = new Map(places.map(([name, at]) => [name, { begin: padded + at.begin, end: padded + at.end }]));
+  const tensors = new Map(extents.map(([name, at]) => [name, { begin: padded + at.begin, end: padded + at.end }]));
   return { header, tensors };
 }
 

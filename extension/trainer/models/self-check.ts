@@ -200,9 +200,9 @@ const ids = (stream: RandomStream, n: number): number[] =>
 
 /** Returns samples, two of which share a prefix. */
 function randomSamples(stream: RandomStream): WeightedSample[] {
-  const beginning = ids(stream, 10);
+  const prefix = ids(stream, 10);
   return [8, 13, 21, 17].map((n, i) => {
-    const own = Int32Array.from([...(i < 2 ? beginning : []), ...ids(stream, n)]);
+    const own = Int32Array.from([...(i < 2 ? prefix : []), ...ids(stream, n)]);
     const vector = (draw: () => number): Float32Array => Float32Array.from(own, draw);
     return {
       ids: own,
@@ -241,7 +241,7 @@ async function productTime(options: SessionOptions): Promise<number> {
 }
 
 /** Time limit of a provider's check; most of it is shader compilation. */
-const patience = 120_000;
+const timeoutMs = 120_000;
 
 /**
  * Runs the check in a separate process, for a provider that was not requested explicitly: a driver that crashes or
@@ -257,9 +257,9 @@ export function selfCheckApart(
     const child = fork(entry, [provider, String(threads)], { stdio: 'ignore', env });
     const failed = (about: string): void => resolve({ passed: false, faster: false, about });
     const timer = setTimeout(() => {
-      failed(`its check did not finish within ${patience / 1000} s`);
+      failed(`its check did not finish within ${timeoutMs / 1000} s`);
       child.kill('SIGKILL');
-    }, patience);
+    }, timeoutMs);
     child.on('message', (checked: Checked) => resolve(checked));
     child.on('error', error => failed(`it could not be tested (${firstSentence(error)})`));
     child.on('exit', (code, signal) => {

@@ -208,7 +208,7 @@ export class AgentProxy {
     const byEntry = new Map(all.map(episode => [episode.entry, episode]));
     const gathering = (ms: number): number => (async_rollout ? ms : Infinity);
     let failure: { error: unknown } | undefined; // the first one ends the rollout once the calls in progress return
-    const goOn = (): void => {
+    const checkContinue = (): void => {
       request.signal?.throwIfAborted();
       if (failure) throw failure.error;
     };
@@ -219,7 +219,7 @@ export class AgentProxy {
       this.reportFailures(ready, all, request);
       await this.generator.release(ready.filter(isDone).map(({ id }) => id));
       progress(0);
-      goOn();
+      checkContinue();
       const open = ready.filter(entry => !isDone(entry) && entry.history.length < max_turn);
       const asked = open.map(entry => byEntry.get(entry)!);
       const rows = await this.promptAll(asked, request);
@@ -228,14 +228,14 @@ export class AgentProxy {
       this.options.observer?.asked(living);
       const start = performance.now();
       const generated = await clock.generation(() => this.generator.generate(rows, sampling, progress));
-      goOn();
+      checkContinue();
       const refused = new Set(living.filter((_, i) => generated[i].failed).map(({ entry }) => entry));
       const inputs = living.map((episode, i) => this.readAnswer(episode, generated[i]));
       const ms = gathering(Math.max(leastGatheringMs, (performance.now() - start) * gatheringShare));
       await inWaves(
         living.length,
         ms,
-        tell => clock.environment(() => manager.step(inputs, tell)),
+        report => clock.environment(() => manager.step(inputs, report)),
         wave => {
           for (const entry of wave) if (refused.has(entry)) Object.assign(entry, { truncated: true, success: false });
           return playWave(wave);
@@ -250,14 +250,14 @@ export class AgentProxy {
       }
     };
     const entries = all.map(({ entry }) => entry);
-    goOn();
+    checkContinue();
     await inWaves(
       all.length,
       gathering(firstGatheringMs),
-      tell => clock.environment(() => manager.reset(entries, tell)),
+      report => clock.environment(() => manager.reset(entries, report)),
       playWave,
     );
-    goOn();
+    checkContinue();
     this.requireRoom(all);
     request.onProgress?.(1, playedParts(all, max_turn));
   }
@@ -357,12 +357,12 @@ const firstGatheringMs = 50;
 async function inWaves(
   count: number,
   gatherMs: number,
-  ask: (tell: (ready: EpisodeEntry[]) => void) => Promise<void>,
+  ask: (report: (ready: EpisodeEntry[]) => void) => Promise<void>,
   play: (wave: EpisodeEntry[]) => Promise<void>,
 ): Promise<void> {
   const waves: Promise<void>[] = [];
   const ready: EpisodeEntry[] = [];
-  let told = 0;
+  let readyCount = 0;
   let timer: NodeJS.Timeout | undefined;
   const go = () => {
     clearTimeout(timer);
@@ -372,8 +372,8 @@ async function inWaves(
   try {
     await ask(entries => {
       appendAll(ready, entries);
-      told += entries.length;
-      if (told === count) go();
+      readyCount += entries.length;
+      if (readyCount === count) go();
       else if (gatherMs < Infinity) timer ??= setTimeout(go, gatherMs);
     });
   } finally {
@@ -441,8 +441,8 @@ function progressReporter(
   let reported = 0;
   return sampled => {
     const played = all.reduce((sum, { entry }) => sum + (isDone(entry) ? 1 : entry.history.length / max_turn), 0);
-    const inHand = sampled / max_new_tokens / max_turn;
-    reported = Math.max(reported, Math.min((played + inHand) / all.length, 1));
+    const generating = sampled / max_new_tokens / max_turn;
+    reported = Math.max(reported, Math.min((played + generating) / all.length, 1));
     onProgress?.(reported, playedParts(all, max_turn));
   };
 }

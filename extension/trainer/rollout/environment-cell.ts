@@ -18,13 +18,13 @@ import type {
   PreparedEnvironment,
 } from '../../protocol/environment-link';
 import { appendAll } from '../../protocol/lists';
-import { Turns } from '../../protocol/turns';
+import { KeyedQueue } from '../../protocol/keyed-queue';
 import { UserError } from '../../protocol/user-error';
 import { HeldEpisodes, type LiveEpisode, type TagState } from './held-episodes';
-import { ProcessLife, type ProcessEnd, type ProcessLifeOptions } from './process-life';
+import { ProcessHandle, type ProcessEnd, type ProcessHandleOptions } from './process-handle';
 import type { Offence } from './process-watch';
 
-export interface EnvironmentProcessOptions extends ProcessLifeOptions {
+export interface EnvironmentProcessOptions extends ProcessHandleOptions {
   /** Time limit of one call into environment code, in milliseconds. */
   stepTimeoutMs: number;
 }
@@ -45,7 +45,7 @@ type Content<M extends Method> = Omit<Extract<EnvironmentRequest, { method: M }>
 type Reply<M extends Method> = Extract<EnvironmentReply, { method: M }>;
 
 /** Milliseconds that a process may take to exit by itself. */
-const grace = 1000;
+const shutdownTimeoutMs = 1000;
 
 /** The state of the previous process cannot be rebuilt now; a later attempt may succeed. */
 class Unavailable extends UserError {
@@ -55,16 +55,16 @@ class Unavailable extends UserError {
 }
 
 export class EnvironmentCell {
-  private life: ProcessLife | undefined;
+  private handle: ProcessHandle | undefined;
   private nextId = 1;
-  private connecting: Promise<ProcessLife> | undefined;
+  private connecting: Promise<ProcessHandle> | undefined;
   /** Queues the calls of each episode. */
-  private readonly turns = new Turns();
+  private readonly queue = new KeyedQueue();
   /** The newest load or use. */
   private loading: Promise<unknown> = Promise.resolve();
   private readonly held: HeldEpisodes;
   /** The exclusive job in progress, with no other request pending; used after a request ended the process. */
-  private alone: Promise<unknown> | undefined;
+  private exclusive: Promise<unknown> | undefined;
   /** How the previous process ended. */
   private lastEnd: ProcessEnd = { how: '' };
   private dead: UserError | undefined;
@@ -86,7 +86,7 @@ export class EnvironmentCell {
 
   /** Process id while it runs, for a debugger to attach to. */
   get pid(): number | undefined {
-    return this.life?.child.pid;
+    return this.handle?.child.pid;
   }
 
   /**
@@ -112,13 +112,13 @@ export class EnvironmentCell {
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     if (this.dead) return [];
     const content = (some: EnvironmentSpec[]) => ({ ...this.loads(some), check_types: checkTypes });
-    const { life } = this; // without a running process the jobs below wait for the next one
-    const together = this.alone || !life?.alive ? undefined : await this.ask(life, 'prepare', content(specs));
+    const { handle } = this; // without a running process the jobs below wait for the next one
+    const together = this.exclusive || !handle?.alive ? undefined : await this.ask(handle, 'prepare', content(specs));
     if (together) return together.environments;
     const prepared: PreparedEnvironment[] = [];
     try {
       for (const spec of specs) {
-        const own = await this.withNothingElse(() => this.attempt('prepare', content([spec])));
+        const own = await this.runExclusively(() => this.attempt('prepare', content([spec])));
         appendAll(prepared, own?.environments ?? [this.endsItsProcess(spec)]);
       }
     } catch {
@@ -148,7 +148,7 @@ export class EnvironmentCell {
    */
   async debug(on: boolean): Promise<string | undefined> {
     const { url } = await this.request('debug', { on });
-    if (this.life) this.life.debugged = on;
+    if (this.handle) this.handle.debugged = on;
     return url;
   }
 
@@ -179,8 +179,8 @@ export class EnvironmentCell {
   reset(episodes: EpisodeReset[], onStates?: StatesListener<EpisodeState>): Promise<EpisodeState[]> {
     const resets = new Map(episodes.map(reset => [reset.episode, reset]));
     const settled = (state: EpisodeState) => this.held.begun(resets.get(state.episode)!, state);
-    return this.turns.take([...resets.keys()], leave =>
-      this.loading.then(() => this.states('reset', episodes, settled, leave, onStates)),
+    return this.queue.acquire([...resets.keys()], releaseEpisode =>
+      this.loading.then(() => this.states('reset', episodes, settled, releaseEpisode, onStates)),
     );
   }
 
@@ -188,13 +188,13 @@ export class EnvironmentCell {
   step(episodes: EpisodeActions[], onSteps?: StatesListener<EpisodeStep>): Promise<EpisodeStep[]> {
     const settled = (step: EpisodeStep) => this.held.stepped(step);
     const names = episodes.map(({ episode }) => episode);
-    return this.turns.take(names, leave => this.states('step', episodes, settled, leave, onSteps));
+    return this.queue.acquire(names, releaseEpisode => this.states('step', episodes, settled, releaseEpisode, onSteps));
   }
 
   /** Actions that solve each episode from its current state; absent without a solver or a solution. */
   solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
     const none = episodes.map(episode => ({ episode }));
-    return this.turns.take(
+    return this.queue.acquire(
       episodes,
       async () => (await this.mayFail(() => this.request('solve', { episodes })))?.solutions ?? none,
     );
@@ -202,7 +202,7 @@ export class EnvironmentCell {
 
   /** Ends episodes; unknown ones are ignored. */
   closeEpisodes(episodes: string[]): Promise<void> {
-    return this.turns.take(episodes, async () => {
+    return this.queue.acquire(episodes, async () => {
       for (const episode of episodes) this.held.close(episode);
       await this.mayFail(() => this.request('close', { episodes })); // a new process does not know these episodes
     });
@@ -215,13 +215,13 @@ export class EnvironmentCell {
 
   private async end(): Promise<void> {
     this.dead ??= new UserError('environment process: it was stopped: resume the run');
-    const { life } = this;
-    if (!life) return;
+    const { handle } = this;
+    if (!handle) return;
     if (process.platform === 'win32')
-      life.end(); // finds the children through the process, which must still be running
-    else void life.ask({ id: this.nextId++, method: 'shutdown' });
-    const timer = setTimeout(() => life.end(), grace);
-    await life.ended;
+      handle.end(); // finds the children through the process, which must still be running
+    else void handle.ask({ id: this.nextId++, method: 'shutdown' });
+    const timer = setTimeout(() => handle.end(), shutdownTimeoutMs);
+    await handle.ended;
     clearTimeout(timer);
   }
 
@@ -233,7 +233,7 @@ export class EnvironmentCell {
     method: M,
     episodes: readonly { episode: string }[],
     settled: (state: State) => State,
-    leave: (episode: string) => void,
+    releaseEpisode: (episode: string) => void,
     onStates?: StatesListener<State>,
   ): Promise<State[]> {
     const done = new Map<string, State>();
@@ -241,7 +241,7 @@ export class EnvironmentCell {
       const states = finished.filter(({ episode }) => !done.has(episode));
       for (const state of states) {
         done.set(state.episode, state);
-        leave(state.episode);
+        releaseEpisode(state.episode);
       }
       onStates?.(states);
     };
@@ -249,7 +249,7 @@ export class EnvironmentCell {
     const open = () => episodes.filter(({ episode }) => !done.has(episode));
     const tags = new Map(episodes.map(item => [item.episode, this.held.tagOf(item)]));
     const cellOf = ({ episode }: { episode: string }): EnvironmentCell | undefined => {
-      const tag = tags.get(episode) ?? this.held.movedTo(episode);
+      const tag = tags.get(episode) ?? this.held.newTagOf(episode);
       return tag === undefined ? undefined : this.isolation?.cellOf(tag);
     };
     /** Whether all of `some` were answered: by this process, and for moved tags by their own cells. */
@@ -281,8 +281,8 @@ export class EnvironmentCell {
         ),
       );
     try {
-      if (this.alone || !(await answers(open())))
-        await this.withNothingElse(async () => {
+      if (this.exclusive || !(await answers(open())))
+        await this.runExclusively(async () => {
           if (await answers(open())) return; // most deaths have external causes, such as a program using up the memory
           this.moveApart(this.held.tags);
           for (const item of open())
@@ -310,7 +310,7 @@ export class EnvironmentCell {
     // progress is retried if that call may have allocated the memory.
     if (offence.kind === 'memory' && blamed !== undefined)
       for (const [episode, { reset }] of this.held.liveOf(blamed))
-        if (offence.children || !this.turns.has(episode))
+        if (offence.children || !this.queue.has(episode))
           this.held.lose(reset, this.held.failure(blamed, ` at seed ${reset.seed}, member ${reset.member}`, end));
     this.moveApart(offence.tag === undefined ? tags : [offence.tag]);
   }
@@ -329,8 +329,8 @@ export class EnvironmentCell {
 
   /** Sends a request, and repeats it if the process died. @throws UserError if it died again or was stopped */
   private async request<M extends Method>(method: M, content: Content<M>): Promise<Reply<M>> {
-    const first = this.alone ? undefined : await this.attempt(method, content);
-    const reply = first ?? (await this.withNothingElse(() => this.attempt(method, content)));
+    const first = this.exclusive ? undefined : await this.attempt(method, content);
+    const reply = first ?? (await this.runExclusively(() => this.attempt(method, content)));
     if (reply) return reply;
     throw new UserError(
       `environment process: it died twice during ${method} (${this.lastEnd.how}): fix the environment that ends it, or see its output in the run's log`,
@@ -350,14 +350,14 @@ export class EnvironmentCell {
   }
 
   /** Runs `job` after earlier exclusive jobs; no other request is sent meanwhile. */
-  private withNothingElse<T>(job: () => Promise<T>): Promise<T> {
-    const work = (this.alone ?? Promise.resolve()).then(job);
+  private runExclusively<T>(job: () => Promise<T>): Promise<T> {
+    const work = (this.exclusive ?? Promise.resolve()).then(job);
     const mine: Promise<unknown> = work
       .catch(() => undefined)
       .then(() => {
-        if (this.alone === mine) this.alone = undefined;
+        if (this.exclusive === mine) this.exclusive = undefined;
       });
-    this.alone = mine;
+    this.exclusive = mine;
     return work;
   }
 
@@ -370,44 +370,45 @@ export class EnvironmentCell {
     content: Content<M>,
     onPart?: (part: Reply<M>) => void,
   ): Promise<Reply<M> | undefined> {
-    const life = await this.connect();
-    const reply = await this.ask(life, method, content, part => this.dead || onPart?.(part));
-    if (!reply) await life.ended;
+    const handle = await this.connect();
+    const reply = await this.ask(handle, method, content, part => this.dead || onPart?.(part));
+    if (!reply) await handle.ended;
     if (this.dead) throw this.dead;
     return reply;
   }
 
   /** The reply, or undefined if the process died. */
   private async ask<M extends Method>(
-    life: ProcessLife,
+    handle: ProcessHandle,
     method: M,
     content: Content<M>,
     onPart?: (part: Reply<M>) => void,
   ): Promise<Reply<M> | undefined> {
     const request = { ...content, method, id: this.nextId++ } as unknown as EnvironmentRequest;
-    return (await life.ask(request, onPart as ((part: EnvironmentReply) => void) | undefined)) as Reply<M> | undefined;
+    return (await handle.ask(request, onPart as ((part: EnvironmentReply) => void) | undefined)) as
+      Reply<M> | undefined;
   }
 
   /** The running process; after a death a new one with the same state. */
-  private async connect(): Promise<ProcessLife> {
+  private async connect(): Promise<ProcessHandle> {
     if (this.dead) throw this.dead;
-    if (this.life?.alive && !this.connecting) return this.life;
+    if (this.handle?.alive && !this.connecting) return this.handle;
     return (this.connecting ??= this.begin().finally(() => (this.connecting = undefined)));
   }
 
-  private async begin(): Promise<ProcessLife> {
-    await this.life?.ended; // its cause is known then
+  private async begin(): Promise<ProcessHandle> {
+    await this.handle?.ended; // its cause is known then
     for (let careful = false; ; careful = true) {
       if (this.dead) throw this.dead;
-      const life = new ProcessLife(this.options);
-      void life.ended.then(end => this.died(end)); // runs before any later handler
-      this.life = life;
+      const handle = new ProcessHandle(this.options);
+      void handle.ended.then(end => this.died(end)); // runs before any later handler
+      this.handle = handle;
       try {
-        if (await this.rebuild(life, careful)) return life;
-        await life.ended;
+        if (await this.rebuild(handle, careful)) return handle;
+        await handle.ended;
       } catch (error) {
-        this.life = undefined; // its state is incomplete: the next request starts over
-        life.end();
+        this.handle = undefined; // its state is incomplete: the next request starts over
+        handle.end();
         throw error;
       }
       if (this.dead) throw this.dead;
@@ -420,17 +421,17 @@ export class EnvironmentCell {
    * replayed is then lost.
    * @throws Unavailable if the code no longer loads
    */
-  private async rebuild(life: ProcessLife, careful: boolean): Promise<boolean> {
+  private async rebuild(handle: ProcessHandle, careful: boolean): Promise<boolean> {
     const timeout_ms = this.options.stepTimeoutMs;
     for (const { environments, episodes } of this.held.replays()) {
-      const loaded = await this.ask(life, 'load', { environments, timeout_ms });
+      const loaded = await this.ask(handle, 'load', { environments, timeout_ms });
       if (this.dead) throw this.dead;
-      if (!loaded && careful) throw await this.unloadable(life);
+      if (!loaded && careful) throw await this.unloadable(handle);
       if (!loaded) return false;
       if (loaded.error) throw new Unavailable(loaded.error);
       for (const part of careful ? episodes.map(episode => [episode]) : [episodes]) {
-        if (part.length === 0 || (await this.replay(life, part))) continue;
-        await life.ended;
+        if (part.length === 0 || (await this.replay(handle, part))) continue;
+        await handle.ended;
         if (careful) this.held.lose(part[0].reset, `ended its process (${this.lastEnd.how}) when it was played again`);
         return false;
       }
@@ -439,18 +440,18 @@ export class EnvironmentCell {
   }
 
   /** Replays live episodes to their current state; false if the process died. */
-  private async replay(life: ProcessLife, live: readonly LiveEpisode[]): Promise<boolean> {
-    const begun = await this.ask(life, 'reset', { episodes: live.map(({ reset }) => reset) });
+  private async replay(handle: ProcessHandle, live: readonly LiveEpisode[]): Promise<boolean> {
+    const begun = await this.ask(handle, 'reset', { episodes: live.map(({ reset }) => reset) });
     const episodes = live.map(({ reset, actions }) => ({ episode: reset.episode, actions }));
     const check = (reply: Reply<'step'>) => this.held.replayed(reply.episodes);
-    const stepped = begun && (await this.ask(life, 'step', { episodes }, check));
+    const stepped = begun && (await this.ask(handle, 'step', { episodes }, check));
     if (stepped) check(stepped);
     return stepped !== undefined;
   }
 
-  private async unloadable(life: ProcessLife): Promise<UserError> {
+  private async unloadable(handle: ProcessHandle): Promise<UserError> {
     const { nodePath = process.execPath, entry } = this.options;
-    await life.ended;
+    await handle.ended;
     if (this.held.tags.length > 0) {
       const tags = this.held.tags.join(', ');
       const message = `environment process: it ends while loading ${tags} (${this.lastEnd.how}): fix the environment that ends it, or see its output in the run's log`;

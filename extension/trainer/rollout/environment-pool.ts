@@ -17,12 +17,12 @@ export interface EnvironmentPool {
  * @throws what `take` throws, after the pool has answered
  */
 export async function eachState<State extends EpisodeState>(
-  ask: (tell: (ready: State[]) => void) => Promise<State[]>,
+  ask: (report: (ready: State[]) => void) => Promise<State[]>,
   take: (ready: State[]) => void,
 ): Promise<void> {
   const taken = new Set<string>();
   let failure: { error: unknown } | undefined;
-  const tell = (states: State[]) => {
+  const report = (states: State[]) => {
     for (const { episode } of states) taken.add(episode);
     try {
       take(states);
@@ -30,7 +30,7 @@ export async function eachState<State extends EpisodeState>(
       failure ??= { error };
     }
   };
-  const rest = (await ask(tell)).filter(({ episode }) => !taken.has(episode));
-  if (rest.length > 0) tell(rest);
+  const rest = (await ask(report)).filter(({ episode }) => !taken.has(episode));
+  if (rest.length > 0) report(rest);
   if (failure) throw failure.error;
 }

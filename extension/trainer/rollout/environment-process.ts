@@ -1,7 +1,7 @@
 // The trainer's side of environments: one shared process for all tags, and one of its own for each tag that misbehaved
 // (violated a limit or ended its process), or may have, while it shared a process. Other tags' episodes are then
 // unaffected if it misbehaves again. The process does not affect an episode's results.
-import { endAbandoned } from '../../protocol/end-processes';
+import { killAbandoned } from '../../protocol/end-processes';
 import type {
   CoveredCode,
   EnvironmentFailure,
@@ -37,7 +37,7 @@ export class EnvironmentProcess {
    * @throws UserError if it cannot be started
    */
   static async start(options: EnvironmentProcessOptions): Promise<EnvironmentProcess> {
-    endAbandoned();
+    killAbandoned();
     const started = new EnvironmentProcess(options);
     await started.shared.start();
     return started;

@@ -7,7 +7,7 @@ import type { EnvironmentFailure, EpisodeState, EpisodeStep, LoadedEnvironment }
 import type { EpisodeTurn } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { eachState, type EnvironmentPool } from './environment-pool';
-import { episodePlaces, SeedCounter, type EnvGroups, type EpisodePlace, type SeedState } from './group-layout';
+import { episodeSlots, SeedCounter, type EnvGroups, type EpisodeSlot, type SeedState } from './group-layout';
 import type { ParsedResponse } from './turn-protocol';
 
 /** Keys of `custom_envs.<tag>` that the manager reads. */
@@ -29,7 +29,7 @@ export interface StateManagerOptions {
 export type TurnHistory = Omit<EpisodeTurn, 'finish' | 'span'>;
 
 /** An episode in progress. */
-export interface EpisodeEntry extends EpisodePlace {
+export interface EpisodeEntry extends EpisodeSlot {
   /** For example `train-000012-g003-m05`. */
   id: string;
   environment: LoadedEnvironment;
@@ -95,20 +95,20 @@ export class EnvironmentStateManager {
     const { mode, groups, custom_envs } = this.options;
     const before = round * groups.env_groups;
     const byTag = new Map(environments.map(environment => [environment.tag, environment]));
-    return episodePlaces(groups, this.seeds.next(groups.env_groups, seed)).map(first => {
-      const place = {
+    return episodeSlots(groups, this.seeds.next(groups.env_groups, seed)).map(first => {
+      const slot = {
         ...first,
         group_id: first.group_id + before,
         env_id: first.env_id + before * groups.group_size,
       };
-      const environment = byTag.get(place.tag);
-      if (!environment) throw new Error(`es_manager.${mode}: environment ${place.tag} is not loaded`);
+      const environment = byTag.get(slot.tag);
+      if (!environment) throw new Error(`es_manager.${mode}: environment ${slot.tag} is not loaded`);
       return {
-        ...place,
-        id: episodeId(mode, step, place),
+        ...slot,
+        id: episodeId(mode, step, slot),
         environment,
         version: environment.version,
-        max_actions_per_traj: custom_envs[place.tag].max_actions_per_traj,
+        max_actions_per_traj: custom_envs[slot.tag].max_actions_per_traj,
         actions: environment.actions,
         state: '',
         manager_invalid_action: false,
@@ -129,7 +129,7 @@ export class EnvironmentStateManager {
     const byId = new Map(entries.map(entry => [entry.id, entry]));
     const resets = entries.map(({ id, tag, seed, member }) => ({ episode: id, tag, seed, member, mode }));
     await eachState<EpisodeState>(
-      tell => this.pool.reset(resets, tell),
+      report => this.pool.reset(resets, report),
       states => {
         const ready = states.map(({ episode, observation, version, actions, images, error }) => {
           const entry = byId.get(episode)!;
@@ -153,7 +153,7 @@ export class EnvironmentStateManager {
     if (acting.size === 0) return;
     const steps = Array.from(acting.values(), ({ entry, actions }) => ({ episode: entry.id, actions }));
     await eachState<EpisodeStep>(
-      tell => this.pool.step(steps, tell),
+      report => this.pool.step(steps, report),
       states => {
         for (const step of states) finishTurn(acting.get(step.episode)!, step);
         onReady?.(states.map(({ episode }) => acting.get(episode)!.entry));
@@ -192,7 +192,7 @@ export function validActions(parsed: readonly string[], lookup?: Record<number, 
 }
 
 /** For example `train-000012-g003-m05`. */
-function episodeId(mode: 'train' | 'val', step: number, { group_id, member }: EpisodePlace): string {
+function episodeId(mode: 'train' | 'val', step: number, { group_id, member }: EpisodeSlot): string {
   return `${mode}-${String(step).padStart(6, '0')}-g${String(group_id).padStart(3, '0')}-m${String(member).padStart(2, '0')}`;
 }
 

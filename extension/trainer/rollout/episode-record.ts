@@ -39,8 +39,8 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
   const column = (name: 'entropies' | 'reference' | 'values'): (number | null)[] | undefined => {
     if (!trained?.every(sample => sample[name])) return undefined;
     return trained.flatMap((sample, index) => {
-      const told = name === 'values' ? sampledMask(samples[index]) : samples[index].mask;
-      return Array.from(sample[name]!, (x, token) => (told[token] ? Number(x.toPrecision(6)) : null));
+      const trainedMask = name === 'values' ? sampledMask(samples[index]) : samples[index].mask;
+      return Array.from(sample[name]!, (x, token) => (trainedMask[token] ? Number(x.toPrecision(6)) : null));
     });
   };
   const [entropies, ref_logprobs, values] = [column('entropies'), column('reference'), column('values')];

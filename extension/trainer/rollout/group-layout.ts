@@ -9,7 +9,7 @@ export interface EnvGroups {
 }
 
 /** Position of one episode in its batch. */
-export interface EpisodePlace {
+export interface EpisodeSlot {
   env_id: number;
   group_id: number;
   /** Index within the group. */
@@ -57,7 +57,7 @@ export class SeedCounter {
 }
 
 /** All episodes of a batch whose first group has seed `first`; env_id counts group by group. */
-export function episodePlaces({ group_size, env_configs }: EnvGroups, first: number): EpisodePlace[] {
+export function episodeSlots({ group_size, env_configs }: EnvGroups, first: number): EpisodeSlot[] {
   const tagOfGroup = env_configs.tags.flatMap((tag, index) => new Array<string>(env_configs.n_groups[index]).fill(tag));
   return tagOfGroup.flatMap((tag, group_id) =>
     Array.from({ length: group_size }, (_, member) => ({

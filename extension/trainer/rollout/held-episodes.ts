@@ -11,7 +11,7 @@ import type {
   LoadedEnvironment,
 } from '../../protocol/environment-link';
 import { appendAll } from '../../protocol/lists';
-import type { ProcessEnd } from './process-life';
+import type { ProcessEnd } from './process-handle';
 
 /** A cell's state for one tag. */
 export interface TagState {
@@ -125,7 +125,7 @@ export class HeldEpisodes {
   }
 
   /** The tag of an episode that was moved to another cell, else undefined. */
-  movedTo(episode: string): string | undefined {
+  newTagOf(episode: string): string | undefined {
     return this.moved.get(episode);
   }
 

@@ -6,16 +6,16 @@ import type { OutputBudget } from '../../protocol/output-budget';
 import { secrets } from '../secrets';
 
 /** Milliseconds for which reading pauses. */
-const breathMs = 200;
+const pauseMs = 200;
 
-export function handOn(output: Readable | null, budget: OutputBudget, tell: (text: string) => void): void {
+export function pipeLines(output: Readable | null, budget: OutputBudget, emit: (text: string) => void): void {
   const cleared = secrets.stream();
-  const pass = (text: string): void => (text === '' ? undefined : tell(text));
+  const pass = (text: string): void => (text === '' ? undefined : emit(text));
   output?.on('end', () => pass(cleared.rest()));
   output?.setEncoding('utf8').on('data', (printed: string) => {
     const text = budget.take(printed);
     if (text !== '') return pass(cleared.take(text));
     output.pause();
-    setTimeout(() => output.resume(), breathMs).unref();
+    setTimeout(() => output.resume(), pauseMs).unref();
   });
 }

@@ -4,7 +4,7 @@
 import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { platform } from 'node:os';
-import { markVariable } from '../../protocol/end-processes';
+import { ownerTagVariable } from '../../protocol/end-processes';
 import { tagVariable } from '../../protocol/environment-link';
 import type { ControlGroup } from '../../protocol/control-group';
 
@@ -41,7 +41,7 @@ export class ProcessTree {
 
   constructor(
     private readonly pid: number,
-    private readonly mark: string,
+    private readonly ownerTag: string,
     private readonly group: ControlGroup | undefined,
   ) {}
 
@@ -83,7 +83,7 @@ export class ProcessTree {
       if (stat) stats.set(pid, stat);
     }
     for (const [pid, stat] of stats)
-      if (stat.group === this.pid || variable(pid, markVariable) === this.mark) this.add(pid, stat);
+      if (stat.group === this.pid || variable(pid, ownerTagVariable) === this.ownerTag) this.add(pid, stat);
     const isMember = (pid: number) => pid === this.pid || this.known.has(pid);
     for (let size = -1; size !== this.known.size;) {
       size = this.known.size;

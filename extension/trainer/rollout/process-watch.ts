@@ -40,7 +40,7 @@ const pingMs = 1000;
 
 export interface Watched {
   pid: number | undefined;
-  mark: string;
+  ownerTag: string;
   memoryBytes: number;
   limits: Partial<WatchLimits>;
 }
@@ -97,7 +97,7 @@ export class ProcessWatch {
     private readonly watched: Watched,
     private readonly owner: WatchOwner,
   ) {
-    const { pid, mark, memoryBytes, limits } = watched;
+    const { pid, ownerTag, memoryBytes, limits } = watched;
     this.limits = { ...usual, ...limits };
     const { total } = machineMemory();
     this.mostBytes = Math.max(memoryBytes, Math.min(2 * memoryBytes + 2 ** 28, (memoryBytes + total) / 2));
@@ -107,7 +107,7 @@ export class ProcessWatch {
         this.group.remove();
         this.group = undefined;
       }
-      if (Number.isFinite(memoryBytes)) this.tree = new ProcessTree(pid, mark, this.group);
+      if (Number.isFinite(memoryBytes)) this.tree = new ProcessTree(pid, ownerTag, this.group);
     }
     this.timer = setInterval(() => void this.look(), this.limits.lookMs);
     this.timer.unref();

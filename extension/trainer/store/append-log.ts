@@ -33,11 +33,11 @@ export class AppendLog {
   /** An append failed and its bytes could not be removed yet. */
   private torn = false;
 
-  /** Opens or creates the file and cuts it to the end of its last complete record, as found by `wholeEnd`. */
+  /** Opens or creates the file and cuts it to the end of its last complete record, as found by `completeEnd`. */
   constructor(
     readonly file: string,
     private readonly options: AppendLogOptions,
-    wholeEnd: (fd: number, size: number, fs: SyncFileSystem) => number = (_, size) => size,
+    completeEnd: (fd: number, size: number, fs: SyncFileSystem) => number = (_, size) => size,
   ) {
     this.fs = options.fs ?? syncFileSystem;
     try {
@@ -47,7 +47,7 @@ export class AppendLog {
     }
     try {
       const size = this.fs.fstatSync(this.fd).size;
-      this.end = wholeEnd(this.fd, size, this.fs);
+      this.end = completeEnd(this.fd, size, this.fs);
       if (this.end < size) this.fs.ftruncateSync(this.fd, this.end);
       this.durable = this.end;
       this.pieceFrom = this.end;

@@ -59,12 +59,12 @@ export class EpisodeIndexLog {
   private open(wanted: (line: EpisodeIndexLine) => boolean): void {
     const { file } = this;
     const lines = [...readLines(file)].map(({ text }) => text);
-    const standing = lines.filter(text => {
+    const current = lines.filter(text => {
       const line: unknown = JSON.parse(text);
       return isIndexLine(line) && wanted(line);
     });
-    if (standing.length < lines.length) {
-      const text = standing.map(line => `${line}\n`).join('');
+    if (current.length < lines.length) {
+      const text = current.map(line => `${line}\n`).join('');
       writeFileSync(`${file}.new`, text);
       renameSync(`${file}.new`, file);
       const sha256 = createHash('sha256').update(text).digest('hex');

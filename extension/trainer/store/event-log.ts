@@ -10,8 +10,8 @@ import type { AppendLogOptions } from './append-log';
  * For example `events.out.tfevents.0000000001.ragen`: readers recognise files by `tfevents` and read them in name
  * order.
  */
-export const eventLogName = (sitting: number): string =>
-  `events.out.tfevents.${String(sitting).padStart(10, '0')}.ragen`;
+export const eventLogName = (session: number): string =>
+  `events.out.tfevents.${String(session).padStart(10, '0')}.ragen`;
 
 export class EventLog extends AppendLog {
   /**

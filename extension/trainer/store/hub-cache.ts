@@ -10,10 +10,10 @@ import { basename, dirname, join } from 'node:path';
 import { getHFHubCachePath, getRepoFolderName } from '@huggingface/hub';
 import { z } from 'zod';
 import { jsonOrNothing } from '../../protocol/json';
-import { isAlive, thisPlace } from '../../protocol/process-identity';
+import { isAlive, currentPidScope } from '../../protocol/process-identity';
 import { replaceFile, storeError, syncFolder } from './files';
 import type { HubFile } from './hub-client';
-import { keptChecksum } from './kept-checksums';
+import { cachedChecksum } from './checksum-cache';
 import { openRegular, readRegular } from './regular-file';
 
 const manifestName = 'download.json';
@@ -109,7 +109,7 @@ export class HubCache {
    * The model folder of a commit, if it exists with every file at full size; else null. A part of a data set has a
    * folder name of its own.
    */
-  async whole(commit: string): Promise<CachedModel | null> {
+  async complete(commit: string): Promise<CachedModel | null> {
     const folder = join(this.own, commit);
     try {
       const { files } = manifestSchema.parse(JSON.parse(await readText(join(folder, manifestName))));
@@ -179,7 +179,7 @@ export class HubCache {
       );
       await rename(made, folder).catch(async () => {
         // Another process was faster, or the existing folder is damaged.
-        if (await this.whole(commit)) return;
+        if (await this.complete(commit)) return;
         const damaged = `${made}-damaged`;
         await rename(folder, damaged);
         await rename(made, folder);
@@ -288,7 +288,9 @@ export async function sizeOf(file: string): Promise<number | null> {
 }
 
 /** The scope of process ids, as part of file names. */
-export const thisHost = encodeURIComponent([thisPlace.host, thisPlace.pid_namespace].filter(Boolean).join('~'));
+export const thisHost = encodeURIComponent(
+  [currentPidScope.host, currentPidScope.pid_namespace].filter(Boolean).join('~'),
+);
 
 /** Whether a living process writes this partial content, judged by its name <etag>.<host>.<pid>.<hex>. */
 async function isWritten(file: string): Promise<boolean> {
@@ -322,7 +324,7 @@ const unique = (): string => randomBytes(4).toString('hex');
 async function isSound(path: string, file: HubFile, signal?: AbortSignal): Promise<boolean> {
   if (!isChecksum(file.etag)) return true;
   const kind = file.etag.length === 64 ? 'sha256' : 'git';
-  const sum = await keptChecksum(path, kind, () => contentSum(path, file, signal)).catch((error: unknown) => {
+  const sum = await cachedChecksum(path, kind, () => contentSum(path, file, signal)).catch((error: unknown) => {
     signal?.throwIfAborted();
     throw storeError('read', path, error);
   });

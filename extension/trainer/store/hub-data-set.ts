@@ -5,7 +5,7 @@ import { UserError } from '../../protocol/user-error';
 import { HubUnreachable, type HubModel } from './hub-call';
 import { HubCache } from './hub-cache';
 import { HubClient, type HubFile } from './hub-client';
-import { checkRoom, damagedOffline, download, wholeOrDiscarded, type FetchOptions } from './hub-model';
+import { checkRoom, damagedOffline, download, completeOrDiscarded, type FetchOptions } from './hub-model';
 
 /** `hf://datasets/organisation/name`, optionally with @revision and a folder after a slash. */
 export interface HubDataSet {
@@ -39,9 +39,9 @@ export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {
   const cache = new HubCache(repo, undefined, 'dataset');
   const partOf = (commit: string) => (folder === '' ? commit : `${commit}-${encodeURIComponent(folder)}`);
   const known = await cache.commitOf(revision);
-  const whole = known === null ? null : await cache.whole(partOf(known));
-  const damaged = whole && (await cache.damagedFile(whole, options.signal));
-  if (whole && !damaged) return whole.folder;
+  const complete = known === null ? null : await cache.complete(partOf(known));
+  const damaged = complete && (await cache.damagedFile(complete, options.signal));
+  if (complete && !damaged) return complete.folder;
   try {
     if (client.options.offline) throw new HubUnreachable('hub: HF_HUB_OFFLINE is set', 'unset it');
     const { commit, files } = await client.list(damaged ? { ...model, revision: known! } : model, options.signal); // same commit
@@ -52,14 +52,14 @@ export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {
       );
     await cache.prepare();
     await cache.keepRevision(revision, commit);
-    await wholeOrDiscarded(cache, partOf(commit), options.signal);
+    await completeOrDiscarded(cache, partOf(commit), options.signal);
     await checkRoom(rows, model, cache);
     await download(rows, model, commit, cache, { ...options, client });
     const sources = rows.map(({ etag }) => cache.blob(etag));
     return (await cache.assemble(partOf(commit), rows, sources)).folder;
   } catch (error) {
     if (!(error instanceof HubUnreachable)) throw error;
-    if (whole && damaged) throw damagedOffline(whole, damaged, error);
+    if (complete && damaged) throw damagedOffline(complete, damaged, error);
     throw new UserError(
       `${error.what}, and ${cache.root} does not hold the data set ${repo} at ${revision}: go online once to fetch it, or give a folder with its files`,
       { cause: error },

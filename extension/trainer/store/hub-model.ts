@@ -62,15 +62,15 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
   const { repo, revision } = model;
   const cache = new HubCache(repo);
   const known = await cache.commitOf(revision);
-  const whole = known === null ? null : await cache.whole(known);
-  const damaged = whole && (await cache.damagedFile(whole, options.signal));
-  if (whole && !damaged) return { repo, ...whole };
+  const complete = known === null ? null : await cache.complete(known);
+  const damaged = complete && (await cache.damagedFile(complete, options.signal));
+  if (complete && !damaged) return { repo, ...complete };
   try {
     if (client.options.offline) throw new HubUnreachable('hub: HF_HUB_OFFLINE is set', 'unset it');
     const { commit, files } = await client.list(damaged ? { ...model, revision: known! } : model, options.signal); // same commit
     await cache.prepare();
     await cache.keepRevision(revision, commit);
-    const again = await wholeOrDiscarded(cache, commit, options.signal); // fetched under another revision's name, or damaged
+    const again = await completeOrDiscarded(cache, commit, options.signal); // fetched under another revision's name, or damaged
     if (again) return { repo, ...again };
     const light = files.filter(({ name }) => small.includes(name) || name === index || name === adapter[0]);
     await download(light, model, commit, cache, { ...options, client });
@@ -80,7 +80,7 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
     return { repo, commit, files: [...rest, ...weights], folder: null }; // in download order
   } catch (error) {
     if (!(error instanceof HubUnreachable)) throw error;
-    if (whole && damaged) throw damagedOffline(whole, damaged, error);
+    if (complete && damaged) throw damagedOffline(complete, damaged, error);
     const found = await fetchedByOthers(model, cache);
     const broken = found && (await cache.damagedFile(found, options.signal));
     if (found && broken) throw damagedOffline(found, broken, error);
@@ -93,16 +93,16 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
 }
 
 /** The model folder of a commit if it is complete and intact; damaged ones are removed. */
-export async function wholeOrDiscarded(
+export async function completeOrDiscarded(
   cache: HubCache,
   commit: string,
   signal?: AbortSignal,
 ): Promise<CachedModel | null> {
   for (;;) {
-    const whole = await cache.whole(commit);
-    const damaged = whole && (await cache.damagedFile(whole, signal));
-    if (!whole || !damaged) return whole;
-    await cache.discard(whole, damaged);
+    const complete = await cache.complete(commit);
+    const damaged = complete && (await cache.damagedFile(complete, signal));
+    if (!complete || !damaged) return complete;
+    await cache.discard(complete, damaged);
   }
 }
 
@@ -203,13 +203,13 @@ async function fetchedByOthers(model: HubModel, cache: HubCache): Promise<Cached
   const snapshot = await cache.otherSnapshot(model.revision);
   if (!snapshot) return null;
   const { commit, folder, files, sources } = snapshot;
-  const place = (file: HubFile): string => sources[files.indexOf(file)];
+  const sourceOf = (file: HubFile): string => sources[files.indexOf(file)];
   try {
-    const names = await modelFiles(model, files, index => readText(place(index)));
+    const names = await modelFiles(model, files, index => readText(sourceOf(index)));
     if (!names.has('tokenizer.json') && !names.has(adapter[0])) return null;
     const chosen = files.filter(({ name }) => names.has(name));
     // A read-only cache is used as is.
-    return await cache.assemble(commit, chosen, chosen.map(place)).catch(() => ({ folder, commit, files: chosen }));
+    return await cache.assemble(commit, chosen, chosen.map(sourceOf)).catch(() => ({ folder, commit, files: chosen }));
   } catch {
     return null; // the other tool fetched only some of the files
   }

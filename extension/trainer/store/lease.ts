@@ -15,8 +15,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { holderOf, isFresh, placeOfLease, type LeaseHolder } from '../../protocol/lease-judgement';
-import { isAlive, isSamePlace, startOf, startTimeOf, thisPlace } from '../../protocol/process-identity';
+import { holderOf, isFresh, pidScopeOf, type LeaseHolder } from '../../protocol/lease-judgement';
+import { isAlive, isSamePidScope, startOf, startTimeOf, currentPidScope } from '../../protocol/process-identity';
 import type { Processes } from '../../protocol/process-identity';
 import { isLeaseOf, leaseSchema, leaseStaleMs, runFiles } from '../../protocol/run-folder';
 import type { Lease } from '../../protocol/run-folder';
@@ -35,7 +35,7 @@ const longAgoMs = 60_000;
 const mostMissing = 40;
 
 /** External dependencies of a lease, injectable in tests. */
-export interface LeaseWorld extends Processes {
+export interface LeaseDependencies extends Processes {
   /** Milliseconds since 1970. */
   now(): number;
   /** Milliseconds of a monotonic clock. */
@@ -45,11 +45,11 @@ export interface LeaseWorld extends Processes {
   every(ms: number, tick: () => void): () => void;
 }
 
-export const realWorld: LeaseWorld = {
+export const defaultDependencies: LeaseDependencies = {
   now: Date.now,
   monotonic: () => performance.now(),
   sleep,
-  place: thisPlace,
+  pidScope: currentPidScope,
   isAlive,
   startOf,
   startTimeOf,
@@ -86,41 +86,46 @@ interface Found {
   isForeign: boolean;
 }
 
-const holder = ({ lease, isForeign }: Found, world: Processes): LeaseHolder =>
-  isForeign ? 'gone' : holderOf(lease, world);
+const holder = ({ lease, isForeign }: Found, dependencies: Processes): LeaseHolder =>
+  isForeign ? 'gone' : holderOf(lease, dependencies);
 
 /** Takes the run's lease, if necessary from a dead process. Throws a UserError while another process holds it. */
-export async function takeLease(request: LeaseRequest, world: LeaseWorld = realWorld): Promise<HeldLease> {
+export async function acquireLease(
+  request: LeaseRequest,
+  dependencies: LeaseDependencies = defaultDependencies,
+): Promise<HeldLease> {
   const file = join(request.runFolder, runFiles.lease);
   const lease: Lease = {
     pid: request.pid,
-    started: new Date(world.now()).toISOString(),
+    started: new Date(dependencies.now()).toISOString(),
     endpoint: request.endpoint,
     token: request.token,
     folder: ownFolder(request.runFolder, file),
-    ...world.place,
-    process_start: world.startOf(request.pid),
+    ...dependencies.pidScope,
+    process_start: dependencies.startOf(request.pid),
   };
   const text = `${JSON.stringify(lease)}\n`;
   let seen: { found: Found; since: number } | undefined;
-  for (let missing = 0; !create(file, text, world);) {
+  for (let missing = 0; !create(file, text, dependencies);) {
     const found = find(file);
     if (found === null) {
       // It was released between the two checks, or it is a dangling link.
       if (++missing > mostMissing)
         throw new UserError(`store: ${file} can be neither read nor made: remove it, then start or resume the run`);
-      await world.sleep(50);
+      await dependencies.sleep(50);
       continue;
     }
-    const its = holder(found, world);
+    const its = holder(found, dependencies);
     const isNew = seen?.found.touched !== found.touched || seen.found.lease?.token !== found.lease?.token;
     if (its === 'held' || (its === 'unknown' && seen !== undefined && isNew))
-      throw new UserError(alreadyTrained(request.run, request.runFolder, found.lease, world));
-    if (seen === undefined || isNew) seen = { found, since: world.monotonic() };
+      throw new UserError(alreadyTrained(request.run, request.runFolder, found.lease, dependencies));
+    if (seen === undefined || isNew) seen = { found, since: dependencies.monotonic() };
     const isAbandoned =
-      its === 'gone' || world.now() - found.touched > longAgoMs || world.monotonic() - seen.since > leaseStaleMs;
-    if (!isAbandoned) await world.sleep(250);
-    else if (!removeAbandoned(file, found, world)) await world.sleep(50);
+      its === 'gone' ||
+      dependencies.now() - found.touched > longAgoMs ||
+      dependencies.monotonic() - seen.since > leaseStaleMs;
+    if (!isAbandoned) await dependencies.sleep(250);
+    else if (!removeAbandoned(file, found, dependencies)) await dependencies.sleep(50);
   }
 
   let held = true;
@@ -131,12 +136,12 @@ export async function takeLease(request: LeaseRequest, world: LeaseWorld = realW
       return true; // a disk that cannot be read now does not show who holds it
     }
   };
-  const stop = world.every(touchMs, () => {
+  const stop = dependencies.every(touchMs, () => {
     if (!held) return;
-    if (stillOurs()) return touch(file, world);
+    if (stillOurs()) return touch(file, dependencies);
     held = false;
     stop();
-    request.onLost(lossSentence(request, file, world));
+    request.onLost(lossSentence(request, file, dependencies));
   });
   return {
     lease,
@@ -151,38 +156,46 @@ export async function takeLease(request: LeaseRequest, world: LeaseWorld = realW
 /** The lease of a run and whether its trainer lives; null if there is none. */
 export function readLease(
   runFolder: string,
-  world: LeaseWorld = realWorld,
+  dependencies: LeaseDependencies = defaultDependencies,
 ): { lease: Lease | null; live: boolean } | null {
   const found = find(join(runFolder, runFiles.lease));
   if (found === null) return null;
-  const its = holder(found, world);
+  const its = holder(found, dependencies);
   return {
     lease: found.lease,
-    live: its === 'held' || (its === 'unknown' && isFresh(found.touched, world.now())),
+    live: its === 'held' || (its === 'unknown' && isFresh(found.touched, dependencies.now())),
   };
 }
 
 /** Describes the process that a lease names; for another machine or container also why it counts as alive. */
-export function nameOf(lease: Lease | null, { place }: Pick<LeaseWorld, 'place'> = realWorld): string {
+export function nameOf(
+  lease: Lease | null,
+  { pidScope }: Pick<LeaseDependencies, 'pidScope'> = defaultDependencies,
+): string {
   if (lease === null) return 'process unknown';
-  const its = placeOfLease(lease);
-  return its === undefined || isSamePlace(its, place)
+  const its = pidScopeOf(lease);
+  return its === undefined || isSamePidScope(its, pidScope)
     ? `process ${lease.pid}`
     : `process ${lease.pid} of ${its.host} (on another machine or in another container; its lease is still being renewed)`;
 }
 
 /** Why a trainer that lost its lease ends, and what to do. */
-function lossSentence({ runFolder, run }: LeaseRequest, file: string, world: LeaseWorld): string {
+function lossSentence({ runFolder, run }: LeaseRequest, file: string, dependencies: LeaseDependencies): string {
   if (!existsSync(runFolder)) return folderGone({ path: runFolder, id: run });
   const other = find(file)?.lease;
   return other
-    ? `run ${run}: ${nameOf(other, world)} has taken over ${file}, so this trainer ended: follow the other trainer, or stop it and resume the run`
+    ? `run ${run}: ${nameOf(other, dependencies)} has taken over ${file}, so this trainer ended: follow the other trainer, or stop it and resume the run`
     : `run ${run}: ${file} was removed, which ends its trainer: resume the run`;
 }
 
 /** The error for a run that another process trains. */
-export const alreadyTrained = (run: string, folder: string, lease: Lease | null, world?: LeaseWorld): string =>
-  `run ${run} is already being trained by ${nameOf(lease, world)}: stop it first or resume after it ended, or remove ${join(folder, runFiles.lease)} if that process is not a trainer`;
+export const alreadyTrained = (
+  run: string,
+  folder: string,
+  lease: Lease | null,
+  dependencies?: LeaseDependencies,
+): string =>
+  `run ${run} is already being trained by ${nameOf(lease, dependencies)}: stop it first or resume after it ended, or remove ${join(folder, runFiles.lease)} if that process is not a trainer`;
 
 /** The error for a run folder that disappears while the run is trained or followed. */
 export const folderGone = ({ path, id }: { path: string; id: string }): string =>
@@ -222,10 +235,10 @@ function parse(text: string): Lease | null {
   }
 }
 
-function create(file: string, text: string, world: LeaseWorld): boolean {
+function create(file: string, text: string, dependencies: LeaseDependencies): boolean {
   try {
     writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
-    touch(file, world);
+    touch(file, dependencies);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
@@ -234,8 +247,8 @@ function create(file: string, text: string, world: LeaseWorld): boolean {
   }
 }
 
-function touch(file: string, world: LeaseWorld): void {
-  const seconds = world.now() / 1000;
+function touch(file: string, dependencies: LeaseDependencies): void {
+  const seconds = dependencies.now() / 1000;
   try {
     utimesSync(file, seconds, seconds);
   } catch {
@@ -244,15 +257,15 @@ function touch(file: string, world: LeaseWorld): void {
 }
 
 /** Removes an abandoned lease unless another process has replaced it; false while another process is removing it. */
-function removeAbandoned(file: string, abandoned: Found, world: LeaseWorld): boolean {
+function removeAbandoned(file: string, abandoned: Found, dependencies: LeaseDependencies): boolean {
   const guard = `${file}.takeover`;
   try {
     mkdirSync(guard);
-    touch(guard, world);
+    touch(guard, dependencies);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw storeError('write', guard, error);
     // The guard is held only briefly; an old one was left by a crash.
-    if (!isFresh(statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? world.now(), world.now()))
+    if (!isFresh(statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? dependencies.now(), dependencies.now()))
       rmSync(guard, { recursive: true, force: true });
     return false;
   }

@@ -128,10 +128,10 @@ function readLedger(file: string, mark: LedgerMark | null): { pieces: Map<string
       return { how: `does not match its own checksum in line ${line} (bytes ${end} to ${next})` };
     const { chain: next_, ...piece } = parsed.data;
     chain = next_;
-    const standing = pieces.get(piece.file) ?? [];
-    while (standing.length > 0 && standing.at(-1)!.to > piece.from) standing.pop();
-    standing.push(piece);
-    pieces.set(piece.file, standing);
+    const listed = pieces.get(piece.file) ?? [];
+    while (listed.length > 0 && listed.at(-1)!.to > piece.from) listed.pop();
+    listed.push(piece);
+    pieces.set(piece.file, listed);
     end = next;
   }
   if (mark && (end !== mark.offset || (mark.chain !== undefined && chain !== mark.chain)))

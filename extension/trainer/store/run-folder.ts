@@ -39,7 +39,7 @@ import { UserError } from '../../protocol/user-error';
 import { fileSystem, isTemporary, makeFolder, makeFolderSync, replaceFile, storeError } from './files';
 import type { LogPiece } from './append-log';
 import { EventLog, eventLogName } from './event-log';
-import { keptSources } from './kept-sources';
+import { sourceSnapshots } from './source-snapshots';
 import { ColumnLog } from './column-log';
 import { manifestSeal, verifiedSeal } from './manifest-seal';
 import { LineLog, readLines } from './line-log';
@@ -224,8 +224,8 @@ export class RunFolder {
       makeFolderSync(folder, this.path);
       const names = readdirSync(folder).filter(name => name.includes('tfevents'));
       const earlier = names.map((name): [string, number] => [inTensorboard(name), statSync(join(folder, name)).size]);
-      const sittings = names.map(name => Number(/\.(\d+)\.ragen$/.exec(name)?.[1] ?? 0));
-      const name = eventLogName(maximum(sittings, 0) + 1);
+      const sessions = names.map(name => Number(/\.(\d+)\.ragen$/.exec(name)?.[1] ?? 0));
+      const name = eventLogName(maximum(sessions, 0) + 1);
       const log = new EventLog(join(folder, name), resumedAt, Date.now() / 1000, { fsync: 'explicit' });
       return { name: inTensorboard(name), log, earlier: Object.fromEntries(earlier) };
     } catch (error) {
@@ -277,7 +277,7 @@ export class RunFolder {
     const tags = [...new Set([...(signed ?? []), tag])];
     if (kept && signed && kept.bundle.bytes.equals(Buffer.from(bundle)))
       return signed.includes(tag) ? undefined : sign(tags, kept.about.sha256);
-    const { root, sources } = keptSources(source, bundle);
+    const { root, sources } = sourceSnapshots(source, bundle);
     const about = { version, name, kept: new Date().toISOString(), root, entry: sources[0].name };
     const texts = sources.map(({ name, text }) => ({ path: file(`${environmentFiles.sources}/${name}`), text }));
     const written = json({ ...about, sources: sources.map(({ name }) => name) });

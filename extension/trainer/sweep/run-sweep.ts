@@ -5,7 +5,7 @@ import { isMadeOf } from '../config/model-length';
 import type { RunStatus } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { follow } from '../terminal/follow';
-import { endWithoutWord, makeRun, startTrainer } from '../terminal/start';
+import { unexplainedEnd, makeRun, startTrainer } from '../terminal/start';
 import type { StepTable } from '../terminal/step-table';
 import { readLease } from '../store/lease';
 import { RunFolder } from '../store/run-folder';
@@ -20,7 +20,7 @@ export interface SweepOptions {
   /** Draws a followed run; null for none. */
   table(): StepTable | null;
   /** Prints a line when a run starts or ends. */
-  say(line: string): void;
+  printLine(line: string): void;
 }
 
 /**
@@ -40,26 +40,28 @@ export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolde
 /** Runs what is not finished. Returns the folders of all members that have one. */
 export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<Map<number, RunFolder>> {
   const runs = runsOf(plan, options.workspace);
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const note = (sentence: string): void => {
-    if (!told.has(sentence)) options.say(`note: ${sentence}`);
-    told.add(sentence);
+    if (!reported.has(sentence)) options.printLine(`note: ${sentence}`);
+    reported.add(sentence);
   };
   const isDone = (m: number): boolean => isLive(runs.get(m)) === false && isFinished(runs.get(m));
   const left = [...plan.members.keys()].filter(m => !isDone(m));
   const done = plan.members.length - left.length;
-  if (done > 0) options.say(`${done} of ${plan.members.length} runs are finished already`);
+  if (done > 0) options.printLine(`${done} of ${plan.members.length} runs are finished already`);
   const worker = async (): Promise<void> => {
     for (let m = left.shift(); m !== undefined && !options.halt.aborted; m = left.shift()) {
-      const place = `[${m + 1}/${plan.members.length}] ${describe(plan, plan.members[m])}`;
+      const label = `[${m + 1}/${plan.members.length}] ${describe(plan, plan.members[m])}`;
       try {
-        const { folder, status, lost } = await play(plan, m, runs, { ...options, note }, place);
+        const { folder, status, lost } = await play(plan, m, runs, { ...options, note }, label);
         const success =
           typeof status?.success === 'number' ? `, validation success ${(status.success * 100).toFixed(1)} %` : '';
-        options.say(`${place}: ${lost ?? `${status?.state} after ${status?.step} steps${success}`} (${folder.id})`);
+        options.printLine(
+          `${label}: ${lost ?? `${status?.state} after ${status?.step} steps${success}`} (${folder.id})`,
+        );
       } catch (error) {
         if (!(error instanceof UserError)) throw error;
-        options.say(`${place}: ${error.message}`);
+        options.printLine(`${label}: ${error.message}`);
       }
     }
   };
@@ -72,8 +74,8 @@ async function play(
   plan: SweepPlan,
   m: number,
   runs: Map<number, RunFolder>,
-  { workspace, halt, table, say, note }: SweepOptions & { note(sentence: string): void },
-  place: string,
+  { workspace, halt, table, printLine, note }: SweepOptions & { note(sentence: string): void },
+  label: string,
 ): Promise<{ folder: RunFolder; status: RunStatus | null; lost?: string }> {
   const member = plan.members[m];
   const earlier = runs.get(m);
@@ -88,11 +90,11 @@ async function play(
   const joined = earlier && isLive(earlier);
   const pid = joined ? readLease(earlier.path)?.lease?.pid : undefined;
   if (earlier && !joined) requireTrusted(earlier, { remedy: `read it, then run ragen resume ${earlier.id}` });
-  say(`${place}: ${joined ? 'joining' : earlier ? 'resuming' : 'starting'} ${folder.id}`);
+  printLine(`${label}: ${joined ? 'joining' : earlier ? 'resuming' : 'starting'} ${folder.id}`);
   const trainer = joined ? undefined : await startTrainer(folder, workspace, earlier ? ['--resume'] : []);
   const status = await follow(folder, table(), halt, undefined, () => (trainer?.ended() ?? null) !== null);
   const gone = status === null || !['finished', 'stopped', 'failed'].includes(status.state);
-  const lost = gone ? await endWithoutWord(folder, trainer ?? { pid, ended: () => null }) : status.error;
+  const lost = gone ? await unexplainedEnd(folder, trainer ?? { pid, ended: () => null }) : status.error;
   return { folder, status, lost };
 }
 

@@ -167,17 +167,17 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
       }
 
   // A point that does not set a key set by another point gets the key's value from its configuration.
-  const told = [...new Set(points.flatMap(point => Object.keys(point.values)))];
+  const varied = [...new Set(points.flatMap(point => Object.keys(point.values)))];
   points.forEach((point, p) => {
     const member = members.find(m => m.point === p)!;
-    const missing = told.filter(key => !Object.hasOwn(point.values, key));
+    const missing = varied.filter(key => !Object.hasOwn(point.values, key));
     if (missing.length === 0) return;
     const loaded = checked(id, point.label, member, source);
     for (const key of missing) point.values[key] = valueAt(loaded, key);
   });
   const named = points.some(({ name }) => name !== undefined);
   const differs = (key: string) => new Set(points.map(({ values }) => JSON.stringify(values[key]))).size > 1;
-  const keys = (named ? Object.keys(sweep.grid).map(bare) : told).filter(differs);
+  const keys = (named ? Object.keys(sweep.grid).map(bare) : varied).filter(differs);
   return { id, file, tags: sweep.tags, points, members, keys, named };
 }
 
@@ -192,8 +192,8 @@ function parseSweep(file: string): z.infer<typeof sweepSchema> {
   const parsed = sweepSchema.safeParse(plain);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  const place = issue.path.length > 0 ? `${issue.path.join('.')}: ` : '';
-  throw new UserError(`sweep: ${file}: ${place}${issue.message}`);
+  const location = issue.path.length > 0 ? `${issue.path.join('.')}: ` : '';
+  throw new UserError(`sweep: ${file}: ${location}${issue.message}`);
 }
 
 /** Loads one point's configuration and checks it, including its environments. */

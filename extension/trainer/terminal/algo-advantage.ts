@@ -136,14 +136,14 @@ function tokenBatch({ rewards, scores, values, mask, group, episode, turn_ends }
       throw new UserError(`turn_ends[${row}][${turn}] is ${end}: turn ends rise and are below ${masks[row].length}`);
     }),
   );
-  const placed = masks.map((row, i) => {
+  const padded = masks.map((row, i) => {
     const last = row.lastIndexOf(1);
     return rewards ? Float32Array.from(rewards[i]) : placeRewards(row.length, last < 0 ? [] : [last], [scores![i]]);
   });
   return {
     masks,
-    rewards: placed,
-    scores: Float32Array.from(scores ?? placed.map(row => row.reduce((sum, reward) => sum + reward, 0))),
+    rewards: padded,
+    scores: Float32Array.from(scores ?? padded.map(row => row.reduce((sum, reward) => sum + reward, 0))),
     values: values?.map(row => Float32Array.from(row)),
     groups: group && numbered(group),
     episodes: episode && numbered(episode),

@@ -22,7 +22,7 @@ export function addAlgo(program: Command): void {
     .action((name: string, flags: { input: string; json?: boolean }) =>
       answer(flags, async () => {
         const results = evaluateCases(name, await readInput(flags.input), inputName(flags.input));
-        return { document: results, words: results.map(result => JSON.stringify(result)).join('\n') };
+        return { document: results, plainText: results.map(result => JSON.stringify(result)).join('\n') };
       }),
     );
 }
@@ -36,9 +36,9 @@ export function evaluateCases(name: string, text: string, file: string): unknown
     try {
       return evaluate(input);
     } catch (error) {
-      const place = `${file}: [${i}]`;
-      if (error instanceof z.ZodError) throw new UserError(`${place}${issueSentence(error.issues[0], input)}`);
-      if (error instanceof UserError) throw new UserError(`${place}: ${error.message}`);
+      const location = `${file}: [${i}]`;
+      if (error instanceof z.ZodError) throw new UserError(`${location}${issueSentence(error.issues[0], input)}`);
+      if (error instanceof UserError) throw new UserError(`${location}: ${error.message}`);
       throw error;
     }
   });

@@ -7,7 +7,7 @@ export interface Answer {
   /** The JSON document of --json. */
   document: unknown;
   /** The same as readable text. */
-  words: string;
+  plainText: string;
   /** Why the command failed: printed to standard error, with exit code 1. */
   failed?: string;
 }
@@ -15,9 +15,9 @@ export interface Answer {
 /** Runs a command and prints its result in the requested form. */
 export async function answer(flags: { json?: boolean }, command: () => Promise<Answer>): Promise<void> {
   try {
-    const { document, words, failed } = await command();
+    const { document, plainText, failed } = await command();
     if (flags.json) process.stdout.write(`${JSON.stringify(document)}\n`);
-    else process.stdout.write(`${words}\n`);
+    else process.stdout.write(`${plainText}\n`);
     if (failed !== undefined) {
       process.stderr.write(`${failed}\n`);
       process.exitCode = 1;

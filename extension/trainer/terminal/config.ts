@@ -57,7 +57,7 @@ function show(overrides: readonly string[], flags: ConfigFlags): Answer {
   const { sources, hash, ignored, notes } = loaded;
   return {
     document: { config_name: flags.configName ?? flags.config, sources, hash, config, ignored, notes },
-    words: yamlText(config, loaded),
+    plainText: yamlText(config, loaded),
   };
 }
 

@@ -49,7 +49,7 @@ async function doctor(overrides: readonly string[], flags: PlanFlags): Promise<A
     : `doctor: this is Node ${node.version}, but ${node.required} is needed: install a newer one`;
   return {
     document: { machine, run },
-    words: [...machineWords(machine), ...(run ? ['', ...runWords(run)] : [])].join('\n'),
+    plainText: [...formatMachine(machine), ...(run ? ['', ...formatRun(run)] : [])].join('\n'),
     failed,
   };
 }
@@ -64,7 +64,7 @@ export const questionOf = (overrides: readonly string[], flags: PlanFlags, works
   workspace,
 });
 
-function machineWords(report: MachineReport): string[] {
+function formatMachine(report: MachineReport): string[] {
   const { node, platform, cpu, memory, onnxruntime, disk, folders, environments, optional } = report;
   const providers = onnxruntime.providers.map(({ provider, known, installed, self_check }) => {
     const state = !known ? 'not in this build' : !installed ? 'library not installed' : 'available';
@@ -87,7 +87,7 @@ function machineWords(report: MachineReport): string[] {
   ]);
 }
 
-export function runWords(run: RunReport): string[] {
+export function formatRun(run: RunReport): string[] {
   const { model, rows, phases, peak, available, largest_micro_batch: largest } = run;
   const trained = model.trained === 'all' ? 'all of them trained' : 'adapters trained over them';
   const pass =
@@ -108,7 +108,7 @@ export function runWords(run: RunReport): string[] {
     `Peak: ${gibibytes(peak.bytes)} in the ${peak.phase}; ${gibibytes(available)} available`,
     ...(phases.some(({ phase }) => phase === 'policy update') ? [pass] : []),
     run.fits ? 'It fits.' : 'It does not fit.',
-    ...(run.time ? [timeWords(run.time)] : []),
+    ...(run.time ? [formatTime(run.time)] : []),
   ];
 }
 
@@ -118,7 +118,7 @@ function table(rows: readonly (readonly string[])[]): string[] {
   return rows.map(cells => cells.map((cell, i) => (i < cells.length - 1 ? cell.padEnd(widths[i]) : cell)).join('  '));
 }
 
-function timeWords({ step_s, generation_s, total_s, basis, run }: StepTime): string {
+function formatTime({ step_s, generation_s, total_s, basis, run }: StepTime): string {
   const from = {
     measured: `as measured in ${run?.id}`,
     scaled: `scaled from ${run?.id}`,

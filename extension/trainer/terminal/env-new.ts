@@ -19,13 +19,13 @@ export function addEnvNew(env: Command): void {
         const workspace = workspaceOf(flags.workspace);
         const files = await scaffoldEnvironment(installation.root, workspace, name);
         await writeEnvironmentTypes(installation.root, workspace);
-        const words = [
+        const lines = [
           ...files.map(file => relative(workspace, file)),
           `Check it: ragen env check ${name}`,
           `Play it: ragen env play ${name}`,
           `Train on it: ragen train --config-name ${name}`,
         ];
-        return { document: { name, files }, words: words.join('\n') };
+        return { document: { name, files }, plainText: lines.join('\n') };
       }),
     );
 }

@@ -47,7 +47,7 @@ async function observations(
   if (out === undefined) {
     const shown: unknown[] = [];
     for await (const row of rows) shown.push(row);
-    return { document: shown, words: shown.map(row => JSON.stringify(row)).join('\n') };
+    return { document: shown, plainText: shown.map(row => JSON.stringify(row)).join('\n') };
   }
   const file = resolve(workspace, out);
   try {
@@ -56,7 +56,7 @@ async function observations(
     throw (error as NodeJS.ErrnoException).syscall === undefined ? error : storeError('write', file, error);
   }
   const count = last - first + 1;
-  return { document: { file, observations: count }, words: `${count} observations: ${file}` };
+  return { document: { file, observations: count }, plainText: `${count} observations: ${file}` };
 }
 
 interface Asked {

@@ -116,7 +116,7 @@ async function serve(environments: readonly string[], flags: ServeFlags): Promis
     const { names } = server.sessions;
     return {
       document: { url: server.url, environments: names, key: apiKey !== undefined },
-      words: [
+      plainText: [
         `Serving at ${server.url}, ${apiKey === undefined ? 'without a key' : `with the key in ${flags.apiKeyEnv}`}; Ctrl-C ends.`,
         ...names.map(name => `  ${server.url}/${encodeURIComponent(name)}`),
       ].join('\n'),

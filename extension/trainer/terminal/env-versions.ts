@@ -12,7 +12,7 @@ import {
 import {
   comparedEpisodeSchema,
   comparedRange,
-  effectWords,
+  formatEffect,
   ranVersions,
   versionEffect,
   type ComparedEpisode,
@@ -41,7 +41,7 @@ export function addEnvVersions(env: Command): void {
     .action((run: string, flags: CommonFlags) =>
       answer(flags, async () => {
         const versions = versionsOf(RunFolder.find(workspaceOf(flags.workspace), run));
-        return { document: versions, words: versions.map(words).join('\n') };
+        return { document: versions, plainText: versions.map(formatVersion).join('\n') };
       }),
     );
 }
@@ -80,11 +80,11 @@ function lines<T extends ComparedEpisode | RunEvent>(
   return found;
 }
 
-function words({ tag, version, from, to, folder, effect }: ListedVersion): string {
+function formatVersion({ tag, version, from, to, folder, effect }: ListedVersion): string {
   const steps = to === null ? `from step ${from}` : `steps ${from} to ${to}`;
   return [
     `${tag} ${version} ${steps}`,
-    ...(effect ? [`  ${effectWords(effect)}`] : []),
+    ...(effect ? [`  ${formatEffect(effect)}`] : []),
     ...(folder === null ? [] : [`  ${folder}`]),
   ].join('\n');
 }

@@ -40,7 +40,7 @@ export function addEnv(program: Command): Command {
     (flags: CommonFlags) =>
       answer(flags, async () => {
         const listed = await listEnvironments(workspaceOf(flags.workspace));
-        return { document: listed, words: listed.map(listWords).join('\n') };
+        return { document: listed, plainText: listed.map(formatListed).join('\n') };
       }),
   );
 
@@ -67,7 +67,7 @@ Exit code 1 where a check failed. Output with --json: {"environment", "source", 
         });
         const failed = report.checks.filter(({ state }) => state === 'failed').length;
         const sentence = `${report.environment}: ${failed} of ${report.checks.length} checks failed`;
-        return { document: report, words: checkWords(report), ...(failed > 0 && { failed: sentence }) };
+        return { document: report, plainText: formatCheck(report), ...(failed > 0 && { failed: sentence }) };
       }),
     );
 
@@ -97,7 +97,7 @@ const replay = (flags: PlayFlags): Promise<void> =>
   answer(flags, async () => {
     const cases = parseCases(await readInput(flags.input!), inputName(flags.input!));
     const transcripts = await transcriptsOf(cases, workspaceOf(flags.workspace));
-    return { document: transcripts, words: transcripts.map(transcript => JSON.stringify(transcript)).join('\n') };
+    return { document: transcripts, plainText: transcripts.map(transcript => JSON.stringify(transcript)).join('\n') };
   });
 
 async function play(name: string | undefined, flags: PlayFlags): Promise<void> {
@@ -118,7 +118,7 @@ async function play(name: string | undefined, flags: PlayFlags): Promise<void> {
 
 const marks = { passed: '✓', failed: '✗', skipped: '–' } as const;
 
-function checkWords({ source, checks }: ContractReport): string {
+function formatCheck({ source, checks }: ContractReport): string {
   return checks
     .map(
       ({ name, state, evidence, at }) =>
@@ -132,7 +132,7 @@ function count(text: string, option: string): number {
   return Number(text);
 }
 
-function listWords({ env_type, actions, has_solver, config, missing }: ListedEnvironment): string {
+function formatListed({ env_type, actions, has_solver, config, missing }: ListedEnvironment): string {
   const takes = actions ? Object.values(actions).join(', ') : 'text';
   const about = missing ?? `takes ${takes}${has_solver ? '; has a solver' : ''}`;
   const keys = config && `\n${' '.repeat(15)}${Object.keys(config).join(', ')}`;

@@ -68,11 +68,14 @@ function episodes(run: string, filter: readonly string[], flags: EpisodesFlags):
         found.map(({ episode }) => episode),
       ),
     );
-    return { document: { file, episodes: found.length }, words: `${found.length} episodes: ${file}` };
+    return { document: { file, episodes: found.length }, plainText: `${found.length} episodes: ${file}` };
   }
   if (flags.print)
-    return { document: found.map(({ episode }) => episode), words: found.map(episodeWords).join('\n\n') || none };
-  return { document: found.map(({ row }) => row), words: found.map(({ row }) => rowWords(row)).join('\n') || none };
+    return { document: found.map(({ episode }) => episode), plainText: found.map(formatEpisode).join('\n\n') || none };
+  return {
+    document: found.map(({ row }) => row),
+    plainText: found.map(({ row }) => formatRow(row)).join('\n') || none,
+  };
 }
 
 const none = 'No such episodes.';
@@ -116,14 +119,14 @@ function filesOf(folder: RunFolder): { mode: 'train' | 'val'; step: number }[] {
 const textOf = ({ turns, final_state, error }: Episode): string =>
   [...turns.flatMap(({ state, raw }) => [state, raw]), final_state, error ?? ''].join('\n');
 
-function rowWords({ id, tag, success, score, turns, tokens, invalid, kept }: EpisodeRow): string {
+function formatRow({ id, tag, success, score, turns, tokens, invalid, kept }: EpisodeRow): string {
   const marks = [success ? '✓' : '✗', kept === false ? 'left out' : ''].join(' ');
   return printable(`${id}  ${tag}  ${score.toFixed(2).padStart(7)}  ${turns} turns  ${tokens} tokens  ${invalid} invalid  ${marks}`); // prettier-ignore
 }
 
-function episodeWords({ row, episode }: Found): string {
+function formatEpisode({ row, episode }: Found): string {
   const turns = episode.turns.map(
     ({ turn, state, raw, reward }) => `── turn ${turn} ──\n${state}\n\n${raw}\n\nreward ${reward}`,
   );
-  return [rowWords(row), ...turns, `── end ──\n${episode.final_state}`].map(text => text.split('\n').map(printable).join('\n')).join('\n'); // prettier-ignore
+  return [formatRow(row), ...turns, `── end ──\n${episode.final_state}`].map(text => text.split('\n').map(printable).join('\n')).join('\n'); // prettier-ignore
 }

@@ -87,7 +87,7 @@ operators of ONNX alone (opset 21), without a cache; its weights are the safeten
     .action((flags: ExportFlags) => answer(flags, () => runExport(flags)));
 }
 
-async function runExport(flags: ExportFlags): Promise<{ document: unknown; words: string }> {
+async function runExport(flags: ExportFlags): Promise<{ document: unknown; plainText: string }> {
   const source = await sourceOf(flags);
   const stop = new AbortController();
   const abort = (): void => stop.abort();
@@ -112,7 +112,7 @@ async function runExport(flags: ExportFlags): Promise<{ document: unknown; words
         bar?.update(bytes, { file: flags.out, size: megabytes(total) });
       },
     });
-    return { document: documentOf(exported), words: wordsOf(exported) };
+    return { document: documentOf(exported), plainText: formatExported(exported) };
   } finally {
     bar?.stop();
     process.off('SIGINT', abort).off('SIGTERM', abort);
@@ -152,7 +152,7 @@ const documentOf = ({ folder, dtype, parameters, files, mergedLayers }: Exported
   merged_layers: mergedLayers,
 });
 
-function wordsOf({ folder, dtype, parameters, mergedLayers }: Exported): string {
+function formatExported({ folder, dtype, parameters, mergedLayers }: Exported): string {
   const merged = mergedLayers > 0 ? `, an adapter merged into ${mergedLayers} layers` : '';
   return `${parameters.toLocaleString('en-US')} parameters in ${dtype}${merged} → ${folder}`;
 }

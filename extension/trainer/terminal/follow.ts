@@ -64,18 +64,18 @@ export async function follow(
     asked = true;
     table?.note('Stopping; a resume redoes the unfinished step (interrupt again to leave the terminal).');
   };
-  let told = false; // whether the connected trainer got the stop request
+  let requested = false; // whether the connected trainer got the stop request
   let lost = performance.now(); // since when no trainer accepted it
-  const tellToStop = (): void => {
-    if (told || !(asked || halt?.aborted)) return;
+  const requestStop = (): void => {
+    if (requested || !(asked || halt?.aborted)) return;
     if (performance.now() - lost > limits.reachMs) throw unreachable(folder, limits.reachMs);
     if (!connection) return;
-    told = true;
+    requested = true;
     const trainer = connection;
     answered(folder, trainer.sendRequest(stop, null), limits.answerMs).then(
       () => (lost = Infinity),
       () => {
-        told = false;
+        requested = false;
         trainer.dispose();
         if (connection === trainer) connection = undefined;
       },
@@ -90,7 +90,7 @@ export async function follow(
         () => (connection = undefined),
         limits.answerMs,
       );
-      tellToStop();
+      requestStop();
       showNew();
       const status = folder.readStatus();
       if (hasEnded() || !readLease(folder.path)?.live) {

@@ -70,8 +70,8 @@ model ended its answer) or "length". A row's tokens follow from the model, its p
     .action((flags: GenerateFlags & { json?: boolean }) =>
       answer(flags, async () => {
         const rows = await generate(flags);
-        const words = rows.map(({ text, tokens }, i) => `── ${i} ──\n${text ?? tokens.join(' ')}`).join('\n');
-        return { document: rows, words };
+        const listing = rows.map(({ text, tokens }, i) => `── ${i} ──\n${text ?? tokens.join(' ')}`).join('\n');
+        return { document: rows, plainText: listing };
       }),
     );
 }
@@ -96,7 +96,7 @@ export function generate(flags: GenerateFlags): Promise<ContinuedRow[]> {
         generated.map(({ ids, logprobs, finish }, k): ContinuedRow => ({
           prompt_tokens: part[k].ids,
           tokens: ids,
-          logprobs: logprobs.map(x => finite(x, part[k].place, flags.model)),
+          logprobs: logprobs.map(x => finite(x, part[k].location, flags.model)),
           text: tokenizer?.decode(ids) ?? null,
           finish,
         })),
@@ -123,10 +123,10 @@ function samplingFor(flags: GenerateFlags, { config, folder, tokenizer }: OpenMo
   };
 }
 
-function finite(logprob: number, place: () => string, model: string): number {
+function finite(logprob: number, location: () => string, model: string): number {
   if (Number.isFinite(logprob)) return Number(logprob.toPrecision(9));
   throw new UserError(
-    `${place()}: a token was drawn with the log-probability ${logprob} under ${model}: its weights overflow float32, use other weights`,
+    `${location()}: a token was drawn with the log-probability ${logprob} under ${model}: its weights overflow float32, use other weights`,
   );
 }
 

@@ -31,7 +31,7 @@ function add(program: Command, name: string, says: string, halt: (folder: RunFol
         const { unit, done, of } = progressOf(status);
         return {
           document: { run: id, state, step, total_steps, ...(episodes && { episodes }) },
-          words: `Run ${id} is ${state} at ${unit} ${done} of ${of}; resume it with ragen resume ${id}.`,
+          plainText: `Run ${id} is ${state} at ${unit} ${done} of ${of}; resume it with ragen resume ${id}.`,
         };
       }),
     );

@@ -44,9 +44,9 @@ as they are. With --json: {"checkpoint", "temperature", "hasReference", "hasCrit
         if (run === undefined || episode === undefined)
           throw new UserError('inspect: name a run and an episode: ragen inspect RUN EPISODE');
         const { path: folder } = RunFolder.find(workspaceOf(flags.workspace), run);
-        const ref = { folder, ...placeOf(episode) };
+        const ref = { folder, ...parseEpisodeId(episode) };
         const found = await inspected(ref, flags);
-        return { document: found, words: table(found) };
+        return { document: found, plainText: table(found) };
       });
     });
 }
@@ -62,7 +62,7 @@ async function inspected(ref: EpisodeRef, { checkpoint, all, threads }: InspectF
 }
 
 /** Parses mode and step from an episode's id. */
-function placeOf(id: string): Pick<EpisodeRef, 'mode' | 'step' | 'id'> {
+function parseEpisodeId(id: string): Pick<EpisodeRef, 'mode' | 'step' | 'id'> {
   const [, mode, step] = /^(train|val)-(\d{6,})-g\d+-m\d+(?:-w\d+)?$/.exec(id) ?? [];
   if (mode !== 'train' && mode !== 'val')
     throw new UserError(`inspect: ${id} is not an episode: give an id such as train-000012-g003-m05`);

@@ -27,7 +27,7 @@ export interface OpenModel {
   /** Null if the folder has no usable tokenizer and no row needs one. */
   tokenizer: ChatTokenizer | null;
   /** Token ids of each input row, in order, and the row's location for errors. */
-  prompts: { ids: number[]; place: () => string }[];
+  prompts: { ids: number[]; location: () => string }[];
 }
 
 /**
@@ -49,12 +49,12 @@ export async function withModel<T>(
     rows.some(row => 'messages' in row),
   );
   const prompts = rows.map(row => {
-    const { place } = row;
-    if ('tokens' in row) return { ids: row.tokens, place };
+    const { location } = row;
+    if ('tokens' in row) return { ids: row.tokens, location };
     if (!tokenizer) throw new Error('open-model: messages without a tokenizer');
-    return { ids: tokenizer.encode(tokenizer.render(row.messages, asGenerationPrompt)), place };
+    return { ids: tokenizer.encode(tokenizer.render(row.messages, asGenerationPrompt)), location };
   });
-  for (const { ids, place } of prompts) checkIds(ids, place, config, asGenerationPrompt);
+  for (const { ids, location } of prompts) checkIds(ids, location, config, asGenerationPrompt);
   const engine = startEngine(installation.engineWorker);
   try {
     await engine.load({
@@ -82,19 +82,19 @@ export async function withModel<T>(
 /** Throws if ids are outside the vocabulary or exceed the context length. */
 function checkIds(
   ids: readonly number[],
-  place: () => string,
+  location: () => string,
   { vocabSize, maxPositions }: DecoderConfig,
   leaveRoom: boolean,
 ): void {
   const bad = ids.findIndex(id => id >= vocabSize);
   if (bad >= 0)
     throw new UserError(
-      `${place()}.tokens[${bad}] is ${ids[bad]}, but the model's token ids are 0 to ${vocabSize - 1}: use ids of this model's tokenizer`,
+      `${location()}.tokens[${bad}] is ${ids[bad]}, but the model's token ids are 0 to ${vocabSize - 1}: use ids of this model's tokenizer`,
     );
   const most = leaveRoom ? maxPositions - 1 : maxPositions;
   if (ids.length > most)
     throw new UserError(
-      `${place()} has ${ids.length} tokens, but the model's context has ${maxPositions}${leaveRoom ? ', one of them for an answer' : ''}: shorten it to ${most}`,
+      `${location()} has ${ids.length} tokens, but the model's context has ${maxPositions}${leaveRoom ? ', one of them for an answer' : ''}: shorten it to ${most}`,
     );
 }
 

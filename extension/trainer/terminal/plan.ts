@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { defaultConfig, planRun } from '../run-report';
 import { answer } from './answer';
 import type { Answer } from './answer';
-import { questionOf, runWords } from './doctor';
+import { questionOf, formatRun } from './doctor';
 import type { PlanFlags } from './doctor';
 import { workspaceOf } from './start';
 
@@ -29,5 +29,5 @@ Output with --json: {"run": {"rows": [{"what", "bytes", "how", "phase"}, …], "
 async function plan(overrides: readonly string[], flags: PlanFlags): Promise<Answer> {
   const { run, loaded } = await planRun(questionOf(overrides, flags, workspaceOf(flags.workspace)), 'plan');
   const { config, ignored, sources } = loaded;
-  return { document: { run, config, ignored, sources }, words: runWords(run).join('\n') };
+  return { document: { run, config, ignored, sources }, plainText: formatRun(run).join('\n') };
 }

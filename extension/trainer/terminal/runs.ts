@@ -27,7 +27,7 @@ export function addRuns(program: Command): void {
           ({ archived, tags }) => (flags.archived || !archived) && (!flags.tag || tags.includes(flags.tag)),
         );
         const none = 'No runs here yet: ragen train --config-name quickstart';
-        return { document: rows, words: rows.map(wordsOf).join('\n') || none };
+        return { document: rows, plainText: rows.map(formatRow).join('\n') || none };
       }),
     );
 }
@@ -82,7 +82,7 @@ function rowOf(folder: RunFolder): Row {
   };
 }
 
-function wordsOf({ run, name, state, step, total_steps, episodes, success, tags, archived, error }: Row): string {
+function formatRow({ run, name, state, step, total_steps, episodes, success, tags, archived, error }: Row): string {
   if (state === 'damaged') return printable(`${run}  ${state}: ${error}`);
   const { done, of } = episodes ?? { done: step, of: total_steps ?? '?' };
   const share = success === null ? '' : `${(success * 100).toFixed(1)} %`;

@@ -30,7 +30,7 @@ tokens; logprobs[0] is null, logprobs[t] is ln P(tokens[t] | tokens before it) a
     .action((flags: ModelFlags & { json?: boolean }) =>
       answer(flags, async () => {
         const rows = await score(flags);
-        return { document: rows, words: inWords(rows) };
+        return { document: rows, plainText: formatRows(rows) };
       }),
     );
 }
@@ -50,7 +50,7 @@ export function score(flags: ModelFlags): Promise<ScoredRow[]> {
       const bad = scores.findIndex(x => !Number.isFinite(x));
       if (bad >= 0)
         throw new UserError(
-          `${prompt.place()}: token ${bad} has the log-probability ${scores[bad]} under ${flags.model}: its weights overflow float32, use other weights`,
+          `${prompt.location()}: token ${bad} has the log-probability ${scores[bad]} under ${flags.model}: its weights overflow float32, use other weights`,
         );
       return { tokens: prompt.ids, logprobs: [null, ...Array.from(scores.subarray(1), shortest)] };
     });
@@ -61,7 +61,7 @@ export function score(flags: ModelFlags): Promise<ScoredRow[]> {
 /** A float32 rounded to the nine digits that identify it. */
 const shortest = (x: number): number => Number(x.toPrecision(9));
 
-function inWords(rows: readonly ScoredRow[]): string {
+function formatRows(rows: readonly ScoredRow[]): string {
   const lines = rows.map(({ tokens, logprobs }, i) => {
     const scores = logprobs.filter(x => x !== null);
     const sum = scores.reduce((total, x) => total + x, 0);

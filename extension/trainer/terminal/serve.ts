@@ -13,12 +13,12 @@ import { RunFolder } from '../store/run-folder';
 import { requireTrusted, trustFlag } from '../trusted-run';
 import { onlyEvaluates } from '../stored-config';
 import type { Answer } from './answer';
-import { evaluationWords } from './evaluation-words';
+import { formatEvaluation } from './format-evaluation';
 import { answered, changeSettings, eventLines, follow, joinTrainer, metricLines } from './follow';
-import { TrainerEnded, endWithoutWord, makeRun, startTrainer, workspaceOf } from './start';
+import { TrainerEnded, unexplainedEnd, makeRun, startTrainer, workspaceOf } from './start';
 import type { TrainerProcess } from './start';
 import { StepTable } from './step-table';
-import { closingWords, summarize } from './summary';
+import { formatClosing, summarize } from './summary';
 import type { RunSummary } from './summary';
 
 export interface CommonFlags {
@@ -140,7 +140,11 @@ async function serveAndFollow(
     const found = summaryOfReadable(folder);
     const summary = unended.includes(found.state) ? { ...found, state: 'failed' as const } : found;
     const { message } = error;
-    return { document: { ...summary, error: { message } }, words: closingWords(summary, workspace), failed: message };
+    return {
+      document: { ...summary, error: { message } },
+      plainText: formatClosing(summary, workspace),
+      failed: message,
+    };
   }
 }
 
@@ -165,14 +169,14 @@ async function followTrainer(
   if (flags.detach)
     return {
       document: { run: folder.id, folder: folder.path },
-      words: `Run ${folder.id} is ${evaluates ? 'playing' : 'training'}: ${folder.path}`,
+      plainText: `Run ${folder.id} is ${evaluates ? 'playing' : 'training'}: ${folder.path}`,
     };
   process.stderr.write(`Run ${folder.id} → ${folder.path}\n`);
   const table = new StepTable(evaluates ? 'episode' : 'step');
   const status = await follow(folder, table, undefined, undefined, () => trainer.ended() !== null);
   const summary = summarize(folder, metricLines(folder), eventLines(folder), status);
   const gone = status === null || unended.includes(status.state);
-  const failed = gone ? await endWithoutWord(folder, trainer) : status?.error;
+  const failed = gone ? await unexplainedEnd(folder, trainer) : status?.error;
   const evaluation = evaluationOf(folder);
   return {
     document: {
@@ -180,7 +184,7 @@ async function followTrainer(
       ...(evaluation && { evaluation }),
       ...(failed !== undefined && { error: { message: failed } }),
     },
-    words: evaluation ? evaluationWords(evaluation) : closingWords(summary, workspace, status?.episodes),
+    plainText: evaluation ? formatEvaluation(evaluation) : formatClosing(summary, workspace, status?.episodes),
     failed,
   };
 }

@@ -25,7 +25,7 @@ export function addSet(program: Command): void {
         const folder = RunFolder.find(workspaceOf(flags.workspace), id);
         if (settings.length > 0) return ask(folder, Object.fromEntries(settings.map(valueOf)));
         const present = changeable(changedConfig(folder));
-        return { document: present, words: present.map(({ key, value }) => `${key}=${value}`).join('\n') };
+        return { document: present, plainText: present.map(({ key, value }) => `${key}=${value}`).join('\n') };
       }),
     );
 }
@@ -36,8 +36,8 @@ async function ask(folder: RunFolder, values: Record<string, number>) {
     throw new UserError(`run ${folder.id} is not training, so no setting can change: resume it first (ragen resume)`);
   try {
     const { step, changes } = await changeSettings(folder, connection, values);
-    const words = changes.map(({ key, from, to }) => `${key}: ${from} → ${to} from step ${step} on`);
-    return { document: { step, changes }, words: words.join('\n') || 'The run already has these settings.' };
+    const lines = changes.map(({ key, from, to }) => `${key}: ${from} → ${to} from step ${step} on`);
+    return { document: { step, changes }, plainText: lines.join('\n') || 'The run already has these settings.' };
   } finally {
     connection.dispose();
   }

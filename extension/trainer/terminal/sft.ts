@@ -47,8 +47,8 @@ async function run(overrides: string[], flags: SftFlags): Promise<Answer> {
     presetFolders: folders,
   });
   const bar = new ProgressLine();
-  const say = (line: string): void => bar.print(line);
-  for (const note of notes) say(`note: ${note}`);
+  const printLine = (line: string): void => bar.print(line);
+  for (const note of notes) printLine(`note: ${note}`);
   const stop = new AbortController();
   const abort = (): void => stop.abort(new RunStopped());
   process.once('SIGINT', abort).once('SIGTERM', abort);
@@ -60,21 +60,28 @@ async function run(overrides: string[], flags: SftFlags): Promise<Answer> {
       presetFolders: folders,
       modelFolder: await modelFolder(config.model.partial_pretrain, workspace, 'config: model.partial_pretrain'),
       signal: stop.signal,
-      say,
+      printLine,
       onProgress: (what, done, of) => bar.show(what, done, of),
       onStep: ({ step, 'train/loss': loss, 'val/loss': val }, total) =>
-        say(
+        printLine(
           `step ${step}/${total}  loss ${loss.toFixed(4)}${val === undefined ? '' : `  validation ${val.toFixed(4)}`}`,
         ),
     });
-    return { document: result, words: words(result) };
+    return { document: result, plainText: formatResult(result) };
   } finally {
     process.off('SIGINT', abort).off('SIGTERM', abort);
     bar.close();
   }
 }
 
-function words({ folder, model, steps, total_steps, demonstrations: { train, val }, val_loss }: SftResult): string {
+function formatResult({
+  folder,
+  model,
+  steps,
+  total_steps,
+  demonstrations: { train, val },
+  val_loss,
+}: SftResult): string {
   if (model === null || val_loss.before === null || val_loss.after === null)
     return `Stopped after ${steps} of ${total_steps} steps: run the same command to continue. Folder: ${folder}`;
   return [

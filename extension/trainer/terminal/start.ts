@@ -234,7 +234,7 @@ const reapMs = 1000;
  * Why a trainer ended that served its run and left it unfinished: its fatal error, or its signal or exit code if this
  * process started it and observed its end.
  */
-export async function endWithoutWord(folder: RunFolder, trainer: TrainerProcess): Promise<string> {
+export async function unexplainedEnd(folder: RunFolder, trainer: TrainerProcess): Promise<string> {
   for (const deadline = performance.now() + reapMs; trainer.ended() === null && performance.now() < deadline;)
     await sleep(20);
   if (!existsSync(folder.path)) return folderGone(folder);

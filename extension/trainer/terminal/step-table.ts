@@ -106,7 +106,7 @@ export class StepTable {
       this.print(`The run waits: ${status.error}`);
     this.waits = status.state === 'paused' ? status.error : undefined;
     const { unit, done, of } = progressOf(status);
-    if (!this.bars) return this.tellOfEpisodes(unit, done, of);
+    if (!this.bars) return this.reportEpisodes(unit, done, of);
     const eta = status.eta_s === null || status.download ? '' : `· about ${Math.ceil(status.eta_s)} s left`;
     const doing = status.state !== 'running' ? status.state : unit === 'episode' ? 'episodes' : status.phase;
     const payload = { phase: `${doing}${detail}`, left: eta };
@@ -116,7 +116,7 @@ export class StepTable {
     this.done = done;
   }
 
-  private tellOfEpisodes(unit: RunProgress['unit'], done: number, of: number): void {
+  private reportEpisodes(unit: RunProgress['unit'], done: number, of: number): void {
     const tenths = of > 0 ? Math.floor((10 * done) / of) : 0;
     if (unit !== 'episode' || tenths <= this.tenths) return;
     this.tenths = tenths;

@@ -98,7 +98,7 @@ class Mean {
  * The closing text: first → last validation, the run's folder and how to open it. `episodes` counts those of an
  * evaluation, which takes no steps.
  */
-export function closingWords(
+export function formatClosing(
   { run, folder, steps, validation, alarms, early_stop, diagnosis, wall_s, state }: RunSummary,
   workspace: string,
   episodes?: RunStatus['episodes'],

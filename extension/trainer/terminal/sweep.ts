@@ -49,36 +49,36 @@ Output with --json: {"sweep", "keys", "points": [{"label", "config", "name", "va
 async function sweep(file: string, overrides: readonly string[], flags: SweepFlags): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
   const plan = readSweep(file, { workspace, presetFolders: presetFolders(workspace), overrides });
-  if (flags.compare) return told(compare(plan, runsOf(plan, workspace)), workspace);
+  if (flags.compare) return answerOf(compare(plan, runsOf(plan, workspace)), workspace);
   const halt = new AbortController();
-  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  const printLine = (line: string): void => void process.stderr.write(`${line}\n`);
   const interrupt = (): void => {
     if (halt.signal.aborted) {
-      say('The current runs continue: see ragen runs. The same command joins them.');
+      printLine('The current runs continue: see ragen runs. The same command joins them.');
       process.exit(130);
     }
     halt.abort();
-    say('Stopping after the current steps (interrupt again to leave the runs running).');
+    printLine('Stopping after the current steps (interrupt again to leave the runs running).');
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
   try {
     const table = () => (flags.jobs === 1 ? new StepTable() : null);
-    const runs = await runSweep(plan, { workspace, jobs: flags.jobs, halt: halt.signal, table, say });
-    return told(compare(plan, runs), workspace);
+    const runs = await runSweep(plan, { workspace, jobs: flags.jobs, halt: halt.signal, table, printLine });
+    return answerOf(compare(plan, runs), workspace);
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupt);
   }
 }
 
 /** Writes the comparison to its folder and returns it as the command's answer. */
-function told(comparison: Comparison, workspace: string): Answer {
+function answerOf(comparison: Comparison, workspace: string): Answer {
   const folder = resolve(workspace, sweepsFolder, comparison.sweep);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'comparison.json'), `${JSON.stringify(comparison, null, 1)}\n`);
   writeFileSync(join(folder, 'comparison.csv'), comparisonCsv(comparison));
   return {
     document: comparison,
-    words: `${comparisonTable(comparison)}\n\nMeans over seeds ± 95 % interval. As JSON and CSV: ${folder}`,
+    plainText: `${comparisonTable(comparison)}\n\nMeans over seeds ± 95 % interval. As JSON and CSV: ${folder}`,
     failed: incomplete(comparison),
   };
 }

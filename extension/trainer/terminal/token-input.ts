@@ -8,8 +8,8 @@ import { UserError } from '../../protocol/user-error';
 import { shown } from '../config/config-error';
 import type { ChatMessage } from '../models/chat-template';
 
-/** A row of the input; `place` returns its location for errors. */
-export type InputRow = { place: () => string } & ({ tokens: number[] } | { messages: ChatMessage[] });
+/** A row of the input; `location` returns its location for errors. */
+export type InputRow = { location: () => string } & ({ tokens: number[] } | { messages: ChatMessage[] });
 
 const roles: readonly ChatMessage['role'][] = ['system', 'user', 'assistant'];
 const forms = '{"tokens": […]} or {"messages": [{"role", "content"}, …]}';
@@ -52,13 +52,13 @@ function parseLines(text: string, file: string): InputRow[] {
   return rows;
 }
 
-function checkRow(value: unknown, path: string, place: () => string): InputRow {
+function checkRow(value: unknown, path: string, location: () => string): InputRow {
   const refuse = (below: string, found: string, remedy: string): never => {
-    throw new UserError(`${place()}: ${path}${below} ${found}: ${remedy}`);
+    throw new UserError(`${location()}: ${path}${below} ${found}: ${remedy}`);
   };
   if (!isRecord(value)) return refuse('', `is ${kindOf(value)}`, `give ${forms}`);
   const { tokens, messages } = value;
-  const here = { place: () => `${place()}: ${path}` };
+  const here = { location: () => `${location()}: ${path}` };
   if (tokens !== undefined && messages !== undefined)
     return refuse('', 'has both tokens and messages', 'give one of them');
   if (tokens !== undefined) {

@@ -44,7 +44,7 @@ export interface FineTuneListener {
 
 /** Trains to the last step. @throws RunStopped as the engine does; reported steps are complete */
 export async function fineTune(
-  engine: Pick<Engine, 'imitate' | 'score'>,
+  engine: Pick<Engine, 'trainSupervised' | 'score'>,
   samples: { train: readonly Shown[]; val: readonly Shown[] },
   config: SftConfig,
   { done, unvalidated }: FineTuneStart,
@@ -73,15 +73,15 @@ export async function fineTune(
     const order = new RandomStream(deriveSeed('sft-order', trainer.seed, epoch));
     const batch = splitMiniBatches(samples.train.length, data.train_batch_size, order)[(step - 1) % perEpoch];
     const lr = learningRate(step, schedule);
-    const loss = await engine.imitate(
+    const loss = await engine.trainSupervised(
       Array.from(batch, i => samples.train[i]),
       passOf(config),
       { lr, betas: [...optim.betas], eps: 1e-8, weight_decay: optim.weight_decay, grad_clip: optim.clip_grad },
       deriveSeed('adapter-dropout', trainer.seed, step),
     );
-    const told: FineTuneStep = { step, epoch: epoch + 1, 'train/loss': loss, 'train/lr': lr };
-    listener.onTrained?.(told);
-    if (!(await finish(told))) return;
+    const metrics: FineTuneStep = { step, epoch: epoch + 1, 'train/loss': loss, 'train/lr': lr };
+    listener.onTrained?.(metrics);
+    if (!(await finish(metrics))) return;
   }
 }
 

@@ -53,7 +53,7 @@ const shape = {
   head_dim: 32,
 };
 
-const say = (text: string): void => void process.stderr.write(`${text}\n`);
+const printLine = (text: string): void => void process.stderr.write(`${text}\n`);
 
 async function main(): Promise<void> {
   const { config } = loadConfig({
@@ -79,13 +79,13 @@ async function main(): Promise<void> {
     entry: installation.environmentHost,
     variables: environmentVariables(specs, installation.environments),
     stepTimeoutMs: 10_000,
-    onNotice: notice => say(`${notice.tag}: ${notice.text}`),
+    onNotice: notice => printLine(`${notice.tag}: ${notice.text}`),
   });
   try {
     const { environments, error } = await pool.load(specs);
     if (error) throw new Error(error.message);
     await makeVocabulary(config, pool, environments);
-    await imitate(config, pool, environments);
+    await trainOnDemonstrations(config, pool, environments);
   } finally {
     await pool.stop();
   }
@@ -148,7 +148,7 @@ async function makeVocabulary(
   });
   write('generation_config.json', { eos_token_id: [eos, idOf('<|endoftext|>')], pad_token_id: idOf('<|endoftext|>') });
   const ids = readTokenizer(folder).encode(corpus[0]);
-  say(
+  printLine(
     `vocabulary: ${Object.keys(model.vocab).length + added.length} tokens; an episode of ${corpus[0].length} characters is ${ids.length} tokens`,
   );
 }
@@ -157,7 +157,11 @@ async function makeVocabulary(
 const wholeBatch = { maxTokens: Infinity, maxRows: Infinity };
 
 /** Trains the weights on demonstrations and writes them. */
-async function imitate(config: RunConfig, pool: EnvironmentProcess, environments: LoadedEnvironment[]): Promise<void> {
+async function trainOnDemonstrations(
+  config: RunConfig,
+  pool: EnvironmentProcess,
+  environments: LoadedEnvironment[],
+): Promise<void> {
   const tokenizer = readTokenizer(folder);
   const decoder = parseDecoderConfig(
     JSON.parse(readRegularSync(join(folder, 'config.json')).toString('utf8')),
@@ -170,7 +174,7 @@ async function imitate(config: RunConfig, pool: EnvironmentProcess, environments
   const bank = new HostParameters(weights, session);
   const policy = new Policy(network, bank, session);
   const generator = new Generator(network, bank, session);
-  say(`model: ${weights.count} parameters`);
+  printLine(`model: ${weights.count} parameters`);
 
   const stopTokenId = tokenizer.stopTokenIds[0];
   const tools = {
@@ -194,7 +198,7 @@ async function imitate(config: RunConfig, pool: EnvironmentProcess, environments
     const { episodes } = await demonstrations.rollout({ mode: 'train', step, environments });
     const lr = learning ? learningRate(step, schedule) : rates.forget;
     const samples = episodes.flatMap(episode => episode.samples);
-    const loss = await policy.imitate(samples, wholeBatch, {
+    const loss = await policy.trainSupervised(samples, wholeBatch, {
       lr,
       betas: [0.9, 0.98],
       eps: 1e-8,
@@ -202,10 +206,10 @@ async function imitate(config: RunConfig, pool: EnvironmentProcess, environments
       grad_clip: 1,
     });
     smoothed = Number.isNaN(smoothed) ? loss : 0.97 * smoothed + 0.03 * loss;
-    if (step % 50 === 0) say(`step ${step}: cross-entropy ${smoothed.toFixed(4)}`);
+    if (step % 50 === 0) printLine(`step ${step}: cross-entropy ${smoothed.toFixed(4)}`);
     if (step % 200 === 0 || step === steps.learn + steps.forget) {
       const { metrics } = await own.rollout({ mode: 'val', step, environments });
-      say(
+      printLine(
         `  own rollouts: success ${metrics['QuickFrozenLake/success'].toFixed(3)}, length ${metrics.response_length.toFixed(1)}`,
       );
       await save(weights);
@@ -270,6 +274,6 @@ function proxyOf(
 }
 
 main().catch((error: Error) => {
-  say(error.stack ?? error.message);
+  printLine(error.stack ?? error.message);
   process.exitCode = 1;
 });

@@ -140,14 +140,14 @@ function problemsOf(issue: z.core.$ZodIssue, root: MapNode): ConfigProblem[] {
     return issue.keys.map(name => {
       const path = [...issue.path, name];
       const message = `config: ${path.join('.')} is not a key of fine-tuning: ${advise(issue.path, name)}`;
-      return { key: path.join('.'), message, ...nodeAt(root, path)?.place };
+      return { key: path.join('.'), message, ...nodeAt(root, path)?.location };
     });
   const wanted = expectation(schemaAt(jsonSchema, issue.path) ?? {});
   const node = nodeAt(root, issue.path);
   const message = node
     ? `config: ${key} is ${JSON.stringify(toPlain(node))}: use ${wanted}`
     : `config: ${key} is missing: add it (${wanted})`;
-  return [{ key, message, ...node?.place }];
+  return [{ key, message, ...node?.location }];
 }
 
 function withoutIgnored(root: MapNode): { kept: MapNode; notes: string[] } {

@@ -17,7 +17,7 @@ import { installation } from '../installation';
 import { exportModel } from '../models/export-model';
 import { modelFiles } from '../models/model-files';
 import { readDecoderConfig, readTokenizer } from '../models/model-folder';
-import { momentFiles, readMoments } from '../moment-files';
+import { optimizerStateFiles, readMoments } from '../optimizer-state';
 import { logNotice, openEnvironments } from '../run-environments';
 import { episodeRecord } from '../rollout/episode-record';
 import { sampledMask, sampledTokens } from '../rollout/rollout-batch';
@@ -46,7 +46,7 @@ export interface SftRequest {
   onStep(step: FineTuneStep, total: number): void;
   /** Receives the current work and its progress. */
   onProgress?(what: string, done: number, of: number): void;
-  say(line: string): void;
+  printLine(line: string): void;
 }
 
 export interface SftResult {
@@ -113,7 +113,7 @@ async function demonstrateAndTrain(request: SftRequest, folder: string): Promise
 
 /** Solved episodes for training and validation; those for validation have later seeds. */
 async function demonstrate(request: SftRequest): Promise<{ train: RolloutEpisode[]; val: RolloutEpisode[] }> {
-  const { config, workspace, presetFolders, modelFolder, signal, say, onProgress } = request;
+  const { config, workspace, presetFolders, modelFolder, signal, printLine, onProgress } = request;
   const { demonstrations: asked, data } = config;
   const loaded = loadConfig({
     configName: asked.config_name,
@@ -144,7 +144,7 @@ async function demonstrate(request: SftRequest): Promise<{ train: RolloutEpisode
         },
         tools,
       );
-      say(`${tag}: ${episodes.length} demonstrations, seeds ${episodes[0].seed} to ${episodes.at(-1)!.seed}`);
+      printLine(`${tag}: ${episodes.length} demonstrations, seeds ${episodes[0].seed} to ${episodes.at(-1)!.seed}`);
       appendAll(train, episodes.slice(0, own.train));
       appendAll(val, episodes.slice(own.train));
     }
@@ -173,7 +173,7 @@ const newestOf = ({ config, hash }: Pick<SftRequest, 'config' | 'hash'>, folder:
 
 /** Trains from the newest checkpoint on; exports the model after the last step. */
 async function trainAndExport(
-  { config, hash, modelFolder, signal, onStep, onProgress, say }: SftRequest,
+  { config, hash, modelFolder, signal, onStep, onProgress, printLine }: SftRequest,
   folder: string,
   samples: { train: Shown[]; val: Shown[] },
 ): Promise<{ steps: number; before: number | null; after: number | null }> {
@@ -230,7 +230,7 @@ async function trainAndExport(
           await engine.restore({ actor: await readMoments(checkpoint, 'actor', done) });
           await refuseOtherMetrics(folder, checkpoint);
           metrics.truncateTo(checkpoint.manifest.offsets[names.metrics]);
-          say(`continuing after step ${done} of ${total}`);
+          printLine(`continuing after step ${done} of ${total}`);
         } else {
           metrics.truncateTo(0);
           follow('validation');
@@ -291,7 +291,7 @@ async function save(
       state: unvalidated ? { unvalidated } : null,
       ...{ run: owner, log_chain: log.sum },
     },
-    { ...files, ...momentFiles('actor', actor) },
+    { ...files, ...optimizerStateFiles('actor', actor) },
     keep,
   );
 }

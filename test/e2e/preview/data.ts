@@ -196,7 +196,7 @@ export const hostileTexts = pageMarkup.slice(0, 8);
 const moves: Record<string, [number, number]> = { Up: [-1, 0], Down: [1, 0], Left: [0, -1], Right: [0, 1] };
 const moveNames = Object.keys(moves);
 
-interface World {
+interface Scene {
   tag: string;
   name: string;
   reset(random: () => number): string[];
@@ -204,7 +204,7 @@ interface World {
   act(grid: string[], move: string): { reward: number; done: boolean; success: boolean };
 }
 
-const sokoban: World = {
+const sokoban: Scene = {
   tag: 'CoordSokoban',
   name: 'sokoban',
   reset(random) {
@@ -242,7 +242,7 @@ const sokoban: World = {
   },
 };
 
-const frozenLake: World = {
+const frozenLake: Scene = {
   tag: 'FrozenLake',
   name: 'frozen_lake',
   reset(random) {
@@ -282,9 +282,9 @@ function episode(
   kept: boolean | null,
   random: () => number,
 ): Episode {
-  const world = group % 2 === 0 ? sokoban : frozenLake;
+  const scene = group % 2 === 0 ? sokoban : frozenLake;
   // Validation uses the same prompts each time.
-  const grid = world.reset(generator(mode === 'val' ? group : step * 31 + group));
+  const grid = scene.reset(generator(mode === 'val' ? group : step * 31 + group));
   const turns: EpisodeTurn[] = [];
   const tokens: Episode['tokens'] = { ids: [], mask: [], logprobs: [] };
   const give = (count: number, sampled: boolean) => {
@@ -299,16 +299,16 @@ function episode(
   let [done, success] = [false, false];
   for (let turn = 1; turn <= 5 && !done && left > 0; turn++) {
     const state = grid.join('\n');
-    const wanted = plan(world, grid, random() < 0.8 ? 2 : 1, random);
+    const wanted = plan(scene, grid, random() < 0.8 ? 2 : 1, random);
     if (random() < 0.12) wanted[wanted.length - 1] = 'Jump';
     const unparsed = random() < 0.05;
     const answer = wanted.join(' || ');
-    const thought = thoughtOf(world, grid, wanted, random);
+    const thought = thoughtOf(scene, grid, wanted, random);
     const executed: string[] = [];
     let reward = 0;
     for (const move of unparsed ? [] : wanted) {
       if (!moveNames.includes(move) || done || left === 0) continue;
-      const outcome = world.act(grid, move);
+      const outcome = scene.act(grid, move);
       executed.push(move);
       left--;
       reward += outcome.reward;
@@ -344,7 +344,7 @@ function episode(
   const reward = sum(turns.map(turn => turn.reward));
   const penalty = sum(turns.map(turn => turn.penalty));
   const id = `${mode}-${String(step).padStart(6, '0')}-g${String(group).padStart(3, '0')}-m${String(member).padStart(2, '0')}`;
-  const system = `You're a helpful assistant. You are solving the ${world.name} puzzle.\nYour available actions are:\n${moveNames.join(', ')}`;
+  const system = `You're a helpful assistant. You are solving the ${scene.name} puzzle.\nYour available actions are:\n${moveNames.join(', ')}`;
   return {
     id,
     step,
@@ -352,8 +352,8 @@ function episode(
     group_id: group,
     member,
     env_id: group * size + member,
-    tag: world.tag,
-    environment: { name: world.name, version: '41be77a09d3f5c2e8b6a1f04e7c9d2b35a8f60e1c4d7b9a2f3e5c6d8b0a1f2e3' },
+    tag: scene.tag,
+    environment: { name: scene.name, version: '41be77a09d3f5c2e8b6a1f04e7c9d2b35a8f60e1c4d7b9a2f3e5c6d8b0a1f2e3' },
     seed: mode === 'train' ? 10000 + step * 8 + group : 123 + group,
     terminated: done || left === 0,
     truncated: (done || left === 0) && !success,
@@ -402,20 +402,20 @@ export function rowOf(episode: Episode): EpisodeRow {
 }
 
 /** One or two moves from here, mostly good ones. */
-function plan(world: World, grid: string[], count: number, random: () => number): string[] {
+function plan(scene: Scene, grid: string[], count: number, random: () => number): string[] {
   const ahead = [...grid];
   return Array.from({ length: count }, () => {
-    const move = random() < 0.14 ? moveNames[Math.floor(random() * 4)] : goodMove(world, ahead);
-    world.act(ahead, move);
+    const move = random() < 0.14 ? moveNames[Math.floor(random() * 4)] : goodMove(scene, ahead);
+    scene.act(ahead, move);
     return move;
   });
 }
 
 /** Policy that solves these boards: push the box right, then up; avoid the holes. */
-function goodMove(world: World, grid: string[]): string {
+function goodMove(scene: Scene, grid: string[]): string {
   const cells = grid.map(row => row.split(''));
-  const [row, column] = find(cells, playerOf(world));
-  if (world === frozenLake) {
+  const [row, column] = find(cells, playerOf(scene));
+  if (scene === frozenLake) {
     if (cells[row + 1]?.[column] !== undefined && cells[row + 1][column] !== 'O') return 'Down';
     return cells[row][column + 1] === 'O' ? 'Up' : 'Right';
   }
@@ -429,13 +429,13 @@ function goodMove(world: World, grid: string[]): string {
   return row > 3 ? 'Up' : 'Down';
 }
 
-function thoughtOf(world: World, grid: string[], wanted: string[], random: () => number): string {
+function thoughtOf(scene: Scene, grid: string[], wanted: string[], random: () => number): string {
   const [row, column] = find(
     grid.map(line => line.split('')),
-    playerOf(world),
+    playerOf(scene),
   );
   const aim =
-    world === sokoban
+    scene === sokoban
       ? 'The box X must end on the target O, two rows above it.'
       : 'The goal G lies to the right and below; the holes O must be avoided.';
   const second = random() < 0.4 ? ' If I go straight I get stuck at the wall, so I take the other side first.' : '';
@@ -443,7 +443,7 @@ function thoughtOf(world: World, grid: string[], wanted: string[], random: () =>
 }
 
 /** Symbols that mark the player's cell. */
-const playerOf = (world: World) => (world === sokoban ? ['P', 'S'] : ['P', 'X', '√']);
+const playerOf = (scene: Scene) => (scene === sokoban ? ['P', 'S'] : ['P', 'X', '√']);
 
 function find(cells: string[][], symbols: string[]): [number, number] {
   for (let row = 0; row < cells.length; row++) {

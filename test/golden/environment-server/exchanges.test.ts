@@ -78,15 +78,15 @@ describe('clients of', () => {
   async function converse(url: string, frames: readonly Frame[]): Promise<Json[]> {
     const socket = new WebSocket(url.replace('http', 'ws'));
     const answers: Json[] = [];
-    let heard: (() => void) | undefined;
+    let received: (() => void) | undefined;
     socket.on('message', message => {
       answers.push(JSON.parse((message as Buffer).toString('utf8')) as Json);
-      heard?.();
+      received?.();
     });
     await new Promise(resolve => socket.once('open', resolve));
     for (const [i, { sent, answered }] of frames.entries()) {
       socket.send(JSON.stringify(sent));
-      if (answered) while (answers.length <= i) await new Promise<void>(resolve => (heard = resolve));
+      if (answered) while (answers.length <= i) await new Promise<void>(resolve => (received = resolve));
     }
     await new Promise(resolve => socket.once('close', resolve)); // the last message closes the session
     return answers;
@@ -96,7 +96,7 @@ describe('clients of', () => {
   const fixed = (answer: Json): Json =>
     answer.type === 'state' ? { ...answer, data: { ...(answer.data as Json), episode_id: '' } } : answer;
   /** Error messages are not part of the protocol. */
-  const withoutWords = (answer: Json): Json =>
+  const withoutMessage = (answer: Json): Json =>
     answer.type === 'error' ? { type: 'error', code: (answer.data as Json).code } : fixed(answer);
 
   it('OpenEnv get the same answers, mistakes and all', async () => {
@@ -105,8 +105,8 @@ describe('clients of', () => {
     expect(openenv.client.conversations.length).toBeGreaterThan(4);
     for (const { environment, frames } of openenv.client.conversations) {
       const answers = await converse(`${url}${environment === null ? '' : `/${environment}`}/ws`, frames);
-      const recorded = frames.flatMap(({ answered }) => (answered ? [withoutWords(answered)] : []));
-      expect(answers.map(withoutWords)).toEqual(recorded);
+      const recorded = frames.flatMap(({ answered }) => (answered ? [withoutMessage(answered)] : []));
+      expect(answers.map(withoutMessage)).toEqual(recorded);
     }
   });
 

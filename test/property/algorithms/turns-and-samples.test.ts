@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { adjustedSamples } from '../../../extension/trainer/algorithms/batch-adjustment';
 import { biLevelAdvantages, nonZeroRewards } from '../../../extension/trainer/algorithms/bi-level-gae';
-import { groupsToSample, overlongReward, siftGroups } from '../../../extension/trainer/algorithms/dapo';
+import { groupsToSample, overlongReward, filterGroups } from '../../../extension/trainer/algorithms/dapo';
 import { joinEpisodes, spreadOverSamples } from '../../../extension/trainer/algorithms/episode-samples';
 import { generalizedAdvantages } from '../../../extension/trainer/algorithms/gae';
 import { maskedGaeAdvantages } from '../../../extension/trainer/algorithms/masked-gae';
@@ -151,7 +151,7 @@ describe('dynamic sampling', () => {
     const samples = fc.array(fc.record({ group: fc.nat(5), score: fc.nat(2) }), { minLength: 1, maxLength: 30 });
     fc.assert(
       fc.property(samples, batch => {
-        const { kept, dropped } = siftGroups({
+        const { kept, dropped } = filterGroups({
           groups: batch.map(({ group }) => group),
           scores: batch.map(({ score }) => score / 10),
         });

@@ -6,8 +6,8 @@ import { tokenBytes } from '../../../extension/host/traces/token-bytes';
 /** Bytes cut into tokens at arbitrary positions, also inside characters. */
 const cutBytes = (bytes: fc.Arbitrary<Uint8Array>) =>
   fc.tuple(bytes, fc.array(fc.nat(), { maxLength: 12 })).map(([all, cuts]) => {
-    const places = [...new Set([0, ...cuts.map(cut => cut % (all.length + 1)), all.length])].sort((a, b) => a - b);
-    return places.slice(1).map((to, i) => all.slice(places[i], to));
+    const positions = [...new Set([0, ...cuts.map(cut => cut % (all.length + 1)), all.length])].sort((a, b) => a - b);
+    return positions.slice(1).map((to, i) => all.slice(positions[i], to));
   });
 const text = fc.string({ unit: 'binary', maxLength: 40 }).map(each => new TextEncoder().encode(each));
 const anyBytes = fc.uint8Array({ maxLength: 60 });

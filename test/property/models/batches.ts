@@ -14,10 +14,10 @@ export const groupedConfig: DecoderConfig = { ...tinyConfig, layers: 2, heads: 4
 const token = fc.nat(2);
 const group = fc
   .record({
-    beginning: fc.array(token, { maxLength: 20 }),
+    prefix: fc.array(token, { maxLength: 20 }),
     ends: fc.array(fc.array(token, { minLength: 1, maxLength: 7 }), { minLength: 1, maxLength: 5 }),
   })
-  .map(({ beginning, ends }) => ends.map(end => Int32Array.from([...beginning, ...end])));
+  .map(({ prefix, ends }) => ends.map(end => Int32Array.from([...prefix, ...end])));
 export const batch = fc
   .array(group, { minLength: 1, maxLength: 4 })
   .chain(groups => fc.shuffledSubarray(groups.flat(), { minLength: groups.flat().length }))

@@ -44,7 +44,7 @@ const input: fc.Arbitrary<PlanInput> = fc
     ...{ updateTokens: longest * episodes, criticTokens: longest, scoreTokens: longest, referenceTokens: longest },
     diagnosisTokens: longest * Math.min(episodes, 4),
     environments: 1,
-    sharesBeginnings: true,
+    sharesPrefixes: true,
     answer: Math.ceil(longest / 4),
     promptSharedBy: episodes % 3,
     rollouts: episodes,

@@ -2,7 +2,7 @@
 // and RAGEN's ways to make the batch divisible.
 import { describe, expect, it } from 'vitest';
 import { adjustedSamples, batchMultiple } from '../../../extension/trainer/algorithms/batch-adjustment';
-import { groupsToSample, overlongReward, siftGroups } from '../../../extension/trainer/algorithms/dapo';
+import { groupsToSample, overlongReward, filterGroups } from '../../../extension/trainer/algorithms/dapo';
 import { joinEpisodes, spreadOverSamples } from '../../../extension/trainer/algorithms/episode-samples';
 import { filterRollouts, type RolloutFilter } from '../../../extension/trainer/algorithms/rollout-filter';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
@@ -10,7 +10,7 @@ import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 describe('dynamic sampling', () => {
   it('drops groups with equal scores, and keeps single samples', () => {
     const batch = { groups: [5, 5, 7, 7, 9, 5, 7], scores: [0.1, 0.1, 1, 0, 3, 0.1, 1] };
-    expect(siftGroups(batch)).toEqual({ kept: [7, 9], dropped: [5] });
+    expect(filterGroups(batch)).toEqual({ kept: [7, 9], dropped: [5] });
   });
 
   it.each([

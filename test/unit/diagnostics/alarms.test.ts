@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { alarmNames, alarmRules, boundsOver, streaksOver } from '../../../extension/protocol/alarm-rules';
 import type { AlarmName } from '../../../extension/protocol/alarm-rules';
-import { nothingWatched, standingAlarms, watchStep } from '../../../extension/trainer/diagnostics/alarms';
+import { nothingWatched, activeAlarms, watchStep } from '../../../extension/trainer/diagnostics/alarms';
 import type { Alarm } from '../../../extension/trainer/diagnostics/alarms';
 
 /** Steps of one metric; the alarms by step, counted from 1. */
@@ -61,7 +61,7 @@ describe('the watch', () => {
       steps.push([i + 1, alarms.map(({ name }) => name), alarms.at(0)?.bound]);
     });
     expect(steps.filter(([, raised]) => raised.length > 0)).toEqual([[6, ['entropy_rise'], 6]]);
-    expect(standingAlarms(state)[0].sentence).toBe(
+    expect(activeAlarms(state)[0].sentence).toBe(
       'entropy rose over halfway from its first-3-step mean to its maximum for 3 steps: 6.5, bound 6',
     );
     const limits = repeat(7, 6);
@@ -103,10 +103,10 @@ describe('the watch', () => {
     for (const value of [...repeat(1, 10), ...repeat(0, 4)]) ({ state } = watchStep(state, { [metric]: value }));
     ({ state } = watchStep(state, {}));
     ({ state } = watchStep(state, { [metric]: NaN }));
-    expect(standingAlarms(state)).toEqual([]);
+    expect(activeAlarms(state)).toEqual([]);
     const last = watchStep(state, { [metric]: 0 });
     expect(last.alarms.map(({ name }) => name)).toEqual(['reward_variance']);
-    expect(standingAlarms(last.state)).toEqual(last.alarms);
+    expect(activeAlarms(last.state)).toEqual(last.alarms);
   });
 
   it('draws the bounds that alarms are raised by, none while the baseline is made', () => {

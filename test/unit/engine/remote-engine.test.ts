@@ -45,11 +45,11 @@ afterAll(() => rmSync(bundle, { recursive: true, force: true }));
 
 it('gives the same results as the engine in this thread, and reports progress', async () => {
   const [remote, local] = [start(), new PolicyEngine()];
-  const heard: number[] = [];
-  remote.onTokens = sampled => heard.push(sampled);
+  const received: number[] = [];
+  remote.onTokens = sampled => received.push(sampled);
   expect(await remote.load(options)).toEqual(await local.load(options));
   expect(await remote.generate(rows, sampling)).toEqual(await local.generate(rows, sampling));
-  expect(heard.at(-1)).toBe(12);
+  expect(received.at(-1)).toBe(12);
   expect(await remote.parameters()).toEqual(await local.parameters());
 });
 

@@ -27,7 +27,7 @@ async function attach(url: string, title: string) {
   const socket = new WebSocket(url);
   undo.push(() => socket.terminate());
   await new Promise(resolve => socket.once('open', resolve));
-  const heard: Message[] = [];
+  const received: Message[] = [];
   let session = '';
   let ids = 0;
   socket.on('message', (data: Buffer) => {
@@ -38,19 +38,19 @@ async function attach(url: string, title: string) {
     if (method === 'NodeWorker.attachedToWorker' && (params.workerInfo as { title: string }).title.includes(title))
       session = params.sessionId;
     if (method === 'NodeWorker.receivedMessageFromWorker' && params.sessionId === session)
-      heard.push(JSON.parse(params.message) as Message);
+      received.push(JSON.parse(params.message) as Message);
   });
   const send = (method: string, params: object) => socket.send(JSON.stringify({ id: ++ids, method, params }));
   send('NodeWorker.enable', { waitForDebuggerOnStart: false });
   await expect.poll(() => session).not.toBe('');
   const until = async (fits: (message: Message) => boolean | undefined): Promise<Message> => {
-    await expect.poll(() => heard.some(fits), { timeout: 10_000 }).toBe(true);
-    return heard.find(fits)!;
+    await expect.poll(() => received.some(fits), { timeout: 10_000 }).toBe(true);
+    return received.find(fits)!;
   };
   return {
     socket,
     until,
-    heard,
+    received,
     async ask(method: string, params = {}) {
       const id = ++ids;
       send('NodeWorker.sendMessageToWorker', { sessionId: session, message: JSON.stringify({ id, method, params }) });

@@ -336,14 +336,14 @@ describe('a fault at load', () => {
 
   test('a dependency check that waits for something outside may exceed the limit', async () => {
     const wait = `return new Promise(resolve => setTimeout(() => resolve({ observation: 'late', reward: 0, terminated: false, truncated: false, info: {} }), 900));`;
-    for (const [patience, told] of [
+    for (const [waitMs, expectedMessage] of [
       [300, 'did not return within 400 ms'],
       [5000, undefined],
     ] as const) {
-      await load(counter(wait).replace('create(config) {', `patience: () => ${patience}, create(config) {`));
+      await load(counter(wait).replace('create(config) {', `patience: () => ${waitMs}, create(config) {`));
       await begin(['a']);
       const [step] = await running.step([{ episode: 'a', actions: [1] }]);
-      if (told) expect(step.error?.message).toContain(told);
+      if (expectedMessage) expect(step.error?.message).toContain(expectedMessage);
       else expect([step.error, step.observation]).toEqual([undefined, 'late']);
     }
   });

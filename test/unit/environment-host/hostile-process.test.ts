@@ -49,11 +49,11 @@ describe('the channel', () => {
     ['16 bytes of garbage', `writeSync(3, Buffer.alloc(16, 7));`, /sent bytes that do not start a message/],
     ['a frame of its own', `writeSync(3, Buffer.from('5241474e000000000200000000000000', 'hex'));`, /Bad .*in step\(2\)/],
     ['the channel closed', `closeSync(3);`, /closed its channel|ended its process/],
-  ])('%s: the episode fails by name and all others continue', { timeout: 60_000 }, async (_, statement, told) => {
+  ])('%s: the episode fails by name and all others continue', { timeout: 60_000 }, async (_, statement, expectedMessage) => {
     const top = `import { closeSync, writeSync } from 'node:fs'; void [closeSync, writeSync];`;
     const { running } = await begin(`${statement} for (let end = Date.now() + 400; Date.now() < end;);`, { watch: { silentMs: 2000 } }, top); // prettier-ignore
     const [a, ...others] = await running.step([...steps(['a'], 2), ...steps(['b', 'g', 'h'])]);
-    expect(a.error?.message).toMatch(told);
+    expect(a.error?.message).toMatch(expectedMessage);
     expect(a.error?.message).toContain('environment Bad');
     expect(outcomes(others)).toEqual(['count 2', 'count 2', 'count 2']);
     expect(outcomes(await running.step(steps(['b', 'g', 'h'])))).toEqual(['count 3', 'count 3', 'count 3']);

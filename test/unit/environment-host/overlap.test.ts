@@ -96,9 +96,9 @@ test('a request waits only for requests on its own episodes', async () => {
 
 test('ready results are reported before slow ones, each once', async () => {
   const { running, all } = await playing(waiting, 8, { top: sleep });
-  const told: string[][] = [];
-  const steps = await running.step(all(i => (i === 3 ? '600' : '0')), ready => told.push(ready.map(({ episode }) => episode))); // prettier-ignore
-  expect(told).toEqual([['e0', 'e1', 'e2', 'e4', 'e5', 'e6', 'e7'], ['e3']]);
+  const reported: string[][] = [];
+  const steps = await running.step(all(i => (i === 3 ? '600' : '0')), ready => reported.push(ready.map(({ episode }) => episode))); // prettier-ignore
+  expect(reported).toEqual([['e0', 'e1', 'e2', 'e4', 'e5', 'e6', 'e7'], ['e3']]);
   expect(steps.map(({ episode, observation }) => `${episode} ${observation}`)).toContain('e3 count 1');
 });
 
@@ -107,13 +107,13 @@ test('after a process dies, each of several pending requests is executed once', 
   const top = `${sleep} import { existsSync, writeFileSync } from 'node:fs';`;
   const kill = `if (action === 'kill' && !existsSync(${mark})) { await wait(400); writeFileSync(${mark}, ''); process.kill(process.pid, 'SIGKILL'); for (;;); }`;
   const { running } = await playing(`${kill} if (action !== 'kill') ${waiting}`, 3, { top });
-  const told: string[] = [];
-  const fast = running.step([{ episode: 'e0', actions: ['0'] }, { episode: 'e1', actions: ['900'] }], ready => told.push(...ready.map(({ episode }) => episode))); // prettier-ignore
+  const reported: string[] = [];
+  const fast = running.step([{ episode: 'e0', actions: ['0'] }, { episode: 'e1', actions: ['900'] }], ready => reported.push(...ready.map(({ episode }) => episode))); // prettier-ignore
   const [steps, [killer]] = await Promise.all([fast, running.step([{ episode: 'e2', actions: ['kill'] }])]);
   expect([...steps, killer].map(({ observation, error }) => [observation, error])).toEqual(
     [1, 2, 3].map(() => ['count 1', undefined]),
   );
-  expect(told).toEqual(['e0', 'e1']);
+  expect(reported).toEqual(['e0', 'e1']);
   const [next] = await running.step([{ episode: 'e0', actions: ['0'] }]);
   expect(next.observation).toBe('count 2');
 });

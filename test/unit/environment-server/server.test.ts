@@ -25,12 +25,12 @@ afterAll(async () => {
 const opened = (url: string, headers?: Record<string, string>) =>
   new Promise<{ socket: WebSocket; status: number; first: Promise<Record<string, unknown>> }>(resolve => {
     const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, { headers });
-    const first = heard(socket);
+    const first = received(socket);
     socket.on('open', () => resolve({ socket, status: 101, first }));
     socket.on('unexpected-response', (_, response) => resolve({ socket, status: response.statusCode!, first }));
     socket.on('error', () => undefined);
   });
-const heard = (socket: WebSocket) =>
+const received = (socket: WebSocket) =>
   new Promise<Record<string, unknown>>(resolve =>
     socket.once('message', text => resolve(JSON.parse((text as Buffer).toString()) as Record<string, unknown>)),
   );
@@ -119,7 +119,7 @@ describe('capacity', () => {
     const { url, sessions } = await serving.serve([counting()], { sessionTimeoutMs: 1000, now: () => now });
     const { socket } = await opened(url);
     socket.send('{"type":"reset","data":{}}');
-    await heard(socket);
+    await received(socket);
     await request(url, '/reset', { episode_id: 'a' });
     now = 900;
     await request(url, '/step', { episode_id: 'a', action: { action: 'Add' } });
@@ -137,7 +137,7 @@ describe('capacity', () => {
     const { url, sessions } = await serving.serve([counting()]);
     const { socket } = await opened(url);
     socket.send('{"type":"reset","data":{}}');
-    await heard(socket);
+    await received(socket);
     socket.terminate();
     await expect.poll(() => sessions.list().length).toBe(0);
   });

@@ -323,10 +323,10 @@ describe('check', () => {
       const file = write('spoilt.ts', counter(`${statement}; for (;;);`));
       const { code, stdout, stderr } = await ragen(['check', 'spoilt.ts', '--timeout', '30000', '--json']);
       expect(code).not.toBe(0);
-      const told = stdout + stderr;
-      expect(told).toMatch(sentence);
-      expect(told).toContain(file);
-      expect(told).not.toMatch(/^\s+at /m);
+      const output = stdout + stderr;
+      expect(output).toMatch(sentence);
+      expect(output).toContain(file);
+      expect(output).not.toMatch(/^\s+at /m);
     },
     60_000,
   );

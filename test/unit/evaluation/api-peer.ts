@@ -120,7 +120,7 @@ export async function startPeer(key = 'sk-secret-4f9a7c1e8b2d'): Promise<ApiPeer
     mishaps: [],
     delayMs: 0,
     async forsaken() {
-      const connected = () => new Promise<number>(told => server.getConnections((_, count) => told(count)));
+      const connected = () => new Promise<number>(resolve => server.getConnections((_, count) => resolve(count)));
       while ((await connected()) > 0) await new Promise(done => setTimeout(done, 5));
     },
     close: () =>

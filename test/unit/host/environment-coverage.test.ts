@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { coveredSteps, fileCoverage, markWords } from '../../../extension/host/environment-coverage';
+import { coveredSteps, fileCoverage, formatMark } from '../../../extension/host/environment-coverage';
 import type { CoverageLine } from '../../../extension/protocol/run-folder';
 
 const text = 'const a = 1;\nif (won) {\n  return { reward: 1 };\n}\nlog();\nconst Reward = won ? 1 : 0;\n';
@@ -14,14 +14,14 @@ test('counts of the steps add up; unreached lines are reported, unreached reward
   ]; // prettier-ignore
   const { marks, steps } = fileCoverage(counted, 'lake.ts', text)!;
   expect(steps).toEqual([1, 2]);
-  expect(marks.map(mark => [mark.line, mark.kind, markWords(mark)])).toEqual([
+  expect(marks.map(mark => [mark.line, mark.kind, formatMark(mark)])).toEqual([
     [1, 'reached', '1×'],
     [2, 'reached', '1,208×'],
     [3, 'unrewarded', 'never executed: this reward was never given'],
     [5, 'never', 'never executed'],
     [6, 'unrewarded', '10×, part of this reward was never given'],
   ]);
-  expect(markWords({ line: 1, hits: 3, kind: 'partly' })).toBe('3×, part of the line never');
+  expect(formatMark({ line: 1, hits: 3, kind: 'partly' })).toBe('3×, part of the line never');
 });
 
 test('lines of another source map are different lines; a step repeated by a resume counts once; the last steps count', () => {

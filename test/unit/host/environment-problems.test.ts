@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { environmentProblems, placeOfFailure } from '../../../extension/host/environment-problems';
+import { environmentProblems, failureLocation } from '../../../extension/host/environment-problems';
 import type { RunEvent } from '../../../extension/protocol/run-folder';
 
 const event = (kind: RunEvent['kind'], data: Record<string, unknown>, message = kind as string): RunEvent => {
@@ -48,10 +48,10 @@ test('the location that paused a run is that of the failure named first in its m
     error('A', '/w/lake.ts:9'),
     { ...error('A', '/w/b.ts:1'), message: 'other' },
   ];
-  expect(placeOfFailure(events, 'it threw (35 of 128 episodes failed), then resume the run')).toEqual({
+  expect(failureLocation(events, 'it threw (35 of 128 episodes failed), then resume the run')).toEqual({
     file: '/w/lake.ts',
     line: 9,
   });
-  expect(placeOfFailure(events, 'no room on the disk')).toBeUndefined();
-  expect(placeOfFailure([error('A', '/w/lake.ts')], 'it threw')).toBeUndefined();
+  expect(failureLocation(events, 'no room on the disk')).toBeUndefined();
+  expect(failureLocation([error('A', '/w/lake.ts')], 'it threw')).toBeUndefined();
 });

@@ -325,6 +325,6 @@ it('an index line of the trainer equals a scan of its file', () => {
   write(few(1), log);
   log.close();
   appendFileSync(path('episodes/x'), '');
-  const told: unknown = JSON.parse(readFileSync(path(runFiles.episodeIndex), 'utf8'));
-  expect(indexOfFile({ path: path(episodesFile('train', 1)), mode: 'train', step: 1 }, 0)).toEqual(told);
+  const stored: unknown = JSON.parse(readFileSync(path(runFiles.episodeIndex), 'utf8'));
+  expect(indexOfFile({ path: path(episodesFile('train', 1)), mode: 'train', step: 1 }, 0)).toEqual(stored);
 });

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { contextOf } from '../../../extension/host/run-words';
+import { contextOf } from '../../../extension/host/run-format';
 import type { RunStatus } from '../../../extension/protocol/run-folder';
 
 const text = readFileSync('package.json', 'utf8');
@@ -29,8 +29,8 @@ it('each text key has a text, and no text is unused', () => {
 });
 
 it('each context key that completes a walkthrough step is set by the extension', () => {
-  const told = /const steps = \[(.*)\] as const/.exec(sources.find(source => source.includes('ragen.seen.')) ?? '');
-  const steps = [...(told?.[1] ?? '').matchAll(/'(\w+)'/g)].map(([, step]) => step);
+  const declared = /const steps = \[(.*)\] as const/.exec(sources.find(source => source.includes('ragen.seen.')) ?? '');
+  const steps = [...(declared?.[1] ?? '').matchAll(/'(\w+)'/g)].map(([, step]) => step);
   expect([...text.matchAll(/"onContext:ragen\.seen\.(\w+)"/g)].map(([, step]) => step)).toEqual(steps);
 });
 

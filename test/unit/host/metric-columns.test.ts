@@ -130,14 +130,14 @@ test('a long file is read in slices that do not block the event loop, its newest
   const newest = await columns.newest();
   expect(newest.rows).toBeGreaterThan(200);
   expect(newest.column('step').at(-1)).toBe(2500);
-  const heard: number[] = [];
+  const received: number[] = [];
   let turns = 0;
   const timer = setInterval(() => turns++, 0);
-  const table = await columns.update(read => heard.push(read));
+  const table = await columns.update(read => received.push(read));
   clearInterval(timer);
   expect(table.rows).toBe(2500);
   expect(turns).toBeGreaterThan(5);
-  expect(heard.length).toBeGreaterThan(20);
-  expect(heard).toEqual([...heard].sort((a, b) => a - b));
+  expect(received.length).toBeGreaterThan(20);
+  expect(received).toEqual([...received].sort((a, b) => a - b));
   expect(await columns.isLong()).toBe(false);
 });

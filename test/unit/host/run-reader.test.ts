@@ -15,8 +15,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { changeLabels, notesFile } from '../../../extension/host/run-labels';
-import { RunReader, type ReaderWorld } from '../../../extension/host/run-reader';
-import { standingOf, type Standing } from '../../../extension/host/run-words';
+import { RunReader, type ReaderDependencies } from '../../../extension/host/run-reader';
+import { runPhase, type RunPhase } from '../../../extension/host/run-format';
 import { leaseStaleMs, type Lease } from '../../../extension/protocol/run-folder';
 import { makeRun, touchLease } from '../../e2e/fixtures/make-run.mjs';
 
@@ -39,10 +39,10 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(workspace, { recursive: true }));
 
-const reader = (processes: Partial<ReaderWorld> = {}) =>
+const reader = (processes: Partial<ReaderDependencies> = {}) =>
   new RunReader(folder, {
     ...{ now: () => now, monotonic: () => now, isAlive: () => true, startOf: () => '100' },
-    ...{ place: { host: 'here', boot: 'b', pid_namespace: '1' }, ...processes },
+    ...{ pidScope: { host: 'here', boot: 'b', pid_namespace: '1' }, ...processes },
   });
 
 test('a folder without a manifest is not a run', async () => {
@@ -63,9 +63,9 @@ test('a run is live while its lease is fresh, and interrupted afterwards', async
     live: true,
     status: { state: 'running', step: 12, total_steps: 40 },
   });
-  expect(standingOf(run.summary!)).toBe('running');
+  expect(runPhase(run.summary!)).toBe('running');
   now += 1;
-  expect(standingOf(run.summary!)).toBe('interrupted');
+  expect(runPhase(run.summary!)).toBe('interrupted');
 });
 
 /** Writes a lease of this version, last touched `ago` milliseconds before now. */
@@ -76,7 +76,7 @@ function leaveLease(ago: number, more: Partial<Lease> = {}): void {
   utimesSync(file, (now - ago) / 1000, (now - ago) / 1000);
 }
 
-test.each<[string, number, Partial<ReaderWorld>, Standing]>([
+test.each<[string, number, Partial<ReaderDependencies>, RunPhase]>([
   ['a living process, whatever the age', 3_600_000, {}, 'running'],
   ['a living process, whatever the clock', -3_600_000, {}, 'running'],
   ['a dead process, at once', 0, { isAlive: () => false }, 'interrupted'],
@@ -86,7 +86,7 @@ test.each<[string, number, Partial<ReaderWorld>, Standing]>([
   leaveLease(ago);
   const run = reader(processes);
   await run.refresh();
-  expect(standingOf(run.summary!)).toBe(standing);
+  expect(runPhase(run.summary!)).toBe(standing);
 });
 
 test.each<[string, Partial<Lease>]>([
@@ -97,18 +97,18 @@ test.each<[string, Partial<Lease>]>([
   leaveLease(60_000, more);
   const run = reader(dead);
   await run.refresh();
-  expect(standingOf(run.summary!)).toBe('interrupted');
+  expect(runPhase(run.summary!)).toBe('interrupted');
   leaveLease(59_000, more); // touched, by a clock that is a minute behind
   await run.refresh();
-  expect(standingOf(run.summary!)).toBe('running');
+  expect(runPhase(run.summary!)).toBe('running');
   now += leaseStaleMs;
   await run.refresh();
-  expect(standingOf(run.summary!)).toBe('interrupted');
+  expect(runPhase(run.summary!)).toBe('interrupted');
   leaveLease(-60_000, more); // touched, by a clock that is ahead
   await run.refresh();
-  expect(standingOf(run.summary!)).toBe('running');
+  expect(runPhase(run.summary!)).toBe('running');
   now += leaseStaleMs;
-  expect(standingOf(run.summary!)).toBe('interrupted');
+  expect(runPhase(run.summary!)).toBe('interrupted');
 });
 
 test('a run that has just started may lack status and lease', async () => {
@@ -117,9 +117,9 @@ test('a run that has just started may lack status and lease', async () => {
   await run.refresh();
   const created = Date.parse(run.summary!.created);
   now = created + 59_000;
-  expect(standingOf(run.summary!)).toBe('running');
+  expect(runPhase(run.summary!)).toBe('running');
   now = created + 61_000;
-  expect(standingOf(run.summary!)).toBe('interrupted');
+  expect(runPhase(run.summary!)).toBe('interrupted');
 });
 
 test('a torn or invalid status keeps the last valid one', async () => {
@@ -134,9 +134,9 @@ test('a status from the trainer link counts unless the file has a newer one', as
   const run = reader();
   await run.refresh();
   const { status } = run.summary!;
-  run.tell({ ...status, step: 13, updated: new Date(Date.parse(status.updated) + 1).toISOString() });
+  run.report({ ...status, step: 13, updated: new Date(Date.parse(status.updated) + 1).toISOString() });
   expect(run.summary!.status.step).toBe(13);
-  run.tell({ ...status, step: 5, updated: new Date(Date.parse(status.updated) - 1).toISOString() });
+  run.report({ ...status, step: 5, updated: new Date(Date.parse(status.updated) - 1).toISOString() });
   expect(run.summary!.status.step).toBe(13);
 });
 

@@ -44,7 +44,7 @@ let sockets: Socket[];
 let connections: MessageConnection[];
 let lease: Lease | undefined;
 let link: TrainerLink;
-let told: { [K in keyof TrainerLinkListener]: ReturnType<typeof vi.fn> };
+let received: { [K in keyof TrainerLinkListener]: ReturnType<typeof vi.fn> };
 
 /** Serves like a trainer: greets clients with the token, answers pause. */
 async function serve(name: string, token = 'secret') {
@@ -79,7 +79,7 @@ async function unserve() {
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'ragen-link-'));
   [sockets, connections, lease] = [[], [], undefined];
-  told = { status: vi.fn(), appended: vi.fn(), event: vi.fn(), trouble: vi.fn() };
+  received = { status: vi.fn(), appended: vi.fn(), event: vi.fn(), trouble: vi.fn() };
 });
 afterEach(async () => {
   link.dispose();
@@ -88,7 +88,7 @@ afterEach(async () => {
 });
 /** A long timeout, because other tests may load the machine. */
 const eventually = (check: () => void) => vi.waitFor(check, 20_000);
-const begin = () => (link = new TrainerLink('lake', 'lake', async () => lease, told));
+const begin = () => (link = new TrainerLink('lake', 'lake', async () => lease, received));
 
 test('requests setting changes, and passes on the trainer’s refusal unchanged', async () => {
   await serve('settings');
@@ -101,12 +101,12 @@ test('requests setting changes, and passes on the trainer’s refusal unchanged'
 test('greets with the token, reports the status, and carries commands and notices', async () => {
   await serve('a');
   begin();
-  await eventually(() => expect(told.status).toHaveBeenCalledWith(expect.objectContaining({ step: 1 }), 0));
+  await eventually(() => expect(received.status).toHaveBeenCalledWith(expect.objectContaining({ step: 1 }), 0));
   expect((await link.pause()).state).toBe('paused');
   await connections[0].sendNotification(statusChanged, { status: status({ step: 2 }), fraction: 0.5 });
   await connections[0].sendNotification(appended, { file: 'metrics.jsonl', bytes: 10, step: 2 });
-  await eventually(() => expect(told.appended).toHaveBeenCalledWith('metrics.jsonl'));
-  expect(told.status).toHaveBeenLastCalledWith(expect.objectContaining({ step: 2 }), 0.5);
+  await eventually(() => expect(received.appended).toHaveBeenCalledWith('metrics.jsonl'));
+  expect(received.status).toHaveBeenLastCalledWith(expect.objectContaining({ step: 2 }), 0.5);
 });
 
 test('a command waits for a trainer that is starting', async () => {
@@ -135,7 +135,7 @@ test('a lease without a socket of this machine is not followed', async () => {
   lease = { pid: 1, started: '2026-01-01T00:00:00Z', endpoint: String(number), token: 'secret' };
   begin();
   await eventually(() =>
-    expect(told.trouble).toHaveBeenCalledWith(expect.stringContaining('not a socket of this machine')),
+    expect(received.trouble).toHaveBeenCalledWith(expect.stringContaining('not a socket of this machine')),
   );
   expect(reached).toEqual([]);
   port.close();
@@ -161,7 +161,7 @@ test('a lease without a socket of this machine is not followed', async () => {
 test('a trainer that refuses the token is rejected, and the reason is reported', async () => {
   await serve('strict', 'another');
   begin();
-  await eventually(() => expect(told.trouble).toHaveBeenCalledWith(expect.stringContaining('the token is wrong')));
+  await eventually(() => expect(received.trouble).toHaveBeenCalledWith(expect.stringContaining('the token is wrong')));
   expect(link.connected).toBe(false);
 });
 

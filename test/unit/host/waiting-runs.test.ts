@@ -1,6 +1,6 @@
 // Notifications about runs that pause themselves: once per occurrence, and not again after a reload of the window.
 import { expect, test } from 'vitest';
-import { briefly, waitsBecause } from '../../../extension/host/run-words';
+import { briefly, waitsBecause } from '../../../extension/host/run-format';
 import { WaitingRuns, type Memory } from '../../../extension/host/waiting-runs';
 import type { RunSummary } from '../../../extension/protocol/pages';
 import type { RunStatus } from '../../../extension/protocol/run-folder';
@@ -22,22 +22,22 @@ const folders = (runs: { folder: string }[]): string[] => runs.map(({ folder }) 
 
 test('a run that paused itself is reported once, one paused by the user never', () => {
   const runs = new WaitingRuns(remembered());
-  expect(folders(runs.unheard([run('a', 'running', '1'), run('b', 'paused', '1')]))).toEqual([]);
-  expect(folders(runs.unheard([run('a', 'paused', '2', sentence), run('b', 'paused', '1')]))).toEqual(['a']);
-  expect(folders(runs.unheard([run('a', 'paused', '3', sentence)]))).toEqual([]); // another part of its status changed
-  expect(folders(runs.unheard([run('a', 'running', '4')]))).toEqual([]);
-  expect(folders(runs.unheard([run('a', 'paused', '5', sentence)]))).toEqual(['a']);
+  expect(folders(runs.unreported([run('a', 'running', '1'), run('b', 'paused', '1')]))).toEqual([]);
+  expect(folders(runs.unreported([run('a', 'paused', '2', sentence), run('b', 'paused', '1')]))).toEqual(['a']);
+  expect(folders(runs.unreported([run('a', 'paused', '3', sentence)]))).toEqual([]); // another part of its status changed
+  expect(folders(runs.unreported([run('a', 'running', '4')]))).toEqual([]);
+  expect(folders(runs.unreported([run('a', 'paused', '5', sentence)]))).toEqual(['a']);
 });
 
 test('a reload of the window repeats no report, in whatever order runs are read; later pauses are reported', () => {
   const memory = remembered();
   const before = [run('a', 'paused', '1', sentence), run('b', 'paused', '2', sentence)];
-  expect(folders(new WaitingRuns(memory).unheard(before))).toEqual(['a', 'b']);
+  expect(folders(new WaitingRuns(memory).unreported(before))).toEqual(['a', 'b']);
   const again = new WaitingRuns(memory);
-  expect(again.unheard([before[0]])).toEqual([]);
-  expect(again.unheard([before[0], run('b', 'paused', '2', sentence, false)])).toEqual([]);
-  expect(again.unheard(before)).toEqual([]);
-  const later = new WaitingRuns(memory).unheard([before[0], run('b', 'paused', '7', sentence)]);
+  expect(again.unreported([before[0]])).toEqual([]);
+  expect(again.unreported([before[0], run('b', 'paused', '2', sentence, false)])).toEqual([]);
+  expect(again.unreported(before)).toEqual([]);
+  const later = new WaitingRuns(memory).unreported([before[0], run('b', 'paused', '7', sentence)]);
   expect(folders(later)).toEqual(['b']);
 });
 

@@ -20,8 +20,8 @@ function opened(family: string, maxPositions?: number) {
   return { config, policy: new Policy(network, bank, options), scoring: new CrossScoring(network, bank, options) };
 }
 
-function texts(lengths: readonly number[], vocab: number, stream: RandomStream, beginning: readonly number[] = []) {
-  return lengths.map(length => Int32Array.from([...beginning, ...Array.from({ length }, () => stream.integer(vocab))]));
+function texts(lengths: readonly number[], vocab: number, stream: RandomStream, prefix: readonly number[] = []) {
+  return lengths.map(length => Int32Array.from([...prefix, ...Array.from({ length }, () => stream.integer(vocab))]));
 }
 
 /** Log-prob sums by scoring prompt + text, one pair per pass. */
@@ -105,7 +105,7 @@ describe('cross-scoring', () => {
     const stream = new RandomStream(5);
     const [a, b] = texts([20, 16], config.vocabSize, stream);
     const [y, z] = texts([4, 3], config.vocabSize, stream);
-    const computed = { beginnings: 0, continuations: 0 };
+    const computed = { prefixes: 0, suffixes: 0 };
     type Sessions = { get: (kind: string, ...rest: unknown[]) => Promise<Session> };
     for (const sessions of Object.values(scoring as unknown as Record<'sessions' | 'continuing', Sessions>)) {
       if (!(sessions instanceof PackedSessions)) continue;
@@ -124,7 +124,7 @@ describe('cross-scoring', () => {
       };
     }
     const sums = await scoring.sums([a, b, a], [y, z, z, y, y], roomy, 1);
-    expect(computed).toEqual({ beginnings: 36, continuations: 2 * 7 });
+    expect(computed).toEqual({ prefixes: 36, suffixes: 2 * 7 });
     expect(sums.map(row => Array.from(row))).toEqual([0, 1, 1, 0, 0].map(i => [0, 1, 0].map(j => sums[i][j])));
   });
 

@@ -9,7 +9,12 @@ import { criticSpecs, criticGraph } from '../../../extension/trainer/models/crit
 import { parameterSpecs } from '../../../extension/trainer/models/decoder-config';
 import type { TensorSource } from '../../../extension/trainer/models/decoder-parameters';
 import { adaptedNetwork, trainedNetwork } from '../../../extension/trainer/models/networks';
-import { generateGraph, imitateGraph, scoreGraph, updateGraph } from '../../../extension/trainer/models/policy-graphs';
+import {
+  generateGraph,
+  crossEntropyGraph,
+  scoreGraph,
+  updateGraph,
+} from '../../../extension/trainer/models/policy-graphs';
 import type { Network } from '../../../extension/trainer/models/policy-graphs';
 import { goldenConfig } from './models';
 
@@ -50,7 +55,7 @@ function graphs(lowering: 'cpu' | 'cuda'): Graph[] {
       shapes.flatMap(shape => [
         scoreGraph(network, shape),
         ...modes.map(mode => updateGraph(network, shape, { mode, kl: 'low_var_kl', entropy: true })),
-        imitateGraph(network, shape),
+        crossEntropyGraph(network, shape),
       ]),
     ),
     ...shapes.map(shape => criticGraph(trainedNetwork(config, criticSpecs(config)), shape)),

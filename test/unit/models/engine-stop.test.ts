@@ -49,7 +49,7 @@ const calls: Record<string, () => Promise<unknown>> = {
   analyseGradients: () => engine.analyseGradients([[samples, samples]], alone, loss, 0),
   values: () => engine.values(samples, alone),
   updateCritic: () => engine.updateCritic(samples, alone, criticLoss, optimizer),
-  imitate: () => engine.imitate(samples, alone, optimizer, 0),
+  trainSupervised: () => engine.trainSupervised(samples, alone, optimizer, 0),
   generate: () =>
     engine.generate([{ row: 'a', append: [3, 14], seed: 1 }], { ...plainSampling, max_new_tokens: 40, max_model_len: 60, stop_token_ids: [] }), // prettier-ignore
 };

@@ -299,11 +299,13 @@ describe('rows', () => {
 
   it('report how many tokens were sampled', async () => {
     const generator = playing(config, weights);
-    const heard: number[] = [];
+    const received: number[] = [];
     const requests = ['a', 'b'].map((row, i) => ({ row, append: randomIds(3), seed: i }));
-    const rows = await generator.generate(requests, { ...plain, max_new_tokens: 70 }, sampled => heard.push(sampled));
-    expect(heard.at(-1)).toBe(rows.reduce((n, { ids }) => n + ids.length, 0));
-    expect(heard.every((n, i) => i === 0 || n > heard[i - 1])).toBe(true);
-    expect(heard.length).toBeGreaterThan(1);
+    const rows = await generator.generate(requests, { ...plain, max_new_tokens: 70 }, sampled =>
+      received.push(sampled),
+    );
+    expect(received.at(-1)).toBe(rows.reduce((n, { ids }) => n + ids.length, 0));
+    expect(received.every((n, i) => i === 0 || n > received[i - 1])).toBe(true);
+    expect(received.length).toBeGreaterThan(1);
   });
 });

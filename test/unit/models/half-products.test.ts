@@ -8,7 +8,7 @@ import { parameterSpecs } from '../../../extension/trainer/models/decoder-config
 import type { TensorSource } from '../../../extension/trainer/models/decoder-parameters';
 import { adaptedNetwork, trainedNetwork } from '../../../extension/trainer/models/networks';
 import { PolicyEngine } from '../../../extension/trainer/models/policy-engine';
-import { generateGraph, imitateGraph, scoreGraph } from '../../../extension/trainer/models/policy-graphs';
+import { generateGraph, crossEntropyGraph, scoreGraph } from '../../../extension/trainer/models/policy-graphs';
 import type { Network } from '../../../extension/trainer/models/policy-graphs';
 import { compared, computeSmall } from '../../../extension/trainer/models/self-check';
 import { goldenConfig, goldenOptimizer, goldenSamples, plainLoad, relativeError, wholeBatch } from './models';
@@ -32,7 +32,7 @@ describe.each<[string, Network]>([
   const build = (of: Network): Graph[] => [
     scoreGraph(of, shape),
     generateGraph(of, 'webgpu', 'device'),
-    ...(network === inFiles ? [] : [imitateGraph(of, shape)]),
+    ...(network === inFiles ? [] : [crossEntropyGraph(of, shape)]),
   ];
 
   it('use float16 for products only', () => {
@@ -69,7 +69,7 @@ describe('a network with float16 products', () => {
     expect(await half.load({ ...plainLoad, precision: 'float16' })).toMatchObject({ provider: 'cpu' });
     await whole.load(plainLoad);
     const moments = async (engine: PolicyEngine): Promise<ArrayLike<number>> => {
-      await engine.imitate(goldenSamples('qwen2'), wholeBatch, goldenOptimizer, 1);
+      await engine.trainSupervised(goldenSamples('qwen2'), wholeBatch, goldenOptimizer, 1);
       return (await engine.state()).actor.m;
     };
     const error = relativeError(await moments(half), await moments(whole));

@@ -140,7 +140,7 @@ describe('dropout', () => {
   it('is drawn anew by the seed of each supervised step', async () => {
     const policy = await adapted('q-v', { dropout: 0.5 });
     const loss = (seed: number): Promise<number> =>
-      policy.imitate(samples, wholeBatch, { ...goldenOptimizer, lr: 0 }, seed);
+      policy.trainSupervised(samples, wholeBatch, { ...goldenOptimizer, lr: 0 }, seed);
     const first = await loss(1);
     expect(await loss(1)).toBe(first);
     expect(await loss(2)).not.toBe(first);
@@ -180,7 +180,7 @@ describe('dropout', () => {
     const short = [{ ids: Int32Array.of(1, 2, 3, 4, 5, 6), mask: Uint8Array.of(0, 1, 1, 1, 1, 1) }];
     const seeds = 400;
     for (let seed = 0; seed < seeds; seed++)
-      await policy.imitate(short, wholeBatch, { ...goldenOptimizer, lr: 0 }, seed);
+      await policy.trainSupervised(short, wholeBatch, { ...goldenOptimizer, lr: 0 }, seed);
     const noise = run.mock.calls.flatMap(([{ dropout_rows, dropout_columns }]) => (dropout_rows ? [{ dropout_rows, dropout_columns }] : [])); // prettier-ignore
     run.mockRestore();
     expect(noise).toHaveLength(seeds);

@@ -65,7 +65,7 @@ const plain: Omit<
   lossMode: 'vanilla',
   diagnosisTokens: 0,
   environments: 0,
-  sharesBeginnings: false,
+  sharesPrefixes: false,
   answer: 4,
   promptSharedBy: 0,
   trains: true,

@@ -78,7 +78,7 @@ it('generates with the weights of the last step', async () => {
   const generate = async () => (await engine.generate([{ row: 'a', append: [...ids], seed: 1 }], sampling))[0];
   const first = await generate();
   await engine.release(['a']);
-  await engine.imitate([sample], wholeBatch, { ...optimizer, lr: 0.3 }, 0);
+  await engine.trainSupervised([sample], wholeBatch, { ...optimizer, lr: 0.3 }, 0);
   expect((await generate()).logprobs).not.toEqual(first.logprobs);
 });
 

@@ -137,7 +137,7 @@ describe('supervised training', () => {
     const samples = await onPolicy(policy, [9, 14, 6], () => 1);
     const count = samples.reduce((n, { mask }) => n + mask.reduce((a, b) => a + b, 0), 0);
     const sum = samples.reduce((total, { old_logprobs }) => total + old_logprobs.reduce((a, b) => a + b, 0), 0);
-    expect(await policy.imitate(samples, wholeBatch, optimizer)).toBeCloseTo(-sum / count, 4);
+    expect(await policy.trainSupervised(samples, wholeBatch, optimizer)).toBeCloseTo(-sum / count, 4);
     await other.update(samples, wholeBatch, loss, optimizer);
     const [own, others] = [await policy.bank.readGradient(), await other.bank.readGradient()];
     for (const { name } of policy.bank.specs)
@@ -148,7 +148,8 @@ describe('supervised training', () => {
     const policy = load();
     const samples = [{ ids: Int32Array.of(1, 9, 4, 4, 30, 2), mask: Uint8Array.of(0, 1, 1, 1, 1, 1) }];
     let last = Infinity;
-    for (let step = 0; step < 30; step++) last = await policy.imitate(samples, wholeBatch, { ...optimizer, lr: 0.02 });
+    for (let step = 0; step < 30; step++)
+      last = await policy.trainSupervised(samples, wholeBatch, { ...optimizer, lr: 0.02 });
     expect(last).toBeLessThan(0.1);
   });
 });

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { thisPlace } from '../../../extension/protocol/process-identity';
+import { currentPidScope } from '../../../extension/protocol/process-identity';
 import type { OptimizerOptions, WeightedSample } from '../../../extension/trainer/engine/engine';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 import { parameterSpecs, parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
@@ -214,7 +214,7 @@ describe('the 8-bit file', () => {
     await quantized(source);
     const file = cached();
     const [dead, living] = [999_999_999, process.ppid].map(
-      pid => `${file}.${pid}-${thisPlace.pid_namespace ?? ''}.partial`,
+      pid => `${file}.${pid}-${currentPidScope.pid_namespace ?? ''}.partial`,
     );
     for (const partial of [dead, living]) writeFileSync(partial, 'half');
     truncateSync(file, 10);

@@ -64,5 +64,5 @@ it('an unused added token beyond the embedding is accepted, until an id of it is
   const samples = [{ ids: Int32Array.of(1, tokens), mask: Uint8Array.of(0, 1) }];
   await expect(engine.score('actor', samples, wholeBatch, 1)).rejects.toThrow(sentence);
   const optimizer = { lr: 0, betas: [0.9, 0.999] as [number, number], eps: 1e-8, weight_decay: 0, grad_clip: 1 };
-  await expect(engine.imitate(samples, wholeBatch, optimizer, 0)).rejects.toThrow(sentence);
+  await expect(engine.trainSupervised(samples, wholeBatch, optimizer, 0)).rejects.toThrow(sentence);
 });

@@ -4,11 +4,11 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import {
-  endAbandoned,
-  endStarted,
+  killAbandoned,
+  killTree,
   isAbandoned,
-  markVariable,
-  newMark,
+  ownerTagVariable,
+  newOwnerTag,
 } from '../../../extension/protocol/end-processes';
 
 const runs = (pid: number): boolean => {
@@ -27,31 +27,31 @@ async function family(mark: string): Promise<{ parent: number; daemon: number }>
   const child = spawn(process.execPath, ['-e', code], {
     detached: true,
     stdio: ['ignore', 'pipe', 'ignore'],
-    env: { ...process.env, [markVariable]: mark },
+    env: { ...process.env, [ownerTagVariable]: mark },
   });
-  const told = await new Promise<string>(resolve => child.stdout.once('data', text => resolve(String(text))));
-  return { parent: child.pid!, daemon: Number(told) };
+  const output = await new Promise<string>(resolve => child.stdout.once('data', text => resolve(String(text))));
+  return { parent: child.pid!, daemon: Number(output) };
 }
 
 describe.skipIf(process.platform === 'win32')('a process tree', () => {
   test('ends completely, including a daemon in another group; trees of other owner tags continue', async () => {
-    const [mark, otherMark] = [newMark(), newMark()];
+    const [mark, otherMark] = [newOwnerTag(), newOwnerTag()];
     const [own, other] = await Promise.all([family(mark), family(otherMark)]);
     try {
-      endStarted(own.parent, mark);
+      killTree(own.parent, mark);
       await expect.poll(() => [own.parent, own.daemon].map(runs)).toEqual([false, false]);
       expect([other.parent, other.daemon].map(runs)).toEqual([true, true]);
-      endAbandoned(); // the owner of the other tag is this process
+      killAbandoned(); // the owner of the other tag is this process
       expect([other.parent, other.daemon].map(runs)).toEqual([true, true]);
     } finally {
-      endStarted(other.parent, otherMark);
+      killTree(other.parent, otherMark);
     }
     await expect.poll(() => [other.parent, other.daemon].map(runs)).toEqual([false, false]);
   });
 
   test('ends later when the owner of its tag was killed; trees of other tags continue', async () => {
     const owner = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
-    const mark = newMark(owner.pid);
+    const mark = newOwnerTag(owner.pid);
     expect(isAbandoned(mark)).toBe(false);
     const of = (part: number, value: string) => mark.replace(/[^.+]+/g, old => (part-- === 0 ? value : old));
     owner.kill('SIGKILL');
@@ -60,17 +60,17 @@ describe.skipIf(process.platform === 'win32')('a process tree', () => {
     const elsewhere = process.platform === 'linux' ? [of(2, '1'), of(3, 'another-boot')] : [];
     const families = await Promise.all([mark, earlier, ...elsewhere].map(family));
     try {
-      endAbandoned();
+      killAbandoned();
       const [own, ...others] = families;
       await expect.poll(() => [own.parent, own.daemon].map(runs)).toEqual([false, false]);
       expect(others.flatMap(({ parent, daemon }) => [parent, daemon]).every(runs)).toBe(true);
     } finally {
-      for (const [i, value] of [mark, earlier, ...elsewhere].entries()) endStarted(families[i].parent, value);
+      for (const [i, value] of [mark, earlier, ...elsewhere].entries()) killTree(families[i].parent, value);
     }
   });
 
   test("is abandoned when its owner has ended, even if the owner's pid was reused", () => {
-    const mark = newMark();
+    const mark = newOwnerTag();
     expect(isAbandoned(mark)).toBe(false);
     const start = mark.split('.')[1];
     expect(isAbandoned(mark.replace(`.${start}.`, `.${Number(start) + 1}.`))).toBe(true);

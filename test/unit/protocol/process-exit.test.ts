@@ -20,9 +20,9 @@ describe('signals', () => {
     ['SIGXCPU', 152, /ulimit -t/],
     ['SIGXFSZ', 153, /ulimit -f/],
     ['SIGSYS', 159, /not permitted here.*sandbox/],
-  ] as const)('%s and exit code %i have the same explanation', (signal, code, words) => {
+  ] as const)('%s and exit code %i have the same explanation', (signal, code, message) => {
     const bySignal = explainExit(null, signal);
-    expect(bySignal).toMatch(words);
+    expect(bySignal).toMatch(message);
     expect(bySignal).toContain(signal);
     expect(explainExit(code, null)).toBe(`${bySignal} (exit code ${code})`);
   });
@@ -50,7 +50,7 @@ describe('exit codes', () => {
     [0xc0000135, /Visual C\+\+/],
     [0xc0000409, /aborted by native code/],
     [0xc000013a, /Ctrl\+C/],
-  ])('Windows’ %i is explained', (code, words) => expect(explainExit(code, null)).toMatch(words));
+  ])('Windows’ %i is explained', (code, message) => expect(explainExit(code, null)).toMatch(message));
 
   test.each([0, 1, 3, 128, 200, 255])('exit code %i is not interpreted', code =>
     expect(explainExit(code, null)).toBe(`ended with code ${code}`),
@@ -62,6 +62,6 @@ describe('exit codes', () => {
 
 test('every explanation is one sentence that continues its subject', () => {
   const codes = [...Array(256).keys(), 0xc0000005, 0xc0000006, 0xc000007b, 0xc00000fd, 0xc0000142, 0xc0000374];
-  for (const words of codes.map(code => explainExit(code, null)))
-    expect(words).toMatch(/^(was|ended|crashed|executed|reached|could|ran|found|lacks|stopped) [^\n]*[^.\n]$/);
+  for (const message of codes.map(code => explainExit(code, null)))
+    expect(message).toMatch(/^(was|ended|crashed|executed|reached|could|ran|found|lacks|stopped) [^\n]*[^.\n]$/);
 });

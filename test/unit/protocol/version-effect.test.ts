@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { RunEvent } from '../../../extension/protocol/run-folder';
 import {
   comparedRange,
-  effectWords,
+  formatEffect,
   lastRuns,
   ranVersions,
   spansOf,
@@ -75,7 +75,7 @@ test('a version without episodes has no effect', () => {
 
 test('the text contains means, change and interval', () => {
   const episodes = [0, 1, 2, 3].flatMap(g => [episode(1, g, 'a', g % 2), episode(2, g, 'b', 1 + (g % 2))]);
-  expect(effectWords(versionEffect(episodes, { tag: 'T', from: 'a', to: 'b' })!)).toBe(
+  expect(formatEffect(versionEffect(episodes, { tag: 'T', from: 'a', to: 'b' })!)).toBe(
     'reward 0.50 → 1.50 (+1.00, 95 % interval 0.00 … 2.00), success 0 % → 50 % (+50, 95 % interval -42 … 142 points) over 4 and 4 groups',
   );
 });

@@ -1,7 +1,7 @@
 // The limit on YAML nesting: input that the library's parser cannot handle is refused beforehand, everywhere; real
 // configurations pass.
 import { describe, expect, it } from 'vitest';
-import { gapAt, placeAt } from '../../../extension/host/configuration/yaml-places';
+import { gapAt, locationAt } from '../../../extension/host/configuration/yaml-locations';
 import { mistakesIn } from '../../../extension/host/configuration/configuration-mistakes';
 import { mostLevels, yamlDocument, yamlValue } from '../../../extension/protocol/yaml-text';
 import { parseYaml } from '../../../extension/trainer/config/yaml-tree';
@@ -27,7 +27,7 @@ describe.each([
     const problems: ConfigProblem[] = [];
     expect(parseYaml(text, { file: '/a.yaml' }, problems)).toBeNull();
     expect(problems).toEqual([expect.objectContaining({ message: expect.stringMatching(/^config: the YAML is not valid: it is nested/) })]); // prettier-ignore
-    expect(() => [placeAt(text, 5), gapAt(text, 5)]).not.toThrow();
+    expect(() => [locationAt(text, 5), gapAt(text, 5)]).not.toThrow();
     expect(mistakesIn(text, {})[0].message).toMatch(/nested more than 100 levels/);
     expect(() => yamlValue(text)).toThrow(/nested/);
   });
@@ -65,7 +65,7 @@ it('maps and lists are not allowed as keys: written as text they would double wi
   const text = `trainer:\n${'- ? '.repeat(40)}\n`;
   expect(mistakesIn(text, {})[0].message).toMatch(/a map or list cannot be a key/);
   expect(() => yamlValue(text)).toThrow(/cannot be a key/);
-  expect(placeAt(text, 3)).toMatchObject({ path: ['trainer'], part: 'key' });
+  expect(locationAt(text, 3)).toMatchObject({ path: ['trainer'], part: 'key' });
 });
 
 it('realistic nesting is read, and text that looks like nesting', () => {

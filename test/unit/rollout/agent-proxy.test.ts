@@ -154,9 +154,9 @@ describe('failures', () => {
     const { agent, pool } = proxy(() => step('Right || Right'));
     pool.failure = (episode, actions) =>
       actions.length > 0 && episode.endsWith('g001-m01') ? 'ice.ts:7 threw' : undefined;
-    const told: unknown[] = [];
-    const { episodes, metrics } = await agent.rollout({ ...train, onFailure: event => told.push(event) });
-    expect(told).toEqual([
+    const reported: unknown[] = [];
+    const { episodes, metrics } = await agent.rollout({ ...train, onFailure: event => reported.push(event) });
+    expect(reported).toEqual([
       {
         id: 'train-000001-g001-m01',
         tag: 'Corridor',

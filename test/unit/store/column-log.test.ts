@@ -20,7 +20,7 @@ const line = (step: number, note = 't') => ({
 });
 
 /** Appends lines from `first` to `last` as one session of a trainer. Returns the end offset of each step's line. */
-function sitting(first: number, last: number, note?: string): Map<number, number> {
+function session(first: number, last: number, note?: string): Map<number, number> {
   const log = new LineLog(metrics(), { fsync: 'explicit' });
   const beside = new ColumnLog(columns(), metrics(), log.offset);
   const ends = new Map<number, number>();
@@ -40,7 +40,7 @@ const written = () => {
 };
 
 test('segments hold the lines as columns, with gaps, and name the bytes they were made from', () => {
-  const ends = sitting(1, segmentRows * 2 + 5);
+  const ends = session(1, segmentRows * 2 + 5);
   const [first, second, ...none] = written();
   expect(none).toEqual([]);
   expect([first.from, first.to, second.from, second.to]).toEqual([
@@ -57,36 +57,36 @@ test('segments hold the lines as columns, with gaps, and name the bytes they wer
 });
 
 test('a session continues with the lines that are in no segment yet', () => {
-  sitting(1, 300);
+  session(1, 300);
   expect(written()).toEqual([]);
-  sitting(301, 600);
-  sitting(601, segmentRows * 2);
+  session(301, 600);
+  session(601, segmentRows * 2);
   const steps = written().flatMap(segment => [...segment.columns.get('step')!]);
   expect(steps).toEqual(Array.from({ length: segmentRows * 2 }, (_, i) => i + 1));
 });
 
 test('a resume drops the segments of truncated lines, and those whose lines have changed', () => {
-  const ends = sitting(1, segmentRows * 3);
+  const ends = session(1, segmentRows * 3);
   truncateSync(metrics(), ends.get(segmentRows + 100)!);
-  sitting(segmentRows + 101, segmentRows * 2, 'again');
+  session(segmentRows + 101, segmentRows * 2, 'again');
   expect(written().map(segment => segment.to)).toEqual([ends.get(segmentRows), readFileSync(metrics()).length]);
   // Replaced from outside, by a text of the same length and more.
   const text = readFileSync(metrics(), 'utf8')
     .replaceAll('"time":"t"', '"time":"u"')
     .replaceAll('"rare":-', '"rare": ');
   writeFileSync(metrics(), text.replaceAll('wall_s":', 'wall_s":1'));
-  sitting(segmentRows * 2 + 1, segmentRows * 2 + 1);
+  session(segmentRows * 2 + 1, segmentRows * 2 + 1);
   expect([...written()[0].columns.get('wall_s')!.subarray(0, 2)]).toEqual([10.5, 11]);
 });
 
 test('a torn segment is cut off, and an invalid file is recreated', () => {
-  sitting(1, segmentRows * 2);
+  session(1, segmentRows * 2);
   const whole = readFileSync(columns());
   truncateSync(columns(), whole.length - 9);
-  sitting(segmentRows * 2 + 1, segmentRows * 2 + 1);
+  session(segmentRows * 2 + 1, segmentRows * 2 + 1);
   expect(readFileSync(columns())).toEqual(whole); // recreated from the lines
   writeFileSync(columns(), 'RAGNCOL1 nonsense');
-  sitting(segmentRows * 2 + 2, segmentRows * 2 + 2);
+  session(segmentRows * 2 + 2, segmentRows * 2 + 2);
   expect(readFileSync(columns())).toEqual(whole);
   appendFileSync(columns(), whole.subarray(0, 20));
   expect(written()).toHaveLength(2);

@@ -123,15 +123,15 @@ test('what cannot be fetched is reported', async () => {
 });
 
 test('an environment uses the data set of its configuration', async () => {
-  const told: string[] = [];
+  const reported: string[] = [];
   const spec = {
     tag: 'Countdown',
     env_type: 'countdown',
     source: 'x',
     config: { train_path: 'hf://datasets/org/countdown', max_instances: 30 },
   };
-  const [{ config }] = await withDataSets([spec], cache, line => told.push(line), { client: client() });
-  expect(told).toEqual(['fetching the data set org/countdown (1 MB) for Countdown']);
+  const [{ config }] = await withDataSets([spec], cache, line => reported.push(line), { client: client() });
+  expect(reported).toEqual(['fetching the data set org/countdown (1 MB) for Countdown']);
   expect(config.max_instances).toBe(30);
   const environment = countdown.create(countdown.config.parse(config));
   expect(await environment.reset({ seed: 23 })).toEqual({ observation: 'Target: 78, nums: [25, 26, 27]' });

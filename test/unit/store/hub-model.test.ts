@@ -222,14 +222,14 @@ describe('a model', () => {
   });
 
   test('reports its progress: all bytes, never decreasing', async () => {
-    const heard: HubProgress[] = [];
-    const { files } = await fetchModel('main', { onProgress: progress => heard.push(progress) });
+    const received: HubProgress[] = [];
+    const { files } = await fetchModel('main', { onProgress: progress => received.push(progress) });
     const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
-    expect(heard.every(progress => progress.total === total)).toBe(true);
-    expect(heard.every(({ bytes }, i) => i === 0 || bytes >= heard[i - 1].bytes)).toBe(true);
-    expect(heard.at(-1)!.bytes).toBe(total);
-    expect(new Set(heard.map(({ file }) => file)).size).toBe(files.length);
-    expect(heard.length).toBeGreaterThan(10);
+    expect(received.every(progress => progress.total === total)).toBe(true);
+    expect(received.every(({ bytes }, i) => i === 0 || bytes >= received[i - 1].bytes)).toBe(true);
+    expect(received.at(-1)!.bytes).toBe(total);
+    expect(new Set(received.map(({ file }) => file)).size).toBe(files.length);
+    expect(received.length).toBeGreaterThan(10);
   });
 
   test('is described before its weights are downloaded', async () => {
@@ -346,10 +346,10 @@ describe('a broken connection', () => {
     isNearly(kept, 1_200_000);
     peer.models[repo] = single();
     peer.requests.length = 0;
-    const heard: number[] = [];
-    const { folder } = await fetchModel('main', { onProgress: ({ bytes }) => heard.push(bytes) });
+    const received: number[] = [];
+    const { folder } = await fetchModel('main', { onProgress: ({ bytes }) => received.push(bytes) });
     expect(peer.contents()).toEqual([`model.safetensors ${kept}-`]);
-    expect(heard.find(bytes => bytes > 1000)).toBe(kept + 4); // from the previous offset
+    expect(received.find(bytes => bytes > 1000)).toBe(kept + 4); // from the previous offset
     holds(join(folder, 'model.safetensors'), weights);
     expect(partials()).toEqual([]);
   });
@@ -424,10 +424,10 @@ describe('another process', () => {
     const child = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)']);
     try {
       partial(`.${thisHost}.${child.pid}.abcd`, 2_500_000);
-      const heard: number[] = [];
-      const fetching = fetchModel('main', { onProgress: ({ bytes }) => heard.push(bytes) });
-      while (heard.length < 20) await sleep(5);
-      expect(heard.at(-1)).toBe(2_500_000 + 4);
+      const received: number[] = [];
+      const fetching = fetchModel('main', { onProgress: ({ bytes }) => received.push(bytes) });
+      while (received.length < 20) await sleep(5);
+      expect(received.at(-1)).toBe(2_500_000 + 4);
       expect(peer.contents()).not.toContain('model.safetensors');
       child.kill('SIGKILL');
       await fetching;
@@ -667,7 +667,7 @@ test.skipIf(!isOther)('without hard links, a symbolic link leads to the content'
     const files = [{ name: 'model.safetensors', bytes: weights.length, etag: sha256(weights) }];
     const made = await new HubCache(repo).assemble(commit, files, [join(source, 'content')]);
     holds(join(made.folder, 'model.safetensors'), weights);
-    expect(await new HubCache(repo).whole(commit)).toEqual(made);
+    expect(await new HubCache(repo).complete(commit)).toEqual(made);
   } finally {
     rmSync(source, { recursive: true });
   }

@@ -13,9 +13,15 @@ import {
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { leaseStaleMs } from '../../../extension/protocol/run-folder';
-import { readLease, realWorld, takeLease } from '../../../extension/trainer/store/lease';
-import type { HeldLease, LeaseWorld } from '../../../extension/trainer/store/lease';
-import { isAlive, isSamePlace, startOf, startTimeOf, thisPlace } from '../../../extension/protocol/process-identity';
+import { readLease, defaultDependencies, acquireLease } from '../../../extension/trainer/store/lease';
+import type { HeldLease, LeaseDependencies } from '../../../extension/trainer/store/lease';
+import {
+  isAlive,
+  isSamePidScope,
+  startOf,
+  startTimeOf,
+  currentPidScope,
+} from '../../../extension/protocol/process-identity';
 import { temporaryFolder } from './folder';
 
 const folder = temporaryFolder();
@@ -23,11 +29,11 @@ const file = (): string => join(folder(), 'lease');
 const zero = Date.UTC(2026, 0, 1);
 
 /** A simulated environment whose time passes only when a process sleeps or the test advances it. */
-class TestWorld implements LeaseWorld {
+class FakeDependencies implements LeaseDependencies {
   time = zero;
   readonly alive = new Map<number, number>();
   private readonly ticks = new Set<() => void>();
-  place = { host: 'here', boot: 'boot-1', pid_namespace: '1' };
+  pidScope = { host: 'here', boot: 'boot-1', pid_namespace: '1' };
   /** Offset of the wall clock from the monotonic time. */
   ahead = 0;
   now = (): number => this.time + this.ahead;
@@ -51,13 +57,16 @@ class TestWorld implements LeaseWorld {
   }
 }
 
-const take = (world: LeaseWorld, pid: number, onLost = () => {}): Promise<HeldLease> =>
-  takeLease({ runFolder: folder(), run: 'r1', pid, endpoint: '/tmp/socket', token: `token-${pid}`, onLost }, world);
+const acquire = (dependencies: LeaseDependencies, pid: number, onLost = () => {}): Promise<HeldLease> =>
+  acquireLease(
+    { runFolder: folder(), run: 'r1', pid, endpoint: '/tmp/socket', token: `token-${pid}`, onLost },
+    dependencies,
+  );
 
 test('a second process is refused while the first lives, and may continue after its release', async () => {
-  const world = new TestWorld();
-  world.alive.set(1, zero).set(2, zero);
-  const held = await take(world, 1);
+  const dependencies = new FakeDependencies();
+  dependencies.alive.set(1, zero).set(2, zero);
+  const held = await acquire(dependencies, 1);
   expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({
     pid: 1,
     started: '2026-01-01T00:00:00.000Z',
@@ -65,25 +74,25 @@ test('a second process is refused while the first lives, and may continue after 
     token: 'token-1',
     folder: { path: realpathSync(folder()), inode: String(statSync(folder(), { bigint: true }).ino) },
     process_start: String(zero),
-    ...world.place,
+    ...dependencies.pidScope,
   });
   if (process.platform !== 'win32') expect(statSync(file()).mode & 0o777).toBe(0o600);
-  await expect(take(world, 2)).rejects.toThrow(
+  await expect(acquire(dependencies, 2)).rejects.toThrow(
     'run r1 is already being trained by process 1: stop it first or resume after it ended',
   );
-  expect(readLease(folder(), world)).toMatchObject({ live: true, lease: { pid: 1 } });
+  expect(readLease(folder(), dependencies)).toMatchObject({ live: true, lease: { pid: 1 } });
   held.release();
   expect(existsSync(file())).toBe(false);
-  expect(readLease(folder(), world)).toBeNull();
-  (await take(world, 2)).release();
+  expect(readLease(folder(), dependencies)).toBeNull();
+  (await acquire(dependencies, 2)).release();
 });
 
 test('the lease is touched every second, so that it stays fresh', async () => {
-  const world = new TestWorld();
-  world.alive.set(1, zero);
-  const held = await take(world, 1);
-  world.pass(60);
-  expect(statSync(file()).mtimeMs).toBe(world.time);
+  const dependencies = new FakeDependencies();
+  dependencies.alive.set(1, zero);
+  const held = await acquire(dependencies, 1);
+  dependencies.pass(60);
+  expect(statSync(file()).mtimeMs).toBe(dependencies.time);
   held.release();
 });
 
@@ -94,51 +103,51 @@ function leaveEarlier(pid: unknown, touched: number): void {
 }
 
 test("a killed trainer's lease is taken over at once: the state of its process decides, not its age", async () => {
-  const world = new TestWorld();
-  world.alive.set(1, zero).set(2, zero);
-  await take(world, 1);
-  world.alive.delete(1);
-  expect(readLease(folder(), world)).toMatchObject({ live: false });
-  const held = await take(world, 2);
-  expect(world.time).toBe(zero);
+  const dependencies = new FakeDependencies();
+  dependencies.alive.set(1, zero).set(2, zero);
+  await acquire(dependencies, 1);
+  dependencies.alive.delete(1);
+  expect(readLease(folder(), dependencies)).toMatchObject({ live: false });
+  const held = await acquire(dependencies, 2);
+  expect(dependencies.time).toBe(zero);
   expect(held.lease.pid).toBe(2);
 });
 
 test.each([-86_400_000, 86_400_000])('a clock that jumps by %i ms changes nothing', async jump => {
-  const world = new TestWorld();
-  world.alive.set(1, zero).set(2, zero);
-  await take(world, 1);
-  world.ahead = jump;
-  world.startTimeOf = pid => (world.alive.has(pid) ? world.alive.get(pid)! + jump : undefined); // like /proc/stat
-  expect(readLease(folder(), world)).toMatchObject({ live: true });
-  await expect(take(world, 2)).rejects.toThrow(/process 1/);
-  world.alive.delete(1);
-  expect(readLease(folder(), world)).toMatchObject({ live: false });
-  expect((await take(world, 2)).lease.pid).toBe(2);
+  const dependencies = new FakeDependencies();
+  dependencies.alive.set(1, zero).set(2, zero);
+  await acquire(dependencies, 1);
+  dependencies.ahead = jump;
+  dependencies.startTimeOf = pid => (dependencies.alive.has(pid) ? dependencies.alive.get(pid)! + jump : undefined); // like /proc/stat
+  expect(readLease(folder(), dependencies)).toMatchObject({ live: true });
+  await expect(acquire(dependencies, 2)).rejects.toThrow(/process 1/);
+  dependencies.alive.delete(1);
+  expect(readLease(folder(), dependencies)).toMatchObject({ live: false });
+  expect((await acquire(dependencies, 2)).lease.pid).toBe(2);
 });
 
 test.each([
   ['another machine', { host: 'there', boot: 'boot-2', pid_namespace: '1' }],
   ['another container', { host: 'there', boot: 'boot-1', pid_namespace: '2' }],
-])('a lease of %s is held while it is touched, and taken over afterwards', async (_, place) => {
-  const there = new TestWorld();
-  there.place = place;
+])('a lease of %s is held while it is touched, and taken over afterwards', async (_, pidScope) => {
+  const there = new FakeDependencies();
+  there.pidScope = pidScope;
   there.alive.set(1, zero);
   there.ahead = -30_000; // its clock
-  const theirs = await take(there, 1);
-  const world = new TestWorld();
-  world.alive.set(1, zero).set(2, zero); // an own process 1 proves nothing
-  const sleep = world.sleep;
-  world.sleep = ms => {
+  const theirs = await acquire(there, 1);
+  const dependencies = new FakeDependencies();
+  dependencies.alive.set(1, zero).set(2, zero); // an own process 1 proves nothing
+  const sleep = dependencies.sleep;
+  dependencies.sleep = ms => {
     there.pass(1);
     return sleep(ms);
   };
-  await expect(take(world, 2)).rejects.toThrow(
+  await expect(acquire(dependencies, 2)).rejects.toThrow(
     /^run r1 is already being trained by process 1 of there \(on another machine or in another container; its lease is still/,
   );
-  world.sleep = sleep;
-  expect((await take(world, 2)).lease.pid).toBe(2);
-  expect(world.time - zero).toBeGreaterThan(leaseStaleMs);
+  dependencies.sleep = sleep;
+  expect((await acquire(dependencies, 2)).lease.pid).toBe(2);
+  expect(dependencies.time - zero).toBeGreaterThan(leaseStaleMs);
   theirs.release();
   expect(readFileSync(file(), 'utf8')).toContain('"pid":2'); // the lease is no longer theirs
 });
@@ -146,106 +155,106 @@ test.each([
 test.each([0, -1, 1.5, 2 ** 31, 1e300, null, '1', [1], {}])(
   'the pid %j is invalid: the lease has no owner',
   async pid => {
-    const world = new TestWorld();
-    world.isAlive = () => true;
+    const dependencies = new FakeDependencies();
+    dependencies.isAlive = () => true;
     leaveEarlier(pid, zero);
-    expect(readLease(folder(), world)).toEqual({ lease: null, live: true }); // by its last touch
-    world.time += leaseStaleMs;
-    expect(readLease(folder(), world)).toEqual({ lease: null, live: false });
-    expect((await take(world, 2)).lease.pid).toBe(2);
+    expect(readLease(folder(), dependencies)).toEqual({ lease: null, live: true }); // by its last touch
+    dependencies.time += leaseStaleMs;
+    expect(readLease(folder(), dependencies)).toEqual({ lease: null, live: false });
+    expect((await acquire(dependencies, 2)).lease.pid).toBe(2);
   },
 );
 
 test('an earlier version’s lease of a dead process is taken over once it is no longer touched, also one with a future time', async () => {
   for (const touched of [zero, zero + 86_400_000, zero - 86_400_000]) {
-    const world = new TestWorld();
+    const dependencies = new FakeDependencies();
     leaveEarlier(1, touched);
-    const held = await take(world, 2);
-    expect(world.time - zero).toBeLessThan(2 * leaseStaleMs);
+    const held = await acquire(dependencies, 2);
+    expect(dependencies.time - zero).toBeLessThan(2 * leaseStaleMs);
     held.release();
   }
 });
 
 test('an earlier version’s lease of a living process is held', async () => {
-  const world = new TestWorld();
-  world.alive.set(1, zero);
+  const dependencies = new FakeDependencies();
+  dependencies.alive.set(1, zero);
   leaveEarlier(1, zero - 86_400_000);
-  expect(readLease(folder(), world)).toMatchObject({ live: true, lease: { pid: 1 } });
-  await expect(take(world, 2)).rejects.toThrow(/already being trained by process 1:/);
+  expect(readLease(folder(), dependencies)).toMatchObject({ live: true, lease: { pid: 1 } });
+  await expect(acquire(dependencies, 2)).rejects.toThrow(/already being trained by process 1:/);
 });
 
 test.skipIf(process.platform === 'win32')('a lease that is a dangling link is refused in a sentence', async () => {
   symlinkSync(join(folder(), 'nowhere'), file());
-  await expect(take(new TestWorld(), 1)).rejects.toThrow(/lease can be neither read nor made: remove it/);
+  await expect(acquire(new FakeDependencies(), 1)).rejects.toThrow(/lease can be neither read nor made: remove it/);
 });
 
 test('an old lease of a live process is held, as after a laptop has slept', async () => {
-  const world = new TestWorld();
-  world.alive.set(1, zero).set(2, zero);
-  await take(world, 1);
-  world.time += 3_600_000;
-  await expect(take(world, 2)).rejects.toThrow(/process 1/);
+  const dependencies = new FakeDependencies();
+  dependencies.alive.set(1, zero).set(2, zero);
+  await acquire(dependencies, 1);
+  dependencies.time += 3_600_000;
+  await expect(acquire(dependencies, 2)).rejects.toThrow(/process 1/);
 });
 
 test('a reused pid does not hold the lease', async () => {
-  const world = new TestWorld();
-  world.alive.set(1, zero).set(2, zero);
-  await take(world, 1);
-  world.alive.set(1, zero + 60_000);
-  world.time += 120_000;
-  expect((await take(world, 2)).lease.pid).toBe(2);
+  const dependencies = new FakeDependencies();
+  dependencies.alive.set(1, zero).set(2, zero);
+  await acquire(dependencies, 1);
+  dependencies.alive.set(1, zero + 60_000);
+  dependencies.time += 120_000;
+  expect((await acquire(dependencies, 2)).lease.pid).toBe(2);
 });
 
 test('of several processes that find an abandoned lease exactly one gets it', async () => {
-  const world = new TestWorld();
-  await take(world, 1);
-  world.time += 60_000;
-  for (let pid = 2; pid < 12; pid++) world.alive.set(pid, zero);
-  const outcomes = await Promise.allSettled(Array.from({ length: 10 }, (_, i) => take(world, i + 2)));
+  const dependencies = new FakeDependencies();
+  await acquire(dependencies, 1);
+  dependencies.time += 60_000;
+  for (let pid = 2; pid < 12; pid++) dependencies.alive.set(pid, zero);
+  const outcomes = await Promise.allSettled(Array.from({ length: 10 }, (_, i) => acquire(dependencies, i + 2)));
   expect(outcomes.filter(outcome => outcome.status === 'fulfilled')).toHaveLength(1);
   expect(existsSync(`${file()}.takeover`)).toBe(false);
 });
 
 test('a lease that another process created between the check and the take-over stays', async () => {
-  const world = new TestWorld();
-  await take(world, 1);
-  world.time += 60_000;
-  const first = world.isAlive;
-  world.isAlive = pid => {
+  const dependencies = new FakeDependencies();
+  await acquire(dependencies, 1);
+  dependencies.time += 60_000;
+  const first = dependencies.isAlive;
+  dependencies.isAlive = pid => {
     // While this process checks the abandoned lease, process 3 replaces it.
     if (pid === 1) {
       rmSync(file());
       writeFileSync(
         file(),
-        JSON.stringify({ pid: 3, started: new Date(world.time).toISOString(), endpoint: '', token: '3' }),
+        JSON.stringify({ pid: 3, started: new Date(dependencies.time).toISOString(), endpoint: '', token: '3' }),
       );
-      world.alive.set(3, zero);
+      dependencies.alive.set(3, zero);
     }
     return first(pid);
   };
-  await expect(take(world, 2)).rejects.toThrow(/already being trained by process 3/);
+  await expect(acquire(dependencies, 2)).rejects.toThrow(/already being trained by process 3/);
   expect(readFileSync(file(), 'utf8')).toContain('"pid":3');
 });
 
 test('a truncated lease and an aborted take-over have no owner', async () => {
-  const world = new TestWorld();
-  world.alive.set(2, zero);
+  const dependencies = new FakeDependencies();
+  dependencies.alive.set(2, zero);
   writeFileSync(file(), '{"pid": 1');
   writeFileSync(`${file()}.takeover`, '');
   for (const name of [file(), `${file()}.takeover`]) utimesSync(name, zero / 1000 - 60, zero / 1000 - 60);
-  expect((await take(world, 2)).lease.pid).toBe(2);
+  expect((await acquire(dependencies, 2)).lease.pid).toBe(2);
 });
 
 test('the loss of the lease is reported once, and nothing of the new owner is removed', async () => {
-  const world = new TestWorld();
+  const dependencies = new FakeDependencies();
   let lost = 0;
-  const held = await take(world, 1, () => lost++);
+  const held = await acquire(dependencies, 1, () => lost++);
   rmSync(file());
   writeFileSync(
     file(),
     JSON.stringify({ pid: 9, started: new Date(zero).toISOString(), endpoint: 'e', token: 'other' }),
   );
-  world.pass(3);
+  dependencies.pass(3);
   expect(lost).toBe(1);
   held.release();
   expect(readFileSync(file(), 'utf8')).toContain('other');
@@ -253,9 +262,9 @@ test('the loss of the lease is reported once, and nothing of the new owner is re
 
 test('an unwritable folder is explained', async () => {
   await expect(
-    takeLease(
+    acquireLease(
       { runFolder: join(folder(), 'gone'), run: 'r1', pid: 1, endpoint: '', token: '', onLost: () => {} },
-      new TestWorld(),
+      new FakeDependencies(),
     ),
   ).rejects.toThrow(/store: cannot write .*lease \(ENOENT\): it does not exist/);
 });
@@ -268,20 +277,20 @@ test('the real system information describes this process', () => {
   expect(Math.abs((start ?? 0) - (Date.now() - process.uptime() * 1000))).toBeLessThan(2500);
   expect(startOf(process.pid)).toMatch(/^\d+$/);
   expect(startOf(process.pid)).toBe(startOf(process.pid));
-  expect(isSamePlace(thisPlace, { ...thisPlace })).toBe(true);
-  const stop = realWorld.every(1000, () => {});
+  expect(isSamePidScope(currentPidScope, { ...currentPidScope })).toBe(true);
+  const stop = defaultDependencies.every(1000, () => {});
   stop();
 });
 
 test('a copied lease has no owner, and a resume of the copy replaces it', async () => {
-  const world = new TestWorld();
-  world.alive.set(1, zero).set(2, zero);
-  const held = await take(world, 1);
+  const dependencies = new FakeDependencies();
+  dependencies.alive.set(1, zero).set(2, zero);
+  const held = await acquire(dependencies, 1);
   const copy = join(folder(), 'copy');
   cpSync(file(), join(copy, 'lease'), { preserveTimestamps: true });
-  expect(readLease(copy, world)).toEqual({ lease: null, live: false });
-  const other = await takeLease({ runFolder: copy, run: 'copy', pid: 2, endpoint: '', token: 'other', onLost() {} }, world); // prettier-ignore
-  expect([readLease(copy, world)?.lease?.pid, readLease(folder(), world)?.lease?.pid]).toEqual([2, 1]);
+  expect(readLease(copy, dependencies)).toEqual({ lease: null, live: false });
+  const other = await acquireLease({ runFolder: copy, run: 'copy', pid: 2, endpoint: '', token: 'other', onLost() {} }, dependencies); // prettier-ignore
+  expect([readLease(copy, dependencies)?.lease?.pid, readLease(folder(), dependencies)?.lease?.pid]).toEqual([2, 1]);
   other.release();
   held.release();
 });

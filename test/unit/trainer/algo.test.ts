@@ -193,8 +193,8 @@ describe('filter', () => {
     [{ strategy: 'top' }, 'rollout_filter_strategy is top: use one of top_p, top_k, top_k_abs, min_p'],
     [{ type: 'middle' }, 'rollout_filter_type is middle: use one of largest, smallest'],
     [{ top_p_prob_mode: 'log' }, 'rollout_filter_top_p_prob_mode is log: use one of linear, softmax'],
-  ])('reports a refusal in its place: %o', (options, words) =>
-    expect(call(options)).toEqual({ error: expect.stringContaining(words) as string }),
+  ])('reports a refusal in its place: %o', (options, expectedText) =>
+    expect(call(options)).toEqual({ error: expect.stringContaining(expectedText) as string }),
   );
 
   it('accepts null for a score that is not a number', () => {
@@ -311,9 +311,9 @@ describe('cases', () => {
     ['a dual clip of 1', 'policy-loss', [{ logprob: [[0]], old_logprob: [[0]], advantages: [[0]], dual_clip: 1 }], 'cases.json: [0].dual_clip is 1: give a number above 1'],
     ['no group to normalise in', 'normalise', [{ scores: [1, 2], grouping: 'state', method: 'mean' }], 'cases.json: [0]: group is missing, but grouping is state'],
     ['a column that is not there', 'collapse', [{ log_probs_per_token: [[-1, -2]], lengths: [1], column: [2], signatures: [0, 1] }], 'cases.json: [0]: '],
-  ])('with %s are refused in one sentence', (_, name, cases, words) => {
+  ])('with %s are refused in one sentence', (_, name, cases, expectedText) => {
     const message = refusal(name, ...cases);
-    expect(message.startsWith(words), message).toBe(true);
+    expect(message.startsWith(expectedText), message).toBe(true);
     expect(message).not.toContain('\n');
     expect(message).toMatch(/: \S+ .+: \S/);
   }); // prettier-ignore

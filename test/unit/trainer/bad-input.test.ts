@@ -52,8 +52,8 @@ async function waiting(overrides: string[]): Promise<{ message: string; run: str
     const status = statusOf(run);
     return status?.state === 'paused' && status.error !== undefined && status;
   });
-  const told = readRun(run).events.filter(({ kind, message }) => kind === 'state' && message.startsWith('paused'));
-  expect(told.map(({ message }) => message)).toEqual([`paused: ${error}`]);
+  const matching = readRun(run).events.filter(({ kind, message }) => kind === 'state' && message.startsWith('paused'));
+  expect(matching.map(({ message }) => message)).toEqual([`paused: ${error}`]);
   expect(error).not.toContain('\n');
   return { message: error!, run };
 }
@@ -189,9 +189,9 @@ describe('model', () => {
       ...[2, 3, 4].map(step => [step, 1]),
     ]);
     expect(checkpoints).toEqual(['step-000001']);
-    const told = events.filter(({ message }) => message.startsWith('step 2 changed nothing: engine: '));
-    expect(told).toMatchObject([{ kind: 'warning', step: 1 }]);
-    expect(events.filter(({ message }) => message.includes('changed nothing: '))).toEqual(told); // once
+    const matching = events.filter(({ message }) => message.startsWith('step 2 changed nothing: engine: '));
+    expect(matching).toMatchObject([{ kind: 'warning', step: 1 }]);
+    expect(events.filter(({ message }) => message.includes('changed nothing: '))).toEqual(matching); // once
   });
 
   test('a context too short for the first prompt is refused', async () => {
@@ -279,10 +279,10 @@ describe('environment', () => {
     expect(broken[0].error).toMatch(/member 3/);
     for (const line of metrics.filter(({ step }) => step > 0))
       expect(line['train/env_error_rate']).toBe(broken.filter(({ step }) => step === line.step).length / 8);
-    const told = events.filter(({ kind }) => kind === 'environment_error');
+    const matching = events.filter(({ kind }) => kind === 'environment_error');
     // The first failure of a rollout is reported at once and the others together at its end.
-    expect(told.length).toBeLessThanOrEqual(2 * new Set(broken.map(({ step }) => step)).size);
-    expect(told.reduce((sum, { data }) => sum + Number(data?.episodes), 0)).toBe(broken.length);
+    expect(matching.length).toBeLessThanOrEqual(2 * new Set(broken.map(({ step }) => step)).size);
+    expect(matching.reduce((sum, { data }) => sum + Number(data?.episodes), 0)).toBe(broken.length);
   });
 
   test('with a share of 0 one failure pauses the run, which continues with identical results once its environment is fixed and it is resumed', async () => {
@@ -395,8 +395,8 @@ describe('full disk', () => {
         rmSync(join(run, 'checkpoints', name), { recursive: true });
       await until('it goes on', () => statusOf(run)!.step > step && !waits());
       expect(statusOf(run)!.error).toBeUndefined();
-      const told = readRun(run).events.filter(({ message }) => message.startsWith('paused: '));
-      expect(told.map(({ message }) => message)).toEqual([`paused: ${error}`]);
+      const matching = readRun(run).events.filter(({ message }) => message.startsWith('paused: '));
+      expect(matching.map(({ message }) => message)).toEqual([`paused: ${error}`]);
       await until('the disk is full once more', waits);
       process.kill(leaseOf(run)!.pid, 'SIGTERM'); // as an interruption by the user
       await until('it has ended', () => leaseOf(run) === null);

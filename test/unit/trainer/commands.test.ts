@@ -292,6 +292,8 @@ test('a client sees the latest training success when there is no validation, may
   await until('it ends', () => !leaseOf(run));
   expect(statusOf(run)!.state).toBe('stopped');
   const successAt = new Map(readRun(run).metrics.map(line => [line.step, line['train/Words/success']]));
-  const heard = watcher.statuses.filter(({ status }) => status.step > 0);
-  expect(heard.map(({ status }) => status.success)).toEqual(heard.map(({ status }) => successAt.get(status.step)));
+  const received = watcher.statuses.filter(({ status }) => status.step > 0);
+  expect(received.map(({ status }) => status.success)).toEqual(
+    received.map(({ status }) => successAt.get(status.step)),
+  );
 });

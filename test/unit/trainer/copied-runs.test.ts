@@ -33,7 +33,7 @@ function copied(name: string, lease: object = {}): string {
   return copy;
 }
 /** Asserts that the original continues undisturbed. */
-async function goesOn(): Promise<void> {
+async function resumes(): Promise<void> {
   const { step } = statusOf(original)!;
   await untilStep(original, step + 2);
   expect(statusOf(original)!.state).toBe('running');
@@ -49,7 +49,7 @@ test('stop, pause and set refuse the copy, and its original continues', async ()
       expect.stringMatching(/^run copy is not training/),
     ]);
   }
-  await goesOn();
+  await resumes();
   const { answer: rows } = await ragen('runs');
   expect(rows.map(({ run, live }) => [run, live]).sort()).toEqual(
     [
@@ -76,7 +76,7 @@ test('a lease of an earlier version, without a folder name, leads to the origina
   } finally {
     link.dispose();
   }
-  await goesOn();
+  await resumes();
 });
 
 test('a manifest’s id does not select another run or another folder', async () => {
@@ -89,7 +89,7 @@ test('a manifest’s id does not select another run or another folder', async ()
     const { code, answer } = await ragen('stop', 'renamed');
     expect([code, answer.error?.message]).toEqual([1, expect.stringMatching(/^run renamed is not training/)]);
   }
-  await goesOn();
+  await resumes();
 });
 
 test('a link to a run folder is not a run of this workspace', async () => {

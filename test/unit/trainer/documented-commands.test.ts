@@ -189,7 +189,7 @@ async function serves(words: string[]): Promise<void> {
 
 const commands = blockCommands();
 const titled = (all: readonly DocumentedCommand[]) =>
-  all.map(({ place, words }) => [words.join(' '), place, words] as const);
+  all.map(({ location, words }) => [words.join(' '), location, words] as const);
 
 test('the pages show commands of every kind', () => {
   const shown = commands.map(({ words }) => words.join(' '));

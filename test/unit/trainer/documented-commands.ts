@@ -7,7 +7,7 @@ import { root } from './workspace';
 
 export interface DocumentedCommand {
   /** Path from the repository, and line. */
-  place: string;
+  location: string;
   /** The words after `ragen`, without quotes. */
   words: string[];
 }
@@ -45,7 +45,7 @@ export function blockCommands(): DocumentedCommand[] {
   return pages.flatMap(page =>
     codeLines(readFileSync(join(root, page), 'utf8')).flatMap(({ line, code }) => {
       const command = /^(?:\$ )?(?:npx )?ragen (.*?)(?:\s+# .*)?$/.exec(code)?.[1];
-      return command === undefined ? [] : [{ place: `${page}:${line}`, words: wordsOf(command) }];
+      return command === undefined ? [] : [{ location: `${page}:${line}`, words: wordsOf(command) }];
     }),
   );
 }
@@ -57,7 +57,7 @@ export function inlineCommands(): DocumentedCommand[] {
     readFileSync(join(root, file), 'utf8')
       .split('\n')
       .flatMap((content, i) =>
-        [...content.matchAll(form)].map(([, command]) => ({ place: `${file}:${i + 1}`, words: wordsOf(command) })),
+        [...content.matchAll(form)].map(([, command]) => ({ location: `${file}:${i + 1}`, words: wordsOf(command) })),
       );
   return [
     ...pages.flatMap(page => inText(page, /`(?:npx )?ragen ([a-z][^`]*)`/g)),

@@ -12,13 +12,13 @@ import type { Workspace } from './workspace';
 let workspace: Workspace;
 let run: string;
 let all: Episode[];
-const asked = async <T = EpisodeRow[]>(...words: string[]): Promise<T> => {
+const asked = async <T = EpisodeRow[]>(...args: string[]): Promise<T> => {
   const { code, answer, stderr } = await document<T>(workspace.folder, [
     'episodes',
     basename(run),
     '--limit',
     '1000',
-    ...words,
+    ...args,
   ]);
   expect(code, stderr).toBe(0);
   return answer;

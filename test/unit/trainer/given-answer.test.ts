@@ -12,8 +12,8 @@ const recorded = { raw: `<think>${text}`, ids: [...tokenizer.encode(text), token
 const read = (prefix: string, ids: readonly number[]) => parseResponse(prefix + tokenizer.decode(ids), protocol);
 
 test("another answer after the recorded thought keeps the thought's tokens", () => {
-  const { ids, kept, whole } = givenTokens(tokenizer, '<think>', { answer: 'Left' }, recorded);
-  expect(whole).toBe(true);
+  const { ids, kept, complete } = givenTokens(tokenizer, '<think>', { answer: 'Left' }, recorded);
+  expect(complete).toBe(true);
   expect(kept).toBeGreaterThan(2);
   expect(ids.slice(0, kept)).toEqual(recorded.ids.slice(0, kept));
   expect(ids.at(-1)).toBe(tokenizer.stopTokenIds[0]);
@@ -22,14 +22,14 @@ test("another answer after the recorded thought keeps the thought's tokens", () 
 
 test('after another thought the policy writes the answer, or it is given too', () => {
   const thought = givenTokens(tokenizer, '<think>', { thought: 'Go left.' }, recorded);
-  expect([thought.whole, thought.kept, tokenizer.decode(thought.ids)]).toEqual([false, 0, 'Go left.</think>']);
+  expect([thought.complete, thought.kept, tokenizer.decode(thought.ids)]).toEqual([false, 0, 'Go left.</think>']);
   const both = givenTokens(tokenizer, '<think>', { thought: 'Go left.', answer: 'Left || Up' }, recorded);
-  expect(both.whole).toBe(true);
+  expect(both.complete).toBe(true);
   expect(read('<think>', both.ids)).toMatchObject({ thought: 'Go left.', actions: ['Left', 'Up'] });
 });
 
 test('with nothing given the policy plays the turn; without a recorded thought to keep, the thought is empty', () => {
-  expect(givenTokens(tokenizer, '<think>', {}, recorded)).toEqual({ ids: [], kept: 0, whole: false });
+  expect(givenTokens(tokenizer, '<think>', {}, recorded)).toEqual({ ids: [], kept: 0, complete: false });
   for (const from of [null, { raw: '<think>no end', ids: tokenizer.encode('no end') }]) {
     const { ids, kept } = givenTokens(tokenizer, '<think>', { answer: 'Up' }, from);
     expect([kept, read('<think>', ids)]).toMatchObject([0, { thought: '', actions: ['Up'] }]);

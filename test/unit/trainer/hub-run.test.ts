@@ -63,8 +63,8 @@ test('fetches the model before training, records its commit, and trains like the
   expect(fetched.code, fetched.stderr).toBe(0);
   expect(fetched.stderr).toContain(`\nfetched ${repo} (1 MB) at commit ${commit}\n`);
   const { events, metrics, status } = readRun(fetched.answer.folder);
-  const told = events.filter(({ kind }) => kind !== 'memory_plan');
-  expect(told.map(({ kind, message }) => `${kind} ${message}`).slice(0, 2)).toEqual([
+  const reported = events.filter(({ kind }) => kind !== 'memory_plan');
+  expect(reported.map(({ kind, message }) => `${kind} ${message}`).slice(0, 2)).toEqual([
     `download fetched ${repo} (1 MB) at commit ${commit}`,
     'state running',
   ]);
@@ -92,8 +92,8 @@ test("shows the download's progress, can be stopped during it, and continues it 
   weightsFile().slowly = { bytes: 20_000, ms: 100 };
   const run = await startDetached(workspace.folder, [...short, model]);
   const seen = await until('it is told', () => {
-    const told = statusOf(run)?.download;
-    return told?.file === 'model.safetensors' && told;
+    const reported = statusOf(run)?.download;
+    return reported?.file === 'model.safetensors' && reported;
   });
   expect(seen.bytes).toBeLessThan(seen.total);
   expect(statusOf(run)).toMatchObject({ state: 'starting', phase: 'download', step: 0 });

@@ -24,13 +24,13 @@ vi.mock(import('../../../extension/trainer/installation'), async () =>
 
 let workspace: Workspace;
 let inspector: Inspector;
-let told: string[];
+let reported: string[];
 beforeAll(() => (workspace = makeWorkspace()));
 beforeEach(() => {
-  told = [];
+  reported = [];
   inspector = new Inspector(1, {
     phase: () => undefined,
-    whatIfTokens: (_, turn, tokens) => told.push(...tokens.map(({ text }) => `${turn} ${text}`)),
+    whatIfTokens: (_, turn, tokens) => reported.push(...tokens.map(({ text }) => `${turn} ${text}`)),
   });
 });
 afterEach(() => inspector.close());
@@ -68,9 +68,9 @@ describe('rescoring', () => {
       for (const { logprob, rank, top, id } of found.tokens) {
         if (logprob === null) continue;
         expect(top).toHaveLength(5);
-        const place = top.findIndex(each => each.id === id);
-        if (rank! <= 5) expect([place, top[place].logprob]).toEqual([rank! - 1, expect.closeTo(logprob, 4)]);
-        else expect(place).toBe(-1);
+        const index = top.findIndex(each => each.id === id);
+        if (rank! <= 5) expect([index, top[index].logprob]).toEqual([rank! - 1, expect.closeTo(logprob, 4)]);
+        else expect(index).toBe(-1);
       }
     }
     // Under later weights the values differ; with all tokens, prompt tokens have values too.
@@ -135,7 +135,7 @@ describe('what if', () => {
     expect(new Set(episode.tokens.mask.slice(...episode.turns[1].span))).toEqual(new Set([0]));
     if (episode.turns[2]) {
       expect(episode.tokens.logprobs.slice(...episode.turns[2].span).every(x => x !== null)).toBe(true);
-      expect(told.map(each => each.slice(2)).join('')).toContain(episode.turns[2].raw.replace('<answer>', ''));
+      expect(reported.map(each => each.slice(2)).join('')).toContain(episode.turns[2].raw.replace('<answer>', ''));
     }
     const again = await ask(5);
     expect({ ...again.episode, id: '' }).toEqual({ ...episode, id: '' });

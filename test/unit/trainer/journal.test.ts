@@ -44,25 +44,25 @@ afterEach(() => rmSync(workspace, { recursive: true, force: true }));
 
 async function open() {
   const folder = await RunFolder.create(workspace, about, new Date(0));
-  const heard: { appended: [string, number][]; events: RunEvent[]; fractions: number[] } = {
+  const received: { appended: [string, number][]; events: RunEvent[]; fractions: number[] } = {
     appended: [],
     events: [],
     fractions: [],
   };
   const watchers = {
-    status: (_: RunStatus, fraction: number) => void heard.fractions.push(fraction),
-    appended: (file: string, bytes: number) => void heard.appended.push([file, bytes]),
-    event: (event: RunEvent) => void heard.events.push(event),
+    status: (_: RunStatus, fraction: number) => void received.fractions.push(fraction),
+    appended: (file: string, bytes: number) => void received.appended.push([file, bytes]),
+    event: (event: RunEvent) => void received.events.push(event),
   };
-  return { folder, heard, journal: new Journal(folder, watchers, initial, 100) };
+  return { folder, received, journal: new Journal(folder, watchers, initial, 100) };
 }
 
 test("a client notified of a file's growth finds complete lines up to that offset", async () => {
-  const { folder, heard, journal } = await open();
+  const { folder, received, journal } = await open();
   journal.metrics(1, { a: 1, b: NaN });
   journal.metrics(2, { a: 2, c: Infinity });
   const text = readFileSync(folder.file(runFiles.metrics), 'utf8');
-  expect(heard.appended.map(([, bytes]) => text.slice(0, bytes).split('\n').length - 1)).toEqual([1, 2]);
+  expect(received.appended.map(([, bytes]) => text.slice(0, bytes).split('\n').length - 1)).toEqual([1, 2]);
   const { metrics } = readRun(folder.path);
   expect(metrics.map(({ time: _, wall_s: __, ...line }) => line)).toEqual([
     { step: 1, a: 1 },
@@ -81,14 +81,14 @@ test('rapid status changes end with the latest one on disk', async () => {
 });
 
 test('progress is reported in steps of one hundredth, and from the start of each phase', async () => {
-  const { heard, journal } = await open();
+  const { received, journal } = await open();
   journal.update({ phase: 'rollout' });
   for (let i = 0; i <= 1000; i++) journal.progress(i / 1000);
   journal.update({ phase: 'update' });
   journal.progress(0.5);
-  expect(heard.fractions.length).toBeGreaterThan(90);
-  expect(heard.fractions.length).toBeLessThan(110);
-  expect(heard.fractions.slice(-2)).toEqual([0, 0.5]);
+  expect(received.fractions.length).toBeGreaterThan(90);
+  expect(received.fractions.length).toBeLessThan(110);
+  expect(received.fractions.slice(-2)).toEqual([0, 0.5]);
   await journal.close();
 });
 

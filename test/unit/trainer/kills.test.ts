@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs';
 import { afterAll, expect, test, vi } from 'vitest';
 import { installation } from '../../../extension/trainer/installation';
-import { phases, targets } from '../../torture/kill-sitting';
+import { phases, targets } from '../../torture/kill-session';
 import { killRuns, killedRuns } from '../../torture/kills';
 
 vi.mock(import('../../../extension/trainer/installation'), async () =>

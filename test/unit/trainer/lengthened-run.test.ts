@@ -11,7 +11,7 @@ import type { Workspace } from './workspace';
 let workspace: Workspace;
 let short: string;
 const steps = 'trainer.total_training_steps';
-const resume = (...words: string[]) => ragen(workspace.folder, ['resume', basename(short), ...words]);
+const resume = (...args: string[]) => ragen(workspace.folder, ['resume', basename(short), ...args]);
 const manifest = () => readFileSync(join(short, 'manifest.json'), 'utf8');
 
 beforeAll(async () => {
@@ -27,8 +27,8 @@ afterAll(async () => {
 test('refuses changes of fixed keys, and then nothing has changed', async () => {
   const before = [manifest(), readRun(short)];
   const id = basename(short);
-  const said = async (...words: string[]) => {
-    const { code, stderr } = await resume(...words);
+  const said = async (...args: string[]) => {
+    const { code, stderr } = await resume(...args);
     expect(code).toBe(1);
     return stderr;
   };

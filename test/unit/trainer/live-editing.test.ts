@@ -54,13 +54,13 @@ const makeFolder = async (overrides: string[] = []): Promise<RunFolder> =>
 /** Opens the run and records its events. */
 async function open(folder: RunFolder) {
   const events: RunEvent[] = [];
-  const heard: ((event: RunEvent) => void)[] = [];
+  const listeners: ((event: RunEvent) => void)[] = [];
   const watchers = {
     status: () => undefined,
     appended: () => undefined,
     event: (event: RunEvent) => {
       events.push(event);
-      for (const hear of heard) hear(event);
+      for (const listener of listeners) listener(event);
     },
   };
   const status = {
@@ -73,7 +73,7 @@ async function open(folder: RunFolder) {
   const { run, state } = await Run.open({ folder, workspace: workspace.folder, checkpoint, control, journal });
   /** The next event of a kind after this call. */
   const next = (kind: RunEvent['kind']) =>
-    new Promise<RunEvent>(resolve => heard.push(event => event.kind === kind && resolve(event)));
+    new Promise<RunEvent>(resolve => listeners.push(event => event.kind === kind && resolve(event)));
   const close = async () => {
     await run.close();
     await journal.close();

@@ -138,9 +138,9 @@ describe('a run', () => {
     const { metrics, events, status } = readRun(changed);
     expect(status).toMatchObject({ state: 'finished', step: 5, total_steps: 5 });
     expect(metrics.map(line => line['actor/lr']).slice(1)).toEqual([0.01, 0.003, 0.003, 0.003, 0.003]);
-    const told = events.filter(({ kind, data }) => kind === 'setting' && data?.key);
-    expect(Object.fromEntries(told.map(({ data }) => [data!.key, data!.to]))).toEqual(values);
-    expect(new Set(told.map(({ step }) => step))).toEqual(new Set([1]));
+    const reported = events.filter(({ kind, data }) => kind === 'setting' && data?.key);
+    expect(Object.fromEntries(reported.map(({ data }) => [data!.key, data!.to]))).toEqual(values);
+    expect(new Set(reported.map(({ step }) => step))).toEqual(new Set([1]));
     const [before, after] = [results(plain), results(changed)];
     expect(after.metrics[1]).toEqual(before.metrics[1]);
     expect(after.metrics[2]['actor/entropy']).not.toBe(before.metrics[2]['actor/entropy']);
@@ -153,8 +153,8 @@ describe('a run', () => {
 
   test('that is killed after the change continues as if uninterrupted, also with a change by the CLI', async () => {
     const run = await startChanged(async id => {
-      const words = Object.entries(values).map(([key, value]) => `${key}=${value}`);
-      const { code, stdout, stderr } = await ragen(workspace.folder, ['set', basename(id), ...words]);
+      const assignments = Object.entries(values).map(([key, value]) => `${key}=${value}`);
+      const { code, stdout, stderr } = await ragen(workspace.folder, ['set', basename(id), ...assignments]);
       expect(code, stderr).toBe(0);
       expect(stdout).toContain(`${lr}: 0.01 → 0.003 from step 2 on`);
       const refused = await ragen(workspace.folder, ['set', basename(id), 'lr=1']);

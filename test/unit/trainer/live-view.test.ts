@@ -133,20 +133,20 @@ test('over the run’s socket, the host’s link follows through trainer restart
     context: { samples: () => [] },
     finishes: [],
   });
-  const heard: string[] = [];
+  const received: string[] = [];
   const watcher = {
-    tags: (tags: string[]) => void heard.push(`tags ${tags.join()}`),
+    tags: (tags: string[]) => void received.push(`tags ${tags.join()}`),
     episode: (episode: WatchedEpisode | null) =>
-      void heard.push(`episode ${episode?.id ?? ''} ${episode?.state ?? ''}`),
+      void received.push(`episode ${episode?.id ?? ''} ${episode?.state ?? ''}`),
     tokens: ({ at, tokens }: { at: number; tokens: { text: string }[] }) =>
-      void heard.push(`tokens ${at} ${tokens.map(({ text }) => text).join('')}`),
+      void received.push(`tokens ${at} ${tokens.map(({ text }) => text).join('')}`),
   };
   const lease = { pid: process.pid, started: '', endpoint, token: 'secret' };
   const listener = { status: () => undefined, appended: () => undefined, event: () => undefined, trouble: () => undefined }; // prettier-ignore
   const link = new TrainerLink('live', 'live', async () => lease, listener);
   link.watch({ tag: 'Words' }, watcher);
   try {
-    for (let sitting = 0; sitting < 2; sitting++) {
+    for (let session = 0; session < 2; session++) {
       const control = new RunControl(() => undefined);
       let sample: (ids: number[], logprobs: number[]) => void = () => undefined;
       const watched: (string | null)[] = [];
@@ -162,20 +162,20 @@ test('over the run’s socket, the host’s link follows through trainer restart
         ...{ prefix: '<answer>', tags: ['Words', 'Others'], maxTurn: 3 },
       });
       const all = [played(0), played(1)] as unknown as PlayedSoFar[];
-      heard.length = 0;
-      await until('it watches', () => heard.includes('tags Words,Others'));
+      received.length = 0;
+      await until('it watches', () => received.includes('tags Words,Others'));
       control.live.begun({ mode: 'train', step: 3 }, all);
       control.live.asked(all);
       sample([4, 5], [-1, -2]);
       sample([6], [-1]);
-      await until('tokens came', () => heard.includes('tokens 0  w4 w5 w6'));
+      await until('tokens came', () => received.includes('tokens 0  w4 w5 w6'));
       all[0].entry.terminated = true;
       control.live.ready(all); // on to the remaining one
-      await until('the next came', () => heard.some(each => each.startsWith('episode train-000003-g000-m01')));
+      await until('the next came', () => received.some(each => each.startsWith('episode train-000003-g000-m01')));
       control.live.asked([all[1]]);
       expect(watched.at(-1)).toBe(all[1].entry.id);
       control.live.ended();
-      await until('it is over', () => heard.at(-1) === 'episode  ');
+      await until('it is over', () => received.at(-1) === 'episode  ');
       expect(watched.at(-1)).toBeNull();
       await server.close();
     }

@@ -20,7 +20,7 @@ afterEach(async () => {
 /**
  * Messages that a trainer logged at level `error` and above, and whether its log contains other output of native code.
  */
-function lastWords(log: string): { errors: string[]; native: boolean } {
+function lastErrors(log: string): { errors: string[]; native: boolean } {
   const lines = readFileSync(log, 'utf8').split('\n');
   const entries = lines.filter(line => line.startsWith('{')).map(line => JSON.parse(line) as { level: number; msg: string }); // prettier-ignore
   return {
@@ -52,7 +52,7 @@ test.each(['moved', 'deleted'])(
     expect(stderr.trimEnd().split('\n').at(-1)).toBe(sentence);
     expect(await new RunReader(run).refresh()).toBe(false);
     if (how === 'deleted') return;
-    expect(lastWords(join(moved, 'trainer.log'))).toEqual({ errors: [sentence], native: false });
+    expect(lastErrors(join(moved, 'trainer.log'))).toEqual({ errors: [sentence], native: false });
     renameSync(moved, run);
     const resumed = await document(workspace.folder, ['resume', basename(run), '--detach']);
     expect(resumed.code, resumed.stderr).toBe(0);
@@ -67,9 +67,9 @@ test.skipIf(process.platform !== 'linux').each(['of here', 'of an earlier versio
     const run = await until('there is a run', () => runsOf(workspace.folder)[0]);
     await untilStep(run, 1);
     const { host, boot, pid_namespace, process_start: _, ...rest } = leaseOf(run)!;
-    const place = { host, boot, pid_namespace, process_start: startOf(1) };
+    const pidScope = { host, boot, pid_namespace, process_start: startOf(1) };
     rmSync(join(run, 'lease'));
-    const forged = { ...rest, pid: 1, token: 'x', ...(form === 'of here' && place) };
+    const forged = { ...rest, pid: 1, token: 'x', ...(form === 'of here' && pidScope) };
     writeFileSync(join(run, 'lease'), JSON.stringify(forged));
     const { code, stderr } = await following;
     expect(code).toBe(1);
@@ -101,7 +101,7 @@ test.each([
   await until('the trainer is gone', () => !isAlive(lease.pid));
   await until('its children are gone', () => !children.some(isAlive));
   expect(existsSync(join(run, 'lease'))).toBe(other !== '');
-  expect(lastWords(join(run, 'trainer.log'))).toEqual({
+  expect(lastErrors(join(run, 'trainer.log'))).toEqual({
     errors: [`run ${basename(run)}: ${sentence(run)}`],
     native: false,
   });

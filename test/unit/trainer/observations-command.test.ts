@@ -43,8 +43,8 @@ test.each([
     expect.stringMatching(/^store: cannot write \S+none\/lakes\.jsonl \(ENOENT\): /) as unknown,
   ],
   [['--mode', 'test'], '--mode is test: use train or val'],
-])('refuses %j in one sentence', async (words, sentence) => {
-  const { code, stderr } = await ragen(folder, ['env', 'observations', 'bandit', ...words]);
+])('refuses %j in one sentence', async (argv, sentence) => {
+  const { code, stderr } = await ragen(folder, ['env', 'observations', 'bandit', ...argv]);
   expect([code, stderr.trimEnd()]).toEqual([1, sentence]);
   expect(stderr.trimEnd()).not.toContain('\n');
 });

@@ -5,7 +5,7 @@ import type { MetricsLine, RunEvent } from '../../../extension/protocol/run-fold
 import type { RunFolder } from '../../../extension/trainer/store/run-folder';
 import { formatFinding, regimeAt } from '../../../extension/trainer/terminal/run-findings';
 import { StepTable } from '../../../extension/trainer/terminal/step-table';
-import { closingWords, summarize } from '../../../extension/trainer/terminal/summary';
+import { formatClosing, summarize } from '../../../extension/trainer/terminal/summary';
 
 const diagnosed = (family: string, regime: number, mutual: number): Record<string, number> => ({
   [`${family}/regime`]: regime,
@@ -49,7 +49,7 @@ describe('the summary of a run', () => {
   });
 
   it('is printed at the end', () => {
-    const text = closingWords(summary, '/runs');
+    const text = formatClosing(summary, '/runs');
     expect(text).toContain('Stopped early at step 10: early_stop found');
     expect(text).toContain('Validation return 8.60 → 38.70');
     expect(text).toContain('Diagnosis at step 10: template collapse (I(X;Z) 0.20 of at most 2.08 nats, H(Z|X) 0.50 nats a token)'); // prettier-ignore
@@ -63,7 +63,7 @@ describe('the summary of a run', () => {
   it('prints nothing that a run lacks', () => {
     const quiet = summarize(folder, [line(1, { 'val-env/x/success': 0.5 })], [], null);
     expect(quiet).toMatchObject({ alarms: [], early_stop: null, diagnosis: null });
-    expect(closingWords(quiet, '/runs')).not.toMatch(/return|Diagnosis|Alarms|early/);
+    expect(formatClosing(quiet, '/runs')).not.toMatch(/return|Diagnosis|Alarms|early/);
   });
 });
 

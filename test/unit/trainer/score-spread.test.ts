@@ -22,9 +22,9 @@ test('many different scores are binned without losing an episode, and each withi
       expect(spread.reduce((sum, [, count]) => sum + count, 0)).toBe(scores.length);
       const [low, high] = [Math.min(...scores), Math.max(...scores)];
       const sorted = [...scores].sort((a, b) => a - b);
-      const told = spread.flatMap(([score, count]) => Array<number>(count).fill(score));
+      const expanded = spread.flatMap(([score, count]) => Array<number>(count).fill(score));
       const slack = (high - low) / 96 + 1e-3;
-      sorted.forEach((score, i) => expect(Math.abs(told[i] - score)).toBeLessThanOrEqual(slack));
+      sorted.forEach((score, i) => expect(Math.abs(expanded[i] - score)).toBeLessThanOrEqual(slack));
     }),
     { seed: 20260203, numRuns: 100 },
   );

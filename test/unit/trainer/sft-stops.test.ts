@@ -38,7 +38,7 @@ function train(experiment: string, stopAt?: (what: string) => boolean) {
   return sft({
     ...{ config, hash, workspace: workspace.folder, presetFolders, signal: stop.signal },
     modelFolder: join(installation.models, 'ragen-tiny'),
-    say: () => undefined,
+    printLine: () => undefined,
     onStep: () => undefined,
     onProgress: what => void (stopAt?.(what) && stop.abort(new RunStopped())),
   });

@@ -8,7 +8,7 @@ import { RunStopped } from '../../../extension/trainer/engine/run-stopped';
 import { Journal } from '../../../extension/trainer/journal';
 import type { Watchers } from '../../../extension/trainer/journal';
 import { RunControl } from '../../../extension/trainer/run-control';
-import { openSitting } from '../../../extension/trainer/sitting';
+import { openSession } from '../../../extension/trainer/run-session';
 import type { RunFolder } from '../../../extension/trainer/store/run-folder';
 import { makeRun } from '../../../extension/trainer/terminal/start';
 import { document, killAll, leaseOf, readRun, results, startDetached, until } from './terminal';
@@ -59,23 +59,23 @@ async function newRun(
 }
 
 /** Trains in this process and stops when step `step` reaches `activity`. Returns all activities of the run. */
-async function stopped(step: number, activity: RegExp): Promise<{ folder: string; end: string; told: string[] }> {
-  const told: string[] = [];
+async function stopped(step: number, activity: RegExp): Promise<{ folder: string; end: string; reported: string[] }> {
+  const reported: string[] = [];
   const control = new RunControl(() => undefined);
   const watchers: Watchers = {
     ...{ appended: () => undefined, event: () => undefined },
     status: ({ step: done, phase, activity: at }) => {
       if (at === undefined) return;
-      told.push(`${done + 1} ${phase} ${at}`);
+      reported.push(`${done + 1} ${phase} ${at}`);
       if (done + 1 === step && activity.test(`${phase} ${at}`)) control.stop();
     },
   };
   const { folder, journal } = await newRun(overrides, watchers);
-  const sitting = await openSitting({ folder, workspace: workspace.folder, checkpoint: null, control, journal });
+  const session = await openSession({ folder, workspace: workspace.folder, checkpoint: null, control, journal });
   try {
-    return { folder: folder.path, end: await sitting.work(), told };
+    return { folder: folder.path, end: await session.work(), reported };
   } finally {
-    await sitting.close();
+    await session.close();
     await journal.close();
   }
 }
@@ -91,8 +91,8 @@ test.each([
   ["the policy's second mini-batch, after optimizer steps of both", 2, /policy, mini-batch 2 of 2: pass 2/, [0, 1]],
   ['the last validation', 2, /^validation 0 of 8 episodes/, [0, 1]],
 ])('a stop in %s and a resume give the results of an uninterrupted run', async (_, step, activity, written) => {
-  const { folder, end, told } = await stopped(step, activity);
-  expect(told.some(line => activity.test(line.slice(2)))).toBe(true);
+  const { folder, end, reported } = await stopped(step, activity);
+  expect(reported.some(line => activity.test(line.slice(2)))).toBe(true);
   expect(end).toBe('stopped');
   expect(readRun(folder).metrics.map(line => line.step)).toEqual(written);
   const { code, stderr } = await document(workspace.folder, ['resume', basename(folder)]);
@@ -126,7 +126,7 @@ test('a stop does not wait for an environment that does not load', async () => {
   const { folder, journal } = await newRun([...overrides, 'custom_envs.Words.env_type=environments/endless.ts']);
   writeFileSync(hang, ''); // the check before the run was created has passed
   try {
-    const opening = openSitting({ folder, workspace: workspace.folder, checkpoint: null, control, journal });
+    const opening = openSession({ folder, workspace: workspace.folder, checkpoint: null, control, journal });
     opening.catch(() => undefined);
     await until('the environment is loading', () => existsSync(reached));
     control.stop();

@@ -143,7 +143,7 @@ describe('the CLI', () => {
   test('resumes, duplicates and evaluates no foreign run, and says what to read', async () => {
     const run = strange();
     const [id, path] = [basename(run), join(run, 'manifest.json')];
-    const words = `run ${id}: ${path} (sha256 ${hashOf(path)}) names the code to execute and was not written here by your trainer (signature.json does not sign it): read it, then repeat the command with --trust-code ${hashOf(path)}`; // prettier-ignore
+    const expectedText = `run ${id}: ${path} (sha256 ${hashOf(path)}) names the code to execute and was not written here by your trainer (signature.json does not sign it): read it, then repeat the command with --trust-code ${hashOf(path)}`; // prettier-ignore
     for (const args of [
       ['resume', id],
       ['resume', id, '--checkpoint', '1'],
@@ -151,7 +151,7 @@ describe('the CLI', () => {
       ['eval', '--run', id],
     ]) {
       const { code, answer } = await ragen(...args, '--trust-code', hashOf(file(run, 'version.json')));
-      expect([code, answer.error?.message]).toEqual([1, words]);
+      expect([code, answer.error?.message]).toEqual([1, expectedText]);
     }
     const trainer = spawnSync(process.execPath, [installation.trainer, '--run', run, '--resume'], { cwd: workspace.folder, encoding: 'utf8' }); // prettier-ignore
     expect([trainer.status, trainer.stderr.includes('was not written here by your trainer')]).toEqual([1, true]);

@@ -13,7 +13,7 @@ import {
 } from '../../../extension/protocol/run-folder';
 import type { Episode, Lease, MetricsLine, RunEvent, RunStatus } from '../../../extension/protocol/run-folder';
 import { holderOf } from '../../../extension/protocol/lease-judgement';
-import { realWorld } from '../../../extension/trainer/store/lease';
+import { defaultDependencies } from '../../../extension/trainer/store/lease';
 import { root } from './workspace';
 
 export interface Said {
@@ -110,7 +110,7 @@ export async function kill(run: string): Promise<void> {
 
 /** Kills the remaining trainers of a workspace, so that no test leaves a process behind. */
 export async function killAll(workspace: string): Promise<void> {
-  for (const run of runsOf(workspace)) if (holderOf(leaseOf(run), realWorld) === 'held') await kill(run);
+  for (const run of runsOf(workspace)) if (holderOf(leaseOf(run), defaultDependencies) === 'held') await kill(run);
 }
 
 function isZombie(pid: number): boolean {

@@ -31,7 +31,7 @@ describe('rows are read', () => {
     'JSON lines with empty ones and carriage returns': `\n${rows.map(row => JSON.stringify(row)).join('\r\n\r\n')}`,
   };
   test.each(Object.entries(forms))('from %s', (_, text) => {
-    expect(parseInput(text, 'rows.json').map(({ place: _place, ...row }) => row)).toEqual([
+    expect(parseInput(text, 'rows.json').map(({ location: _place, ...row }) => row)).toEqual([
       { tokens: [1, 2] },
       { messages },
       { tokens: [0] },
@@ -41,9 +41,9 @@ describe('rows are read', () => {
   test('with their line numbers', () => {
     const array =
       '[\n  {"tokens": [1]}, {"messages": [\n {"role": "user", "content": "]\\"\\n[,{"}]},\n\n{\n"tokens": [3]}]';
-    expect(parseInput(array, 'f').map(({ place }) => place())).toEqual(['f:2: [0]', 'f:2: [1]', 'f:5: [2]']);
+    expect(parseInput(array, 'f').map(({ location }) => location())).toEqual(['f:2: [0]', 'f:2: [1]', 'f:5: [2]']);
     const lines = '\n{"tokens": [1]}\n\n{"tokens": [2]}\n';
-    expect(parseInput(lines, 'f').map(({ place }) => place())).toEqual(['f:2: [0]', 'f:4: [1]']);
+    expect(parseInput(lines, 'f').map(({ location }) => location())).toEqual(['f:2: [0]', 'f:4: [1]']);
   });
 
   test('from an empty array: none', () => expect(parseInput('[]', 'f')).toEqual([]));

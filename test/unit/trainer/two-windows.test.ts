@@ -24,14 +24,14 @@ const endless = ['trainer.total_training_steps=100000', 'trainer.save_freq=-1', 
 /** A window that shows a run: its reader and its link to the trainer. */
 function windowOn(run: string) {
   const reader = new RunReader(run);
-  const heard: RunStatus[] = [];
+  const received: RunStatus[] = [];
   const link = new TrainerLink('run', basename(run), () => reader.lease(), {
-    status: status => (heard.push(status), reader.tell(status)),
+    status: status => (received.push(status), reader.report(status)),
     appended: () => undefined,
     event: () => undefined,
     trouble: () => undefined,
   });
-  return { reader, link, state: () => heard.at(-1)?.state };
+  return { reader, link, state: () => received.at(-1)?.state };
 }
 
 /** The episodes of a run as a window reads them while they are written. */

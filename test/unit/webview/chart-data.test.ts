@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest';
 import type { RunEvent } from '../../../extension/protocol/run-folder';
 import { overviewOf, smooth } from '../../../extension/protocol/curves';
 import type { ColumnPart, DashboardSnapshot } from '../../../extension/protocol/dashboard-page';
-import { arranged, movedTo, pinToggled } from '../../../webview/dashboard/arrangement';
+import { arranged, orderAfterMove, pinToggled } from '../../../webview/dashboard/arrangement';
 import {
   logRange,
   logTicks,
-  placeOf,
+  relativePosition,
   progressRange,
   progressTicks,
   ticksOf,
@@ -98,7 +98,7 @@ describe('columns of a run', () => {
     await answer();
     expect([...store.curve('a')!.values]).toEqual([1, NaN, 3]);
     expect([...store.smoothed('a', 0.5)!.values]).toEqual([1, NaN, 2]);
-    expect(store.isWhole(['a'])).toBe(false);
+    expect(store.isComplete(['a'])).toBe(false);
     columns.a = whole(1, 2, 3);
     store.want(['a']);
     await new Promise(resolve => setTimeout(resolve, 5)); // full columns wait for an idle moment
@@ -113,12 +113,12 @@ describe('columns of a run', () => {
   it('can be placed by step, by time, and by episodes as played or as configured', async () => {
     const { store, answer } = storeWith({ wall_s: whole(2, 5), 'train/num_episodes': whole(10, NaN) }, 2);
     expect(store.axes).toEqual(['step', 'time', 'episodes']);
-    for (const axis of ['time', 'episodes'] as const) expect(store.places(axis).axis).toBe('step'); // until loaded
+    for (const axis of ['time', 'episodes'] as const) expect(store.positions(axis).axis).toBe('step'); // until loaded
     await answer();
-    expect([...store.places('time').xs]).toEqual([2, 5]);
-    expect([...store.places('episodes').xs]).toEqual([10, 18]);
+    expect([...store.positions('time').xs]).toEqual([2, 5]);
+    expect([...store.positions('episodes').xs]).toEqual([10, 18]);
     store.append([line(5, { 'train/num_episodes': 3 })]);
-    expect([...store.places('episodes').xs]).toEqual([10, 18, 21]);
+    expect([...store.positions('episodes').xs]).toEqual([10, 18, 21]);
   });
 
   it('find a row by step', () => {
@@ -335,7 +335,11 @@ describe('logarithmic axes', () => {
     expect(logRange(1, 1, null)).toMatchObject({ min: 1, max: 10 });
     expect(logTicks(range, false)).toEqual([0.001, 0.1, 10]);
     expect(logTicks({ min: 1, max: 10, step: 0 }, true)).toEqual([1, 2, 5, 10]);
-    expect([placeOf(1, range, true), placeOf(0.001, range, true), placeOf(100, range, true)]).toEqual([0.6, 0, 1]);
+    expect([
+      relativePosition(1, range, true),
+      relativePosition(0.001, range, true),
+      relativePosition(100, range, true),
+    ]).toEqual([0.6, 0, 1]);
   });
 });
 
@@ -422,11 +426,12 @@ describe('the arrangement of charts', () => {
   it('gives validation one colour, beside training and alone', () => {
     const keys = ['val-env/A/pass@1', 'train/A/pass@1', 'train/A/success', 'val-env/A/success'];
     const sides = chartsOf(keys, 'task')!.flatMap(({ lines }) =>
-      lines.map(({ key, place }) => [key.split('/')[0], place]),
+      lines.map(({ key, colourOffset }) => [key.split('/')[0], colourOffset]),
     );
-    for (const [side, place] of sides) if (sides.length > 0) expect(place).toBe(side === 'val-env' ? 1 : 0);
+    for (const [side, colourOffset] of sides)
+      if (sides.length > 0) expect(colourOffset).toBe(side === 'val-env' ? 1 : 0);
     const alone = chartsOf(['val-env/A/success', 'actor/lr'], 'task')!;
-    expect(alone[0].lines.map(({ label, place }) => [label, place])).toEqual([['val', 1]]);
+    expect(alone[0].lines.map(({ label, colourOffset }) => [label, colourOffset])).toEqual([['val', 1]]);
   });
 
   it('shows every key once, new ones in the group of their kind', () => {
@@ -475,10 +480,10 @@ describe('the arrangement of charts', () => {
     const unpinned = { ...pinned, ...pinToggled(pinned, 'entropy') };
     expect(ids(unpinned, 'policy')).toEqual(['entropy', 'KL', 'policy loss']);
     const policy = arranged(groups, unpinned).find(each => each.id === 'policy')!;
-    const moved = { ...unpinned, ...movedTo(unpinned, policy, 'entropy', 2) };
+    const moved = { ...unpinned, ...orderAfterMove(unpinned, policy, 'entropy', 2) };
     expect(ids(moved, 'policy')).toEqual(['KL', 'policy loss', 'entropy']);
     const top = arranged(groups, moved)[0];
-    expect(ids({ ...moved, ...movedTo(moved, top, 'learning rate', 0) }, 'pinned')![0]).toBe('learning rate');
+    expect(ids({ ...moved, ...orderAfterMove(moved, top, 'learning rate', 0) }, 'pinned')![0]).toBe('learning rate');
   });
 
   it.each([

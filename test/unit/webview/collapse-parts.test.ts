@@ -4,14 +4,14 @@
 import { describe, expect, it } from 'vitest';
 import type { FilterSettings, PromptGroup } from '../../../extension/protocol/collapse-page';
 import type { CollapseFamily } from '../../../extension/protocol/diagnostics';
-import { filterAt, filterWords, judgedGroups } from '../../../webview/collapse/filter-words';
+import { filterAt, formatFilter, judgedGroups } from '../../../webview/collapse/format-filter';
 import { gradientCaption, type GradientAnalysis } from '../../../webview/collapse/gradients';
 import { thinned } from '../../../webview/collapse/line-chart';
 import { matrixOf } from '../../../webview/collapse/matrix';
 import { pathOf, reached, RunSeries } from '../../../webview/collapse/run-series';
 import { StepFetcher } from '../../../webview/collapse/step-fetcher';
 import { missingFamily, missingGradients } from '../../../webview/collapse/switched-off';
-import { ownParts } from '../../../webview/collapse/texts';
+import { differingParts } from '../../../webview/collapse/prompt-diff';
 
 const filter: FilterSettings = {
   strategy: 'top_p',
@@ -34,14 +34,14 @@ describe('the description of the filter', () => {
   const groups = [group(0, [0, 0], false), group(1, [0, 2]), group(2, [0, 1]), group(3, [0, 0.2], false)];
 
   it('contains rule and count', () => {
-    expect(filterWords(filter, groups)).toBe(
+    expect(formatFilter(filter, groups)).toBe(
       'top_p 0.9 of reward variance (linear): kept 2 of 4; groups whose reward variance is zero are dropped first',
     );
-    expect(filterWords({ ...filter, strategy: 'top_k', value: 0.5, include_zero: true, metric: 'entropy' }, groups)).toBe('top_k 0.5, the 2 groups with the largest entropy: kept 2 of 4'); // prettier-ignore
-    expect(filterWords({ ...filter, value: 1, include_zero: true }, groups)).toBe('No filter (top_p 1): kept 2 of 4');
-    expect(filterWords({ ...filter, strategy: 'min_p', value: 0.1, include_zero: true, dynamic_sampling: true }, groups)).toMatch(/^min_p 0.1 of the best reward variance: kept 2 of 4; uninformative groups/); // prettier-ignore
-    expect(filterWords(filter, [group(0, [1], null)])).toContain('what was kept is not recorded');
-    expect(filterWords(null, groups)).toBe('The filter’s configuration is not known: kept 2 of 4');
+    expect(formatFilter({ ...filter, strategy: 'top_k', value: 0.5, include_zero: true, metric: 'entropy' }, groups)).toBe('top_k 0.5, the 2 groups with the largest entropy: kept 2 of 4'); // prettier-ignore
+    expect(formatFilter({ ...filter, value: 1, include_zero: true }, groups)).toBe('No filter (top_p 1): kept 2 of 4');
+    expect(formatFilter({ ...filter, strategy: 'min_p', value: 0.1, include_zero: true, dynamic_sampling: true }, groups)).toMatch(/^min_p 0.1 of the best reward variance: kept 2 of 4; uninformative groups/); // prettier-ignore
+    expect(formatFilter(filter, [group(0, [1], null)])).toContain('what was kept is not recorded');
+    expect(formatFilter(null, groups)).toBe('The filter’s configuration is not known: kept 2 of 4');
   });
 
   it('includes settings changed before the step', () => {
@@ -161,12 +161,12 @@ describe('the caption of gradients', () => {
 
 describe('prompts', () => {
   it('are distinguished by the lines that they do not share', () => {
-    expect(ownParts(['rules\nA\nmap\nanswer', 'rules\nB\nmap\nanswer'])).toEqual([
+    expect(differingParts(['rules\nA\nmap\nanswer', 'rules\nB\nmap\nanswer'])).toEqual([
       { before: 'rules', own: 'A', after: 'map\nanswer' },
       { before: 'rules', own: 'B', after: 'map\nanswer' },
     ]);
-    expect(ownParts(['x\ny', 'x\ny'])[0]).toEqual({ own: 'x\ny', before: '', after: '' });
-    expect(ownParts(['x', 'x\nx']).map(({ own }) => own)).toEqual(['x', 'x\nx']);
+    expect(differingParts(['x\ny', 'x\ny'])[0]).toEqual({ own: 'x\ny', before: '', after: '' });
+    expect(differingParts(['x', 'x\nx']).map(({ own }) => own)).toEqual(['x', 'x\nx']);
   });
 });
 

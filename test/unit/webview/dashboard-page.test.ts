@@ -269,11 +269,11 @@ describe('the dashboard', () => {
     [{}, false, 'interrupted', ['Resume', 'Collapse', 'Log', 'Episodes']],
     [{ state: 'finished' as const }, false, 'finished', ['Collapse', 'Log', 'Episodes']],
     [{ state: 'stopping' as const }, true, 'stopping', ['Collapse', 'Log', 'Episodes']],
-  ])('of a run with %j, live %s, shows %s and offers %j', async (status, live, standing, names) => {
+  ])('of a run with %j, live %s, shows %s and offers %j', async (status, live, shownLabel, names) => {
     const { root, host, text } = await open('running');
     host.send(dashboardLines, { run: { ...runAt(140, 200, status), live }, lines: [], events: [] });
     await settle();
-    expect(text('.status')).toBe(standing);
+    expect(text('.status')).toBe(shownLabel);
     expect(
       [...root.querySelectorAll('.buttons vscode-button')].map(
         each => each.getAttribute('aria-label') ?? each.textContent,
@@ -343,8 +343,8 @@ describe('the dashboard', () => {
     await key('l', 'KL');
     expect(plot('KL').log).toBe(true);
     expect(plot('KL').y.min).toBe(1e-4);
-    const told = host.sent.filter(({ method }) => method === dashboardView.method).at(-1)!.params;
-    expect(told).toMatchObject({ view: { view: { log: ['KL'], pinned: expect.arrayContaining(['KL']) } } });
+    const lastView = host.sent.filter(({ method }) => method === dashboardView.method).at(-1)!.params;
+    expect(lastView).toMatchObject({ view: { view: { log: ['KL'], pinned: expect.arrayContaining(['KL']) } } });
     expect(host.getState()).toMatchObject({ view: { log: ['KL'] } });
   });
 

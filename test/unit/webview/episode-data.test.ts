@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { EpisodeRow } from '../../../extension/protocol/pages';
 import type { EpisodeTable } from '../../../extension/protocol/episode-table';
 import type { EpisodeTurn } from '../../../extension/protocol/run-folder';
-import { actionFates } from '../../../extension/protocol/action-fates';
+import { actionOutcomes } from '../../../extension/protocol/action-outcomes';
 import { changedCells, describeBoard, gameOf, readBoard } from '../../../extension/protocol/board';
-import { markedLines, markedWords } from '../../../webview/episodes/changes';
+import { markedLines, markChanges } from '../../../webview/episodes/changes';
 import { ending } from '../../../webview/episodes/episode-view';
 import { groupRows, Listing, naturalOrder, promptRows, sortRows } from '../../../webview/episodes/listing';
 import { counterpart, occurrences } from '../../../webview/episodes/over-training';
@@ -30,8 +30,8 @@ const turn = (change: Partial<EpisodeTurn>): EpisodeTurn => ({
 });
 
 describe('outcomes of actions', () => {
-  const fates = (change: Partial<EpisodeTurn>, ends = false) =>
-    actionFates(turn(change), ends).map(({ name, reason }) => `${name}: ${reason ?? 'done'}`);
+  const outcomes = (change: Partial<EpisodeTurn>, ends = false) =>
+    actionOutcomes(turn(change), ends).map(({ name, reason }) => `${name}: ${reason ?? 'done'}`);
   const unknown = 'not an action of this environment';
 
   it.each([
@@ -85,7 +85,7 @@ describe('outcomes of actions', () => {
       ['Up: done'],
     ],
     ['nothing was written', {}, false, []],
-  ])('%s', (_, change, ends, expected) => expect(fates(change, ends)).toEqual(expected));
+  ])('%s', (_, change, ends, expected) => expect(outcomes(change, ends)).toEqual(expected));
 });
 
 describe('boards', () => {
@@ -238,7 +238,7 @@ describe('the list', () => {
       'train-000001-g001-m00',
     ]);
     expect(found[0]).toMatchObject({ count: 3, size: 3, solved: 1, std: 1 });
-    expect(found.slice(1).map(item => item.kind === 'episode' && item.place)).toEqual([
+    expect(found.slice(1).map(item => item.kind === 'episode' && item.unit)).toEqual([
       ...['member', 'member', 'member'],
       'group',
     ]);
@@ -325,10 +325,10 @@ describe('side-by-side episodes', () => {
   });
 
   it('mark the words that the other lacks, ignoring spaces', () => {
-    const words = markedWords('go  up then left', 'go up, then left twice');
-    expect(words.filter(word => word.changed).map(word => word.text)).toEqual(['up ']);
-    expect(words.map(word => word.text).join('')).toBe('go  up then left');
-    expect(markedWords('a b', null).some(word => word.changed)).toBe(false);
+    const parts = markChanges('go  up then left', 'go up, then left twice');
+    expect(parts.filter(word => word.changed).map(word => word.text)).toEqual(['up ']);
+    expect(parts.map(word => word.text).join('')).toBe('go  up then left');
+    expect(markChanges('a b', null).some(word => word.changed)).toBe(false);
   });
 });
 

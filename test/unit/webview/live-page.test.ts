@@ -6,7 +6,7 @@ import { liveEpisode, liveRun, liveTokens } from '../../../extension/protocol/li
 import type { WatchedEpisode } from '../../../extension/protocol/trainer-link';
 import { startLive } from '../../../webview/live/page';
 import { formatSigned } from '../../../webview/shared/format';
-import { phaseWords } from '../../../webview/live/phase-words';
+import { phaseLabels } from '../../../webview/live/phase-labels';
 import { episodesOf, runAt } from '../../e2e/preview/data';
 import { liveHost, watchedEpisode } from '../../e2e/preview/live-host';
 import type { LiveScenario } from '../../e2e/preview/live-host';
@@ -134,13 +134,13 @@ it('an answer that did not parse, and unknown actions, are shown as such', async
 
 it('every phase and every state has a text', () => {
   const phases = ['rollout', 'update', 'validation', 'checkpoint', 'download', 'idle'];
-  const titles = phases.map(phase => phaseWords(runAt(12, 200, { phase }), false).title);
-  const states = (['paused', 'stopping', 'stopped', 'finished', 'failed', 'starting'] as const).map(state => phaseWords(runAt(12, 200, { state }), false).title); // prettier-ignore
+  const titles = phases.map(phase => phaseLabels(runAt(12, 200, { phase }), false).title);
+  const states = (['paused', 'stopping', 'stopped', 'finished', 'failed', 'starting'] as const).map(state => phaseLabels(runAt(12, 200, { state }), false).title); // prettier-ignore
   expect(new Set([...titles, ...states]).size).toBe(12);
-  const rollout = (chosen: boolean) => phaseWords(runAt(12, 200, { phase: 'rollout' }), chosen).text;
+  const rollout = (chosen: boolean) => phaseLabels(runAt(12, 200, { phase: 'rollout' }), chosen).text;
   expect([rollout(false), rollout(true)]).toEqual([
     'Environments of step 13 are being reset.',
     'Environments of step 13 are being reset, or none of them is of the tag chosen above.',
   ]);
-  expect(phaseWords({ ...runAt(12, 200), live: false }, false)).toMatchObject({ action: 'resume' });
+  expect(phaseLabels({ ...runAt(12, 200), live: false }, false)).toMatchObject({ action: 'resume' });
 });

@@ -59,11 +59,11 @@ beforeEach(async () => {
     },
   } as never);
   startNewRun(host, root);
-  await told();
+  await settled();
 });
 
 /** Waits for answers and for debounced changes. */
-async function told(): Promise<void> {
+async function settled(): Promise<void> {
   for (let i = 0; i < 6; i++) await Promise.resolve();
   await vi.advanceTimersByTimeAsync(500);
   for (let i = 0; i < 6; i++) await Promise.resolve();
@@ -91,7 +91,7 @@ it('shows the first preset with its values and estimated resources', () => {
 it('shows notes about a valid configuration', async () => {
   expect(root.querySelector('.estimate')!.textContent).not.toContain('a key is auto');
   type(steps, '7');
-  await told();
+  await settled();
   expect(root.querySelector('.estimate')!.textContent).toContain('a key is auto: set it to null');
 });
 
@@ -99,43 +99,43 @@ it('requests a plan once for a typed value, marks the value, and resets it', asy
   const before = choices.length;
   type(steps, '1');
   type(steps, '12');
-  await told();
+  await settled();
   expect(choices.slice(before).map(({ values }) => values)).toEqual([{ [steps]: '12' }]);
   expect(field(steps).classList.contains('changed')).toBe(true);
   expect(root.querySelector('.yaml')!.textContent).toBe('steps: 12\n');
   field(steps).querySelector<HTMLElement>('.reset')!.click();
-  await told();
+  await settled();
   expect(choices.at(-1)!.values).toEqual({});
   expect(control(steps).value).toBe('24');
 });
 
 it('does not treat its own writes to a control as input', async () => {
   control('agent_proxy.enable_think').dispatchEvent(new Event('change')); // as the toolkit does
-  await told();
+  await settled();
   expect(choices.at(-1)!.values).toEqual({});
 });
 
 it('shows an error at its field and does not start', async () => {
   type(steps, 'none');
-  await told();
+  await settled();
   expect(field(steps).querySelector('.problem')!.textContent).toBe('use an integer');
   expect(root.querySelector('.trouble')!.textContent).toBe('');
   const before = host.asked.length;
   button('Start run').click();
-  await told();
+  await settled();
   expect(host.asked.slice(before)).not.toContain(newRunStart.method);
 });
 
 it('starts with the entered values, and says why when it cannot', async () => {
   type(steps, '3');
-  await told();
+  await settled();
   host.refuse(newRunStart.method, 'the disk is full');
   button('Start run').click();
-  await told();
+  await settled();
   expect(root.querySelector('.trouble')!.textContent).toBe('the disk is full');
   host.accept(newRunStart.method);
   button('Start run').click();
-  await told();
+  await settled();
   expect(choices.at(-1)!.values).toEqual({ [steps]: '3' });
   expect(host.asked.at(-1)).toBe(newRunStart.method);
 });
@@ -144,24 +144,24 @@ it('selects environments by tag', async () => {
   const count = root.querySelector<HTMLElement & { value: string }>('[aria-label="Validation groups of Lake"]')!;
   count.value = '4';
   count.dispatchEvent(new Event('input'));
-  await told();
+  await settled();
   expect(choices.at(-1)!.groups).toEqual({ train: { Lake: 8 }, val: { Lake: 4 } });
   const add = root.querySelector<HTMLElement & { value: string }>('[aria-label="Add an environment"]')!;
   add.value = 'Bandit';
   add.dispatchEvent(new Event('change'));
-  await told();
+  await settled();
   expect(choices.at(-1)!.groups!.train).toEqual({ Lake: 8, Bandit: 1 });
   expect(root.querySelectorAll('.environments tbody tr')).toHaveLength(2);
 });
 
 it('saves the entered values, and restores them', async () => {
   type(steps, '7');
-  await told();
+  await settled();
   button('Save as YAML…').click();
   expect(host.sent.at(-1)).toMatchObject({ method: newRunSave.method, params: { values: { [steps]: '7' } } });
   const again = freshPage();
   startNewRun(host, again);
   root = again;
-  await told();
+  await settled();
   expect(control(steps).value).toBe('7');
 });

@@ -44,7 +44,7 @@ const session = (more: Partial<PlaySession> = {}): PlaySession => ({
 async function open(replies: PlayReply[]) {
   const root = freshPage();
   const asked: PlayDo[] = [];
-  const told: unknown[] = [];
+  const sent: unknown[] = [];
   const handlers = new Map<string, (params: never) => void>();
   const host: Host = {
     async request(type, params) {
@@ -52,7 +52,7 @@ async function open(replies: PlayReply[]) {
       else expect(type.method).toBe(playReady.method);
       return structuredClone(replies.length > 1 ? replies.shift() : replies[0]) as never;
     },
-    notify: (type, params) => void told.push([type.method, params]),
+    notify: (type, params) => void sent.push([type.method, params]),
     onNotify: (type, handler) => void handlers.set(type.method, handler as (params: never) => void),
     getState: () => undefined,
     setState: () => undefined,
@@ -63,7 +63,7 @@ async function open(replies: PlayReply[]) {
   const text = (selector: string) => root.querySelector(selector)?.textContent ?? '';
   const button = (label: string) =>
     [...root.querySelectorAll<HTMLElement>('vscode-button, button')].find(each => each.textContent === label)!;
-  return { root, asked, told, send, text, button };
+  return { root, asked, sent, send, text, button };
 }
 
 describe('keys', () => {
@@ -191,7 +191,7 @@ describe('the code', () => {
 
   it('that fails is reported with its line, and the session stays', async () => {
     const error = { message: 'environment maze (maze.ts:3) threw "x"', at: '/w/maze.ts:3' };
-    const { told, text, button } = await open([
+    const { sent, text, button } = await open([
       { id: 0, session: session() },
       { id: 1, session: session(), error },
     ]);
@@ -199,7 +199,7 @@ describe('the code', () => {
     await settle();
     expect(text('.problem')).toContain('threw "x"');
     button('Open the line').click();
-    expect(told).toEqual([[playCommand.method, { command: 'source', at: '/w/maze.ts:3' }]]);
+    expect(sent).toEqual([[playCommand.method, { command: 'source', at: '/w/maze.ts:3' }]]);
   });
 
   it('that never loaded offers a retry', async () => {

@@ -80,7 +80,7 @@ describe('an episode', () => {
   });
 
   it('counts as won by the server’s reward when the info has no `won`', async () => {
-    house = await tinyHouse({ told: { won: undefined } });
+    house = await tinyHouse({ infoChanges: { won: undefined } });
     const environment = made();
     await environment.reset({ seed: 0 });
     for (const action of solution.slice(0, 3)) await environment.step(action);

@@ -80,7 +80,7 @@ class House {
 }
 
 /** Starts the server; `asked` records each connection's env_config. */
-export async function tinyHouse({ cap = 50, told = {} as Record<string, unknown> } = {}) {
+export async function tinyHouse({ cap = 50, infoChanges = {} as Record<string, unknown> } = {}) {
   const houses = new Map<string, { house?: House; split: string }>();
   const asked: Record<string, unknown>[] = [];
   const server = createServer(async (request, response) => {
@@ -108,11 +108,11 @@ export async function tinyHouse({ cap = 50, told = {} as Record<string, unknown>
       const split = games[held.split];
       const [from, to] = split[(params.seed as number) % split.length];
       held.house = new House(from, to, cap);
-      return reply({ obs: held.house.intro, info: { ...held.house.info, ...told } });
+      return reply({ obs: held.house.intro, info: { ...held.house.info, ...infoChanges } });
     }
     if (method === 'step') {
       const { text, done } = held.house!.step(params.action_str as string);
-      return reply({ obs: text, reward: Number(held.house!.won), done, info: { ...held.house!.info, ...told } });
+      return reply({ obs: text, reward: Number(held.house!.won), done, info: { ...held.house!.info, ...infoChanges } });
     }
     houses.delete(session_id);
     reply({ closed: true });

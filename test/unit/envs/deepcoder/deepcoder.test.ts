@@ -121,13 +121,13 @@ describe.skipIf(missing !== undefined)(`answers in isolation${missing ? ` (skipp
     ['print(1 / 0)', 'ended with exit code 1 (ZeroDivisionError: division by zero).'],
     ['while True: pass', 'did not end within 0.5 seconds.'],
     ['while True: print("x" * 9999)', 'wrote too much.'],
-  ])('%j gets feedback on the failure', async (code, told) => {
+  ])('%j gets feedback on the failure', async (code, feedback) => {
     const { observation, reward, info } = await answer(doubles, code, {
       test_timeout: 0.5,
       total_timeout: 1,
       max_tests: 4,
     });
-    expect([String(observation).includes(told), reward, info.runnable]).toEqual([true, 0, false]);
+    expect([String(observation).includes(feedback), reward, info.runnable]).toEqual([true, 0, false]);
   });
 
   test('several steps give feedback in between', async () => {

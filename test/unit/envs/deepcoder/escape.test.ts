@@ -35,7 +35,7 @@ function run(source: string, language: Language = 'python', stdin = '', seconds 
   return runProgram(program, { seconds, megabytes: 256 }, 'bubblewrap');
 }
 /** Output of a program that must exit with code 0. */
-async function told(source: string, language: Language = 'python'): Promise<string> {
+async function feedback(source: string, language: Language = 'python'): Promise<string> {
   const outcome = await run(source, language, '', enough);
   expect([outcome.by, outcome.code, outcome.stderr]).toEqual(['exit', 0, '']);
   return outcome.stdout.trim();
@@ -92,7 +92,7 @@ describe.skipIf(missing !== undefined)(`a program in isolation${missing ? ` (ski
       stdout: 'cba\n',
       stderr: '',
     });
-    expect(await told('console.log([1, 2].map(x => x * 2).join())', 'javascript')).toBe('2,4');
+    expect(await feedback('console.log([1, 2].map(x => x * 2).join())', 'javascript')).toBe('2,4');
   });
 
   test('reaches no network, not even localhost', async () => {
@@ -106,9 +106,9 @@ def reach(*address):
         return "failed"
 print(reach("127.0.0.1", ${port}), reach("1.1.1.1", 53))
 print([line.split(":")[0].strip() for line in open("/proc/net/dev").read().splitlines()[2:]])`;
-    expect(await told(attempt)).toBe("failed failed\n['lo']");
+    expect(await feedback(attempt)).toBe("failed failed\n['lo']");
     const script = `require('net').connect(${port}, '127.0.0.1').on('connect', () => console.log('reached')).on('error', () => console.log('failed'))`;
-    expect(await told(script, 'javascript')).toBe('failed');
+    expect(await feedback(script, 'javascript')).toBe('failed');
     expect(calls).toBe(0);
   });
 
@@ -127,12 +127,12 @@ for path in [secret, "/usr/bin/x", "/x", "/answer", "/dev/x", "/proc/sys/kernel/
     print(tried(lambda: open(path, "w").write("x")), end=" ")
 open("/tmp/mine", "w").write("x")
 print(os.listdir("/tmp"))`;
-    const [reads, variables, writes] = (await told(attempt)).split('\n');
+    const [reads, variables, writes] = (await feedback(attempt)).split('\n');
     expect(reads).toBe('FileNotFoundError FileNotFoundError FileNotFoundError FileNotFoundError');
     expect(variables).toBe('False');
     expect(writes).toMatch(/^((OSError|PermissionError|FileNotFoundError) ){7}\['mine'\]$/);
     expect(readFileSync(join(folder, 'secret'), 'utf8')).toBe('of the user');
-    expect(await told('import os\nprint(os.listdir("/tmp"))')).toBe('[]');
+    expect(await feedback('import os\nprint(os.listdir("/tmp"))')).toBe('[]');
   });
 
   test('finds no variable of its parent in any process, no descriptor and no key ring', async () => {
@@ -147,7 +147,7 @@ pids = [pid for pid in os.listdir("/proc") if pid.isdigit()]
 print(len(pids), sorted({entry.split("=")[0] for pid in pids for entry in read(f"/proc/{pid}/environ").split("\\0") if entry}))
 print([os.readlink(f"/proc/self/fd/{fd}").split(":")[0] for fd in range(3, 64) if os.path.exists(f"/proc/self/fd/{fd}")])
 print([read(f"/proc/{name}") for name in ["keys", "key-users", "cmdline"]])`;
-    expect((await told(attempt)).split('\n')).toEqual(["2 ['HOME', 'LANG', 'PATH', 'PWD']", '[]', "['', '', '']"]);
+    expect((await feedback(attempt)).split('\n')).toEqual(["2 ['HOME', 'LANG', 'PATH', 'PWD']", '[]', "['', '', '']"]);
   });
 
   test('neither reads nor writes the memory of the sandbox’s first process, which has no limits', async () => {
@@ -159,7 +159,7 @@ def opened(path, mode):
     except OSError:
         return "failed"
 print([opened(f"/proc/1/{name}", mode) for name in ["mem", "task/1/mem", "maps", "x"] for mode in ["rb", "r+b", "wb"]])`;
-    expect(await told(attempt)).toBe(`[${Array(12).fill("'failed'").join(', ')}]`);
+    expect(await feedback(attempt)).toBe(`[${Array(12).fill("'failed'").join(', ')}]`);
   });
 
   test('sees only the interpreter and its libraries of the user’s files', async () => {
@@ -246,7 +246,7 @@ families = [getattr(socket, name) for name in dir(socket) if name.startswith("AF
 print({tried(lambda: socket.socket(family, kind)) for family in families for kind in [1, 2, 3, 5]})
 print(tried(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)), tried(lambda: socket.socketpair()))
 print(tried(lambda: fcntl.ioctl(0, 0x5412, b"x")), tried(lambda: fcntl.fcntl(os.pipe()[0], 1031, 1 << 20)))`;
-    expect((await told(attempt)).split('\n')).toEqual([
+    expect((await feedback(attempt)).split('\n')).toEqual([
       "{'EPERM'}",
       'ENOSYS ENOSYS ENOSYS ENOSYS',
       "{'EPERM'}",
@@ -266,9 +266,9 @@ def square(n): return n * n
 print(asyncio.run(main()), subprocess.check_output(["echo", "2"]).decode().strip())
 with ThreadPoolExecutor(4) as pool:
     print(list(pool.map(square, range(3))))`;
-    expect(await told(attempt)).toBe('1 2\n[0, 1, 4]');
+    expect(await feedback(attempt)).toBe('1 2\n[0, 1, 4]');
     const script = `require('node:child_process').execFile('echo', ['3'], (error, out) => console.log(error ?? out.trim()));`;
-    expect(await told(script, 'javascript')).toBe('3');
+    expect(await feedback(script, 'javascript')).toBe('3');
   });
 
   test('sees only its own processes, and cannot signal others', async () => {
@@ -281,7 +281,7 @@ def tried(act):
         return type(error).__name__
 others = [pid for pid in os.listdir("/proc") if pid.isdigit()]
 print(len(others) <= 3, tried(lambda: open("/proc/${process.pid}/environ").read()), tried(lambda: os.kill(${process.pid}, 9)), tried(lambda: os.kill(${bystander.pid}, 9)))`;
-    expect(await told(attempt)).toBe('True FileNotFoundError ProcessLookupError ProcessLookupError');
+    expect(await feedback(attempt)).toBe('True FileNotFoundError ProcessLookupError ProcessLookupError');
     for (const target of ['os.getppid()', '1', '-1']) await run(`import os\nos.kill(${target}, 9)`);
   });
 
@@ -298,7 +298,9 @@ def tried(act):
 print(tried(lambda: os.setuid(0)), tried(lambda: os.chroot("/tmp")))
 print([line.split()[1] for line in open("/proc/self/status") if line.startswith(("CapEff", "CapPrm", "CapBnd", "NoNewPrivs"))])`;
     const none = '0000000000000000';
-    expect(await told(attempt)).toBe(`-1 -1 -1 -1\nOSError PermissionError\n['${none}', '${none}', '${none}', '1']`);
+    expect(await feedback(attempt)).toBe(
+      `-1 -1 -1 -1\nOSError PermissionError\n['${none}', '${none}', '${none}', '1']`,
+    );
   });
 
   test.each([
@@ -372,7 +374,7 @@ for folder in ["/tmp", "/dev/shm"]:
                 while True: wrote += file.write(bytes(1 << 20))
         except OSError: pass
 print(wrote >> 20)`;
-    expect(Number(await told(fill))).toBeLessThanOrEqual(32);
+    expect(Number(await feedback(fill))).toBeLessThanOrEqual(32);
     const flood = await run('while True: print("x" * 9999)');
     expect([flood.by, flood.stdout.length]).toEqual(['output', 1 << 20]);
   });
@@ -396,7 +398,7 @@ if os.fork() == 0:
 os.wait()
 print("gone")`;
     const begun = performance.now();
-    expect(await told(daemon)).toBe('gone');
+    expect(await feedback(daemon)).toBe('gone');
     expect(performance.now() - begun).toBeLessThan(enough * 1000);
   });
 });

@@ -154,8 +154,11 @@ test("an episode's texts equal the expected transcript", async () => {
     ...theorems.find(({ formal_statement }) => observation.includes(formal_statement))!.proof,
   ]) {
     const { observation, reward, terminated, info } = await step(action);
-    const { messages: _, ...told } = info;
-    text.push(`> ${action}: reward ${reward}${terminated ? ', terminated' : ''}, ${JSON.stringify(told)}`, observation);
+    const { messages: _, ...otherInfo } = info;
+    text.push(
+      `> ${action}: reward ${reward}${terminated ? ', terminated' : ''}, ${JSON.stringify(otherInfo)}`,
+      observation,
+    );
   }
   const file = resolve(__dirname, '../../../golden/envs/transcripts/lean.txt');
   await expect(`${text.join('\n')}\n`).toMatchFileSnapshot(file);

@@ -9,7 +9,7 @@ type Trouble = 'not taken' | 'lost on the way there' | 'lost on the way back' | 
 
 /** A server whose state is the list of received messages; `next` decides the fate of each request. */
 function server(next: () => Trouble, drift = () => '') {
-  const sessions: { told: string[]; closed: boolean }[] = [];
+  const sessions: { received: string[]; closed: boolean }[] = [];
   async function carried<T>(apply: () => T): Promise<T> {
     const trouble = next();
     if (trouble === 'not taken') throw new NotTaken('full');
@@ -23,20 +23,20 @@ function server(next: () => Trouble, drift = () => '') {
     describe: async () => ({ instruction: '' }),
     open: () =>
       carried(() => {
-        const session = { told: [] as string[], closed: false };
+        const session = { received: [] as string[], closed: false };
         sessions.push(session);
         const state = (): RemoteState => {
-          const text = session.told.join(' ') + drift();
-          return { text, images: [], reward: session.told.length, done: false, truncated: false, info: {} };
+          const text = session.received.join(' ') + drift();
+          return { text, images: [], reward: session.received.length, done: false, truncated: false, info: {} };
         };
-        const tell = (words: string) =>
+        const record = (request: string) =>
           carried(() => {
-            session.told.push(words);
+            session.received.push(request);
             return state();
           });
         return {
-          reset: ({ seed }) => tell(`seed ${seed}`),
-          step: action => tell(action),
+          reset: ({ seed }) => record(`seed ${seed}`),
+          step: action => record(action),
           close: async () => void (session.closed = true),
         };
       }),
@@ -71,9 +71,9 @@ describe('an episode over a failing connection', () => {
         for (const [i, action] of actions.entries())
           expect((await episode.step(action)).text).toBe(['seed 3', ...actions.slice(0, i + 1)].join(' '));
         const whole = ['seed 3', ...actions];
-        for (const { told } of sessions) expect(told).toEqual(whole.slice(0, told.length));
+        for (const { received } of sessions) expect(received).toEqual(whole.slice(0, received.length));
         await episode.close();
-        expect(sessions.every(({ closed, told }) => closed || told.length === 0)).toBe(true);
+        expect(sessions.every(({ closed, received }) => closed || received.length === 0)).toBe(true);
       }),
       { numRuns: 300, seed: 5 },
     );

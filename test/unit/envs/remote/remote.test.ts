@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocketServer, type WebSocket } from 'ws';
 import alfworld from '../../../../envs/alfworld/index';
-import remote, { patienceOf } from '../../../../envs/remote/index';
+import remote, { timeoutMsOf } from '../../../../envs/remote/index';
 import { encodeMultipart, decodeMultipart } from '../../../../envs/remote/multipart';
 import { openEnvState } from '../../../../envs/remote/openenv-client';
 
@@ -71,8 +71,8 @@ describe('OpenEnv', () => {
     const server = await listen(
       (_, response) => response.end('{}'),
       socket => {
-        const told: string[] = [];
-        connections.push(told);
+        const received: string[] = [];
+        connections.push(received);
         if (connections.length === 1)
           return socket.send(JSON.stringify({ type: 'error', data: { message: 'full', code: 'CAPACITY_REACHED' } }));
         socket.on('message', message => {
@@ -81,9 +81,9 @@ describe('OpenEnv', () => {
             data: { action?: string };
           };
           if (type === 'close') return;
-          told.push(data.action ?? type);
+          received.push(data.action ?? type);
           if (connections.length === 2 && data.action === 'b') return socket.terminate();
-          socket.send(observation(told.join(' ')));
+          socket.send(observation(received.join(' ')));
         });
       },
     );
@@ -152,9 +152,9 @@ describe('OpenEnv', () => {
 });
 
 it('has a time limit that covers all its attempts', () => {
-  const patience = (config: object) => patienceOf(parsed({ backoff: 2, ...config }));
-  expect(patience({ retries: 0, timeout: 10, connect_timeout: 5 })).toBe(15_000);
-  expect(patience({ retries: 2, timeout: 10, connect_timeout: 5 })).toBe(165_000);
+  const timeoutMs = (config: object) => timeoutMsOf(parsed({ backoff: 2, ...config }));
+  expect(timeoutMs({ retries: 0, timeout: 10, connect_timeout: 5 })).toBe(15_000);
+  expect(timeoutMs({ retries: 2, timeout: 10, connect_timeout: 5 })).toBe(165_000);
 });
 
 describe('a multipart body', () => {

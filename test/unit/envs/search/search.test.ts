@@ -174,11 +174,11 @@ describe('a retrieval server', () => {
     ['answers nonsense', () => ({ body: 'hello' }), 'The retrieval server answered without results.'],
     ['finds nothing', () => ({ body: '{"results":[]}' }), 'No documents match the query.'],
     ['is slow', () => ({ body: '{}', delayMs: 900 }), 'The search took longer than 0.3 seconds.'],
-  ])('that %s ends no episode', async (_, answer, told) => {
+  ])('that %s ends no episode', async (_, answer, expectedText) => {
     reply = answer;
     const { step } = await begin({ retrieval_server_url: url, retrieval_timeout: 0.3 }, 0);
     expect(await step('search[x]')).toMatchObject({ terminated: false, truncated: false, reward: 0 });
-    expect((await step('search[x]')).observation).toContain(told);
+    expect((await step('search[x]')).observation).toContain(expectedText);
   });
 
   test('that is missing is reported before the first episode, and during one', async () => {

@@ -95,11 +95,11 @@ test('a legal number outside the solution pays half; a given cell and a conflict
   environment.reset({ seed: 0 });
   const answers = Array.from({ length: 64 }, (_, i) => `${1 + (i >> 4)},${1 + ((i >> 2) & 3)},${1 + (i & 3)}`);
   const seen = answers.map(answer => environment.step(answer) as StepResult);
-  const told = (error: RegExp) => seen.find(({ info }) => error.test(String(info.error)))!;
+  const withError = (error: RegExp) => seen.find(({ info }) => error.test(String(info.error)))!;
   expect(seen.some(({ reward, info }) => reward === 0.5 && info.correct_placement === false)).toBe(true);
-  expect(told(/^Cannot modify initial cells$/)).toMatchObject({ reward: -0.1 });
-  expect(told(/^Cannot/).observation).toMatch(/\n❌ Cannot modify initial cell at \(\d,\d\)$/);
-  expect(told(/conflicts/).info.error).toMatch(
+  expect(withError(/^Cannot modify initial cells$/)).toMatchObject({ reward: -0.1 });
+  expect(withError(/^Cannot/).observation).toMatch(/\n❌ Cannot modify initial cell at \(\d,\d\)$/);
+  expect(withError(/conflicts/).info.error).toMatch(
     /^Number \d conflicts with (row \d|column \d|box \(\d,\d\))(, (column \d|box \(\d,\d\)))*$/,
   );
   expect(seen.some(({ observation }) => String(observation).includes('⚠ Placed'))).toBe(true);

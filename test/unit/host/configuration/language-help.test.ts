@@ -12,8 +12,8 @@ import {
   namedValues,
   readConfigurationSchema,
 } from '../../../../extension/host/configuration/configuration-schema';
-import { isRunConfiguration, isWhole } from '../../../../extension/host/configuration/run-configuration';
-import { gapAt, placeAt } from '../../../../extension/host/configuration/yaml-places';
+import { isRunConfiguration, isComplete } from '../../../../extension/host/configuration/run-configuration';
+import { gapAt, locationAt } from '../../../../extension/host/configuration/yaml-locations';
 import { schemaAt } from '../../../../extension/protocol/json-schema';
 
 const root = resolve(__dirname, '../../../..');
@@ -36,8 +36,10 @@ describe('the key at a position', () => {
     ['defaults:\n  - base\n  - _se|lf_', 'value defaults.1 _self_'],
     ['trainer:\n  test_freq: 3 # a com|ment', undefined],
   ])('%j', (marked, expected) => {
-    const place = placeAt(...at(marked));
-    expect(place && [place.part, place.path.join('.'), place.text].filter(Boolean).join(' ')).toBe(expected);
+    const location = locationAt(...at(marked));
+    expect(location && [location.part, location.path.join('.'), location.text].filter(Boolean).join(' ')).toBe(
+      expected,
+    );
   });
 });
 
@@ -156,8 +158,8 @@ describe('run configurations', () => {
     }
     for (const name of readdirSync(join(presets, 'sweeps')))
       expect(isRunConfiguration(`/w/config/${name}`, readFileSync(join(presets, 'sweeps', name), 'utf8'))).toBe(false);
-    expect(isWhole('custom_envs:\n  A: {}\n')).toBe(false);
-    expect(isWhole('defaults: [base]\n')).toBe(true);
+    expect(isComplete('custom_envs:\n  A: {}\n')).toBe(false);
+    expect(isComplete('defaults: [base]\n')).toBe(true);
   });
 
   test.each([

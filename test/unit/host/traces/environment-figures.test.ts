@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { environmentFigures, methodLines, resetWords, stepWords } from '../../../../extension/host/traces/environment-figures'; // prettier-ignore
+import { environmentFigures, methodLines, formatReset, formatStep } from '../../../../extension/host/traces/environment-figures'; // prettier-ignore
 import type { EpisodeHead } from '../../../../extension/host/traces/episode-heads';
 import { firstDifference, replayCase } from '../../../../extension/host/traces/replay';
 import type { RunEvent } from '../../../../extension/protocol/run-folder';
@@ -32,8 +32,8 @@ test('statistics are of one version of a run’s code, with the errors of the sa
   const events = [failed(16, 'Lake'), failed(17, 'Lake', 3), failed(18, 'Lake'), failed(18, 'Other')];
   const of = { version: environment.version, tags: new Set(['Lake']) };
   const figures = environmentFigures('lake', of, heads, events)!;
-  expect(resetWords(figures)).toBe('lake: version eb412af6 · 2 episodes in steps 17–18');
-  expect(stepWords(figures)).toBe('lake: return +0.500 · success 50.0 % · 4 errors');
+  expect(formatReset(figures)).toBe('lake: version eb412af6 · 2 episodes in steps 17–18');
+  expect(formatStep(figures)).toBe('lake: return +0.500 · success 50.0 % · 4 errors');
   expect(environmentFigures('lake', { ...of, version: 'unplayed' }, heads, events)).toBeUndefined();
 });
 

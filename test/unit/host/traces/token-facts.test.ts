@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { overlayKinds, overlays, paint, rangeWords } from '../../../../extension/host/traces/overlays';
+import { overlayKinds, overlays, paint, formatRange } from '../../../../extension/host/traces/overlays';
 import { code, tokenCard } from '../../../../extension/host/traces/token-card';
 import { clipRange, isClipped, tokenFacts, type TokenFacts } from '../../../../extension/host/traces/token-facts';
 import type { Rescored, RescoredToken } from '../../../../extension/protocol/inspection';
@@ -87,7 +87,7 @@ describe('overlays', () => {
     );
     expect(shades).toEqual([0, 1, 2, 3, 4, 5, 0]);
     expect(range).toEqual([-8, -0.05]);
-    expect(rangeWords('logprob', range!)).toBe('−8 … −0.0500');
+    expect(formatRange('logprob', range!)).toBe('−8 … −0.0500');
   });
 
   it('shade signed values on both sides of zero, relative to the largest', () => {
@@ -102,7 +102,7 @@ describe('overlays', () => {
     const ratios = [0.5, 1, 1.05, 1.3].map(ratio => facts({ ratio }));
     const painted = paint('ratio', ratios);
     expect(painted.shades).toEqual([-3, 0, 1, 3]);
-    expect(rangeWords('ratio', painted.range!)).toBe('0.500 … 1.30');
+    expect(formatRange('ratio', painted.range!)).toBe('0.500 … 1.30');
   });
 
   it('shade the trained tokens', () => {
@@ -120,7 +120,7 @@ describe('a token’s card', () => {
   it('is one table, with the alternatives below it', () => {
     const episode = lakeEpisode();
     const facts = tokenFacts(episode, 3, rescored(episode), clip);
-    const card = tokenCard({ facts, text: 'go', place: [1, 9] }, { checkpoint: 'step-000020', step: 18, clip });
+    const card = tokenCard({ facts, text: 'go', location: [1, 9] }, { checkpoint: 'step-000020', step: 18, clip });
     expect(card).toBe(
       [
         '`go` · id 1 · token 1 of 9',

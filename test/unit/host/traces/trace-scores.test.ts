@@ -10,32 +10,32 @@ vi.mock('vscode', () => ({
     dispose = () => undefined;
   },
   ProgressLocation: { Window: 10 },
-  l10n: { t: (words: string) => words },
+  l10n: { t: (message: string) => message },
   window: {
     withProgress: (_: unknown, task: (progress: { report(): void }) => Promise<unknown>) =>
       task({ report: () => undefined }),
   },
 }));
 
-const place = { folder: '/w/.ragen/runs/old', mode: 'train' as const, step: 1, id: 'train-000001-g000-m00' };
+const location = { folder: '/w/.ragen/runs/old', mode: 'train' as const, step: 1, id: 'train-000001-g000-m00' };
 
 it('is cached and logged when an overlay requested it, and shown when the user did', async () => {
   const rescore = vi.fn<Scorer['rescore']>(() => Promise.reject(new UserError('run old: it is of another version')));
-  const [tell, log] = [vi.fn(), vi.fn()];
-  const scores = new TraceScores({ rescore, checkpoints: () => Promise.resolve([]) }, { tell, log });
+  const [onError, log] = [vi.fn(), vi.fn()];
+  const scores = new TraceScores({ rescore, checkpoints: () => Promise.resolve([]) }, { onError, log });
   const settled = () => new Promise(resolve => setTimeout(resolve));
-  scores.want(place, 'shown');
+  scores.want(location, 'shown');
   await settled();
-  expect([scores.known(place), scores.failure(place)]).toEqual([undefined, 'run old: it is of another version']);
-  scores.want(place, 'shown');
-  expect([rescore.mock.calls.length, tell.mock.calls.length, log.mock.calls.length]).toEqual([1, 0, 1]);
-  scores.want(place, 'asked for');
+  expect([scores.known(location), scores.failure(location)]).toEqual([undefined, 'run old: it is of another version']);
+  scores.want(location, 'shown');
+  expect([rescore.mock.calls.length, onError.mock.calls.length, log.mock.calls.length]).toEqual([1, 0, 1]);
+  scores.want(location, 'asked for');
   await settled();
-  expect([rescore.mock.calls.length, tell.mock.calls.length]).toEqual([2, 1]);
+  expect([rescore.mock.calls.length, onError.mock.calls.length]).toEqual([2, 1]);
   // A user request during an overlay's request is notified of the same failure.
-  const other = { ...place, id: 'train-000001-g000-m01' };
+  const other = { ...location, id: 'train-000001-g000-m01' };
   scores.want(other, 'shown');
   scores.want(other, 'asked for');
   await settled();
-  expect([rescore.mock.calls.length, tell.mock.calls.length]).toEqual([3, 2]);
+  expect([rescore.mock.calls.length, onError.mock.calls.length]).toEqual([3, 2]);
 });

@@ -1,0 +1,71 @@
+// Stores API keys and tokens: values in VS Code's secret storage, which uses the system's key ring if available, and
+// only their names elsewhere. Each name is the environment variable that child processes read (HF_TOKEN,
+// OPENAI_API_KEY). Values never appear on a command line, in a file or in a log. Must not import `vscode`.
+
+/** The parts of VS Code's secret storage and global state that are used; both outlive the window. */
+export interface SecretStorage {
+  get(key: string): PromiseLike<string | undefined>;
+  store(key: string, value: string): PromiseLike<void>;
+  delete(key: string): PromiseLike<void>;
+}
+export interface NameMemory {
+  get(key: string, fallback: string[]): string[];
+  update(key: string, names: string[]): PromiseLike<void>;
+}
+
+/** Variables that the product itself reads. */
+export const knownSecrets = [
+  'HF_TOKEN',
+  'OPENAI_API_KEY',
+  'ANTHROPIC_API_KEY',
+  'DEEPSEEK_API_KEY',
+  'TOGETHER_API_KEY',
+  'LEAN_SERVER_API_KEY',
+];
+
+const namesKey = 'ragen.secrets';
+const keyOf = (name: string): string => `ragen.secret.${name}`;
+
+export class SecretStore {
+  constructor(
+    private readonly storage: SecretStorage,
+    private readonly memory: NameMemory,
+  ) {}
+
+  /** Names of the stored secrets, sorted. */
+  get names(): string[] {
+    return this.memory.get(namesKey, []);
+  }
+
+  /** Returns the stored secrets by name. */
+  async variables(): Promise<Record<string, string>> {
+    const pairs = await Promise.all(this.names.map(async name => [name, await this.storage.get(keyOf(name))] as const));
+    return Object.fromEntries(pairs.filter((pair): pair is [string, string] => pair[1] !== undefined));
+  }
+
+  /** Stores a secret, replacing the previous one of that name. An empty secret deletes it. */
+  async keep(name: string, secret: string): Promise<void> {
+    const others = this.names.filter(other => other !== name);
+    if (secret === '') await this.storage.delete(keyOf(name));
+    else await this.storage.store(keyOf(name), secret);
+    await this.memory.update(namesKey, secret === '' ? others : [...others, name].sort());
+  }
+}
+
+/**
+ * Returns why a name is not valid for a secret, in one sentence, or undefined if it is valid. Variables that change how
+ * programs run are rejected.
+ */
+export function secretNameProblem(name: string): string | undefined {
+  if (!/^[A-Z_][A-Z0-9_]{0,63}$/.test(name))
+    return `${name === '' ? 'The name is empty' : `${name} is not a variable name`}: write capitals, digits and underscores, such as HF_TOKEN.`;
+  if (/^(PATH|HOME|NODE_|LD_|DYLD_|ELECTRON_|VSCODE_|npm_|NPM_)/.test(name))
+    return `${name} changes how programs run and is not a key: set it in the environment from which the editor is started.`;
+  return undefined;
+}
+
+/** Returns why a text cannot be a secret, in one sentence that does not repeat it; undefined if it can, or is empty. */
+export const secretProblem = (secret: string): string | undefined =>
+  secret === '' || /^[\x21-\x7e]+$/.test(secret)
+    ? undefined
+    : 'It contains a blank or a character that is not allowed in a key: copy it again.';

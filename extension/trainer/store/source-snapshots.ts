@@ -1,0 +1,33 @@
+// Extracts the sources that a bundle was built from out of its source map, independent of the files' current content.
+// Packages are left out. Names are relative to the deepest common folder.
+import { dirname, relative, resolve, sep } from 'node:path';
+
+export interface SourceSnapshot {
+  /** With forward slashes. */
+  name: string;
+  text: string;
+}
+
+/**
+ * Returns the sources, the entry first. `source` is the entry's absolute path; source map paths are relative to its
+ * folder.
+ */
+export function sourceSnapshots(source: string, bundle: string): { root: string; sources: SourceSnapshot[] } {
+  const comment = bundle.slice(bundle.lastIndexOf('base64,') + 'base64,'.length);
+  const { sources, sourcesContent } = JSON.parse(Buffer.from(comment, 'base64').toString('utf8')) as {
+    sources: string[];
+    sourcesContent: string[];
+  };
+  const folder = dirname(source);
+  const found = sources.map((name, i) => ({ path: resolve(folder, name), text: sourcesContent[i] }));
+  const own = found.filter(({ path }) => path === source || !path.split(sep).includes('node_modules'));
+  own.sort((a, b) => Number(b.path === source) - Number(a.path === source));
+  const root = own.reduce((above, { path }) => commonFolder(above, dirname(path)), folder);
+  return { root, sources: own.map(({ path, text }) => ({ name: relative(root, path).replaceAll(sep, '/'), text })) };
+}
+
+function commonFolder(a: string, b: string): string {
+  const [x, y] = [a.split(sep), b.split(sep)];
+  const end = x.findIndex((part, i) => part !== y[i]);
+  return end < 0 ? a : x.slice(0, end).join(sep) || sep;
+}

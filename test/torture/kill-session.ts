@@ -1,0 +1,306 @@
+// One session of a run under test: starts the trainer with points.ts preloaded, tracks its phase, and kills it, its
+// environment process or both (SIGKILL, from this process) at the moments given by its cards. Generation, update and
+// swap are hit by a timer at any moment; save, log and swap also before, during or after one file-system call, while
+// the trainer is held there.
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { explainExit } from '../../extension/protocol/process-exit';
+import { runFiles } from '../../extension/protocol/run-folder';
+import { installation } from '../../extension/trainer/installation';
+import { isAlive, statusOf } from '../unit/trainer/terminal';
+
+export const phases = ['generation', 'update', 'save', 'log', 'swap'] as const;
+export type Phase = (typeof phases)[number];
+export const targets = ['trainer', 'environment', 'both'] as const;
+export type Target = (typeof targets)[number];
+
+/**
+ * Phases in which the trainer can be held at a call on a file: in checkpoints/, in environments/, anywhere else in the
+ * run folder.
+ */
+export type HeldPhase = 'save' | 'log' | 'swap';
+
+/**
+ * The nth call of a phase since the start of the trainer or of the stage; `during` holds in the middle of a write, or
+ * while a call is in progress.
+ */
+export interface Hold {
+  phase: HeldPhase;
+  nth: number;
+  how: 'before' | 'during' | 'after';
+  ms: number;
+}
+
+/** Input of points.ts: the run's folder, and a hold for each stage (null for none). */
+export interface Orders {
+  folder: string;
+  holds: (Hold | null)[];
+}
+
+/** Messages from points.ts. */
+export type Report =
+  | { kind: 'engine'; method: string }
+  | { kind: 'environment'; pid: number }
+  /** An edit is being prepared, or the episodes that start from now on use it. */
+  | { kind: 'swap'; method: 'prepare' | 'use' }
+  | { kind: 'call'; phase: HeldPhase; name: string; file: string }
+  | { kind: 'held'; phase: HeldPhase; name: string; file: string; how: Hold['how'] }
+  /** A checkpoint starts after the environment process died and was restarted. */
+  | { kind: 'stage'; stage: number };
+
+/** A planned kill. */
+export interface Card {
+  phase: Phase;
+  target: Target;
+  /** Occurrence of the phase (for a swap, of the generation) in its stage, from 1. */
+  occurrence: number;
+  /** When to kill within the phase, 0 to 1; for a swap, when its edit is saved. */
+  share: number;
+  /**
+   * When to kill within a swap, 0 to 1: the first half is the preparation of the code, the second the time until
+   * episodes of the old code end.
+   */
+  swapShare: number;
+  /** Selects one of the observed durations as the expected one, 0 to 1. */
+  pick: number;
+  hold: Hold | null;
+  trainerFirst: boolean;
+}
+
+/** A completed kill. */
+export interface Struck {
+  card: Card;
+  /** The phase in which the kill happened. */
+  phase: Phase;
+  where: string;
+}
+
+/** Milliseconds of each occurrence of a phase; a swap lasts until its code is used. */
+export type Durations = Record<'generation' | 'update' | 'save' | 'swap', number[]>;
+
+export interface KillSessionOptions {
+  run: string;
+  workspace: string;
+  resume: boolean;
+  /** Path of the built points.ts. */
+  preload: string;
+  /** At most one per stage; all except the last kill only the environment process. */
+  cards: readonly Card[];
+  /** Observed durations of phases in milliseconds. */
+  durations: Durations;
+  /** Edits the environment's source: its version changes, its behaviour does not. */
+  edit(): void;
+}
+
+export interface KillSession {
+  end: 'killed' | 'finished';
+  struck: Struck[];
+  /** Cards whose moment did not occur. */
+  unplayed: Card[];
+  /** Durations of the phases in milliseconds. */
+  durations: Durations;
+  calls: Record<HeldPhase, number>;
+}
+
+/** The phase that a message to the engine starts. */
+const engineMethods: Readonly<Record<string, 'generation' | 'update' | 'save'>> = {
+  generate: 'generation',
+  ...{ score: 'update', values: 'update', update: 'update', updateCritic: 'update' },
+  state: 'save',
+};
+
+/** Timeout of a session, far longer than these small runs take. */
+const timeoutMs = 120_000;
+
+/** Maximum seconds until an edit takes effect, whichever process dies meanwhile. */
+const swapTimeout = 30;
+
+/** Runs one session to its end. @throws if the trainer ends other than by its kill or its last step, or does not end */
+export async function sit(options: KillSessionOptions): Promise<KillSession> {
+  const seat = new Seat(options);
+  return seat.outcome();
+}
+
+class Seat {
+  private readonly trainer: ChildProcess;
+  private readonly struck: Struck[] = [];
+  private readonly durations: Durations = { generation: [], update: [], save: [], swap: [] };
+  private readonly calls: Record<HeldPhase, number> = { save: 0, log: 0, swap: 0 };
+  private readonly environments = new Set<number>();
+  private readonly timers: NodeJS.Timeout[] = [];
+  private phase: 'generation' | 'update' | 'save' | undefined;
+  private phaseBegan = 0;
+  private occurrences: Record<string, number> = {};
+  private stage = 0;
+  /** The edit of this stage: when it was saved, when its code was first prepared and used, and in which generation. */
+  private edit: { saved: number; prepared?: number; used?: number; usedIn?: number } | undefined;
+  private killed = false;
+
+  constructor(private readonly options: KillSessionOptions) {
+    const { run, workspace, resume, preload, cards } = options;
+    const log = openSync(join(run, runFiles.log), 'a');
+    const orders: Orders = { folder: run, holds: cards.map(({ hold }) => hold) };
+    this.trainer = spawn(
+      process.execPath,
+      [
+        ...['--require', preload, installation.trainer, '--run', run, '--workspace', workspace],
+        ...(resume ? ['--resume'] : []),
+      ],
+      {
+        cwd: workspace,
+        stdio: ['ignore', 'ignore', log, 'pipe'],
+        env: { ...process.env, ORT_DISABLE_TELEMETRY: '1', RAGEN_TORTURE: JSON.stringify(orders) },
+      },
+    );
+    closeSync(log);
+    let text = '';
+    (this.trainer.stdio[3] as Readable).setEncoding('utf8').on('data', (part: string) => {
+      const lines = (text + part).split('\n');
+      text = lines.pop()!;
+      for (const line of lines) this.receive(JSON.parse(line) as Report);
+    });
+  }
+
+  async outcome(): Promise<KillSession> {
+    const { run, cards } = this.options;
+    const late = setTimeout(() => this.trainer.kill('SIGKILL'), timeoutMs);
+    const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>(resolve =>
+      this.trainer.once('close', (...end) => resolve(end)),
+    );
+    clearTimeout(late);
+    for (const timer of this.timers) clearTimeout(timer);
+    for (const deadline = Date.now() + 5000; [...this.environments].some(isAlive); await sleep(10))
+      if (Date.now() > deadline) throw new Error('an environment process outlives its trainer by 5 s');
+    const seconds = this.edit ? (performance.now() - this.edit.saved) / 1000 : 0;
+    if (seconds > swapTimeout && this.edit?.used === undefined)
+      throw new Error(`an edit saved ${seconds.toFixed(1)} s before the trainer's end never came into effect`);
+    const finished = code === 0 && statusOf(run)?.state === 'finished';
+    if (this.killed && finished)
+      this.struck.pop(); // it ended before the kill
+    else if (this.killed ? signal !== 'SIGKILL' : !finished) throw new Error(this.otherEnd(code, signal));
+    return {
+      end: finished ? 'finished' : 'killed',
+      struck: this.struck,
+      unplayed: cards.slice(this.struck.length),
+      durations: this.durations,
+      calls: this.calls,
+    };
+  }
+
+  /** Why the trainer ended, or where it hangs. */
+  private otherEnd(code: number | null, signal: NodeJS.Signals | null): string {
+    const status = statusOf(this.options.run);
+    const how = signal === 'SIGKILL' ? `did not end in ${timeoutMs / 1000} s` : explainExit(code, signal);
+    const kills = this.struck.map(({ card, where }) => `${card.target} killed ${where}`).join(', ') || 'no kill';
+    return `the trainer ${how} in step ${status?.step}, ${status?.phase}, after ${kills}: ${status?.error ?? 'no error told'}`;
+  }
+
+  /** The next card, if its stage has been reached. */
+  private get card(): Card | undefined {
+    return this.stage === this.struck.length ? this.options.cards[this.stage] : undefined;
+  }
+
+  private receive(report: Report): void {
+    switch (report.kind) {
+      case 'environment':
+        return void this.environments.add(report.pid);
+      case 'stage':
+        this.stage = report.stage;
+        this.occurrences = {};
+        this.edit = undefined;
+        return;
+      case 'call':
+        return void this.calls[report.phase]++;
+      case 'held':
+        return this.strike(`${report.how} ${report.name} of ${report.file}`);
+      case 'swap':
+        return report.method === 'prepare' ? this.prepares() : this.uses();
+      case 'engine': {
+        const phase = engineMethods[report.method];
+        if (phase && phase !== this.phase) this.enter(phase);
+      }
+    }
+  }
+
+  private enter(phase: 'generation' | 'update' | 'save'): void {
+    const now = performance.now();
+    if (this.phase) this.durations[this.phase].push(now - this.phaseBegan);
+    [this.phase, this.phaseBegan] = [phase, now];
+    const occurrence = (this.occurrences[phase] = (this.occurrences[phase] ?? 0) + 1);
+    const { card } = this;
+    if (!card || occurrence !== card.occurrence) return;
+    if (card.phase === 'swap' && phase === 'generation')
+      this.after(card.share * this.typical('generation', card.pick), () => {
+        this.edit = { saved: performance.now() };
+        this.options.edit();
+      });
+    else if (card.phase === phase && !card.hold)
+      this.after(card.share * this.typical(phase, card.pick), () => this.strike(`during ${this.phase}`));
+  }
+
+  private prepares(): void {
+    const { card, edit } = this;
+    if (!edit || edit.prepared !== undefined) return;
+    edit.prepared = performance.now();
+    if (card?.phase === 'swap' && !card.hold && card.swapShare < 0.5)
+      this.after(2 * card.swapShare * this.typical('swap', card.pick), () =>
+        this.strike('while an edit is made ready'),
+      );
+  }
+
+  private uses(): void {
+    const { card, edit } = this;
+    if (edit?.prepared === undefined || edit.used !== undefined) return;
+    edit.used = performance.now();
+    this.durations.swap.push(edit.used - edit.prepared);
+    if (this.phase === 'generation') edit.usedIn = this.occurrences.generation;
+    if (card?.phase !== 'swap' || card.hold || card.swapShare < 0.5) return;
+    const rest = edit.usedIn === undefined ? 0 : this.typical('generation', card.pick);
+    this.after((2 * card.swapShare - 1) * rest, () => this.strike('while episodes of the old code end'));
+  }
+
+  private after(ms: number, job: () => void): void {
+    this.timers.push(setTimeout(job, ms));
+  }
+
+  /** One of the observed durations of a phase. */
+  private typical(phase: keyof Durations, pick: number): number {
+    const seen = this.options.durations[phase];
+    return seen[Math.floor(pick * seen.length)];
+  }
+
+  private strike(where: string): void {
+    const { card } = this;
+    if (!card || this.killed) return;
+    const environments = [...this.environments].filter(isAlive);
+    if (card.target === 'environment' && environments.length === 0) return; // it is being restarted
+    const phase = this.phaseOf(card);
+    if (!phase) return;
+    this.struck.push({ card, phase, where });
+    if (card.target !== 'environment') this.killed = true;
+    const doomed = card.target === 'environment' ? [environments[Math.floor(card.share * environments.length)]] : card.target === 'both' ? environments : []; // prettier-ignore
+    const trainer = card.target === 'environment' ? [] : [this.trainer.pid!];
+    for (const pid of card.trainerFirst ? [...trainer, ...doomed] : [...doomed, ...trainer]) end(pid);
+  }
+
+  /** The trainer's phase as known here; a swap lasts until no episode of the old code is left. */
+  private phaseOf(card: Card): Phase | undefined {
+    if (card.hold) return card.phase;
+    const { edit, phase } = this;
+    if (edit?.prepared === undefined) return phase;
+    if (edit.used === undefined) return 'swap';
+    return phase === 'generation' && edit.usedIn === this.occurrences.generation ? 'swap' : phase;
+  }
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // it ended together with the other
+  }
+}

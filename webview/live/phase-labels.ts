@@ -1,0 +1,53 @@
+// Describes what the trainer is doing while no episode is running.
+import type { RunSummary } from '../../extension/protocol/pages';
+import { displayStatus } from '../shared/run-status';
+
+export interface PhaseLabels {
+  title: string;
+  text: string;
+  /** The button to show. */
+  action?: 'resume' | 'episodes' | 'log';
+}
+
+const ended: Record<'stopped' | 'finished' | 'failed' | 'interrupted', PhaseLabels> = {
+  finished: { title: 'The run is finished', text: 'Its episodes are on the Episodes page.', action: 'episodes' },
+  stopped: { title: 'The run was stopped', text: 'Resume it to see its next episode here.', action: 'resume' },
+  failed: { title: 'The run failed', text: 'See its log for the reason.', action: 'log' },
+  interrupted: { title: 'The run was interrupted', text: 'Resume it to see its next episode here.', action: 'resume' }, // prettier-ignore
+};
+
+/** The phase of a run without a current episode; `chosen` if the user watches only one tag. */
+export function phaseLabels(run: RunSummary, chosen: boolean): PhaseLabels {
+  const status = displayStatus(run);
+  const { step, phase } = run.status;
+  switch (status) {
+    case 'paused':
+      return { title: 'The run is paused', text: 'Resume it to see its next episode here.', action: 'resume' };
+    case 'stopping':
+      return { title: 'The run is stopping', text: 'A resume repeats the unfinished step.' };
+    case 'starting':
+      return { title: 'The run is starting', text: 'Model and environments are being loaded.' };
+    case 'running':
+      break;
+    default:
+      return ended[status];
+  }
+  const next = step + 1;
+  switch (phase) {
+    case 'update':
+      return { title: `Updating the policy`, text: `The episodes of step ${next} are complete; the policy is updated, then the next rollout starts.` }; // prettier-ignore
+    case 'validation':
+      return { title: 'Validation', text: `Validation after step ${step} is starting.` };
+    case 'checkpoint':
+      return {
+        title: 'Writing a checkpoint',
+        text: `Saving the weights after step ${step}; then the next rollout starts.`,
+      };
+    case 'download':
+      return { title: 'Downloading the model', text: 'Episodes start when the download is complete.' };
+    case 'rollout':
+      return { title: 'Episodes are starting', text: `Environments of step ${next} are being reset${chosen ? ', or none of them is of the tag chosen above' : ''}.` }; // prettier-ignore
+    default:
+      return { title: 'Between two steps', text: `Step ${next} is next.` };
+  }
+}
