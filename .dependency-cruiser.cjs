@@ -29,7 +29,7 @@ module.exports = {
     ),
     not(
       'host-starts-by-the-gate',
-      '^extension/(main|host/(?!(node-runtime|start-run|environment-terminal|inspection-process)\\.ts$))',
+      '^extension/(main|host/(?!(node-runtime|start-run|cli-process|inspection-process)\\.ts$))',
       '^(node:)?child_process$',
       'what is started has come through host/cli-launcher.ts, which opens in trusted workspaces alone',
     ),

@@ -218,7 +218,7 @@ const workbench = z
       .strictObject({
         strategy: z
           .enum(['none', 'top'])
-          .describe('top trains only on the best episodes of the groups that the rollout filter kept.'),
+          .describe('With top, training uses only the best episodes of the groups that the rollout filter kept.'),
         value: z.number().gt(0).max(1).describe('Share of these episodes that top keeps; at least one.'),
         metric: z
           .enum(['reward', 'score'])

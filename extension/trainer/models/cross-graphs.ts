@@ -18,7 +18,7 @@ import type { Network } from './policy-graphs';
  * [n, kvHeads·headSize], and the hidden states `last` at `ends`, [r, hidden].
  */
 export function prefixGraph(network: Network, { lowering, shared }: { lowering: Lowering; shared: boolean }): Graph {
-  const g = new Graph('beginnings', lowering);
+  const g = new Graph('prefixes', lowering);
   const parameters = new DecoderParameters(g, network.plan);
   const attend = packedAttention(g, network.config, shared);
   const hidden = hiddenStates(g, network, parameters, (layer, q, k, v) => {
@@ -38,7 +38,7 @@ export function prefixGraph(network: Network, { lowering, shared }: { lowering: 
  */
 export function suffixGraph(network: Network, { lowering, chunks }: { lowering: Lowering; chunks: number }): Graph {
   const { config } = network;
-  const g = new Graph('continuations', lowering);
+  const g = new Graph('suffixes', lowering);
   const parameters = new DecoderParameters(g, network.plan);
   const hidden = hiddenStates(g, network, parameters, continuedAttention(g, config));
   const before = g.input('before', 'float32', [1, config.hiddenSize]);

@@ -76,7 +76,7 @@ export class CrossScoring {
       const packed = packPass({ shared, ...pass }, samples, config);
       const ends = packed.members.map((column, k) => packed.at(k, columns.values[column].length - 1));
       const session = await this.sessions.get(
-        'beginnings',
+        'prefixes',
         { shared, chunks: 1 },
         prefixGraph,
         passSize(packed.feeds, config),
@@ -105,7 +105,7 @@ export class CrossScoring {
     temperature: number,
   ): Promise<Float32Array> {
     const chunks = headChunks(count, this.network.config.vocabSize);
-    const session = await this.continuing.get(`continuations ${chunks}`, { shared: true, chunks }, suffixGraph);
+    const session = await this.continuing.get(`suffixes ${chunks}`, { shared: true, chunks }, suffixGraph);
     const positions = BigInt64Array.from(offsets, offset => BigInt(promptLength + offset));
     const { logprob } = await session.run({
       ...this.bank.feeds(),
@@ -182,7 +182,7 @@ function prefixFeeds(
 
 /** Texts as packed tokens, independent of the prompt; all `count` tokens are predicted. */
 interface TextFeeds {
-  /** The texts' feeds of continuationsGraph, except positions. */
+  /** The texts' feeds of suffixGraph, except positions. */
   feeds: Record<string, Tensor>;
   /** Position of each packed token within its text. */
   offsets: number[];

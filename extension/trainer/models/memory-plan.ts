@@ -248,7 +248,7 @@ class Planner {
   private trainingRows({ updateTokens, criticTokens }: Pick<PlanInput, 'updateTokens' | 'criticTokens'>): PlanRow[] {
     const { scoreTokens, referenceTokens, reference, critic, moments } = this.input;
     const pass = (phase: Phase, what: string, kind: PassKind, tokens: number, whose: string): PlanRow =>
-      row(phase, what, tokens > 0 ? this.arenas(kind, tokens) : 0, `${tokens} tokens through ${whose}, as its values live and die, × ${measured.arena}, with shared beginnings and without`); // prettier-ignore
+      row(phase, what, tokens > 0 ? this.arenas(kind, tokens) : 0, `${tokens} tokens through ${whose}, as its values live and die, × ${measured.arena}, with and without shared prefixes`); // prettier-ignore
     const rows = this.diagnosisRows();
     rows.push(pass('log-probs', 'old log-probs', 'score', scoreTokens, "the policy's graph without gradient"));
     if (reference)
@@ -298,13 +298,13 @@ class Planner {
     if (tokens === 0) return [];
     const prompts = Math.max(1, Math.floor(tokens / longest));
     const t = Math.min(longest, tokens);
-    const read = this.graph('beginnings', () => prefixGraph(this.actor, { lowering: 'cpu', shared: false }))(
+    const read = this.graph('prefixes', () => prefixGraph(this.actor, { lowering: 'cpu', shared: false }))(
       sizesOf(c, { tokens: prompts * t, t, b: prompts, r: prompts }),
     );
     const texts = Math.min(tokens, continuedTokens);
     const chunks = headChunks(texts, c.vocabSize);
     const own = Math.min(longest, texts);
-    const continued = this.graph(`continuations ${chunks}`, () =>
+    const continued = this.graph(`suffixes ${chunks}`, () =>
       suffixGraph(this.actor, { lowering: 'cpu', chunks }),
     )(sizesOf(c, { tokens: texts, n: texts, t: own, m: Math.ceil(texts / own), u: longest, 'tokens+1': texts + 1, part: texts / chunks })); // prettier-ignore
     return [

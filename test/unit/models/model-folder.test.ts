@@ -142,8 +142,8 @@ describe('a decoder', () => {
 
   it.each([
     ['not JSON', '{"model_type": ', /config\.json: is not valid JSON \(.+\): download the file again/],
-    ['JSON of something else', '[]', /config\.json: .+: is this a decoder's config\.json\?/],
-    ['null', 'null', /config\.json: content: .+: is this a decoder's config\.json\?/],
+    ['JSON of something else', '[]', /config\.json: the content is not a JSON object: use a decoder's config\.json/],
+    ['null', 'null', /config\.json: the content is not a JSON object: use a decoder's config\.json/],
   ])('with a config.json that is %s is refused', async (_, text, sentence) => {
     await checkpoint();
     writeFileSync(path('config.json'), text);

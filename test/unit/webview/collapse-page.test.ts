@@ -114,7 +114,7 @@ describe('the Collapse page', () => {
     const { text, all, click, host, root } = await open(diagnosed);
     expect(text('.filter-words')).toMatch(/^top_p 0.9 of reward variance \(linear\): kept 7 of 12; groups whose/);
     expect(all('tr.kept')).toHaveLength(7);
-    expect(all('tr.dropped .verdict').at(-1)!.textContent).toBe('left out all 8 episodes score 0');
+    expect(all('tr.dropped .verdict').at(-1)!.textContent).toBe('dropped all 8 episodes score 0');
     const cells = all('.score button');
     expect(cells).toHaveLength(96);
     expect(cells.filter(cell => cell.tabIndex === 0)).toHaveLength(1);

@@ -76,7 +76,7 @@ describe('outcomes of actions', () => {
       'the answer was too long, in <ans>',
       { parsed: ['Up', 'Left'], executed: ['Up', 'Left'], raw: '<think>a</think><ans>Up || Left || Up</ans>' },
       false,
-      ['Up: done', 'Left: done', 'Up: over the limit of actions a turn'],
+      ['Up: done', 'Left: done', 'Up: over max_actions_per_turn'],
     ],
     [
       'another separator says nothing of what was cut',
