@@ -50,11 +50,11 @@ const grid = [
   ['made-120m', '_4_countdown', 'LoRA, gae with KL, 2 × 2, 256 tokens, 2 a pass', [...length(256, 80, 1), ...groups(2, 2), ...passes(2), ...lora(16), ...kl]], // prettier-ignore
   ['ragen-tiny', '_3_frozen_lake', 'gae, 2 × 2, 512 tokens, 1 a pass', [...length(512, 100, 4), ...groups(2, 2), ...passes(1)]], // prettier-ignore
   ['ragen-tiny', '_10_rubikscube', 'gae, 2 × 2, 2048 tokens, 4 a pass', [...length(2048, 100, 6), ...groups(2, 2), ...passes(4)]], // prettier-ignore
-  ['ragen-tiny', '_10_rubikscube', 'gae, 2 × 2, 2048 tokens, 1 a pass', [...length(2048, 100, 6), ...groups(2, 2), ...passes(1)]], // prettier-ignore
+  ['ragen-tiny', '_10_rubikscube', 'gae, 2 × 2, 2048 tokens, 1 a pass', [...length(2048, 500, 7), ...groups(2, 2), ...passes(1)]], // prettier-ignore
   ['ragen-tiny', '_9_2048', 'grpo, 2 × 8, 1024 tokens, 8 a pass', [...length(1024, 200, 5), ...groups(2, 8), ...passes(8), ...grpo]], // prettier-ignore
   ['ragen-tiny', '_4_countdown', 'gae, 8 × 8, 512 tokens, 8 a pass', [...length(512, 340, 1), ...groups(8, 8), ...passes(8)]], // prettier-ignore
   ['ragen-tiny', '_2_sokoban', 'LoRA, gae with KL, 4 × 4, 1024 tokens, 2 a pass', [...length(1024, 200, 4), ...groups(4, 4), ...passes(2), ...lora(16), ...kl]], // prettier-ignore
-  ['ragen-tiny', '_10_rubikscube', 'grpo, checkpointing, 2 × 2, 2048 tokens, 2 a pass', [...length(2048, 100, 6), ...groups(2, 2), ...passes(2), ...grpo, ...checkpointed(true)]], // prettier-ignore
+  ['ragen-tiny', '_10_rubikscube', 'grpo, checkpointing, 1 × 3, 2048 tokens, 2 a pass', [...length(2048, 100, 7), ...groups(1, 3), 'ppo_mini_batch_size=2', ...passes(2), ...grpo, ...checkpointed(true)]], // prettier-ignore
   ['ragen-tiny', '_2_sokoban', 'grpo with KL, 8 × 8, 512 tokens, 4 a pass', [...length(512, 100, 4), ...groups(8, 8), ...passes(4), ...grpo, ...kl]], // prettier-ignore
   ['made-120m', '_4_countdown', 'grpo with KL, no checkpointing, 2 × 2, 256 tokens, 4 a pass', [...length(256, 80, 1), ...groups(2, 2), ...passes(4), ...grpo, ...kl, ...checkpointed(false)]], // prettier-ignore
 ];
@@ -189,7 +189,10 @@ for (const [model, config, how, own] of grid) {
     console.log(`${name}: planned ${mib(plan)} MiB, measured ${mib(measured)} (${parts.map(mib).join(' + ')}), ratio ${(plan / measured).toFixed(2)}`); // prettier-ignore
     if (values.points === undefined) continue;
     const others = existsSync(values.points) ? JSON.parse(readFileSync(values.points, 'utf8')) : [];
-    const points = [...others.filter(point => point.name !== name), { name, model, config, overrides, measured, plan: planCommit }];
+    const points = [
+      ...others.filter(point => point.name !== name),
+      { name, model, config, overrides, measured, plan: planCommit },
+    ];
     writeFileSync(values.points, `${JSON.stringify(points, null, 2)}\n`);
   } catch (error) {
     failed.push(name);
