@@ -1,8 +1,9 @@
 // Runs against their memory plans, on Linux: node test/bench/memory-runs.mjs [--only TEXT] [--points FILE]. For each run of the grid it asks
 // `ragen plan`, trains in a process of its own, and sums the most resident memory, seen ten times a second, of the trainer and of the
 // processes that it starts. Prints planned / measured; with --points it replaces the measured runs in the file, which
-// test/unit/models/planned-runs.test.ts holds the plan to, after each run.
-// A temperature of 5 makes the policy near uniform: answers grow to their limit, which is the worst case that a plan must cover.
+// test/unit/models/planned-runs.test.ts holds the plan to, after each run, with the commit of the plan that predicted it.
+// A temperature of 5 makes the policy near uniform, so that an answer ends early only by chance (two of 800 tokens end it), and the
+// lengths are chosen so that episodes fill max_model_len: the worst case that a plan must cover.
 import { spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { tmpdir } from 'node:os';
@@ -48,12 +49,12 @@ const grid = [
   ['made-120m', '_4_countdown', 'grpo, 2 × 2, 256 tokens, 1 a pass', [...length(256, 80, 1), ...groups(2, 2), ...passes(1), ...grpo]], // prettier-ignore
   ['made-120m', '_4_countdown', 'LoRA, gae with KL, 2 × 2, 256 tokens, 2 a pass', [...length(256, 80, 1), ...groups(2, 2), ...passes(2), ...lora(16), ...kl]], // prettier-ignore
   ['ragen-tiny', '_3_frozen_lake', 'gae, 2 × 2, 512 tokens, 1 a pass', [...length(512, 100, 4), ...groups(2, 2), ...passes(1)]], // prettier-ignore
-  ['ragen-tiny', '_10_rubikscube', 'gae, 2 × 2, 2048 tokens, 4 a pass', [...length(2048, 500, 7), ...groups(2, 2), ...passes(4)]], // prettier-ignore
+  ['ragen-tiny', '_10_rubikscube', 'gae, 2 × 2, 2048 tokens, 4 a pass', [...length(2048, 100, 6), ...groups(2, 2), ...passes(4)]], // prettier-ignore
   ['ragen-tiny', '_10_rubikscube', 'gae, 2 × 2, 2048 tokens, 1 a pass', [...length(2048, 500, 7), ...groups(2, 2), ...passes(1)]], // prettier-ignore
   ['ragen-tiny', '_9_2048', 'grpo, 2 × 8, 1024 tokens, 8 a pass', [...length(1024, 200, 5), ...groups(2, 8), ...passes(8), ...grpo]], // prettier-ignore
   ['ragen-tiny', '_4_countdown', 'gae, 8 × 8, 512 tokens, 8 a pass', [...length(512, 340, 1), ...groups(8, 8), ...passes(8)]], // prettier-ignore
   ['ragen-tiny', '_2_sokoban', 'LoRA, gae with KL, 4 × 4, 1024 tokens, 2 a pass', [...length(1024, 200, 4), ...groups(4, 4), ...passes(2), ...lora(16), ...kl]], // prettier-ignore
-  ['ragen-tiny', '_10_rubikscube', 'grpo, checkpointing, 2 × 2, 2048 tokens, 2 a pass', [...length(2048, 500, 7), ...groups(2, 2), ...passes(2), ...grpo, ...checkpointed(true)]], // prettier-ignore
+  ['ragen-tiny', '_10_rubikscube', 'grpo, checkpointing, 1 × 3, 2048 tokens, 2 a pass', [...length(2048, 100, 7), ...groups(1, 3), 'ppo_mini_batch_size=2', ...passes(2), ...grpo, ...checkpointed(true)]], // prettier-ignore
   ['ragen-tiny', '_2_sokoban', 'grpo with KL, 8 × 8, 512 tokens, 4 a pass', [...length(512, 100, 4), ...groups(8, 8), ...passes(4), ...grpo, ...kl]], // prettier-ignore
   ['made-120m', '_4_countdown', 'grpo with KL, no checkpointing, 2 × 2, 256 tokens, 4 a pass', [...length(256, 80, 1), ...groups(2, 2), ...passes(4), ...grpo, ...kl, ...checkpointed(false)]], // prettier-ignore
 ];
@@ -170,6 +171,9 @@ function planned(args) {
   return JSON.parse(stdout).run.peak.bytes;
 }
 
+const planFile = 'extension/trainer/models/memory-plan.ts';
+const planCommit = spawnSync('git', ['log', '-1', '--format=%h', '--', planFile], { cwd: root, encoding: 'utf8' }).stdout.trim(); // prettier-ignore
+
 const mib = bytes => Math.round(bytes / 2 ** 20);
 const failed = [];
 for (const [model, config, how, own] of grid) {
@@ -185,7 +189,10 @@ for (const [model, config, how, own] of grid) {
     console.log(`${name}: planned ${mib(plan)} MiB, measured ${mib(measured)} (${parts.map(mib).join(' + ')}), ratio ${(plan / measured).toFixed(2)}`); // prettier-ignore
     if (values.points === undefined) continue;
     const others = existsSync(values.points) ? JSON.parse(readFileSync(values.points, 'utf8')) : [];
-    const points = [...others.filter(point => point.name !== name), { name, model, config, overrides, measured }];
+    const points = [
+      ...others.filter(point => point.name !== name),
+      { name, model, config, overrides, measured, plan: planCommit },
+    ];
     writeFileSync(values.points, `${JSON.stringify(points, null, 2)}\n`);
   } catch (error) {
     failed.push(name);

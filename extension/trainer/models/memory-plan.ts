@@ -247,18 +247,22 @@ class Planner {
 
   private trainingRows({ updateTokens, criticTokens }: Pick<PlanInput, 'updateTokens' | 'criticTokens'>): PlanRow[] {
     const { scoreTokens, referenceTokens, reference, critic, moments } = this.input;
+    const how = (tokens: number, whose: string): string => `${tokens} tokens through ${whose}, as its values live and die, × ${measured.arena}, with and without shared prefixes`; // prettier-ignore
     const pass = (phase: Phase, what: string, kind: PassKind, tokens: number, whose: string): PlanRow =>
-      row(phase, what, tokens > 0 ? this.arenas(kind, tokens) : 0, `${tokens} tokens through ${whose}, as its values live and die, × ${measured.arena}, with and without shared prefixes`); // prettier-ignore
+      row(phase, what, tokens > 0 ? this.arenas(kind, tokens) : 0, how(tokens, whose));
     const rows = this.diagnosisRows();
     rows.push(pass('log-probs', 'old log-probs', 'score', scoreTokens, "the policy's graph without gradient"));
     if (reference)
       rows.push(pass('log-probs', 'reference log-probs', 'reference', referenceTokens, "the reference's graph"));
-    if (critic)
+    if (critic) {
+      const values = pass('log-probs', 'values', 'values', criticTokens, "the critic's graph without gradient");
+      const update = Math.max(0, this.criticArenas(criticTokens) - values.bytes);
       rows.push(
-        pass('log-probs', 'values', 'values', criticTokens, "the critic's graph without gradient"),
-        pass('critic update', 'critic activations', 'critic', criticTokens, "the critic's graph with gradient"),
+        values,
+        row('critic update', 'critic activations', update, `${how(criticTokens, "the critic's graph with gradient")}; large passes take the place of the values`), // prettier-ignore
       );
-    if (critic) appendAll(rows, optimizerRows('critic update', 'critic ', this.criticTrained(), moments.critic));
+      appendAll(rows, optimizerRows('critic update', 'critic ', this.criticTrained(), moments.critic));
+    }
     return [
       ...rows,
       pass('policy update', 'activations and logits', 'update', updateTokens, "the policy's graph with gradient"),
@@ -336,6 +340,19 @@ class Planner {
     const small = Math.min(Math.floor(tokens / longest), Math.floor(arenasKept / sequence) - 1);
     const together = small > 0 ? this.sharing(kind, small * longest) + this.peak(kind, longest) : 0;
     return Math.max(this.sharing(kind, tokens), together);
+  }
+
+  /**
+   * Returns the arena bytes of the critic's passes without and with gradient. Both arenas are kept if their sum is small,
+   * and one at a time if passes are large (packed-sessions.ts).
+   */
+  private criticArenas(tokens: number): number {
+    const { decoder, longest, checkpointed } = this.input;
+    const size = { tokens: longest, scores: longest ** 2 };
+    const sequence = passBytes(decoder, size, false) + passBytes(decoder, size, !checkpointed);
+    const kept = Math.min(tokens, Math.floor(arenasKept / sequence) * longest);
+    const together = kept > 0 ? this.arenas('values', kept) + this.arenas('critic', kept) : 0;
+    return Math.max(this.arenas('critic', tokens), together);
   }
 
   /**
