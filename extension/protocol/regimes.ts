@@ -31,10 +31,10 @@ export interface RegimeMeasure {
 export type RegimeHistory = {
   /** Largest lower end of the interval of I(X;Z) so far: what the run has certainly had. */
   best: number;
-  /** I(X;Z), H(Z|X) and retrieval of the last diagnosis. */
+  /** I(X;Z), H(Z|X) and retrieval of the last diagnosis; null where retrieval was not computed. */
   information: number;
   entropy: number;
-  retrieval: number;
+  retrieval: number | null;
 };
 
 export interface RegimeJudgement {
@@ -75,10 +75,10 @@ export function judgeRegime(
   measure: RegimeMeasure,
   rule: Readonly<Record<keyof typeof regimeRule, number>> = regimeRule,
 ): { judgement: RegimeJudgement; history: RegimeHistory } {
-  const smoothed = (key: 'information' | 'entropy' | 'retrieval'): number =>
-    history && Number.isFinite(history[key])
-      ? rule.newest * measure[key] + (1 - rule.newest) * history[key]
-      : measure[key];
+  const smoothed = (key: 'information' | 'entropy' | 'retrieval'): number => {
+    const last = history?.[key] ?? null;
+    return last === null ? measure[key] : rule.newest * measure[key] + (1 - rule.newest) * last;
+  };
   const low = Number.isFinite(measure.informationLow) ? measure.informationLow : measure.information;
   const best = Math.max(history?.best ?? low, low);
   const information = Math.max(rule.share * best, rule.floor);
@@ -94,7 +94,12 @@ export function judgeRegime(
       confidence: Math.max(dependent, 1 - dependent) * Math.max(varied, 1 - varied),
       thresholds: { information, entropy },
     },
-    history: { best, information: measure.information, entropy: measure.entropy, retrieval: measure.retrieval },
+    history: {
+      best,
+      information: measure.information,
+      entropy: measure.entropy,
+      retrieval: Number.isFinite(measure.retrieval) ? measure.retrieval : null,
+    },
   };
 }
 

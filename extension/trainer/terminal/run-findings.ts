@@ -39,7 +39,9 @@ export function regimeAt(step: number, metrics: Readonly<Record<string, number>>
 
 /** `template collapse, 94 % sure (I(X;Z) 0.11 of at most 4.16 nats, H(Z|X) 0.62 nats a token)`. */
 export function formatRegime({ regime, confidence, mutual_information, bound, entropy }: DiagnosedRegime): string {
-  const sure = confidence === undefined ? '' : `, ${Math.round(100 * confidence)} % sure`;
+  // calibrated on diagnoses of many prompts
+  const known = confidence !== undefined && bound >= Math.log(8);
+  const sure = known ? `, ${Math.round(100 * confidence)} % sure` : '';
   return `${regime}${sure} (I(X;Z) ${mutual_information.toFixed(2)} of at most ${bound.toFixed(2)} nats, H(Z|X) ${entropy.toFixed(2)} nats a token)`;
 }
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { judgeRegimes, regimeRule, regimes, type RegimeMeasure } from '../../../extension/protocol/regimes';
+import { judgeRegime, judgeRegimes, regimeRule, regimes, type RegimeMeasure } from '../../../extension/protocol/regimes';
 import { groundedShare, promptSimilarity, similarity } from '../../experiments/panel-texts';
 import { figures, halves, judgedSteps, panelCsv, readPanelCsv, trueRegimes } from '../../experiments/regime-panel';
 
@@ -53,6 +53,12 @@ describe('the rule of the regimes', () => {
   it('judges by the estimate itself where no interval was computed', () => {
     const [judged] = judgeRegimes([{ information: 1, informationLow: NaN, entropy: 1, retrieval: NaN }]);
     expect(judged.thresholds.information).toBeCloseTo(regimeRule.share, 12);
+  });
+
+  it('keeps a history that JSON can hold', () => {
+    const { history } = judgeRegime(null, { information: 0, informationLow: 0, entropy: 1, retrieval: NaN });
+    expect(JSON.parse(JSON.stringify(history))).toEqual({ best: 0, information: 0, entropy: 1, retrieval: null });
+    expect(judgeRegime(history, measure(0, 1)).judgement.regime).toBe('template collapse');
   });
 
   it('gives a regime, a probability and a finite threshold for any numbers, and never looks ahead', () => {

@@ -178,7 +178,7 @@ describe('a run', () => {
       data: { planned: planned.run!.peak.bytes, phase: 'checkpoint' },
     });
     expect(first.message).toMatch(
-      /^on the CPU the trainer needs at most \d+ MiB \(policy update\), and [\d.]+ GiB is available$/,
+      /^on the CPU the trainer needs at most \d+ MiB \(checkpoint\), and [\d.]+ GiB is available$/,
     );
     expect(others.map(({ kind }) => kind)).not.toContain('warning');
   });

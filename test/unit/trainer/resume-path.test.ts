@@ -61,7 +61,7 @@ test('a missing checkpoint is named before a run is created', async () => {
 test('disable: such a run continues from an explicitly named checkpoint only', async () => {
   const refused = await ragen('resume', basename(first));
   expect(refused.code).toBe(1);
-  expect(refused.answer.error?.message).toMatch(/^run .* was made with trainer\.resume_mode=disable: start a new one/);
+  expect(refused.answer.error?.message).toMatch(/^run .* was made with trainer\.resume_mode=disable: start a new run/);
   expect((await ragen('resume', basename(first), '--checkpoint', 'step-000002')).code).toBe(0);
   expect(readRun(first).metrics.at(-1)!.step).toBe(3);
 });

@@ -35,7 +35,7 @@ test('the first of a series is reported, and a finite step ends the series', () 
   expect(some).toMatchObject({ partly: 1, wholly: 0, sound: true });
   const more = after(some, policy(2, 4), null, 8);
   expect(sentences.splice(0)).toEqual([
-    expect.stringMatching(/^training: 1 optimizer steps of the policy in step 7 were left out, .* lower /),
+    expect.stringMatching(/^training: 1 optimizer steps of the policy in step 7 were skipped .* lower /),
   ]);
   const metrics = policy(4, 4);
   const all = after(more, metrics, null, 9);

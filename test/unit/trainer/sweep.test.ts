@@ -83,7 +83,7 @@ test('an interrupt stops all runs with a checkpoint, and the same command contin
 
   const { code: end, answer, stderr } = await document<Comparison>(workspace.folder, args);
   expect(end, stderr).toBe(0);
-  expect(stderr.match(/going on with/g)).toHaveLength(2);
+  expect(stderr.match(/: resuming /g)).toHaveLength(2);
   const runs = answer.points.flatMap(point => point.runs);
   expect(runs.every(({ state, steps }) => state === 'finished' && steps === 3)).toBe(true);
   expect(own()).toHaveLength(4);
