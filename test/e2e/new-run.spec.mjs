@@ -76,7 +76,7 @@ scenario('the form is saved as a run configuration file', async () => {
   });
   assert.match(
     readFileSync(file, 'utf8'),
-    /^# by form: built on quickstart\ndefaults:\n {2}- quickstart\n {2}- _self_\n/,
+    /^# by form: extends quickstart\ndefaults:\n {2}- quickstart\n {2}- _self_\n/,
   );
   await editor.page.getByRole('tab', { name: /by-form\.yaml/ }).waitFor();
   await editor.page.getByText('Start run', { exact: false }).first().waitFor();

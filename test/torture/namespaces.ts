@@ -64,7 +64,7 @@ export async function sharedFolder(command: readonly string[]): Promise<void> {
     await reader.refresh();
     holds(runPhase(reader.summary!) === 'running', 'the editor takes a run of a container for interrupted');
     const taken = await ragen(workspace.folder, ['resume', basename(there)]);
-    holds(/already being trained by process \d+ of .+ \(another machine or container/.test(taken.stderr), `resume says ${taken.stderr}`); // prettier-ignore
+    holds(/already being trained by process \d+ of .+ \(on another machine or in another container/.test(taken.stderr), `resume says ${taken.stderr}`); // prettier-ignore
 
     // Each starting run looks for abandoned processes: one here, one in a namespace with its own /proc, and one in a
     // namespace that sees this /proc.

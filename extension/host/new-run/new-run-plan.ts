@@ -22,7 +22,7 @@ export async function planChoice(
   ask: AskCli,
 ): Promise<PlannedRun> {
   const overrides = overridesOf(choice);
-  const yaml = yamlOfChoice(choice, name, `${choice.values['trainer.experiment_name'] ?? name}: built on ${name}`);
+  const yaml = yamlOfChoice(choice, name, `${choice.values['trainer.experiment_name'] ?? name}: extends ${name}`);
   const described = (config: Record<string, unknown>) => ({
     values: Object.fromEntries(keys.map(key => [key, textOf(valueAt(config, key))])),
     tags: tagsIn(config),
