@@ -1,7 +1,7 @@
 // The doctor and its report, the walkthrough, and a workspace of two folders.
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before } from 'node:test';
 import { Editor, makeWorkspace, scenarios, until } from './editor.mjs';
 import { makeRuns } from './fixtures/make-run.mjs';
@@ -56,6 +56,8 @@ scenario('a workspace of two folders shows the runs of both', async () => {
   const file = join(workspace, 'two.code-workspace');
   writeFileSync(file, JSON.stringify({ folders: [{ path: '.' }, { path: other }] }));
   await editor.open('workspace', file);
+  // the editor drops the folders of a workspace when a view is opened before they are loaded
+  await editor.page.locator('.part.sidebar').getByText(basename(other)).first().waitFor();
   await editor.showRuns();
   const run = editor.page
     .locator('.part.sidebar')
