@@ -3,7 +3,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { judgeRegime, judgeRegimes, regimeRule, regimes, type RegimeMeasure } from '../../../extension/protocol/regimes';
+import {
+  judgeRegime,
+  judgeRegimes,
+  regimeRule,
+  regimes,
+  type RegimeMeasure,
+} from '../../../extension/protocol/regimes';
 import { groundedShare, promptSimilarity, similarity } from '../../experiments/panel-texts';
 import { figures, halves, judgedSteps, panelCsv, readPanelCsv, trueRegimes } from '../../experiments/regime-panel';
 

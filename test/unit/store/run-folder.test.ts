@@ -70,7 +70,9 @@ test('runs are listed newest first; other folders are skipped', async () => {
   expect(RunFolder.list(folder()).map(run => run.id)).toEqual([newer.id, older.id]);
   expect(newer.id).toContain('-run-');
   expect(RunFolder.list(join(folder(), 'nowhere'))).toEqual([]);
-  expect(() => RunFolder.open(join(folder(), '.ragen/runs/empty'))).toThrow(/has no manifest\.json, so it is not a run/);
+  expect(() => RunFolder.open(join(folder(), '.ragen/runs/empty'))).toThrow(
+    /has no manifest\.json, so it is not a run/,
+  );
   expect(() => RunFolder.open(join(folder(), '.ragen/runs/damaged'))).toThrow(/manifest\.json is damaged/);
 });
 
