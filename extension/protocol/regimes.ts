@@ -3,7 +3,6 @@
 // since a healthy run may begin with little mutual information and the share of its bound ln N depends on N and on the length of the
 // thoughts: a run collapses when it loses what it had. The constants are fitted on half of a panel of runs and checked on the other half
 // (test/experiments/5-regimes.yaml). Pure; the trainer judges with it as it diagnoses, and the Collapse page judges older runs with it.
-
 import { maximum } from './lists';
 
 /** From healthy to dead; `regime` in the metrics counts from 1. */
@@ -65,6 +64,12 @@ export const regimeRule = {
   dependenceSlope: 12,
   varietySlope: 12,
 } as const;
+
+/** A diagnosis of fewer prompts is weak evidence: ln N is small and chance is high. */
+export const enoughPrompts = 8;
+
+/** Retrieval accuracy rescaled to 0 at the level of chance and 1 at certainty; NaN if chance is certainty. */
+export const retrievalOverChance = (accuracy: number, chance: number): number => (accuracy - chance) / (1 - chance);
 
 /** Values under this count as this where a logarithm is taken. */
 const smallest = 1e-3;

@@ -3,7 +3,7 @@
 // wrote it; diagnostics/collapse-metrics.ts makes the metrics. What they were made from goes into the run folder.
 import { collapseFile } from '../protocol/diagnostics';
 import type { CollapseDiagnosis, CollapseFamily } from '../protocol/diagnostics';
-import { judgeRegime, regimes } from '../protocol/regimes';
+import { judgeRegime, regimes, retrievalOverChance } from '../protocol/regimes';
 import type { RegimeHistory } from '../protocol/regimes';
 import { UserError } from '../protocol/user-error';
 import type { RunConfig } from './config/schema';
@@ -147,7 +147,7 @@ async function measured(
     information: found.metrics.mi_estimate,
     informationLow: intervals.mi_estimate_ci_low,
     entropy: found.metrics.conditional_entropy_est,
-    retrieval: found.metrics.retrieval_above_chance / (1 - found.metrics.retrieval_chance_level),
+    retrieval: retrievalOverChance(found.metrics.retrieval_accuracy, found.metrics.retrieval_chance_level),
   });
   return {
     spread: found.spread,

@@ -4,7 +4,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { regimeRule } from '../../extension/protocol/regimes';
+import { regimeRule, retrievalOverChance } from '../../extension/protocol/regimes';
 import { episodeSchema, episodesFile, metricsLineSchema, runFiles } from '../../extension/protocol/run-folder';
 import { groundedShare, promptSimilarity } from './panel-texts';
 import { figures, halves, judgedSteps, panelCsv, readPanelCsv } from './regime-panel';
@@ -51,7 +51,7 @@ function panelSteps(folder: string): PanelStep[] {
       information,
       informationLow: Number(line[`${family}/mi_estimate_ci_low`]),
       entropy: Number(line[`${family}/conditional_entropy_est`]),
-      retrieval: (accuracy - chance) / (1 - chance),
+      retrieval: retrievalOverChance(accuracy, chance),
     };
   });
 }

@@ -4,13 +4,13 @@ import { alarmNames, alarmRules, boundsOver, streaksOver, type AlarmName } from 
 import { formatValue, type Unit } from '../shared/format';
 import { hue } from '../shared/palette';
 import { lastFinite, type ChartLine, type LineChartSpec } from './line-chart';
-import { pathOf, type RunSeries } from './run-series';
+import type { PathPoint, RunSeries } from './run-series';
 
 const colour = (index: number): string => `var(--c${index})`;
 const bound = 'var(--muted)';
 
-/** The charts of a family of pairs, with success for comparison. */
-export function familyCharts(family: string, series: RunSeries): LineChartSpec[] {
+/** The charts of a family of pairs, with success for comparison; `path` has the family's diagnoses in `series`. */
+export function familyCharts(family: string, series: RunSeries, path: readonly PathPoint[]): LineChartSpec[] {
   const key = (suffix: string) => `${family}/${suffix}`;
   const line = (suffix: string, label: string, index: number, interval = false): ChartLine => ({
     key: key(suffix),
@@ -26,7 +26,7 @@ export function familyCharts(family: string, series: RunSeries): LineChartSpec[]
     colour: bound,
     bound: true,
     values: now => {
-      const values = new Map(pathOf(now, family).map(({ step, judgement }) => [step, judgement.thresholds[axis]]));
+      const values = new Map(path.map(({ step, judgement }) => [step, judgement.thresholds[axis]]));
       return now.steps.map(step => values.get(step) ?? NaN);
     },
   });

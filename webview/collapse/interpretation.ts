@@ -4,6 +4,7 @@
 import type { FilterSettings, PolicySettings } from '../../extension/protocol/collapse-page';
 import { alarmRules, boundsOver } from '../../extension/protocol/alarm-rules';
 import { median } from '../../extension/protocol/estimate';
+import { enoughPrompts, retrievalOverChance } from '../../extension/protocol/regimes';
 import type { SettingChange } from '../../extension/protocol/run-folder';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { Estimate, PathPoint, StepValue } from './run-series';
@@ -89,8 +90,6 @@ const foundAgain = 0.5;
 const confident = { high: 0.9, moderate: 0.7 } as const;
 /** A bound ln N above this is none of any number of prompts. */
 const largestBound = 100;
-/** Fewer prompts than these tell little: ln N is small and chance is high. */
-const enoughPrompts = 8;
 /** A fall for good is one under this share of the best, on means over three (test/experiments). */
 const fallen = 0.85;
 /** Steps before a fall within which a changed setting may be its cause. */
@@ -155,7 +154,7 @@ interface Assessment {
 function assess(path: readonly PathPoint[]): Assessment {
   const { regime } = path[path.length - 1].judgement;
   const last = path.slice(-medianOver);
-  const found = median(last.map(({ retrieval, chance }) => (retrieval.value - chance) / (1 - chance)));
+  const found = median(last.map(({ retrieval, chance }) => retrievalOverChance(retrieval.value, chance)));
   const dependent = regime === 'diverse reasoning' || regime === 'compressed reasoning';
   const varied = regime === 'diverse reasoning' || regime === 'template collapse';
   const strong = found >= foundAgain || median(last.map(share)) >= strongShare;

@@ -193,7 +193,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
 
   function drawCharts(family: FamilyName, { meanings }: CollapseSnapshot): void {
     const meaning = (key: string) => meaningOf(meanings, key);
-    const specs = familyCharts(family, series).filter(
+    const specs = familyCharts(family, series, path).filter(
       ({ lines }) => path.length > 0 || lines.some(({ key }) => !key.startsWith(family)),
     );
     const ofFamily = specs.map(spec => lineChart(spec, go));

@@ -1,7 +1,7 @@
 // The run's numbers by step, as they grow, and what the page makes of them: the path through the plane of H(Z|X) and I(X;Z).
 // A value that a step lacks is NaN; diagnoses are logged at some steps only, everything else at nearly all.
 import type { CollapseSnapshot } from '../../extension/protocol/collapse-page';
-import { judgeRegimes, type RegimeJudgement } from '../../extension/protocol/regimes';
+import { judgeRegimes, retrievalOverChance, type RegimeJudgement } from '../../extension/protocol/regimes';
 
 export class RunSeries {
   readonly steps: number[] = [];
@@ -123,7 +123,7 @@ export function judgedPath(points: readonly Omit<PathPoint, 'judgement'>[]): Pat
       information: information.value,
       informationLow: information.low,
       entropy: entropy.value,
-      retrieval: (retrieval.value - chance) / (1 - chance),
+      retrieval: retrievalOverChance(retrieval.value, chance),
     })),
   );
   return points.map((point, i) => ({ ...point, judgement: judgements[i] }));

@@ -1,7 +1,7 @@
 // What the diagnostics of a run found, as the terminal prints it: alarms, the regime of the newest diagnosis of collapse, and why a run ended
 // early; and the model that it fetched. Read from a run's metrics and events.
 import type { RunEvent } from '../../protocol/run-folder';
-import { regimes } from '../../protocol/regimes';
+import { enoughPrompts, regimes } from '../../protocol/regimes';
 import type { Regime } from '../../protocol/regimes';
 
 /** A diagnosis of collapse at one step; nats are per token. */
@@ -40,7 +40,7 @@ export function regimeAt(step: number, metrics: Readonly<Record<string, number>>
 /** `template collapse, 94 % sure (I(X;Z) 0.11 of at most 4.16 nats, H(Z|X) 0.62 nats a token)`. */
 export function formatRegime({ regime, confidence, mutual_information, bound, entropy }: DiagnosedRegime): string {
   // calibrated on diagnoses of many prompts
-  const known = confidence !== undefined && bound >= Math.log(8);
+  const known = confidence !== undefined && bound >= Math.log(enoughPrompts);
   const sure = known ? `, ${Math.round(100 * confidence)} % sure` : '';
   return `${regime}${sure} (I(X;Z) ${mutual_information.toFixed(2)} of at most ${bound.toFixed(2)} nats, H(Z|X) ${entropy.toFixed(2)} nats a token)`;
 }
