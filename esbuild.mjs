@@ -122,7 +122,9 @@ if (dev) {
 function packagesIn(built) {
   const outputs = built.flatMap(({ metafile }) => Object.entries(metafile.outputs));
   const shipped = outputs.filter(([file]) => !tools.some(tool => file.startsWith(`dist/${tool}.`)));
-  const files = shipped.flatMap(([, { inputs }]) => Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : []))); // prettier-ignore
+  const files = shipped.flatMap(([, { inputs }]) =>
+    Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
+  );
   const folders = files.flatMap(
     file => /\bnode_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? [],
   );

@@ -38,7 +38,13 @@ function aboutOf(folder) {
   );
   const person = typeof author === 'string' ? author : author?.name;
   const address = (typeof repository === 'string' ? repository : repository?.url) ?? homepage ?? '';
-  return { name, version, licence: typeof license === 'string' ? license : license?.type, author: person?.replace(/\s*[<(].*$/, ''), address: address.replace(/^git\+|\.git$/g, '') }; // prettier-ignore
+  return {
+    name,
+    version,
+    licence: typeof license === 'string' ? license : license?.type,
+    author: person?.replace(/\s*[<(].*$/, ''),
+    address: address.replace(/^git\+|\.git$/g, ''),
+  };
 }
 
 /** The licence texts of a package: its own, else those in `licences`. */
@@ -47,7 +53,10 @@ function papersOf(folder, { name }) {
   const here = [name, name.split('/')[0]].map(known => `${papersHere}/${known}.txt`).filter(file => existsSync(file));
   const files = own.length > 0 ? own.sort().map(file => join(folder, file)) : here.slice(0, 1);
   return files.map(file => {
-    const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '').replaceAll('\r\n', '\n').trim(); // prettier-ignore
+    const text = readFileSync(file, 'utf8')
+      .replace(/^\uFEFF/, '')
+      .replaceAll('\r\n', '\n')
+      .trim();
     return here.includes(file) && text.length > longPaper
       ? `Its licence and notices are in ${file}, beside this file.`
       : text;
@@ -61,12 +70,17 @@ export function noticesText() {
   if (unknown.length > 0)
     throw new Error(`${unknown[0].folder} names no licence: leave it out, or find out what it may be used for`);
   const bare = packages.filter(({ folder, about }) => papersOf(folder, about).length === 0);
-  if (bare.length > 0) throw new Error(`${bare.map(({ about }) => about.name).join(', ')}: no licence's text comes along: put it into ${papersHere}`); // prettier-ignore
+  if (bare.length > 0)
+    throw new Error(
+      `${bare.map(({ about }) => about.name).join(', ')}: no licence's text comes along: put it into ${papersHere}`,
+    );
   // Many packages share a text: it is printed once, under all their names.
   const byText = new Map();
   for (const { folder, about } of packages)
     for (const text of papersOf(folder, about)) byText.set(text, [...(byText.get(text) ?? []), about.name]);
-  const list = packages.map(({ about: { name, version, licence, address } }) => `${name} ${version} · ${licence}${address && ` · ${address}`}`); // prettier-ignore
+  const list = packages.map(
+    ({ about: { name, version, licence, address } }) => `${name} ${version} · ${licence}${address && ` · ${address}`}`,
+  );
   const rule = '='.repeat(100);
   const texts = [...byText].map(([text, names]) => `${rule}\n${[...new Set(names)].join(', ')}\n${rule}\n\n${text}\n`);
   return [

@@ -1,9 +1,14 @@
-// Prints validation success over training and the best episode of a run. Each line of a log is a JSON value; docs/RUN-FOLDER.md names all files.
+// Prints validation success over training and the best episode of a run. Each line of a log is a JSON value;
+// docs/RUN-FOLDER.md names all files.
 import { readFileSync, readdirSync } from 'node:fs';
 import type { Episode, MetricsLine } from '../extension/protocol/run-folder';
 
 const run = process.argv[2];
-const lines = <T>(name: string) => readFileSync(`${run}/${name}`, 'utf8').trimEnd().split('\n').map(line => JSON.parse(line) as T); // prettier-ignore
+const lines = <T>(name: string) =>
+  readFileSync(`${run}/${name}`, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line) as T);
 for (const metrics of lines<MetricsLine>('metrics.jsonl'))
   for (const [key, value] of Object.entries(metrics))
     if (/^val-env\/[^/]+\/success$/.test(key))

@@ -1,5 +1,5 @@
-// Builds the bundles once before the tests: what starts processes (terminal, trainer, engine worker, environment process) is tested
-// as it is shipped, from dist/.
+// Builds the bundles once before the tests: what starts processes (terminal, trainer, engine worker, environment
+// process) is tested as it is shipped, from dist/.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -24,11 +24,48 @@ export const variablesFor = {
   /** Node.js, including the editor's runtime when it acts as Node.js. */
   node: ['ELECTRON_RUN_AS_NODE', 'NODE_OPTIONS', 'NODE_PATH', 'NODE_ICU_DATA', 'NODE_V8_COVERAGE', 'NVM_*', 'VOLTA_*'],
   /** HTTP proxies and certificates. */
-  network: ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'all_proxy', 'no_proxy', 'NODE_EXTRA_CA_CERTS', 'NODE_USE_ENV_PROXY', 'SSL_CERT_FILE', 'SSL_CERT_DIR'], // prettier-ignore
+  network: [
+    'HTTP_PROXY',
+    'HTTPS_PROXY',
+    'ALL_PROXY',
+    'NO_PROXY',
+    'http_proxy',
+    'https_proxy',
+    'all_proxy',
+    'no_proxy',
+    'NODE_EXTRA_CA_CERTS',
+    'NODE_USE_ENV_PROXY',
+    'SSL_CERT_FILE',
+    'SSL_CERT_DIR',
+  ],
   /** Data and cache folders. */
   folders: ['XDG_*', 'HF_HOME', 'HF_HUB_CACHE', 'HF_ENDPOINT', 'HF_HUB_OFFLINE'],
   /** GPU drivers and numerical libraries. */
-  devices: ['CUDA_*', 'NVIDIA_*', 'NCCL_*', 'CUDNN_*', 'ORT_*', 'OMP_*', 'OPENBLAS_*', 'MKL_*', 'VK_*', 'MESA_*', 'LIBGL_*', 'GALLIUM_*', 'LP_*', 'EGL_*', 'DRI_PRIME', 'DISPLAY', 'WAYLAND_DISPLAY', 'XDG_RUNTIME_DIR', 'ROCR_*', 'HIP_*', 'HSA_*', 'METAL_*', 'MTL_*'], // prettier-ignore
+  devices: [
+    'CUDA_*',
+    'NVIDIA_*',
+    'NCCL_*',
+    'CUDNN_*',
+    'ORT_*',
+    'OMP_*',
+    'OPENBLAS_*',
+    'MKL_*',
+    'VK_*',
+    'MESA_*',
+    'LIBGL_*',
+    'GALLIUM_*',
+    'LP_*',
+    'EGL_*',
+    'DRI_PRIME',
+    'DISPLAY',
+    'WAYLAND_DISPLAY',
+    'XDG_RUNTIME_DIR',
+    'ROCR_*',
+    'HIP_*',
+    'HSA_*',
+    'METAL_*',
+    'MTL_*',
+  ],
 } as const;
 
 /**

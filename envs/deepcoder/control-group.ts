@@ -101,7 +101,11 @@ function groupMounts(root = '/'): ControlGroupMount[] {
   const mounted = mounts.flatMap(({ type, options, from, at }): ControlGroupMount[] => {
     const v2 = type === 'cgroup2';
     const wanted = v2 ? [] : ['memory', 'pids'].filter(name => options.includes(name));
-    const path = own.find(entry => (v2 ? entry?.[1] === '0' : wanted.includes(entry?.[2].split(',')[0] ?? '') || entry?.[2].split(',').some(name => wanted.includes(name))))?.[3]; // prettier-ignore
+    const path = own.find(entry =>
+      v2
+        ? entry?.[1] === '0'
+        : wanted.includes(entry?.[2].split(',')[0] ?? '') || entry?.[2].split(',').some(name => wanted.includes(name)),
+    )?.[3];
     const within = path === undefined ? undefined : below(path, from);
     if (within === undefined || (!v2 && wanted.length === 0)) return [];
     if (!v2) {

@@ -12,7 +12,23 @@
 // world-readable files in /usr, machine information in /proc, CPU time taken from others, and, without a cgroup, the
 // first 50 ms of a memory bomb within the per-process limits and kernel memory (pipe and socket buffers, mappings).
 import { spawn, type ChildProcess, type SpawnOptions, type StdioOptions } from 'node:child_process';
-import { accessSync, chmodSync, chownSync, closeSync, constants, existsSync, lstatSync, mkdtempSync, openSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import {
+  accessSync,
+  chmodSync,
+  chownSync,
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';

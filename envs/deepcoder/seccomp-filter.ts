@@ -25,7 +25,12 @@ interface Instruction {
 const load = (offset: number): Instruction => ({ code: code.load, then: 0, otherwise: 0, value: offset });
 const end = (value: number): Instruction => ({ code: code.return, then: 0, otherwise: 0, value });
 const jump = (by: number): Instruction => ({ code: code.jump, then: 0, otherwise: 0, value: by });
-const ifEqual = (value: number, then: number, otherwise: number): Instruction => ({ code: code.jumpEqual, then, otherwise, value }); // prettier-ignore
+const ifEqual = (value: number, then: number, otherwise: number): Instruction => ({
+  code: code.jumpEqual,
+  then,
+  otherwise,
+  value,
+});
 
 /** The architecture of this machine; undefined if there is no filter for it. */
 export const filteredProcessor = (arch: string = process.arch): Processor | undefined =>

@@ -40,7 +40,15 @@ class Repl {
 
   static start([program, ...args]: readonly string[], folder: string | null): Repl {
     // A proof may execute code, so the REPL gets only the variables that Lean needs.
-    const env = programEnvironment(['ELAN_*', 'LEAN_PATH', 'LEAN_SRC_PATH', 'LEAN_SYSROOT', 'LEAN_NUM_THREADS', 'LAKE_*', 'XDG_*']); // prettier-ignore
+    const env = programEnvironment([
+      'ELAN_*',
+      'LEAN_PATH',
+      'LEAN_SRC_PATH',
+      'LEAN_SYSROOT',
+      'LEAN_NUM_THREADS',
+      'LAKE_*',
+      'XDG_*',
+    ]);
     return new Repl(spawn(program, args, { cwd: folder ?? undefined, stdio: 'pipe', env }));
   }
 

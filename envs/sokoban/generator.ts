@@ -20,16 +20,40 @@ const seedsToTry = 100;
 const turnProbability = 0.35;
 
 /** Floor cells carved around the walker, as (row, column) offsets. */
-// prettier-ignore
 const stamps: readonly (readonly (readonly [number, number])[])[] = [
-  [[0, -1], [0, 0], [0, 1]],
-  [[-1, 0], [0, 0], [1, 0]],
-  [[0, -1], [0, 0], [1, 0]],
-  [[0, -1], [0, 0], [1, -1], [1, 0]],
-  [[0, 0], [0, 1], [1, 0]],
+  [
+    [0, -1],
+    [0, 0],
+    [0, 1],
+  ],
+  [
+    [-1, 0],
+    [0, 0],
+    [1, 0],
+  ],
+  [
+    [0, -1],
+    [0, 0],
+    [1, 0],
+  ],
+  [
+    [0, -1],
+    [0, 0],
+    [1, -1],
+    [1, 0],
+  ],
+  [
+    [0, 0],
+    [0, 1],
+    [1, 0],
+  ],
 ];
-// prettier-ignore
-const walkDirections = [[1, 0], [0, 1], [-1, 0], [0, -1]] as const;
+const walkDirections = [
+  [1, 0],
+  [0, 1],
+  [-1, 0],
+  [0, -1],
+] as const;
 
 /**
  * The room of a seed (an integer in [0, 2³²)).

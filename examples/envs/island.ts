@@ -1,5 +1,6 @@
-// An island of ice: reach the goal from where you stand, and stay out of the hole. An environment is one file with Gymnasium's `reset`
-// and `step`; a save while a run trains on it is used by the next episodes. What must hold of one: docs/environments/writing-your-own.md.
+// An island of ice: reach the goal from where you stand, and stay out of the hole. An environment is one file with
+// Gymnasium's `reset` and `step`; a save while a run trains on it is used by the next episodes. What must hold of one:
+// docs/environments/writing-your-own.md.
 import { z } from 'zod';
 import { defineEnvironment } from 'ragen-workbench/api';
 import { coordinateText, gridCoordText } from 'ragen-workbench/api/board-text';

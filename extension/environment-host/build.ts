@@ -178,7 +178,9 @@ function refusalOf(path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return undefined; // esbuild reports the missing file
   if (!found.isFile()) return 'is not a regular file: put the environment’s code there';
-  return found.size > mostBytes ? `has ${found.size} bytes, more than the ${mostBytes} of a file of code: restore it` : undefined; // prettier-ignore
+  return found.size > mostBytes
+    ? `has ${found.size} bytes, more than the ${mostBytes} of a file of code: restore it`
+    : undefined;
 }
 
 /** Number of UTF-16 code units in the first `bytes` bytes of a line. */

@@ -131,7 +131,12 @@ class Project {
     const { ts, installation } = this;
     const { sys } = ts;
     const cache = ts.createModuleResolutionCache(folder, name => name, this.options);
-    const resolution = { fileExists: sys.fileExists, readFile: sys.readFile, directoryExists: sys.directoryExists, realpath: sys.realpath }; // prettier-ignore
+    const resolution = {
+      fileExists: sys.fileExists,
+      readFile: sys.readFile,
+      directoryExists: sys.directoryExists,
+      realpath: sys.realpath,
+    };
     const api = 'ragen-workbench/api';
     const provided = (name: string): TypeScript.ResolvedModuleFull | undefined => {
       if (!name.startsWith(api))

@@ -26,7 +26,8 @@ const names = (): Record<string, string> => ({
 export const changeSettings: Command = host => async argument => {
   const trains = (summary: Run['summary']) => isActive(summary) && !isEvaluation(summary.status);
   await host.store.scanned;
-  const none = host.store.runs.length === 0 ? noRuns() : vscode.l10n.t('No run is training: settings change while one trains.'); // prettier-ignore
+  const none =
+    host.store.runs.length === 0 ? noRuns() : vscode.l10n.t('No run is training: settings change while one trains.');
   const run = await host.picker.pick(argument, trains, none);
   if (!run || takesNoSteps(run)) return;
   const link = host.store.link(run);

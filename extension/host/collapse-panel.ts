@@ -54,7 +54,12 @@ function serveCollapse(page: OpenPage, store: RunStore, extensionUri: vscode.Uri
     const diagnosed = await diagnostics.steps();
     const checkpoints = (await run.reader.checkpoints()).map(name => Number(name.slice('step-'.length))).reverse();
     const found = { diagnosed, checkpoints };
-    const now = { epochs: `${columns.epoch} ${epoch}`, rows: table.rows, events: events.length, rest: JSON.stringify([run.summary, found]) }; // prettier-ignore
+    const now = {
+      epochs: `${columns.epoch} ${epoch}`,
+      rows: table.rows,
+      events: events.length,
+      rest: JSON.stringify([run.summary, found]),
+    };
     return { table, events, found, now };
   };
   messenger.onRequest(collapseReady, async () => {

@@ -34,7 +34,12 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   const ran = await reader.versions();
   const later = lastRuns(ran).filter(version => before(ran, version).length > 0);
   if (later.length === 0)
-    return void notifyInformation(vscode.l10n.t('Run {0} has used only one version of each environment: there is nothing to compare yet.', summary.name)); // prettier-ignore
+    return void notifyInformation(
+      vscode.l10n.t(
+        'Run {0} has used only one version of each environment: there is nothing to compare yet.',
+        summary.name,
+      ),
+    );
   const after = await choose([...later].reverse(), ran, vscode.l10n.t('Which version of {0}?', summary.name));
   if (!after) return;
   const from = await choose(before(ran, after).reverse(), ran, vscode.l10n.t('Compare with which earlier version?'));
@@ -54,7 +59,13 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   for (const name of names)
     if ((await text(from.version, name)) !== (await text(after.version, name))) differing.push(name);
   if (differing.length === 0)
-    return void notifyInformation(vscode.l10n.t('The sources of {0} and {1} are identical: only packages differ.', brief(from.version), brief(after.version))); // prettier-ignore
+    return void notifyInformation(
+      vscode.l10n.t(
+        'The sources of {0} and {1} are identical: only packages differ.',
+        brief(from.version),
+        brief(after.version),
+      ),
+    );
 
   const effect = await reader.effect(from, after);
   const effectLabel = effect

@@ -98,7 +98,10 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
         const table = readers.get(folder)!.rows;
         const known = new Set(table.keys);
         const columns = keys.filter(name => known.has(name)).map(name => [name, table.column(name).slice()]);
-        return { steps: table.column('step').slice(), columns: Object.fromEntries(columns) as Record<string, Float64Array> }; // prettier-ignore
+        return {
+          steps: table.column('step').slice(),
+          columns: Object.fromEntries(columns) as Record<string, Float64Array>,
+        };
       }),
     );
     messenger.onNotification(compareOpen, asked =>

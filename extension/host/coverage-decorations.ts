@@ -68,7 +68,10 @@ export class CoverageDecorations implements vscode.Disposable {
       const coverage = run && (await this.coverageOf(run, editor.document));
       for (const kind of Object.keys(this.types) as LineMark['kind'][]) {
         const marks = coverage?.marks.filter(mark => mark.kind === kind) ?? [];
-        editor.setDecorations(this.types[kind], coverage ? marks.map(mark => decorated(mark, editor.document, coverage)) : []); // prettier-ignore
+        editor.setDecorations(
+          this.types[kind],
+          coverage ? marks.map(mark => decorated(mark, editor.document, coverage)) : [],
+        );
       }
     }
   }

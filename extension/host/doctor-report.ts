@@ -44,7 +44,10 @@ export function reportText(findings: readonly Finding[]): string {
   const marks = { good: '✓', note: '○', bad: '✗' };
   const bad = findings.filter(({ state }) => state === 'bad').length;
   const width = maximum(findings.map(({ name }) => name.length)) + 2;
-  const verdict = bad === 0 ? 'Runs can start here.' : `${bad} ${bad === 1 ? 'problem prevents' : 'problems prevent'} runs from working properly.`; // prettier-ignore
+  const verdict =
+    bad === 0
+      ? 'Runs can start here.'
+      : `${bad} ${bad === 1 ? 'problem prevents' : 'problems prevent'} runs from working properly.`;
   const lines = findings.flatMap(({ name, state, value, remedy }) => [
     `${marks[state]} ${name.padEnd(width)}${value}`,
     ...(remedy === undefined ? [] : [`  ${' '.repeat(width)}→ ${remedy}`]),
@@ -58,11 +61,25 @@ function editorFindings({ extension, editor, remote, trusted, folders, keys, run
     { name: 'RAGEN Workbench', state: 'good', value: extension },
     { name: 'Editor', state: 'good', value: `${editor}${location}` },
     folders.length > 0
-      ? { name: 'Workspace', state: 'good', value: `${folders.join(', ')}; ${counted(runs.all, 'run')}, ${runs.active} active` }
-      : { name: 'Workspace', state: 'bad', value: 'no folder is open', remedy: 'open a folder: runs are stored in its .ragen/runs' }, // prettier-ignore
+      ? {
+          name: 'Workspace',
+          state: 'good',
+          value: `${folders.join(', ')}; ${counted(runs.all, 'run')}, ${runs.active} active`,
+        }
+      : {
+          name: 'Workspace',
+          state: 'bad',
+          value: 'no folder is open',
+          remedy: 'open a folder: runs are stored in its .ragen/runs',
+        },
     trusted
       ? { name: 'Trust', state: 'good', value: 'the workspace is trusted' }
-      : { name: 'Trust', state: 'bad', value: 'the workspace is not trusted, so nothing can be started', remedy: 'Workspaces: Manage Workspace Trust' }, // prettier-ignore
+      : {
+          name: 'Trust',
+          state: 'bad',
+          value: 'the workspace is not trusted, so nothing can be started',
+          remedy: 'Workspaces: Manage Workspace Trust',
+        },
     ...(keys.length > 0
       ? [{ name: 'Keys', state: 'good' as const, value: `${keys.join(', ')}, stored by the editor` }]
       : []),
@@ -74,7 +91,12 @@ function nodeFinding(node: EditorFacts['node']): Finding {
   return 'problem' in node
     ? { name: 'Node', state: 'bad', value: node.problem, remedy: 'install Node 20 or newer, or set ragen.nodePath' }
     : node.electron
-      ? { name: 'Node', state: 'note', value: `${node.version}, the editor’s runtime (${node.path})`, remedy: 'install Node 20 or newer: the editor’s runtime crashes at allocations near 1 GiB' } // prettier-ignore
+      ? {
+          name: 'Node',
+          state: 'note',
+          value: `${node.version}, the editor’s runtime (${node.path})`,
+          remedy: 'install Node 20 or newer: the editor’s runtime crashes at allocations near 1 GiB',
+        }
       : { name: 'Node', state: 'good', value: `${node.version} (${node.path})` };
 }
 
@@ -102,11 +124,15 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
         ? { state: 'bad', remedy: 'free space, delete runs, or keep fewer checkpoints (workbench.keep_checkpoints)' }
         : { state: 'good' }),
     },
-    ...folders.map(
-      (folder): Finding =>
+    ...folders.map((folder): Finding =>
       folder.problem === null
         ? { name: 'Permissions', state: 'good', value: `${folder.path} (${folder.for})` }
-        : { name: 'Permissions', state: 'bad', value: `${folder.problem}; it is for ${folder.for}`, remedy: 'grant yourself write permission there' }, // prettier-ignore
+        : {
+            name: 'Permissions',
+            state: 'bad',
+            value: `${folder.problem}; it is for ${folder.for}`,
+            remedy: 'grant yourself write permission there',
+          },
     ),
     { name: 'onnxruntime', state: 'good', value: `${onnxruntime.version}; device auto is ${onnxruntime.auto}` },
     ...onnxruntime.providers.map(providerFinding),

@@ -30,14 +30,17 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
       ended.delete(tag);
     } else if (kind === 'environment_refused') {
       const { problems = [] } = environmentRefusedSchema.safeParse(data).data ?? {};
-      refused.set(tag, problems.map(({ kind: _, ...place }) => ({ ...place, severity: 'error' }))); // prettier-ignore
+      refused.set(
+        tag,
+        problems.map(({ kind: _, ...place }) => ({ ...place, severity: 'error' })),
+      );
     } else if (kind === 'environment_error') {
       const { at = '', episodes = 1 } = environmentErrorSchema.safeParse(data).data ?? {};
       const found = parseLocation(at);
       if (!found) continue;
       const locations = ended.get(tag) ?? new Map<string, { at: EnvironmentProblem; episodes: number }>();
       ended.set(tag, locations);
-      const place = locations.get(at) ?? { at: { ...found, column: 1, message, severity: 'warning' }, episodes: 0 }; // prettier-ignore
+      const place = locations.get(at) ?? { at: { ...found, column: 1, message, severity: 'warning' }, episodes: 0 };
       locations.set(at, { ...place, episodes: place.episodes + episodes });
     }
   }

@@ -43,7 +43,12 @@ async function notifyPause({ folder, reader, summary }: Run): Promise<void> {
   const shown =
     location &&
     (await vscode.window
-      .showTextDocument(vscode.Uri.file(location.file), { selection: new vscode.Range(location.line - 1, 0, location.line - 1, 0) })
-      .then(() => true, () => false)); // prettier-ignore
+      .showTextDocument(vscode.Uri.file(location.file), {
+        selection: new vscode.Range(location.line - 1, 0, location.line - 1, 0),
+      })
+      .then(
+        () => true,
+        () => false,
+      ));
   if (!shown) await vscode.commands.executeCommand('ragen.openDashboard', folder);
 }

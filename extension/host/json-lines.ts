@@ -63,7 +63,12 @@ export async function* lineSlices(handle: FileHandle, from: LineCursor, size: nu
     const taken = end === 0 ? bytes.length : end;
     if (end === 0) length = sliceBytes;
     offset += taken;
-    yield { offset, skipping, bytes: bytes.subarray(first, end), last: bytes.subarray(Math.max(0, taken - memory), taken) }; // prettier-ignore
+    yield {
+      offset,
+      skipping,
+      bytes: bytes.subarray(first, end),
+      last: bytes.subarray(Math.max(0, taken - memory), taken),
+    };
   }
 }
 

@@ -242,7 +242,11 @@ export class RunStore implements vscode.Disposable {
  * the run is not deleted.
  */
 async function isGone(folder: string): Promise<boolean> {
-  const there = (path: string): Promise<boolean> => stat(path).then(() => true, () => false); // prettier-ignore
+  const there = (path: string): Promise<boolean> =>
+    stat(path).then(
+      () => true,
+      () => false,
+    );
   for (let look = 0; look < 5; look++) {
     if (!(await there(folder))) return there(dirname(folder));
     await sleep(pollMs); // its manifest may be deleted first

@@ -99,7 +99,9 @@ async function closeTabs(uris: readonly vscode.Uri[]): Promise<void> {
 /** Returns the details shown with the question. */
 function detailOf(folder: string, files: readonly ReadCode[], manifest: Manifest): string {
   return [
-    vscode.l10n.t('The code runs with your permissions. Its files are open in the editor: choose Cancel to read them first.'), // prettier-ignore
+    vscode.l10n.t(
+      'The code runs with your permissions. Its files are open in the editor: choose Cancel to read them first.',
+    ),
     '',
     ...files.flatMap(({ file, sha256 }) => [join(folder, file), `sha256 ${sha256}`]),
     ...['', vscode.l10n.t('The run uses:'), ...namedBy(manifest)],

@@ -7,7 +7,20 @@ import type { RunStatus } from '../protocol/run-folder';
 import { progressOf } from '../protocol/run-progress';
 import { plain, unlinked } from './plain-text';
 import type { Run, RunStore } from './run-store';
-import { briefly, contextOf, duration, isActive, matches, percent, sharedNames, short, runPhase, formatStart, waitsBecause, type RunPhase } from './run-format'; // prettier-ignore
+import {
+  briefly,
+  contextOf,
+  duration,
+  isActive,
+  matches,
+  percent,
+  sharedNames,
+  short,
+  runPhase,
+  formatStart,
+  waitsBecause,
+  type RunPhase,
+} from './run-format';
 
 /** `interrupted` runs are listed with the failed ones, archived runs separately unless they are active. */
 type Group = Exclude<RunPhase, 'interrupted'> | 'archived';
@@ -53,7 +66,8 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
     const runs = this.shown;
     const damaged = this.filtered === '' ? this.store.damaged : [];
     if (!node) {
-      const has = (group: Group) => runs.some(run => groupOf(run.summary) === group) || (group === 'failed' && damaged.length > 0); // prettier-ignore
+      const has = (group: Group) =>
+        runs.some(run => groupOf(run.summary) === group) || (group === 'failed' && damaged.length > 0);
       return groups.filter(has).map(group => ({ group }));
     }
     const rows = runs.filter(run => groupOf(run.summary) === node.group);

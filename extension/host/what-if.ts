@@ -81,12 +81,26 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
     type Item = vscode.QuickPickItem & { change: 'action' | 'answer' | 'thought' | 'nothing' };
     const items: Item[] = [
       { change: 'action', label: vscode.l10n.t('$(play) Another action…'), detail: plain(turn.executed.join(' · ')) },
-      { change: 'answer', label: vscode.l10n.t('$(edit) Another answer…'), detail: plain(brief(turn.answer ?? turn.raw)) },
+      {
+        change: 'answer',
+        label: vscode.l10n.t('$(edit) Another answer…'),
+        detail: plain(brief(turn.answer ?? turn.raw)),
+      },
       ...(turn.raw.startsWith('<think>')
-        ? [{ change: 'thought' as const, label: vscode.l10n.t('$(comment) Another thought…'), detail: plain(brief(turn.thought ?? '')) }]
+        ? [
+            {
+              change: 'thought' as const,
+              label: vscode.l10n.t('$(comment) Another thought…'),
+              detail: plain(brief(turn.thought ?? '')),
+            },
+          ]
         : []),
-      { change: 'nothing', label: vscode.l10n.t('$(sync) Nothing: resample this turn'), detail: vscode.l10n.t('with another sample, checkpoint, or by hand') },
-    ]; // prettier-ignore
+      {
+        change: 'nothing',
+        label: vscode.l10n.t('$(sync) Nothing: resample this turn'),
+        detail: vscode.l10n.t('with another sample, checkpoint, or by hand'),
+      },
+    ];
     const title = vscode.l10n.t('What if… turn {0} of {1}', asked.turn, shortId(asked.id));
     const item = await vscode.window.showQuickPick(items, {
       title,
@@ -98,7 +112,11 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
       case 'nothing':
         return {};
       case 'thought': {
-        const thought = await vscode.window.showInputBox({ title, value: turn.thought ?? '', prompt: vscode.l10n.t('The new thought; the policy writes the answer') }); // prettier-ignore
+        const thought = await vscode.window.showInputBox({
+          title,
+          value: turn.thought ?? '',
+          prompt: vscode.l10n.t('The new thought; the policy writes the answer'),
+        });
         return thought === undefined ? undefined : { thought };
       }
       case 'action': {
@@ -114,7 +132,11 @@ export class WhatIfs implements vscode.TextDocumentContentProvider, vscode.Dispo
       }
       case 'answer':
     }
-    const answer = await vscode.window.showInputBox({ title, value: turn.answer ?? '', prompt: vscode.l10n.t('The new answer, as the model would write it') }); // prettier-ignore
+    const answer = await vscode.window.showInputBox({
+      title,
+      value: turn.answer ?? '',
+      prompt: vscode.l10n.t('The new answer, as the model would write it'),
+    });
     return answer === undefined ? undefined : { answer };
   }
 
@@ -219,7 +241,8 @@ function askForMove({ episode, actions }: WhatIfState): Promise<GivenAnswer | 'p
   const pick = vscode.window.createQuickPick<Item>();
   const turn = episode.turns.length + 1;
   pick.title = vscode.l10n.t('Turn {0} · return {1}', turn, formatSigned(episode.reward));
-  pick.placeholder = actions.length > 0 ? vscode.l10n.t('Choose an action, or type an answer') : vscode.l10n.t('Type an answer'); // prettier-ignore
+  pick.placeholder =
+    actions.length > 0 ? vscode.l10n.t('Choose an action, or type an answer') : vscode.l10n.t('Type an answer');
   pick.ignoreFocusOut = true;
   const rest: Item[] = [
     { label: vscode.l10n.t('$(hubot) Continue with a checkpoint…'), move: 'policy', alwaysShow: true },

@@ -69,7 +69,12 @@ function shapes(cell: Cell, { palette, foreground, background, border }: BoardCo
   const ring = circle(5.5, { fill: 'none', stroke: target, 'stroke-width': 2 });
   const person = circle(5.5, { fill: player });
   const pit = circle(7, { fill: hole, 'fill-opacity': 0.45, stroke: hole, 'stroke-width': 1.5 });
-  const diamond = path('M10 3.5L16.5 10 10 16.5 3.5 10z', { fill: solved, 'fill-opacity': 0.3, stroke: solved, 'stroke-width': 2 }); // prettier-ignore
+  const diamond = path('M10 3.5L16.5 10 10 16.5 3.5 10z', {
+    fill: solved,
+    'fill-opacity': 0.3,
+    stroke: solved,
+    'stroke-width': 2,
+  });
   const small = circle(3.5, { fill: player });
   switch (cell) {
     case 'wall':

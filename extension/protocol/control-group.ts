@@ -60,7 +60,10 @@ export class ControlGroup {
 
   /** Processes in the group that are visible to this process. */
   get pids(): number[] {
-    return (this.read('cgroup.procs') ?? '').split('\n').map(Number).filter(pid => pid > 0); // prettier-ignore
+    return (this.read('cgroup.procs') ?? '')
+      .split('\n')
+      .map(Number)
+      .filter(pid => pid > 0);
   }
 
   /** Bytes of memory that is not page cache: process memory, shared memory and tmpfs files. */

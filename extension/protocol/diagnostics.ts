@@ -1,4 +1,5 @@
-// What a run's diagnostics leave in its folder, one JSON file a diagnosed step: enough to draw them and to compute them again.
+// What a run's diagnostics leave in its folder, one JSON file a diagnosed step: enough to draw them and to compute them
+// again.
 import { z } from 'zod';
 import { runFiles } from './run-folder';
 

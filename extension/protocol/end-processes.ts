@@ -93,7 +93,12 @@ function taggedProcesses(): TaggedProcess[] {
   }
   if (platform() !== 'darwin') return [];
   try {
-    const text = execFileSync('ps', ['-axEww', '-o', 'pid=,command='], { env: programEnvironment(), encoding: 'utf8', timeout: 5000, maxBuffer: 2 ** 26 }); // prettier-ignore
+    const text = execFileSync('ps', ['-axEww', '-o', 'pid=,command='], {
+      env: programEnvironment(),
+      encoding: 'utf8',
+      timeout: 5000,
+      maxBuffer: 2 ** 26,
+    });
     return text.split('\n').flatMap(line => {
       const ownerTag = ownerTagOf(line.split(' '));
       return ownerTag === undefined ? [] : [{ pid: parseInt(line, 10), ownerTag }];

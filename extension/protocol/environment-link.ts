@@ -179,7 +179,9 @@ const isSource = (value: unknown): boolean => typeof value === 'string';
  * For each reply: the list it carries, the check of an entry, and the key that must be unique in the list ('' for
  * none).
  */
-const replyLists: Readonly<Record<string, readonly [list: string, isEntry: (entry: Plain) => boolean, key: string] | null>> = {
+const replyLists: Readonly<
+  Record<string, readonly [list: string, isEntry: (entry: Plain) => boolean, key: string] | null>
+> = {
   load: ['environments', isLoaded, 'tag'],
   prepare: ['environments', isPrepared, 'tag'],
   use: null,
@@ -191,7 +193,7 @@ const replyLists: Readonly<Record<string, readonly [list: string, isEntry: (entr
   close: null,
   ping: ['threads', ({ tag, bytes }) => isText(tag) && typeof bytes === 'number' && bytes >= 0, ''],
   shutdown: null,
-}; // prettier-ignore
+};
 
 /**
  * Whether a message of an environment process is valid and within bounds. A process that sends any other message is
@@ -217,7 +219,11 @@ export function isEnvironmentMessage(message: unknown): message is EnvironmentRe
  * for names that were not requested or twice, or leaves some out. `open` holds the names still to be answered; answered
  * names are removed.
  */
-export function replyProblem(request: EnvironmentRequest, reply: EnvironmentReply, open: Set<string>): string | undefined {
+export function replyProblem(
+  request: EnvironmentRequest,
+  reply: EnvironmentReply,
+  open: Set<string>,
+): string | undefined {
   if (reply.method !== request.method) return `answered a request to ${request.method} with one to ${reply.method}`;
   for (const name of namesOf(reply))
     if (!open.delete(name)) return `answered for ${JSON.stringify(name.slice(0, 80))}, which was not requested`;
@@ -233,7 +239,7 @@ export function replyProblem(request: EnvironmentRequest, reply: EnvironmentRepl
   if (whole && !('more' in reply && reply.more) && open.size > 0)
     return `left out ${open.size} of the episodes it was asked for`;
   return undefined;
-} // prettier-ignore
+}
 
 /** Returns the names that a reply to a request may answer for. */
 export function namesAsked(request: EnvironmentRequest): Set<string> {

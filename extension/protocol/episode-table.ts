@@ -52,8 +52,14 @@ export class EpisodeTable {
     to.step.fill(step, from, this.rows);
     to.mode.fill(mode === 'val' ? 1 : 0, from, this.rows);
     for (let i = 0; i < count; i++) to.tag[from + i] = numbers[columns.tag[i] ?? 0] ?? 0;
-    to.advantage.set(columns.advantage.includes(null) ? columns.advantage.map(x => x ?? Number.NaN) : (columns.advantage as number[]), from); // prettier-ignore
-    to.kept.set(columns.kept.map(x => x ?? -1), from); // prettier-ignore
+    to.advantage.set(
+      columns.advantage.includes(null) ? columns.advantage.map(x => x ?? Number.NaN) : (columns.advantage as number[]),
+      from,
+    );
+    to.kept.set(
+      columns.kept.map(x => x ?? -1),
+      from,
+    );
     // Null (missing) becomes 0.
     for (const name of [
       'group',
@@ -115,7 +121,13 @@ export class EpisodeTable {
     const [mode, step, group, member] = [match[1] === 'val' ? 1 : 0, ...match.slice(2).map(Number)];
     const { columns } = this;
     for (let row = 0; row < this.rows; row++)
-      if (columns.step[row] === step && columns.group[row] === group && columns.member[row] === member && columns.mode[row] === mode) return row; // prettier-ignore
+      if (
+        columns.step[row] === step &&
+        columns.group[row] === group &&
+        columns.member[row] === member &&
+        columns.mode[row] === mode
+      )
+        return row;
     return -1;
   }
 

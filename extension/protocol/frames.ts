@@ -186,7 +186,8 @@ function restored(value: unknown, binary: Buffer): unknown {
     const item = record[key];
     const kept = restored(item, binary);
     // Define, not assign: the key may be `__proto__`.
-    if (kept !== item) Object.defineProperty(record, key, { value: kept, enumerable: true, configurable: true, writable: true }); // prettier-ignore
+    if (kept !== item)
+      Object.defineProperty(record, key, { value: kept, enumerable: true, configurable: true, writable: true });
   }
   return record;
 }

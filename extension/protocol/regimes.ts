@@ -1,8 +1,9 @@
-// RAGEN-2's four regimes of reasoning, judged from a run's diagnoses of one family in order. Two questions decide: does the reasoning still
-// depend on its prompt, and does it still vary under one prompt. The paper names no numbers. Dependence is measured against the run itself,
-// since a healthy run may begin with little mutual information and the share of its bound ln N depends on N and on the length of the
-// thoughts: a run collapses when it loses what it had. The constants are fitted on half of a panel of runs and checked on the other half
-// (test/experiments/5-regimes.yaml). Pure; the trainer judges with it as it diagnoses, and the Collapse page judges older runs with it.
+// RAGEN-2's four regimes of reasoning, judged from a run's diagnoses of one family in order. Two questions decide: does
+// the reasoning still depend on its prompt, and does it still vary under one prompt. The paper names no numbers.
+// Dependence is measured against the run itself, since a healthy run may begin with little mutual information and the
+// share of its bound ln N depends on N and on the length of the thoughts: a run collapses when it loses what it had.
+// The constants are fitted on half of a panel of runs and checked on the other half (test/experiments/5-regimes.yaml).
+// Pure; the trainer judges with it as it diagnoses, and the Collapse page judges older runs with it.
 import { maximum } from './lists';
 
 /** From healthy to dead; `regime` in the metrics counts from 1. */
@@ -45,14 +46,13 @@ export interface RegimeJudgement {
 }
 
 /**
- * The rule's constants.
- * `share`: the part of its best I(X;Z) that a run may lose before its reasoning counts as independent of the prompt is 1 − share.
- * `retrieval`: reasoning depends on its prompt however little it says of it while prompts are found again this well.
- * `floor`: less I(X;Z) than this, nats a token, is none at any time.
+ * The rule's constants. `share`: the part of its best I(X;Z) that a run may lose before its reasoning counts as
+ * independent of the prompt is 1 − share. `retrieval`: reasoning depends on its prompt however little it says of it
+ * while prompts are found again this well. `floor`: less I(X;Z) than this, nats a token, is none at any time.
  * `entropy`: reasoning that depends on its prompt varies under one prompt from this H(Z|X) on, nats a token.
- * `entropyAlone`: the same for reasoning that does not depend on it, where a few odd texts among equal ones raise the mean.
- * `newest`: weight of a diagnosis against the one before it.
- * `dependenceSlope`, `varietySlope`: slopes of the two logistic curves over the logarithm of value ÷ threshold.
+ * `entropyAlone`: the same for reasoning that does not depend on it, where a few odd texts among equal ones raise the
+ * mean. `newest`: weight of a diagnosis against the one before it. `dependenceSlope`, `varietySlope`: slopes of the two
+ * logistic curves over the logarithm of value ÷ threshold.
  */
 export const regimeRule = {
   share: 0.7,

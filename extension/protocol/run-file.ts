@@ -4,7 +4,16 @@ import { closeSync, lstatSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { RefusedFile, isMissing, listBounded, listBoundedSync, openRegular, openRegularSync, readBounded, readBoundedSync } from './bounded-file'; // prettier-ignore
+import {
+  RefusedFile,
+  isMissing,
+  listBounded,
+  listBoundedSync,
+  openRegular,
+  openRegularSync,
+  readBounded,
+  readBoundedSync,
+} from './bounded-file';
 import type { Bounds } from './bounded-file';
 import { environmentFiles, runFiles } from './run-folder';
 

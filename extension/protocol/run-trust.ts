@@ -88,7 +88,10 @@ export function readKeptCode(
   { version, tag }: { version: string; tag: string },
 ): { bundle: ReadCode; about: ReadCode } | undefined {
   if (!isVersionName(version)) return undefined;
-  const names = { bundle: environmentFile(version, environmentFiles.bundle), about: environmentFile(version, environmentFiles.about) }; // prettier-ignore
+  const names = {
+    bundle: environmentFile(version, environmentFiles.bundle),
+    about: environmentFile(version, environmentFiles.about),
+  };
   const [bundle, about] = [names.bundle, names.about].map(name => readRegular(join(folder, name)));
   if (!bundle || !about) return undefined;
   const sums = { bundle: sha256Of(bundle), about: sha256Of(about) };

@@ -2,7 +2,7 @@
 // the list of accepted files from other people's run folders. Readable only by its owner. `RAGEN_USER_STORAGE`
 // overrides the folder. Must not import `vscode`: shared by editor, terminal and trainer.
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, constants, copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import { appendFileSync, constants, copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';

@@ -83,7 +83,16 @@ export interface VersionEffect {
   success: Effect;
 }
 
-const compared = { step: true, mode: true, tag: true, group_id: true, reward: true, success: true, error: true, environment: true } as const; // prettier-ignore
+const compared = {
+  step: true,
+  mode: true,
+  tag: true,
+  group_id: true,
+  reward: true,
+  success: true,
+  error: true,
+  environment: true,
+} as const;
 /** Fields of an episode that the comparison reads. */
 export const comparedEpisodeSchema = episodeSchema.pick(compared);
 export type ComparedEpisode = Pick<Episode, keyof typeof compared>;

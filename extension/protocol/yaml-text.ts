@@ -22,7 +22,8 @@ type Options = ParseOptions & DocumentOptions & SchemaOptions;
 export function yamlDocument(text: string, options: Options): Document.Parsed {
   const refused = refusalOf(text);
   const document = firstDocument(refused ? '' : text, options);
-  if (refused) document.errors.push(new YAMLParseError([refused.at, refused.at + 1], 'UNEXPECTED_TOKEN', refused.sentence)); // prettier-ignore
+  if (refused)
+    document.errors.push(new YAMLParseError([refused.at, refused.at + 1], 'UNEXPECTED_TOKEN', refused.sentence));
   const doubled: YAMLParseError[] = [];
   let aliases = 0;
   visit(document, {
@@ -50,7 +51,9 @@ function refusalOf(text: string): { at: number; sentence: string } | undefined {
   if (text.length > mostYamlBytes)
     return { at: 0, sentence: `it has more than ${mostYamlBytes} characters: split it into files` };
   const at = tooDeepAt(text);
-  return at === undefined ? undefined : { at, sentence: `it is nested more than ${mostLevels} levels deep: reduce the nesting` }; // prettier-ignore
+  return at === undefined
+    ? undefined
+    : { at, sentence: `it is nested more than ${mostLevels} levels deep: reduce the nesting` };
 }
 
 /**

@@ -1,6 +1,7 @@
-// The diagnosis of template collapse within a training step: whether what the model thinks depends on what it was shown. Pairs of prompt
-// and reasoning are drawn from the whole rollout, before any filter; every reasoning is scored under every prompt by the policy that
-// wrote it; diagnostics/collapse-metrics.ts makes the metrics. What they were made from goes into the run folder.
+// The diagnosis of template collapse within a training step: whether what the model thinks depends on what it was
+// shown. Pairs of prompt and reasoning are drawn from the whole rollout, before any filter; every reasoning is scored
+// under every prompt by the policy that wrote it; diagnostics/collapse-metrics.ts makes the metrics. What they were
+// made from goes into the run folder.
 import { collapseFile } from '../protocol/diagnostics';
 import type { CollapseDiagnosis, CollapseFamily } from '../protocol/diagnostics';
 import { judgeRegime, regimes, retrievalOverChance } from '../protocol/regimes';
@@ -62,8 +63,8 @@ export const diagnosisDue = (config: RunConfig, step: number): boolean =>
   diagnosesCollapse(config) && (step === 1 || (step > 0 && step % config.collapse_detection.compute_freq === 0));
 
 /**
- * Metrics of the rollout of step `step`, under RAGEN's keys, and the state after it; both as they were where no diagnosis is due. A
- * family of fewer than two prompts says nothing and is left out.
+ * Metrics of the rollout of step `step`, under RAGEN's keys, and the state after it; both as they were where no
+ * diagnosis is due. A family of fewer than two prompts says nothing and is left out.
  */
 export async function diagnoseCollapse(
   run: DiagnosedRun,
@@ -80,7 +81,12 @@ export async function diagnoseCollapse(
       episode,
       ...reasoningPieces(episode, text => run.tokenizer.encode(text)),
     }));
-    const pairs = pieces.map(({ episode, first, turns }): EpisodePairs => ({ episode: episode.id, group: episode.group_id, first, turns })); // prettier-ignore
+    const pairs = pieces.map(({ episode, first, turns }): EpisodePairs => ({
+      episode: episode.id,
+      group: episode.group_id,
+      first,
+      turns,
+    }));
     const metrics = coverage(pieces, settings.first_turn_enabled);
     const spread = { ...state.spread };
     const histories = { ...state.regimes };
@@ -154,7 +160,12 @@ async function measured(
     history,
     family: {
       prompts: columns.map(ids => ({ text: tokenizer.decode(ids, { special: true }), tokens: ids.length })),
-      samples: samples.map(({ episode, group, turn, reasoning }) => ({ episode, group, turn, text: tokenizer.decode(reasoning) })), // prettier-ignore
+      samples: samples.map(({ episode, group, turn, reasoning }) => ({
+        episode,
+        group,
+        turn,
+        text: tokenizer.decode(reasoning),
+      })),
       log_probs_per_token: perToken.map(row => row.map(x => Number(x.toPrecision(7)))),
       lengths,
       column: own,

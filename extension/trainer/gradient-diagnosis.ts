@@ -87,7 +87,12 @@ async function analysed(
     const members = bucket.groups.map(i => rows[i]);
     const ids = new Set(members.map(({ group_id }) => group_id));
     const order = batch.order.filter(i => ids.has(batch.samples[i].episode.group_id));
-    return { name: bucket.name, members, order, batches: policyMiniBatches({ ...batch, order }, once, new RandomStream(seed)) }; // prettier-ignore
+    return {
+      name: bucket.name,
+      members,
+      order,
+      batches: policyMiniBatches({ ...batch, order }, once, new RandomStream(seed)),
+    };
   });
   const budget = passBudget(config, actor.ppo_micro_batch_size_per_gpu, batch.order.length);
   run.follow('gradients of the loss, mini-batch');

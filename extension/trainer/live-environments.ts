@@ -232,7 +232,9 @@ export class LiveEnvironments {
         this.files.set(tag, outcome.files);
         this.refused.delete(tag);
         if (was !== undefined)
-          this.journal.event('environment_mended', `environment ${tag}: the code on disk is valid again and in use`, { tag }); // prettier-ignore
+          this.journal.event('environment_mended', `environment ${tag}: the code on disk is valid again and in use`, {
+            tag,
+          });
       }
     }
     this.follow();

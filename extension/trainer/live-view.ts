@@ -225,7 +225,10 @@ export class LiveView implements RolloutObserver {
       const span = turns.find(each => each.turn === turn)?.span;
       if (!span) continue;
       const pieces = new TokenPieces(this.source!.tokenizer);
-      const tokens = Array.from(ids.subarray(...span), (id, i) => ({ text: pieces.push(id), logprob: logprobs[span[0] + i] })); // prettier-ignore
+      const tokens = Array.from(ids.subarray(...span), (id, i) => ({
+        text: pieces.push(id),
+        logprob: logprobs[span[0] + i],
+      }));
       const rest = pieces.rest();
       if (rest !== '') tokens.at(-1)!.text += rest;
       return tokens;

@@ -81,7 +81,9 @@ function group(
   const limit = Number(read(join(folder, names.limit)) ?? 'max'); // "max" becomes NaN
   const used = Number(read(join(folder, names.used)) ?? 'none');
   if (!Number.isFinite(limit) || !Number.isFinite(used)) return null;
-  const pages = new Map((read(join(folder, 'memory.stat')) ?? '').split('\n').map(line => line.split(' ') as [string, string])); // prettier-ignore
+  const pages = new Map(
+    (read(join(folder, 'memory.stat')) ?? '').split('\n').map(line => line.split(' ') as [string, string]),
+  );
   const droppable = ['inactive_file', 'active_file'].reduce(
     (sum, name) => sum + Number(pages.get(names.prefix + name) ?? 0),
     0,

@@ -11,7 +11,10 @@ import type { RunFolder } from './store/run-folder';
 
 /** Why a key cannot change, by key prefix; the first match applies. */
 const reasons: readonly [prefix: RegExp, reason: string][] = [
-  [/^(model_path|lora\b|actor_rollout_ref\.model|critic\.model|workbench\.(base|rollout)_quantization)/, 'its checkpoints hold weights of the model that it began with'], // prettier-ignore
+  [
+    /^(model_path|lora\b|actor_rollout_ref\.model|critic\.model|workbench\.(base|rollout)_quantization)/,
+    'its checkpoints hold weights of the model that it began with',
+  ],
   [
     /^(es_manager|custom_envs|seed|agent_proxy|actor_rollout_ref\.rollout)\b/,
     'its episodes so far were played with it',
@@ -62,10 +65,16 @@ export function refuseSettings(folder: RunFolder, step: number, values: Readonly
   if (Object.keys(values).length === 0) return;
   if (step === 0)
     throw new UserError(
-      `run ${folder.id} has no checkpoint yet that could store new settings: start another run with ragen train --from ${folder.id} ${Object.entries(values).map(([key, value]) => `${key}=${value}`).join(' ')}`, // prettier-ignore
+      `run ${folder.id} has no checkpoint yet that could store new settings: start another run with ragen train --from ${folder.id} ${Object.entries(
+        values,
+      )
+        .map(([key, value]) => `${key}=${value}`)
+        .join(' ')}`,
     );
   if (onlyEvaluates(folder.manifest.config))
-    throw new UserError(`run ${folder.id} is an evaluation, which has no settings: resume it without ${Object.keys(values).join(', ')}`); // prettier-ignore
+    throw new UserError(
+      `run ${folder.id} is an evaluation, which has no settings: resume it without ${Object.keys(values).join(', ')}`,
+    );
   const settings = new LiveSettings(readableConfig(folder));
   settings.take(step + 1, false);
   settings.ask(values, true);

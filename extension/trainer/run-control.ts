@@ -51,8 +51,8 @@ export class RunControl {
   }
 
   /**
-   * Pauses the run because of `sentence`, until `resumeAfterWait`. Returns after `ms`, or earlier if someone resumes the run;
-   * resolves with false if the run is to stop.
+   * Pauses the run because of `sentence`, until `resumeAfterWait`. Returns after `ms`, or earlier if someone resumes
+   * the run; resolves with false if the run is to stop.
    */
   async wait(sentence: string, ms: number): Promise<boolean> {
     if (this.stopping) return false;

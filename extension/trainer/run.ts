@@ -232,7 +232,7 @@ export class Run {
         maxTurn: config.agent_proxy.max_turn,
       });
       const settings = new LiveSettings(config);
-      const run = new Run(settings, folder, journal, control, engine, live, openProxy, modelFolder, model, tokenizer); // prettier-ignore
+      const run = new Run(settings, folder, journal, control, engine, live, openProxy, modelFolder, model, tokenizer);
       return { run, state: checkpoint ? await run.restore(checkpoint) : run.firstState() };
     } catch (error) {
       await engine.stop();

@@ -45,9 +45,10 @@ const bareAddress = /^(?<user>[^\s/?#@:]*):[^\s/?#@]+@[\w.-]+(:\d+)?(\/\S*)?$/;
 const noUser = /^(mailto|sips?|xmpp|acct|npm|jsr|workspace)$/i;
 
 /**
- * The texts to redact of a value that is an address (of a proxy or database) with a password, or with a token in place of
- * the user name: the password, or the user and password together if the password is so short or plain that other texts
- * may contain it. A truncated text is redacted from `least` characters on, because the user alone is not a secret.
+ * The texts to redact of a value that is an address (of a proxy or database) with a password, or with a token in place
+ * of the user name: the password, or the user and password together if the password is so short or plain that other
+ * texts may contain it. A truncated text is redacted from `least` characters on, because the user alone is not a
+ * secret.
  */
 function passwordIn(value: string): { text: string; least?: number }[] {
   const user = bareAddress.exec(value)?.groups?.user;
@@ -171,7 +172,10 @@ export class Secrets {
     least: number,
   ): { prefix: string; mark: string } | undefined {
     const known = this.prefixes.get(text.slice(Math.max(from, end - minPrefix), end));
-    return known?.find(({ prefix: { length }, prefix }) => length >= least && end - length >= from && text.startsWith(prefix, end - length)); // prettier-ignore
+    return known?.find(
+      ({ prefix: { length }, prefix }) =>
+        length >= least && end - length >= from && text.startsWith(prefix, end - length),
+    );
   }
 
   private add(name: string, value: string): void {
@@ -273,6 +277,7 @@ export const secrets = new Secrets();
 export function clearPrinted(...outputs: readonly NodeJS.WriteStream[]): void {
   for (const output of outputs) {
     const write = output.write.bind(output) as (...given: unknown[]) => boolean;
-    output.write = ((text: unknown, ...rest: unknown[]) => write(typeof text === 'string' ? secrets.text(text) : text, ...rest)) as typeof output.write; // prettier-ignore
+    output.write = ((text: unknown, ...rest: unknown[]) =>
+      write(typeof text === 'string' ? secrets.text(text) : text, ...rest)) as typeof output.write;
   }
 }

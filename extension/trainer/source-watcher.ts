@@ -70,7 +70,14 @@ export class SourceWatcher {
   private async report(): Promise<void> {
     const [files, since] = [[...this.changed], this.since];
     this.changed = new Set();
-    const times = await Promise.all(files.map(file => stat(file).then(({ mtimeMs }) => mtimeMs, () => since))); // prettier-ignore
+    const times = await Promise.all(
+      files.map(file =>
+        stat(file).then(
+          ({ mtimeMs }) => mtimeMs,
+          () => since,
+        ),
+      ),
+    );
     const recent = times.filter(time => time <= since && since - time < believableMs);
     this.onChange({ files, saved: minimum(recent, since) });
   }

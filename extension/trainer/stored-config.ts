@@ -52,8 +52,8 @@ export function changedConfig(folder: RunFolder): Readonly<Record<string, unknow
 }
 
 /**
- * The configuration after the changes that can be read of the run's events. For what comes before a resume has judged whether they are damaged
- * (resumed-logs.ts). @throws UserError as `storedConfig` does
+ * The configuration after the changes that can be read of the run's events. For what comes before a resume has judged
+ * whether they are damaged (resumed-logs.ts). @throws UserError as `storedConfig` does
  */
 export function readableConfig(folder: RunFolder): RunConfig {
   const { id, path, manifest } = folder;

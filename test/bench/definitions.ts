@@ -195,15 +195,39 @@ type DefinitionOf<K extends Kind> = Extract<Definition, { kind: K }>;
 
 const float = { lora_rank: 0, base_dtype: 'float32' } as const;
 const tiny: ModelSettings = {
-  ...float, vocab: 256, hidden: 128, intermediate: 384, layers: 4, heads: 4, kv_heads: 2, head_size: 32, rope_theta: 1e4,
-}; // prettier-ignore
+  ...float,
+  vocab: 256,
+  hidden: 128,
+  intermediate: 384,
+  layers: 4,
+  heads: 4,
+  kv_heads: 2,
+  head_size: 32,
+  rope_theta: 1e4,
+};
 const d256: ModelSettings = {
-  ...float, vocab: 1024, hidden: 256, intermediate: 768, layers: 6, heads: 4, kv_heads: 2, head_size: 64, rope_theta: 1e4,
-}; // prettier-ignore
+  ...float,
+  vocab: 1024,
+  hidden: 256,
+  intermediate: 768,
+  layers: 6,
+  heads: 4,
+  kv_heads: 2,
+  head_size: 64,
+  rope_theta: 1e4,
+};
 /** Qwen2.5-0.5B. */
 const halfBillion: ModelSettings = {
-  ...float, vocab: 151_936, hidden: 896, intermediate: 4864, layers: 24, heads: 14, kv_heads: 2, head_size: 64, rope_theta: 1e6,
-}; // prettier-ignore
+  ...float,
+  vocab: 151_936,
+  hidden: 896,
+  intermediate: 4864,
+  layers: 24,
+  heads: 14,
+  kv_heads: 2,
+  head_size: 64,
+  rope_theta: 1e6,
+};
 const adapted: ModelSettings = { ...halfBillion, lora_rank: 16 };
 
 /** `count` integers in [least, most]. */
@@ -234,7 +258,16 @@ function rollout(name: string, settings: RolloutSettings, target: number | null,
 
 function iteration(name: string, settings: IterationSettings): Definition {
   const operations = iterationOperations(settings);
-  return { name, kind: 'iteration', unit: 'iterations/s', better: 'higher', target: 2, large: true, operations, settings }; // prettier-ignore
+  return {
+    name,
+    kind: 'iteration',
+    unit: 'iterations/s',
+    better: 'higher',
+    target: 2,
+    large: true,
+    operations,
+    settings,
+  };
 }
 
 const equal = { stop_ids: 0, quantised: false, peer: 'by hand' } as const;
@@ -248,12 +281,27 @@ const unequal = { ...rows32, groups: 16, tokens: 128, stop_ids: 16 };
 const unequalLarge = { ...rows32, groups: 8, tokens: 32, stop_ids: 9496 };
 const turns = { sampled: 24, observed: 16, steps: 1 };
 const truncated: IterationSettings = {
-  ...adapted, layers: 4, groups: 2, group_size: 16, prompt: 96, turns: 2, sampled: 24, observed: 16, mini_batch: 32, quantised: false, peer: 'by hand', iterations: 1,
-}; // prettier-ignore
+  ...adapted,
+  layers: 4,
+  groups: 2,
+  group_size: 16,
+  prompt: 96,
+  turns: 2,
+  sampled: 24,
+  observed: 16,
+  mini_batch: 32,
+  quantised: false,
+  peer: 'by hand',
+  iterations: 1,
+};
 const peak = {
-  kind: 'memory', unit: 'MiB', better: 'lower', large: true, operations: null,
+  kind: 'memory',
+  unit: 'MiB',
+  better: 'lower',
+  large: true,
+  operations: null,
   settings: { ...adapted, ...dense(8, 256), steps: 1 },
-} as const; // prettier-ignore
+} as const;
 const room = { rows: 6, columns: 6, boxes: 1, search_depth: 300 };
 const lake = { size: 4, p: 0.9, success_rate: 0.8, is_slippery: true, actions: 10, episodes: 2000 };
 const environment = { unit: 'steps/s', better: 'higher', target: 30, large: false, operations: null } as const;
@@ -274,23 +322,70 @@ export const definitions: readonly Definition[] = [
   training('training, d128/4L', { ...tiny, ...dense(32, 128), steps: 5 }, null, false),
   rollout('rollout, d128/4L, batch 32', { ...tiny, ...distinct, groups: 32, at_once: 32 }, null, false),
   rollout('rollout, d128/4L, batch 64', { ...tiny, ...distinct, groups: 64, at_once: 64 }, null, false),
-  training('training, d256/6L', { ...d256, groups: 2, group_size: 16, prompt: 160, lengths: drawn(32, 64, 256, 1), ...turns }, 1.5, false), // prettier-ignore
+  training(
+    'training, d256/6L',
+    { ...d256, groups: 2, group_size: 16, prompt: 160, lengths: drawn(32, 64, 256, 1), ...turns },
+    1.5,
+    false,
+  ),
   training('training dense, d256/6L', { ...d256, ...dense(16, 256), steps: 1 }, null, false),
   rollout('rollout, d256/6L, batch 32', { ...d256, ...rows32, tokens: 128, frozen: false }, 2.5, false),
-  training('training, 0.5B LoRA r16', { ...adapted, groups: 1, group_size: 8, prompt: 128, lengths: drawn(8, 64, 128, 2), ...turns }, 1.5, true), // prettier-ignore
+  training(
+    'training, 0.5B LoRA r16',
+    { ...adapted, groups: 1, group_size: 8, prompt: 128, lengths: drawn(8, 64, 128, 2), ...turns },
+    1.5,
+    true,
+  ),
   rollout('rollout, 0.5B, batch 32', { ...halfBillion, ...rows32, tokens: 32 }, 2, true),
   rollout('rollout, 0.5B quantised, batch 32', { ...halfBillion, ...rows32, tokens: 32, quantised: true }, 5, true),
-  rollout('rollout, d256/6L, batch 32, against transformers', { ...d256, ...rows32, tokens: 128, peer: 'transformers' }, null, false), // prettier-ignore
+  rollout(
+    'rollout, d256/6L, batch 32, against transformers',
+    { ...d256, ...rows32, tokens: 128, peer: 'transformers' },
+    null,
+    false,
+  ),
   rollout('episodes of unequal length, d256/6L, 32 at once', { ...d256, ...unequal }, null, false),
-  rollout('episodes of unequal length, d256/6L, 32 at once, against transformers', { ...d256, ...unequal, peer: 'transformers' }, null, false), // prettier-ignore
-  rollout('rollout, 0.5B, batch 32, against transformers', { ...halfBillion, ...rows32, tokens: 32, peer: 'transformers' }, null, true), // prettier-ignore
-  rollout('rollout, 0.5B quantised, batch 32, against transformers', { ...halfBillion, ...rows32, tokens: 32, quantised: true, peer: 'transformers' }, null, true), // prettier-ignore
-  rollout('episodes of unequal length, 0.5B quantised, 32 at once, against transformers', { ...halfBillion, ...unequalLarge, quantised: true, peer: 'transformers' }, null, true), // prettier-ignore
-  rollout('episodes of unequal length, 0.5B, 32 at once, against transformers', { ...halfBillion, ...unequalLarge, peer: 'transformers' }, null, true), // prettier-ignore
+  rollout(
+    'episodes of unequal length, d256/6L, 32 at once, against transformers',
+    { ...d256, ...unequal, peer: 'transformers' },
+    null,
+    false,
+  ),
+  rollout(
+    'rollout, 0.5B, batch 32, against transformers',
+    { ...halfBillion, ...rows32, tokens: 32, peer: 'transformers' },
+    null,
+    true,
+  ),
+  rollout(
+    'rollout, 0.5B quantised, batch 32, against transformers',
+    { ...halfBillion, ...rows32, tokens: 32, quantised: true, peer: 'transformers' },
+    null,
+    true,
+  ),
+  rollout(
+    'episodes of unequal length, 0.5B quantised, 32 at once, against transformers',
+    { ...halfBillion, ...unequalLarge, quantised: true, peer: 'transformers' },
+    null,
+    true,
+  ),
+  rollout(
+    'episodes of unequal length, 0.5B, 32 at once, against transformers',
+    { ...halfBillion, ...unequalLarge, peer: 'transformers' },
+    null,
+    true,
+  ),
   iteration('StarPO iteration, 0.5B truncated to 4 layers', truncated),
   iteration('StarPO iteration, 0.5B truncated to 4 layers, quantised rollouts', { ...truncated, quantised: true }),
-  iteration('StarPO iteration, 0.5B truncated to 4 layers, against transformers', { ...truncated, peer: 'transformers' }), // prettier-ignore
-  iteration('StarPO iteration, 0.5B truncated to 4 layers, quantised rollouts, against transformers', { ...truncated, quantised: true, peer: 'transformers' }), // prettier-ignore
+  iteration('StarPO iteration, 0.5B truncated to 4 layers, against transformers', {
+    ...truncated,
+    peer: 'transformers',
+  }),
+  iteration('StarPO iteration, 0.5B truncated to 4 layers, quantised rollouts, against transformers', {
+    ...truncated,
+    quantised: true,
+    peer: 'transformers',
+  }),
   {
     name: 'share of a StarPO iteration outside onnxruntime, 0.5B truncated to 4 layers',
     kind: 'outside',

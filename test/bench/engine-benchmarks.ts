@@ -3,7 +3,16 @@
 import { dirname, join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
-import type { Engine, GenerationRow, LoadOptions, OptimizerOptions, PassBudget, PolicyLossOptions, SamplingOptions, WeightedSample } from '../../extension/trainer/engine/engine'; // prettier-ignore
+import type {
+  Engine,
+  GenerationRow,
+  LoadOptions,
+  OptimizerOptions,
+  PassBudget,
+  PolicyLossOptions,
+  SamplingOptions,
+  WeightedSample,
+} from '../../extension/trainer/engine/engine';
 import { Graph } from '../../extension/trainer/engine/graph';
 import { linear } from '../../extension/trainer/engine/layer-ops';
 import { RandomStream } from '../../extension/trainer/engine/random-stream';
@@ -18,7 +27,13 @@ import { PolicyEngine } from '../../extension/trainer/models/policy-engine';
 import { quantizedNetwork } from '../../extension/trainer/models/quantized-base';
 import { Weights } from '../../extension/trainer/models/weights';
 import type { Workload } from './benchmark';
-import type { IterationSettings, ModelSettings, ProductSettings, RolloutSettings, TrainingSettings } from './definitions'; // prettier-ignore
+import type {
+  IterationSettings,
+  ModelSettings,
+  ProductSettings,
+  RolloutSettings,
+  TrainingSettings,
+} from './definitions';
 import { cacheFolder, randomModel } from './random-model';
 
 const worker = join(dirname(dirname(fileURLToPath(import.meta.url))), 'dist', 'engine-worker.cjs');

@@ -56,25 +56,65 @@ function episode(step, i) {
     give(30, true);
     const span = [from, ids.length];
     give(62, false);
-    return { turn: t + 1, state: state(), actions_left: 10 - t, raw: `<think>${text}</think><answer>${action}</answer>`, thought: text, answer: action, parsed: [action], executed: action === 'Jump' ? [] : [action], reward: t === 4 && success ? 1 : 0, penalty: 0, info: { action_is_effective: true, action_is_valid: true, success: false }, finish: 'stop', span }; // prettier-ignore
+    return {
+      turn: t + 1,
+      state: state(),
+      actions_left: 10 - t,
+      raw: `<think>${text}</think><answer>${action}</answer>`,
+      thought: text,
+      answer: action,
+      parsed: [action],
+      executed: action === 'Jump' ? [] : [action],
+      reward: t === 4 && success ? 1 : 0,
+      penalty: 0,
+      info: { action_is_effective: true, action_is_valid: true, success: false },
+      finish: 'stop',
+      span,
+    };
   });
   const [group_id, member] = [Math.floor(i / 8), i % 8];
   const pad = (value, digits) => String(value).padStart(digits, '0');
   return {
     id: `train-${pad(step, 6)}-g${pad(group_id, 3)}-m${pad(member, 2)}`,
-    ...{ step, mode: 'train', group_id, member, env_id: i, tag: 'QuickFrozenLake', environment: { name: 'frozen_lake', version: 'eb412af6c4527764' } }, // prettier-ignore
-    ...{ seed: 10000 + step * 16 + group_id, terminated: true, truncated: false, success, reward: Number(success), penalty: 0, score: Number(success), advantage: 0.125, kept: true }, // prettier-ignore
+    ...{
+      step,
+      mode: 'train',
+      group_id,
+      member,
+      env_id: i,
+      tag: 'QuickFrozenLake',
+      environment: { name: 'frozen_lake', version: 'eb412af6c4527764' },
+    },
+    ...{
+      seed: 10000 + step * 16 + group_id,
+      terminated: true,
+      truncated: false,
+      success,
+      reward: Number(success),
+      penalty: 0,
+      score: Number(success),
+      advantage: 0.125,
+      kept: true,
+    },
     turns,
     final_state: state(),
     metrics: { success: Number(success) },
-    messages: turns.flatMap(turn => [{ role: 'user', content: `Turn ${turn.turn}:\nState:\n${turn.state}\nAlways answer within 100 tokens.` }, { role: 'assistant', content: turn.raw }]), // prettier-ignore
+    messages: turns.flatMap(turn => [
+      { role: 'user', content: `Turn ${turn.turn}:\nState:\n${turn.state}\nAlways answer within 100 tokens.` },
+      { role: 'assistant', content: turn.raw },
+    ]),
     tokens: { ids, mask, logprobs, advantages },
   };
 }
 
 const bundled = join(tmpdir(), `ragen-episode-bench-${process.pid}`);
 await build({
-  entryPoints: { index: 'extension/host/episodes/episode-index.ts', scanner: 'extension/host/episodes/thread-scanner.ts', scan: 'extension/host/episodes/episode-scan.ts', 'episode-worker': 'extension/host/episodes/episode-worker.ts' }, // prettier-ignore
+  entryPoints: {
+    index: 'extension/host/episodes/episode-index.ts',
+    scanner: 'extension/host/episodes/thread-scanner.ts',
+    scan: 'extension/host/episodes/episode-scan.ts',
+    'episode-worker': 'extension/host/episodes/episode-worker.ts',
+  },
   ...{
     bundle: true,
     platform: 'node',
@@ -106,9 +146,39 @@ if (!existsSync(join(run, 'manifest.json'))) {
     `${JSON.stringify({ step: steps, time, wall_s: 1, 'train/QuickFrozenLake/success': 0.5 })}\n`,
   );
   writeFileSync(join(run, 'events.jsonl'), '');
-  writeFileSync(join(run, 'status.json'), JSON.stringify({ state: 'finished', step: steps, total_steps: steps, success: 0.5, reward: 0.5, tokens_per_s: null, eta_s: null, phase: 'idle', updated: time })); // prettier-ignore
+  writeFileSync(
+    join(run, 'status.json'),
+    JSON.stringify({
+      state: 'finished',
+      step: steps,
+      total_steps: steps,
+      success: 0.5,
+      reward: 0.5,
+      tokens_per_s: null,
+      eta_s: null,
+      phase: 'idle',
+      updated: time,
+    }),
+  );
   const id = run.slice(run.lastIndexOf('20260101'));
-  writeFileSync(join(run, 'manifest.json'), JSON.stringify({ schema: 1, id, name: 'large', created: time, config_name: 'large', overrides: [], config: {}, config_hash: '', seeds: {}, versions: {}, hardware: {}, model: { path: '', sha256: '', parameters: 0 }, environments: [] })); // prettier-ignore
+  writeFileSync(
+    join(run, 'manifest.json'),
+    JSON.stringify({
+      schema: 1,
+      id,
+      name: 'large',
+      created: time,
+      config_name: 'large',
+      overrides: [],
+      config: {},
+      config_hash: '',
+      seeds: {},
+      versions: {},
+      hardware: {},
+      model: { path: '', sha256: '', parameters: 0 },
+      environments: [],
+    }),
+  );
 }
 
 const scanner = new ThreadScanner(join(bundled, 'episode-worker.cjs'));
@@ -116,7 +186,9 @@ const timed = async (name, work) => {
   const [began, before] = [performance.now(), cpuUsage()];
   const found = await work();
   const { user, system } = cpuUsage(before);
-  console.log(`${name}: ${(performance.now() - began).toFixed(0)} ms, ${((user + system) / 1000).toFixed(0)} ms of processor${found === undefined ? '' : `, ${found}`}`); // prettier-ignore
+  console.log(
+    `${name}: ${(performance.now() - began).toFixed(0)} ms, ${((user + system) / 1000).toFixed(0)} ms of processor${found === undefined ? '' : `, ${found}`}`,
+  );
 };
 for (let round = 0; round < 3; round++) {
   const index = new EpisodeIndex(run, null, scanner);
@@ -135,7 +207,10 @@ for (let round = 0; round < 3; round++) {
     });
 }
 const files = readdirSync(join(run, 'episodes')).filter(name => name.startsWith('step-'));
-await timed('a file gone through for want of an index', () => void indexOfFile({ path: join(run, 'episodes', files[0]), mode: 'train', step: 1 }, 0)); // prettier-ignore
+await timed(
+  'a file gone through for want of an index',
+  () => void indexOfFile({ path: join(run, 'episodes', files[0]), mode: 'train', step: 1 }, 0),
+);
 console.log(
   `index.jsonl: ${(readFileSync(join(run, 'episodes', 'index.jsonl')).length / count).toFixed(0)} bytes an episode`,
 );

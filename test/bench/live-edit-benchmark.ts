@@ -55,9 +55,30 @@ export async function liveEdit({ saves, episodes }: LiveEditSettings): Promise<n
   const presetFolders = [installation.presets];
   const overrides = ['+custom_envs.Corridor.env_type=corridor.ts', '+custom_envs.Corridor.max_actions_per_traj=10'];
   const { config } = loadConfig({ configName: 'base', overrides, presetFolders, workspace });
-  const about = { name: 'live-edit', config_name: 'base', overrides, config: {}, config_hash: '', seeds: {}, versions: {}, hardware: {}, model: { path: '', sha256: '', parameters: 0 }, environments: [] }; // prettier-ignore
+  const about = {
+    name: 'live-edit',
+    config_name: 'base',
+    overrides,
+    config: {},
+    config_hash: '',
+    seeds: {},
+    versions: {},
+    hardware: {},
+    model: { path: '', sha256: '', parameters: 0 },
+    environments: [],
+  };
   const folder = await RunFolder.create(workspace, about, new Date());
-  const status = { state: 'running', step: 0, total_steps: 1, success: null, reward: null, tokens_per_s: null, eta_s: null, phase: 'rollout', updated: '' } as const; // prettier-ignore
+  const status = {
+    state: 'running',
+    step: 0,
+    total_steps: 1,
+    success: null,
+    reward: null,
+    tokens_per_s: null,
+    eta_s: null,
+    phase: 'rollout',
+    updated: '',
+  } as const;
   const deaf = { status: () => undefined, appended: () => undefined, event: () => undefined };
   const journal = new Journal(folder, deaf, status, 0);
   const live = await LiveEnvironments.open(config, ['Corridor'], { workspace, folder, journal });
@@ -104,7 +125,12 @@ export async function swapMemory({ swaps, checkTypes }: SwapSettings): Promise<n
   const file = join(workspace, 'corridor.ts');
   writeFileSync(file, source(0));
   const spec = { tag: 'Corridor', env_type: 'corridor.ts', source: file, config: {} };
-  const pool = await EnvironmentProcesses.start({ entry: installation.environmentHost, variables: process.env, stepTimeoutMs: 10_000, onNotice: () => undefined }); // prettier-ignore
+  const pool = await EnvironmentProcesses.start({
+    entry: installation.environmentHost,
+    variables: process.env,
+    stepTimeoutMs: 10_000,
+    onNotice: () => undefined,
+  });
   try {
     await pool.load([spec]);
     await pool.reset([reset('old')]);

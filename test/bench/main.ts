@@ -50,7 +50,9 @@ async function main(): Promise<void> {
   if (values['memory-of'] !== undefined) return reportPeak(values['memory-of'], threads);
   const waiting = oneOf<Waiting>('waiting', values.waiting, ['passive', 'spin']);
   const side = oneOf('side', values.side, ['both', 'ours', 'peer']);
-  const chosen = definitions.filter(({ name, large }) => name.includes(values.only) && (values.large || values.only || !large)); // prettier-ignore
+  const chosen = definitions.filter(
+    ({ name, large }) => name.includes(values.only) && (values.large || values.only || !large),
+  );
   if (chosen.length === 0) throw new Error(`bench: no benchmark's name contains ${values.only}: leave --only out`);
   const script = join(dirname(dirname(program)), 'test', 'bench', 'peer', 'main.py');
   const python = side === 'ours' ? undefined : values.python;
@@ -75,7 +77,9 @@ async function main(): Promise<void> {
 
 /** Does one step in this process and prints its peak memory. */
 async function reportPeak(name: string, threads: number): Promise<void> {
-  const definition = definitions.find((d): d is Extract<Definition, { kind: 'memory' }> => d.name === name && d.kind === 'memory'); // prettier-ignore
+  const definition = definitions.find(
+    (d): d is Extract<Definition, { kind: 'memory' }> => d.name === name && d.kind === 'memory',
+  );
   if (!definition) throw new Error(`bench: --memory-of ${name} names no benchmark of memory`);
   const start_mib = peakMemory();
   const workload = await open(definition, threads);
@@ -109,10 +113,27 @@ function report(results: readonly Measurement[], { ours, peer, load, rounds, jso
   if (json) return console.log(JSON.stringify({ machine, load, ...sides, rounds, results }, null, 2));
   const table = [heading, ...results.map(result => line(result, results[0]))];
   const widths = heading.map((_, column) => Math.max(...table.map(row => row[column].length)));
-  console.log([machine, `load ${load.map(x => x.toFixed(1)).join(' to ')}`, `ours: ${sides.ours}`, `peer: ${sides.peer}`].join('\n')); // prettier-ignore
-  console.log(table.map(row => row.map((cell, i) => cell.padEnd(widths[i])).join('  ').trimEnd()).join('\n')); // prettier-ignore
+  console.log(
+    [machine, `load ${load.map(x => x.toFixed(1)).join(' to ')}`, `ours: ${sides.ours}`, `peer: ${sides.peer}`].join(
+      '\n',
+    ),
+  );
+  console.log(
+    table
+      .map(row =>
+        row
+          .map((cell, i) => cell.padEnd(widths[i]))
+          .join('  ')
+          .trimEnd(),
+      )
+      .join('\n'),
+  );
   for (const { definition, peer } of results)
-    console.log(`${definition.name}: ${Object.entries(definition.settings).map(([key, value]) => `${key} ${String(value)}`).join(', ')}${peer?.how ? `; peer ${peer.how}` : ''}`); // prettier-ignore
+    console.log(
+      `${definition.name}: ${Object.entries(definition.settings)
+        .map(([key, value]) => `${key} ${String(value)}`)
+        .join(', ')}${peer?.how ? `; peer ${peer.how}` : ''}`,
+    );
 }
 
 const heading = ['benchmark', 'unit', 'ours', 'peer', 'ours/peer', 'target', "of the machine's limit: ours, peer"];
@@ -131,7 +152,9 @@ function line({ definition, ours, peer, ratio, reached }: Measurement, top: Meas
     side(ours),
     side(peer),
     ratio?.toFixed(2) ?? '–',
-    target === null ? '–' : `${better === 'higher' ? '≥' : '≤'} ${target}${reached ? '' : reached === null ? '' : ', missed'}`, // prettier-ignore
+    target === null
+      ? '–'
+      : `${better === 'higher' ? '≥' : '≤'} ${target}${reached ? '' : reached === null ? '' : ', missed'}`,
     `${share(ours)}, ${share(peer)}`,
   ];
 }

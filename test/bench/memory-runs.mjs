@@ -1,11 +1,21 @@
-// Runs against their memory plans, on Linux: node test/bench/memory-runs.mjs [--only TEXT] [--points FILE]. For each run of the grid it asks
-// `ragen plan`, trains in a process of its own, and sums the most resident memory, seen ten times a second, of the trainer and of the
-// processes that it starts. Prints planned / measured; with --points it replaces the measured runs in the file, which
-// test/unit/models/planned-runs.test.ts holds the plan to, after each run, with the commit of the plan that predicted it.
-// A temperature of 5 makes the policy near uniform, so that an answer ends early only by chance (two of 800 tokens end it), and the
-// lengths are chosen so that episodes fill max_model_len: the worst case that a plan must cover.
+// Runs against their memory plans, on Linux: node test/bench/memory-runs.mjs [--only TEXT] [--points FILE]. For each
+// run of the grid it asks `ragen plan`, trains in a process of its own, and sums the most resident memory, seen ten
+// times a second, of the trainer and of the processes that it starts. Prints planned / measured; with --points it
+// replaces the measured runs in the file, which test/unit/models/planned-runs.test.ts holds the plan to, after each
+// run, with the commit of the plan that predicted it. A temperature of 5 makes the policy near uniform, so that an
+// answer ends early only by chance (two of 800 tokens end it), and the lengths are chosen so that episodes fill
+// max_model_len: the worst case that a plan must cover.
 import { spawn, spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,24 +49,107 @@ const checkpointed = on => [`actor_rollout_ref.model.enable_gradient_checkpointi
 const byteMoments = ['actor_rollout_ref.actor.optim.moments=int8'];
 const byteBase = ['workbench.base_quantization=int8', 'workbench.rollout_quantization=int8'];
 
-/** Models, configurations, groups, lengths, passes, estimators and what saves memory. The made models are in planned-models.json. */
+/**
+ * Models, configurations, groups, lengths, passes, estimators and what saves memory. The made models are in
+ * planned-models.json.
+ */
 const grid = [
-  ['made-30m', '_2_sokoban', 'gae with KL, 2 × 2, 512 tokens, 1 a pass', [...length(512, 100, 3), ...groups(2, 2), ...passes(1), ...kl]], // prettier-ignore
-  ['made-30m', '_4_countdown', 'grpo, 2 × 2, 256 tokens, 2 a pass', [...length(256, 80, 1), ...groups(2, 2), ...passes(2), ...grpo]], // prettier-ignore
-  ['made-30m', '_4_countdown', 'LoRA, gae with KL, 2 × 2, 512 tokens, 4 a pass', [...length(512, 340, 1), ...groups(2, 2), ...passes(4), ...lora(16), ...kl]], // prettier-ignore
-  ['made-30m', '_4_countdown', 'grpo, checkpointing, 8-bit moments, 2 × 2, 256 tokens, 4 a pass', [...length(256, 80, 1), ...groups(2, 2), ...passes(4), ...grpo, ...checkpointed(true), ...byteMoments]], // prettier-ignore
-  ['made-30m', '_4_countdown', 'LoRA on an 8-bit base, grpo, 2 × 2, 256 tokens, 2 a pass', [...length(256, 80, 1), ...groups(2, 2), ...passes(2), ...lora(16), ...grpo, ...byteBase]], // prettier-ignore
-  ['made-120m', '_4_countdown', 'grpo, 2 × 2, 256 tokens, 1 a pass', [...length(256, 80, 1), ...groups(2, 2), ...passes(1), ...grpo]], // prettier-ignore
-  ['made-120m', '_4_countdown', 'LoRA, gae with KL, 2 × 2, 256 tokens, 2 a pass', [...length(256, 80, 1), ...groups(2, 2), ...passes(2), ...lora(16), ...kl]], // prettier-ignore
-  ['ragen-tiny', '_3_frozen_lake', 'gae, 2 × 2, 512 tokens, 1 a pass', [...length(512, 100, 4), ...groups(2, 2), ...passes(1)]], // prettier-ignore
-  ['ragen-tiny', '_10_rubikscube', 'gae, 2 × 2, 2048 tokens, 4 a pass', [...length(2048, 100, 6), ...groups(2, 2), ...passes(4)]], // prettier-ignore
-  ['ragen-tiny', '_10_rubikscube', 'gae, 2 × 2, 2048 tokens, 1 a pass', [...length(2048, 500, 7), ...groups(2, 2), ...passes(1)]], // prettier-ignore
-  ['ragen-tiny', '_9_2048', 'grpo, 2 × 8, 1024 tokens, 8 a pass', [...length(1024, 200, 5), ...groups(2, 8), ...passes(8), ...grpo]], // prettier-ignore
-  ['ragen-tiny', '_4_countdown', 'gae, 8 × 8, 512 tokens, 8 a pass', [...length(512, 340, 1), ...groups(8, 8), ...passes(8)]], // prettier-ignore
-  ['ragen-tiny', '_2_sokoban', 'LoRA, gae with KL, 4 × 4, 1024 tokens, 2 a pass', [...length(1024, 200, 4), ...groups(4, 4), ...passes(2), ...lora(16), ...kl]], // prettier-ignore
-  ['ragen-tiny', '_10_rubikscube', 'grpo, checkpointing, 1 × 3, 2048 tokens, 2 a pass', [...length(2048, 100, 7), ...groups(1, 3), 'ppo_mini_batch_size=2', ...passes(2), ...grpo, ...checkpointed(true)]], // prettier-ignore
-  ['ragen-tiny', '_2_sokoban', 'grpo with KL, 8 × 8, 512 tokens, 4 a pass', [...length(512, 100, 4), ...groups(8, 8), ...passes(4), ...grpo, ...kl]], // prettier-ignore
-  ['made-120m', '_4_countdown', 'grpo with KL, no checkpointing, 2 × 2, 256 tokens, 4 a pass', [...length(256, 80, 1), ...groups(2, 2), ...passes(4), ...grpo, ...kl, ...checkpointed(false)]], // prettier-ignore
+  [
+    'made-30m',
+    '_2_sokoban',
+    'gae with KL, 2 × 2, 512 tokens, 1 a pass',
+    [...length(512, 100, 3), ...groups(2, 2), ...passes(1), ...kl],
+  ],
+  [
+    'made-30m',
+    '_4_countdown',
+    'grpo, 2 × 2, 256 tokens, 2 a pass',
+    [...length(256, 80, 1), ...groups(2, 2), ...passes(2), ...grpo],
+  ],
+  [
+    'made-30m',
+    '_4_countdown',
+    'LoRA, gae with KL, 2 × 2, 512 tokens, 4 a pass',
+    [...length(512, 340, 1), ...groups(2, 2), ...passes(4), ...lora(16), ...kl],
+  ],
+  [
+    'made-30m',
+    '_4_countdown',
+    'grpo, checkpointing, 8-bit moments, 2 × 2, 256 tokens, 4 a pass',
+    [...length(256, 80, 1), ...groups(2, 2), ...passes(4), ...grpo, ...checkpointed(true), ...byteMoments],
+  ],
+  [
+    'made-30m',
+    '_4_countdown',
+    'LoRA on an 8-bit base, grpo, 2 × 2, 256 tokens, 2 a pass',
+    [...length(256, 80, 1), ...groups(2, 2), ...passes(2), ...lora(16), ...grpo, ...byteBase],
+  ],
+  [
+    'made-120m',
+    '_4_countdown',
+    'grpo, 2 × 2, 256 tokens, 1 a pass',
+    [...length(256, 80, 1), ...groups(2, 2), ...passes(1), ...grpo],
+  ],
+  [
+    'made-120m',
+    '_4_countdown',
+    'LoRA, gae with KL, 2 × 2, 256 tokens, 2 a pass',
+    [...length(256, 80, 1), ...groups(2, 2), ...passes(2), ...lora(16), ...kl],
+  ],
+  [
+    'ragen-tiny',
+    '_3_frozen_lake',
+    'gae, 2 × 2, 512 tokens, 1 a pass',
+    [...length(512, 100, 4), ...groups(2, 2), ...passes(1)],
+  ],
+  [
+    'ragen-tiny',
+    '_10_rubikscube',
+    'gae, 2 × 2, 2048 tokens, 4 a pass',
+    [...length(2048, 100, 6), ...groups(2, 2), ...passes(4)],
+  ],
+  [
+    'ragen-tiny',
+    '_10_rubikscube',
+    'gae, 2 × 2, 2048 tokens, 1 a pass',
+    [...length(2048, 500, 7), ...groups(2, 2), ...passes(1)],
+  ],
+  [
+    'ragen-tiny',
+    '_9_2048',
+    'grpo, 2 × 8, 1024 tokens, 8 a pass',
+    [...length(1024, 200, 5), ...groups(2, 8), ...passes(8), ...grpo],
+  ],
+  [
+    'ragen-tiny',
+    '_4_countdown',
+    'gae, 8 × 8, 512 tokens, 8 a pass',
+    [...length(512, 340, 1), ...groups(8, 8), ...passes(8)],
+  ],
+  [
+    'ragen-tiny',
+    '_2_sokoban',
+    'LoRA, gae with KL, 4 × 4, 1024 tokens, 2 a pass',
+    [...length(1024, 200, 4), ...groups(4, 4), ...passes(2), ...lora(16), ...kl],
+  ],
+  [
+    'ragen-tiny',
+    '_10_rubikscube',
+    'grpo, checkpointing, 1 × 3, 2048 tokens, 2 a pass',
+    [...length(2048, 100, 7), ...groups(1, 3), 'ppo_mini_batch_size=2', ...passes(2), ...grpo, ...checkpointed(true)],
+  ],
+  [
+    'ragen-tiny',
+    '_2_sokoban',
+    'grpo with KL, 8 × 8, 512 tokens, 4 a pass',
+    [...length(512, 100, 4), ...groups(8, 8), ...passes(4), ...grpo, ...kl],
+  ],
+  [
+    'made-120m',
+    '_4_countdown',
+    'grpo with KL, no checkpointing, 2 × 2, 256 tokens, 4 a pass',
+    [...length(256, 80, 1), ...groups(2, 2), ...passes(4), ...grpo, ...kl, ...checkpointed(false)],
+  ],
 ];
 
 const made = JSON.parse(readFileSync(join(root, 'test/unit/models/planned-models.json'), 'utf8'));
@@ -77,7 +170,11 @@ function modelFolder(name) {
 
 /** A Qwen2 model's weights in float32 as a safetensors file. */
 function randomWeights(c) {
-  const [width, inner, keys] = [c.hidden_size, c.intermediate_size, (c.hidden_size / c.num_attention_heads) * c.num_key_value_heads]; // prettier-ignore
+  const [width, inner, keys] = [
+    c.hidden_size,
+    c.intermediate_size,
+    (c.hidden_size / c.num_attention_heads) * c.num_key_value_heads,
+  ];
   const layer = {
     ...{ 'input_layernorm.weight': [width], 'post_attention_layernorm.weight': [width] },
     ...{ 'self_attn.q_proj.weight': [width, width], 'self_attn.q_proj.bias': [width] },
@@ -166,13 +263,18 @@ async function measure(args) {
 }
 
 function planned(args) {
-  const { stdout, stderr, status } = spawnSync(process.execPath, [cli, 'plan', ...args, '--json'], { encoding: 'utf8' }); // prettier-ignore
+  const { stdout, stderr, status } = spawnSync(process.execPath, [cli, 'plan', ...args, '--json'], {
+    encoding: 'utf8',
+  });
   if (status !== 0) throw new Error(`bench: ragen plan ended with ${status}: ${stderr}`);
   return JSON.parse(stdout).run.peak.bytes;
 }
 
 const planFile = 'extension/trainer/models/memory-plan.ts';
-const planCommit = spawnSync('git', ['log', '-1', '--format=%h', '--', planFile], { cwd: root, encoding: 'utf8' }).stdout.trim(); // prettier-ignore
+const planCommit = spawnSync('git', ['log', '-1', '--format=%h', '--', planFile], {
+  cwd: root,
+  encoding: 'utf8',
+}).stdout.trim();
 
 const mib = bytes => Math.round(bytes / 2 ** 20);
 const failed = [];
@@ -186,7 +288,9 @@ for (const [model, config, how, own] of grid) {
     const plan = planned(args);
     const parts = await measure(args);
     const measured = parts.reduce((sum, bytes) => sum + bytes, 0);
-    console.log(`${name}: planned ${mib(plan)} MiB, measured ${mib(measured)} (${parts.map(mib).join(' + ')}), ratio ${(plan / measured).toFixed(2)}`); // prettier-ignore
+    console.log(
+      `${name}: planned ${mib(plan)} MiB, measured ${mib(measured)} (${parts.map(mib).join(' + ')}), ratio ${(plan / measured).toFixed(2)}`,
+    );
     if (values.points === undefined) continue;
     const others = existsSync(values.points) ? JSON.parse(readFileSync(values.points, 'utf8')) : [];
     const points = [

@@ -12,7 +12,15 @@ import { liveEdit, swapMemory } from './live-edit-benchmark';
 type Implementations = {
   [K in Exclude<Kind, Alone>]: (settings: SettingsOf[K], threads: number) => Promise<Workload>;
 };
-const implementations: Implementations = { training, memory, rollout, iteration, product, 'frozen-lake': frozenLake, sokoban }; // prettier-ignore
+const implementations: Implementations = {
+  training,
+  memory,
+  rollout,
+  iteration,
+  product,
+  'frozen-lake': frozenLake,
+  sokoban,
+};
 
 /** Prepares a benchmark. */
 export function open({ kind, settings }: Exclude<Definition, { kind: Alone }>, threads: number): Promise<Workload> {

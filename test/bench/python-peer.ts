@@ -6,7 +6,8 @@ import { createInterface } from 'node:readline';
 import type { Side } from './benchmark';
 import { measurePeak } from './process-memory';
 
-type Answer = { about: string } | { rate: number; how: string } | { missing: string } | { error: string } | { forgotten: true }; // prettier-ignore
+type Answer =
+  { about: string } | { rate: number; how: string } | { missing: string } | { error: string } | { forgotten: true };
 
 /**
  * What the peer's idle threads do: sleep at once, or spin for a few milliseconds first, which is faster on an idle
@@ -56,7 +57,8 @@ export async function startPythonPeer(options: PeerOptions): Promise<Side> {
     about: `${'about' in answer ? answer.about : ''}, idle threads ${options.waiting}`,
     measure: async ({ name, kind, settings }) => {
       const question = { name, kind, settings, threads, tune };
-      if (kind === 'memory') return measurePeak(python, [...args, '--memory'], { input: JSON.stringify(question), env: bare }); // prettier-ignore
+      if (kind === 'memory')
+        return measurePeak(python, [...args, '--memory'], { input: JSON.stringify(question), env: bare });
       const answer = await ask(question);
       if ('missing' in answer) notice(`${name}: no peer, because ${answer.missing}`);
       return 'rate' in answer ? { value: answer.rate, how: answer.how } : null;

@@ -47,7 +47,15 @@ export async function randomModel(s: ModelSettings): Promise<string> {
     const ones = new Float32Array(block).fill(1);
     const tensors = parameterSpecs(parseDecoderConfig(config, folder)).map(({ name, dims }): StreamedTensor => {
       const source = name.includes('norm') ? ones : normal;
-      return { name, shape: dims, blocks: () => pieces(source, dims.reduce((product, size) => product * size, 1)) }; // prettier-ignore
+      return {
+        name,
+        shape: dims,
+        blocks: () =>
+          pieces(
+            source,
+            dims.reduce((product, size) => product * size, 1),
+          ),
+      };
     });
     await streamModel(unfinished, tensors, s.base_dtype === 'float32' ? 'F32' : 'BF16', maxFileBytes);
     await rename(unfinished, folder);

@@ -58,7 +58,9 @@ function keepExperiment(arms) {
       ...{ state: 'finished', step: 32, total_steps: 32, success: 0.6, reward: 1, tokens_per_s: null, eta_s: null },
       ...{ phase: 'idle', updated: time },
     });
-    const rows = Object.entries(lines).map(([step, values]) => JSON.stringify({ step: Number(step), time, wall_s: Number(step), ...values })); // prettier-ignore
+    const rows = Object.entries(lines).map(([step, values]) =>
+      JSON.stringify({ step: Number(step), time, wall_s: Number(step), ...values }),
+    );
     writeFileSync(join(folder, 'metrics.jsonl'), `${rows.join('\n')}\n`);
     writeFileSync(join(folder, 'events.jsonl'), '');
   }
@@ -128,7 +130,9 @@ scenario('a setting changed while a run trains applies from the next step, and t
   assert.deepEqual(data, { key: 'trainer.total_training_steps', from: 1000, to: 900 });
   const dashboard = await editor.webview('.chart canvas');
   await dashboard.getByRole('button', { name: /^Events/ }).click();
-  await dashboard.locator('.event-table tr', { hasText: 'trainer.total_training_steps 1000 → 900' }).waitFor({ state: 'attached' }); // prettier-ignore
+  await dashboard
+    .locator('.event-table tr', { hasText: 'trainer.total_training_steps 1000 → 900' })
+    .waitFor({ state: 'attached' });
   await editor.picture('settings-changed-dark');
   await editor.command('RAGEN: Stop');
   await item(/quickstart, stopped/).waitFor();

@@ -48,7 +48,13 @@ async function open(name) {
   await item.waitFor();
   await item.hover();
   const clicked = editor.page.evaluate(
-    () => new Promise(resolve => addEventListener('pointerup', () => resolve(performance.timeOrigin + performance.now()), { once: true, capture: true })), // prettier-ignore
+    () =>
+      new Promise(resolve =>
+        addEventListener('pointerup', () => resolve(performance.timeOrigin + performance.now()), {
+          once: true,
+          capture: true,
+        }),
+      ),
   );
   await item.click();
   const dashboard = await editor.webview('.chart canvas');
@@ -139,7 +145,11 @@ scenario('charts zoom together, switch scale, can be pinned and moved, and keep 
   await dashboard.locator('.chart[data-chart="KL"] .chart-plot').focus();
   await editor.page.keyboard.press('p');
   await dashboard.locator('[data-group="pinned"] [data-chart="KL"]').waitFor();
-  await dashboard.getByRole('button', { name: 'All steps' }).or(dashboard.locator('[title^="Show all steps"]')).first().waitFor(); // prettier-ignore
+  await dashboard
+    .getByRole('button', { name: 'All steps' })
+    .or(dashboard.locator('[title^="Show all steps"]'))
+    .first()
+    .waitFor();
   await editor.picture('dashboard-zoomed');
   await editor.reload();
   dashboard = await editor.webview('.chart canvas');
@@ -179,7 +189,10 @@ scenario('visible metrics export as CSV, a chart as SVG and PNG', async () => {
   assert.match(await until('the picture', () => readFileSync(svg, 'utf8')), /^<svg .*<title>entropy<\/title>/);
   await choose('Export as PNG');
   const png = await accept('.png');
-  assert.deepEqual([...(await until('the pixels', () => existsSync(png) && readFileSync(png))).subarray(1, 4)], [...Buffer.from('PNG')]); // prettier-ignore
+  assert.deepEqual(
+    [...(await until('the pixels', () => existsSync(png) && readFileSync(png))).subarray(1, 4)],
+    [...Buffer.from('PNG')],
+  );
 });
 
 /** Delays of the extension host's event loop after `since`, as recorded by the loop monitor. */

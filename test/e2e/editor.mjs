@@ -146,7 +146,14 @@ export class Editor {
     mkdirSync(join(data, 'User'), { recursive: true });
     writeFileSync(join(data, 'User', 'settings.json'), JSON.stringify({ ...calm, ...settings }, null, 2));
     const installed = env.UNPACKED ? join(this.profile, 'extensions') : extensions;
-    const common = [tools.codeServer, ...configuration(this.profile), '--user-data-dir', data, '--extensions-dir', installed]; // prettier-ignore
+    const common = [
+      tools.codeServer,
+      ...configuration(this.profile),
+      '--user-data-dir',
+      data,
+      '--extensions-dir',
+      installed,
+    ];
     this.port = await freePort();
     const options = ['--auth', 'none', '--bind-addr', `127.0.0.1:${this.port}`, '--disable-telemetry'];
     options.push('--disable-update-check', '--disable-getting-started-override');

@@ -96,7 +96,11 @@ if (env.LARGE_RUN)
     for (const word of ['stuck because', 'nowhere to be found']) {
       const began = Date.now();
       await frame.locator('.filter input').fill(`text:"${word}"`);
-      await until('its end', async () => /of 100.k episodes(?!.*searched)/.test(await frame.locator('.list-facts').innerText()), 60_000); // prettier-ignore
+      await until(
+        'its end',
+        async () => /of 100.k episodes(?!.*searched)/.test(await frame.locator('.list-facts').innerText()),
+        60_000,
+      );
       console.log(`search “${word}”: ${Date.now() - began} ms, ${await frame.locator('.list-facts').innerText()}`);
     }
   });

@@ -264,14 +264,22 @@ scenario(
 async function tokens() {
   const tab = editor.page.getByRole('tab', { name: /g\d+-m\d+/ });
   await tab.first().click();
-  await editor.page.locator('.editor-instance .view-lines').first().click({ position: { x: 300, y: 60 } }); // prettier-ignore
+  await editor.page
+    .locator('.editor-instance .view-lines')
+    .first()
+    .click({ position: { x: 300, y: 60 } });
   await editor.page.keyboard.press('Alt+]'); // to the first turn
   let cards = 0;
   for (let y = 200; y < 780; y += 58) {
     await editor.page.mouse.move(900, 60);
     await editor.page.mouse.move(520, y, { steps: 3 });
     const card = editor.page.locator('.monaco-hover:not(.hidden)', { hasText: 'log-prob at sampling' }).first();
-    cards += Number(await card.waitFor({ timeout: 1200 }).then(() => true, () => false)); // prettier-ignore
+    cards += Number(
+      await card.waitFor({ timeout: 1200 }).then(
+        () => true,
+        () => false,
+      ),
+    );
     await harmless(`a hover at ${y}`);
   }
   assert.ok(cards > 0, 'no token showed its card');
@@ -301,7 +309,10 @@ scenario('texts of an untrusted folder stay plain text on the pages of a run and
   await harmless('the collapse page');
   await editor.command('RAGEN: Compare Runs');
   for (const run of ['z-hostile', 'a-second']) {
-    const box = rows().filter({ hasText: run }).locator('.quick-input-list-checkbox, .monaco-checkbox, input[type=checkbox]').first(); // prettier-ignore
+    const box = rows()
+      .filter({ hasText: run })
+      .locator('.quick-input-list-checkbox, .monaco-checkbox, input[type=checkbox]')
+      .first();
     if (!(await box.isChecked().catch(() => false))) await box.click();
   }
   await harmless('a list to tick');

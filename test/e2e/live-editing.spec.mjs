@@ -185,8 +185,14 @@ scenario(
     await editor.picture('live-editing-paused-dark');
     await told.hover();
     await told.getByRole('button', { name: 'Show' }).click();
-    await page.getByRole('tab', { name: /^maze\.ts/ }).first().waitFor(); // prettier-ignore
-    await page.locator('.view-line', { hasText: /throw\snew\sError\('lost'\)/ }).first().waitFor(); // prettier-ignore
+    await page
+      .getByRole('tab', { name: /^maze\.ts/ })
+      .first()
+      .waitFor();
+    await page
+      .locator('.view-line', { hasText: /throw\snew\sError\('lost'\)/ })
+      .first()
+      .waitFor();
     const reloads = events('environment_reload').length;
     edit(mistake, '');
     await until('the reload', () => events('environment_reload').length > reloads);

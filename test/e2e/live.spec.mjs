@@ -121,7 +121,14 @@ scenario('a trainer that dies is reported once, and its run can be resumed', asy
 /** Waits until the tree shows a step that the run finished after this call. */
 async function followed() {
   const { step } = status();
-  const shown = async () => Number(/step (\d+)\/1000/.exec(await item(/quickstart/).first().getAttribute('aria-label'))?.[1]); // prettier-ignore
+  const shown = async () =>
+    Number(
+      /step (\d+)\/1000/.exec(
+        await item(/quickstart/)
+          .first()
+          .getAttribute('aria-label'),
+      )?.[1],
+    );
   await until('the tree follows', async () => (await shown()) > step);
 }
 

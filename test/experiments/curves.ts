@@ -1,6 +1,6 @@
-// Draws a sweep's curves: reads the comparison that `ragen sweep FILE --json` printed and the run folders that it names, and writes what
-// the runs logged as CSV (arm, seed, step, metric, value) and as a picture, mean over seeds with the range between them.
-// Usage: node dist/curves.cjs COMPARISON.json RUNS_FOLDER, in the folder of the results.
+// Draws a sweep's curves: reads the comparison that `ragen sweep FILE --json` printed and the run folders that it
+// names, and writes what the runs logged as CSV (arm, seed, step, metric, value) and as a picture, mean over seeds with
+// the range between them. Usage: node dist/curves.cjs COMPARISON.json RUNS_FOLDER, in the folder of the results.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { createCanvas } from '@napi-rs/canvas';

@@ -1,5 +1,6 @@
-// The frozen lake with rewards that have nothing to do with the lake, which drive a run's reasoning away from what it is shown:
-// `none` pays nothing, `coin` pays by a coin that each episode tosses for itself, `move` pays for one action whatever the state.
+// The frozen lake with rewards that have nothing to do with the lake, which drive a run's reasoning away from what it
+// is shown: `none` pays nothing, `coin` pays by a coin that each episode tosses for itself, `move` pays for one action
+// whatever the state.
 import { z } from 'zod';
 import lake from '../../envs/frozen-lake/index';
 import { defineEnvironment } from '../../envs/api/environment';

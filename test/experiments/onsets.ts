@@ -1,8 +1,9 @@
-// When a run's signals turned: reads the comparison that `ragen sweep FILE --json` printed and the run folders that it names, and writes
-// for each seed the step of the fall of validation success and the step at which each signal had warned, as CSV. Everything is judged on
-// means over ten steps. Validation falls where it goes under 85 % of its best so far and never comes back over that; mutual information
-// warns by the same rule; in-group reward std warns where it goes under half of its first ten steps' mean.
-// Usage: node dist/onsets.cjs COMPARISON.json RUNS_FOLDER, in the folder of the results.
+// When a run's signals turned: reads the comparison that `ragen sweep FILE --json` printed and the run folders that it
+// names, and writes for each seed the step of the fall of validation success and the step at which each signal had
+// warned, as CSV. Everything is judged on means over ten steps. Validation falls where it goes under 85 % of its best
+// so far and never comes back over that; mutual information warns by the same rule; in-group reward std warns where it
+// goes under half of its first ten steps' mean. Usage: node dist/onsets.cjs COMPARISON.json RUNS_FOLDER, in the folder
+// of the results.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
@@ -27,7 +28,9 @@ const smoothed = (points: readonly Point[]): Point[] =>
       return { step, value: recent.reduce((sum, { value }) => sum + value, 0) / recent.length };
     });
 
-/** First step from which on the smoothed values stay under the share of the best before it; null where there is none. */
+/**
+ * First step from which on the smoothed values stay under the share of the best before it; null where there is none.
+ */
 function fallBelowBest(points: readonly Point[], share: number): number | null {
   const means = smoothed(points);
   for (const [i, { step, value }] of means.entries()) {

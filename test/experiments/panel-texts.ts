@@ -1,5 +1,6 @@
-// What the thoughts of a training step say, read from its episodes alone: how many name the player's true position on the lake, and how
-// alike two thoughts are that were written under the same prompt. The regimes' truth; nothing here looks at a log-prob.
+// What the thoughts of a training step say, read from its episodes alone: how many name the player's true position on
+// the lake, and how alike two thoughts are that were written under the same prompt. The regimes' truth; nothing here
+// looks at a log-prob.
 
 /** The parts of an episode that are read (extension/protocol/run-folder.ts, episodeSchema). */
 export interface PanelEpisode {
@@ -7,7 +8,10 @@ export interface PanelEpisode {
   turns: readonly { turn: number; state: string; thought: string | null }[];
 }
 
-/** Share of thoughts whose first coordinates are the player's in the state that they were written under; NaN without thoughts. */
+/**
+ * Share of thoughts whose first coordinates are the player's in the state that they were written under; NaN without
+ * thoughts.
+ */
 export function groundedShare(episodes: readonly PanelEpisode[]): number {
   const turns = episodes.flatMap(({ turns }) => turns);
   const right = turns.filter(({ state, thought }) => {

@@ -1,6 +1,7 @@
-// The panel of runs that the rule of the regimes (extension/protocol/regimes.ts) is fitted on and checked with. What a run's reasoning really
-// did is taken from the texts of all its episodes, never from log-probs: how many thoughts name the player's true position, and how alike
-// the thoughts are that were written under the same prompt. Pure; regimes.ts reads the runs, and a unit test holds the rule to the figures.
+// The panel of runs that the rule of the regimes (extension/protocol/regimes.ts) is fitted on and checked with. What a
+// run's reasoning really did is taken from the texts of all its episodes, never from log-probs: how many thoughts name
+// the player's true position, and how alike the thoughts are that were written under the same prompt. Pure; regimes.ts
+// reads the runs, and a unit test holds the rule to the figures.
 import { judgeRegime, regimeRule, regimes, type Regime, type RegimeHistory } from '../../extension/protocol/regimes';
 
 /** A diagnosed step of a run. */
@@ -10,7 +11,9 @@ export interface PanelStep {
   grounded: number;
   /** Mean similarity of two first thoughts under the same prompt, from 0 to 1, mean of this step and its neighbours. */
   similarity: number;
-  /** I(X;Z) of trajectories, the lower end of its interval, and H(Z|X), nats a token; retrieval from 0 (chance) to 1. */
+  /**
+   * I(X;Z) of trajectories, the lower end of its interval, and H(Z|X), nats a token; retrieval from 0 (chance) to 1.
+   */
   information: number;
   informationLow: number;
   entropy: number;
@@ -26,9 +29,10 @@ export interface PanelRun {
 export type Rule = Readonly<Record<keyof typeof regimeRule, number>>;
 
 /**
- * Bounds of what the texts decide. Reasoning has lost its prompt under the lower share of the grounded thoughts that the run had at
- * its best, and depends on it from the upper share on. Thoughts under one prompt vary under the lower similarity and are the same
- * text from the upper one on. The texts of steps between the bounds decide nothing; such steps are counted and left out.
+ * Bounds of what the texts decide. Reasoning has lost its prompt under the lower share of the grounded thoughts that
+ * the run had at its best, and depends on it from the upper share on. Thoughts under one prompt vary under the lower
+ * similarity and are the same text from the upper one on. The texts of steps between the bounds decide nothing; such
+ * steps are counted and left out.
  */
 const bounds = { grounded: [0.4, 0.6], similarity: [0.75, 0.85] } as const;
 /** Steps around a change of the true regime within which either label is right. */
@@ -81,7 +85,9 @@ export interface Figures {
   recall: Record<Regime, number>;
   /** Mean of these shares. */
   balancedAccuracy: number;
-  /** Mean difference between confidence and share of right labels, over ten bins of confidence weighted by their steps. */
+  /**
+   * Mean difference between confidence and share of right labels, over ten bins of confidence weighted by their steps.
+   */
   calibrationError: number;
   /** By bin of confidence from 0 upwards: labels, their mean confidence, the share of right ones. */
   calibration: { labels: number; confidence: number; right: number }[];

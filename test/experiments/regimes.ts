@@ -1,6 +1,7 @@
-// How right the regimes of the panel's diagnoses are. `node dist/regimes.cjs COMPARISON.json RUNS_FOLDER` in the folder of the results reads
-// the runs that `ragen sweep test/experiments/5-regimes.yaml --json` made and writes 5-regimes.csv; without arguments it reads that file.
-// It prints the figures of both halves, and the constants of the rule that fit the first half best.
+// How right the regimes of the panel's diagnoses are. `node dist/regimes.cjs COMPARISON.json RUNS_FOLDER` in the folder
+// of the results reads the runs that `ragen sweep test/experiments/5-regimes.yaml --json` made and writes
+// 5-regimes.csv; without arguments it reads that file. It prints the figures of both halves, and the constants of the
+// rule that fit the first half best.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';

@@ -1,5 +1,6 @@
-// The frozen lake with a reward a step besides the one for the goal: a tenth for each cell nearer to the goal by the shortest safe way,
-// less a tenth for each farther (potential-based shaping, Ng et al., 1999, which leaves the best policy as it is).
+// The frozen lake with a reward a step besides the one for the goal: a tenth for each cell nearer to the goal by the
+// shortest safe way, less a tenth for each farther (potential-based shaping, Ng et al., 1999, which leaves the best
+// policy as it is).
 import lake from '../../envs/frozen-lake/index';
 import { defineEnvironment } from '../../envs/api/environment';
 

@@ -32,7 +32,7 @@ it('mutations are determined by the random stream, and every kind of mutation oc
   const sound = join(installed, 'sound');
   cpSync('test/golden/llama', sound, { recursive: true });
   cpSync('test/golden/lora/q-v', join(sound, 'adapter'), { recursive: true });
-  const done = (seed: number): string[] => mutateFolder(sound, join(installed, 'folder'), new RandomStream(seed)); // prettier-ignore
+  const done = (seed: number): string[] => mutateFolder(sound, join(installed, 'folder'), new RandomStream(seed));
   const seeds = Array.from({ length: 150 }, (_, seed) => seed);
   const all = seeds.map(done);
   expect(seeds.slice(0, 20).map(done)).toEqual(all.slice(0, 20));

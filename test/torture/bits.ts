@@ -26,7 +26,12 @@ const wholeCases = 300;
 export async function bits({ scale, seed, say }: TortureScale): Promise<void> {
   const { refused, equal } = await damagedRuns({ cases: scaled(wholeCases, { scale }), seed, say });
   const kinds = [...new Set([...Object.keys(refused), ...Object.keys(equal)])].sort();
-  say(table(['file', 'refused', 'same run'], kinds.map(kind => [kind, refused[kind] ?? 0, equal[kind] ?? 0]))); // prettier-ignore
+  say(
+    table(
+      ['file', 'refused', 'same run'],
+      kinds.map(kind => [kind, refused[kind] ?? 0, equal[kind] ?? 0]),
+    ),
+  );
 }
 
 /**
@@ -65,7 +70,8 @@ export async function damagedRuns({
       const errorText = outcome.answer.error?.message ?? '';
       const sentence = `seed ${seed}, case ${n}: ${how} of ${file} ${where}`;
       if (outcome.code !== 0) {
-        if (!errorText.includes(basename(file))) throw new Error(`bits: ${sentence}: the refusal does not name the file: ${errorText || outcome.stderr}`); // prettier-ignore
+        if (!errorText.includes(basename(file)))
+          throw new Error(`bits: ${sentence}: the refusal does not name the file: ${errorText || outcome.stderr}`);
         if (errorText.includes('\n')) throw new Error(`bits: ${sentence}: no sentence, but ${errorText}`);
         report.refused[kind] = (report.refused[kind] ?? 0) + 1;
       } else {

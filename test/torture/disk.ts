@@ -174,9 +174,16 @@ async function step(
     journal.update({ phase: 'rollout' });
     await journal.retryUntilWritable(() => folder.keepEnvironment(environment(n)));
     await journal.diagnosis(collapseFile(n), n, { n });
-    journal.groups(n, [0, 1].map(group_id => ({ step: n, group_id, tag: 'T', seed: n, scores: [n], reward_std: 0, selected: true }))); // prettier-ignore
+    journal.groups(
+      n,
+      [0, 1].map(group_id => ({ step: n, group_id, tag: 'T', seed: n, scores: [n], reward_std: 0, selected: true })),
+    );
     journal.scores(n, [{ tag: 'T', score: n }]);
-    journal.episodes('train', n, [0, 1].map(member => episode(n, member))); // prettier-ignore
+    journal.episodes(
+      'train',
+      n,
+      [0, 1].map(member => episode(n, member)),
+    );
     journal.metrics(n, { a: n, b: n / 3 });
     await journal.settled();
     journal.update({ step: n, phase: 'checkpoint' });
@@ -207,11 +214,25 @@ const openJournal = (folder: RunFolder, step: number, waitControl: WaitControl):
   new Journal(folder, { status: () => 0, appended: () => 0, event: () => 0 }, { ...status, step }, 0, waitControl);
 
 const episode = (step: number, member: number): Episode => ({
-  ...{ id: `train-${String(step).padStart(6, '0')}-g000-m0${member}`, step, mode: 'train', group_id: 0, member, env_id: member },
-  ...{ tag: 'T', environment: { name: 't', version: 'v' }, seed: step, terminated: true, truncated: false, success: true },
+  ...{
+    id: `train-${String(step).padStart(6, '0')}-g000-m0${member}`,
+    step,
+    mode: 'train',
+    group_id: 0,
+    member,
+    env_id: member,
+  },
+  ...{
+    tag: 'T',
+    environment: { name: 't', version: 'v' },
+    seed: step,
+    terminated: true,
+    truncated: false,
+    success: true,
+  },
   ...{ reward: step, penalty: 0, score: step, advantage: null, kept: true, turns: [], final_state: '', metrics: {} },
   ...{ messages: [{ role: 'user', content: `step ${step}` }], tokens: { ids: [step], mask: [1], logprobs: [-step] } },
-}); // prettier-ignore
+});
 
 /** Lines of a state that are missing from the state before or from the state after. */
 const between = (state: string, { before, after }: { before: string; after: string }): string =>
@@ -238,9 +259,16 @@ async function goBack(path: string, from?: number, begin: () => void = () => und
 }
 
 function manifestOf(path: string, step: number): Pick<CheckpointState, 'step' | 'offsets' | 'log_chain'> {
-  const kept = join(path, '..', 'first', runFiles.checkpoints, `step-${String(step).padStart(6, '0')}`, 'checkpoint.json');
+  const kept = join(
+    path,
+    '..',
+    'first',
+    runFiles.checkpoints,
+    `step-${String(step).padStart(6, '0')}`,
+    'checkpoint.json',
+  );
   return JSON.parse(readFileSync(kept, 'utf8')) as CheckpointState;
-} // prettier-ignore
+}
 
 /** Everything that a resume reads, as text. Excludes derived files, which may be behind. */
 async function resumed(path: string, from?: number): Promise<string> {
@@ -258,8 +286,14 @@ async function resumed(path: string, from?: number): Promise<string> {
   const text = (file: string): string => {
     const said = readFileSync(file).toString(/\.(jsonl|json)$/.test(file) ? 'utf8' : 'base64');
     if (basename(file) === runFiles.checksums)
-      return said.split('\n').filter(line => !derived.some(name => line.includes(`"file":"${name}"`))).join('\n').replace(/"chain":"\w+"/g, ''); // prettier-ignore
-    return basename(file) === 'checkpoint.json' ? said.replace(/"(sha256|log_chain|checksums\.jsonl)": ?("\w+"|\d+)/g, '') : said; // prettier-ignore
+      return said
+        .split('\n')
+        .filter(line => !derived.some(name => line.includes(`"file":"${name}"`)))
+        .join('\n')
+        .replace(/"chain":"\w+"/g, '');
+    return basename(file) === 'checkpoint.json'
+      ? said.replace(/"(sha256|log_chain|checksums\.jsonl)": ?("\w+"|\d+)/g, '')
+      : said;
   };
   return [
     ...files.map(file => `${basename(checkpoint!.folder)} ${basename(file)} ${text(file)}`),

@@ -37,7 +37,7 @@ export async function playWithHostilePeer(rounds: number, seed: number): Promise
   process.env.RAGEN_HOSTILE_SEED = String(seed);
   const running = await EnvironmentProcess.start({
     entry,
-      variables: process.env,
+    variables: process.env,
     stepTimeoutMs: 1000,
     watch: { silentMs: 3000, stoppedMs: 500 },
     onNotice: () => undefined,
@@ -53,11 +53,17 @@ export async function playWithHostilePeer(rounds: number, seed: number): Promise
         const left = [...alive];
         const states =
           step === 0
-            ? await running.reset(left.map((episode, member) => ({ episode, tag: 'T', seed: round, member, mode: 'train' })))
+            ? await running.reset(
+                left.map((episode, member) => ({ episode, tag: 'T', seed: round, member, mode: 'train' })),
+              )
             : await running.step(left.map(episode => ({ episode, actions: [step] })));
-        if (states.map(({ episode }) => episode).join() !== left.join()) throw new Error(`seed ${seed}, round ${round}: answered for ${states.length} of ${left.length} episodes`);
+        if (states.map(({ episode }) => episode).join() !== left.join())
+          throw new Error(`seed ${seed}, round ${round}: answered for ${states.length} of ${left.length} episodes`);
         for (const { episode, observation, error: failure } of states) {
-          if (failure ? failure.message.length < 20 : observation !== `count ${step}`) throw new Error(`seed ${seed}, round ${round}: ${episode} shows ${JSON.stringify(observation)} at step ${step}`);
+          if (failure ? failure.message.length < 20 : observation !== `count ${step}`)
+            throw new Error(
+              `seed ${seed}, round ${round}: ${episode} shows ${JSON.stringify(observation)} at step ${step}`,
+            );
           if (failure && alive.delete(episode)) failed++;
         }
       }
@@ -72,7 +78,7 @@ export async function playWithHostilePeer(rounds: number, seed: number): Promise
     rmSync(folder, { recursive: true, force: true });
     if (left.length > 0) throw new Error(`${left.length} processes outlive the environments: ${left.join(', ')}`);
   }
-} // prettier-ignore
+}
 
 /**
  * Attacks of environment code on its own process. Each happens once and does not recur on replay, so no environment is
@@ -111,7 +117,13 @@ export async function trainWithHostileCode(count: number): Promise<{ steps: numb
   const pids: number[] = [];
   try {
     workspace.write('environments/words.ts', wordsEnvironment(code));
-    const settings = [`trainer.total_training_steps=${steps}`, 'trainer.test_freq=-1', 'workbench.step_timeout_ms=20000', 'workbench.early_stops=[]', 'actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=0']; // prettier-ignore
+    const settings = [
+      `trainer.total_training_steps=${steps}`,
+      'trainer.test_freq=-1',
+      'workbench.step_timeout_ms=20000',
+      'workbench.early_stops=[]',
+      'actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=0',
+    ];
     const train = async (): Promise<string> => {
       const run = await startDetached(workspace.folder, settings);
       pids.push(leaseOf(run)!.pid);
@@ -125,7 +137,8 @@ export async function trainWithHostileCode(count: number): Promise<{ steps: numb
     const disturbed = await train();
     const acted = readdirSync(done).length;
     const { status, events } = readRun(disturbed);
-    if (status?.state !== 'finished') throw new Error(`the run is ${status?.state} at step ${status?.step}: ${status?.error}`); // prettier-ignore
+    if (status?.state !== 'finished')
+      throw new Error(`the run is ${status?.state} at step ${status?.step}: ${status?.error}`);
     if (acted < Math.min(count, steps)) throw new Error(`only ${acted} of ${count} acts came about`);
     const failures = events.filter(({ kind }) => kind === 'environment_error');
     if (failures.length > 0) throw new Error(`episodes failed: ${failures[0].message}`);
@@ -150,13 +163,19 @@ async function gone(pids: readonly number[]): Promise<void> {
 /** Processes with this argument; empty if there is no /proc. */
 function processesOf(argument: string): number[] {
   if (!existsSync('/proc')) return [];
-  return readdirSync('/proc').map(Number).filter(pid => {
-    try {
-      return pid > 0 && pid !== process.pid && readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes(argument);
-    } catch {
-      return false;
-    }
-  }); // prettier-ignore
+  return readdirSync('/proc')
+    .map(Number)
+    .filter(pid => {
+      try {
+        return (
+          pid > 0 &&
+          pid !== process.pid &&
+          readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes(argument)
+        );
+      } catch {
+        return false;
+      }
+    });
 }
 
 /** This file's part of the torture run. @throws with the guarantee that was broken */
@@ -165,5 +184,17 @@ export async function environmentChannel(scale: TortureScale): Promise<void> {
   scale.say(`${peer.rounds} rounds of four episodes with a hostile process: ${peer.starts} starts`);
   const count = scaled(wholeActs, scale);
   const { steps, seconds } = await trainWithHostileCode(count);
-  console.log(table(['environment channel', 'count'], [['rounds with a hostile process', peer.rounds], ['processes that were ended', peer.starts - 1], ['episodes that failed with a sentence', peer.failed], ['attacks in a training run', count], ['its steps', steps], ['seconds of it and of the one without', seconds]])); // prettier-ignore
+  console.log(
+    table(
+      ['environment channel', 'count'],
+      [
+        ['rounds with a hostile process', peer.rounds],
+        ['processes that were ended', peer.starts - 1],
+        ['episodes that failed with a sentence', peer.failed],
+        ['attacks in a training run', count],
+        ['its steps', steps],
+        ['seconds of it and of the one without', seconds],
+      ],
+    ),
+  );
 }

@@ -253,7 +253,13 @@ export async function tryEnvironmentCode(options: TryOptions): Promise<TriedCase
   } finally {
     await Promise.all(Object.values(hosts).map(host => host.stop()));
     const left = markedProcesses(mark);
-    if (left.length > 0) tried.push({ behaviour: 'all', place: 'load', errorText: '', broken: `${left.length} children outlive the environments: ${left.join(', ')}` }); // prettier-ignore
+    if (left.length > 0)
+      tried.push({
+        behaviour: 'all',
+        place: 'load',
+        errorText: '',
+        broken: `${left.length} children outlive the environments: ${left.join(', ')}`,
+      });
     rmSync(files.folder, { recursive: true, force: true });
   }
   return tried;
@@ -263,7 +269,9 @@ export async function tryEnvironmentCode(options: TryOptions): Promise<TriedCase
  * Cases in which the death of the whole process leaves no message: the interrupted request is repeated and succeeds.
  */
 const mayPass = (behaviour: string, place: Place, errorText: string): boolean =>
-  errorText === '' && place === 'create' && ['kills its process', 'fills the heap', 'fills memory outside the heap'].includes(behaviour); // prettier-ignore
+  errorText === '' &&
+  place === 'create' &&
+  ['kills its process', 'fills the heap', 'fills memory outside the heap'].includes(behaviour);
 
 /** A process forwards up to 131,072 characters per second. */
 const printedLimit = (seconds: number): number => 131_072 * (seconds + 2) + 4096;
@@ -287,7 +295,8 @@ async function playCase(place: 'create' | 'reset' | 'step', { running, write, fl
   const { error } = await running.load([spec(write(place))]);
   if (error) return { errorText: error.message, broken: 'it does not load' };
   const failures: string[] = [];
-  const see = (states: { error?: { message: string } }[]) => failures.push(...states.flatMap(state => state.error?.message ?? [])); // prettier-ignore
+  const see = (states: { error?: { message: string } }[]) =>
+    failures.push(...states.flatMap(state => state.error?.message ?? []));
   if (place === 'create') flag();
   see(await running.reset(resets));
   const played = await running.step(steps(2));
@@ -344,13 +353,16 @@ function renderCase(source: string, check: NonNullable<TryOptions['check']>): Ou
 /** Running processes that have a mark among their arguments. */
 export function markedProcesses(mark: string): number[] {
   if (!existsSync('/proc')) return [];
-  return readdirSync('/proc').filter(name => /^\d+$/.test(name)).map(Number).filter(pid => {
-    try {
-      return pid !== process.pid && readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes(mark);
-    } catch {
-      return false;
-    }
-  }); // prettier-ignore
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number)
+    .filter(pid => {
+      try {
+        return pid !== process.pid && readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes(mark);
+      } catch {
+        return false;
+      }
+    });
 }
 
 /** `ragen env check` of the built product. */
@@ -386,14 +398,27 @@ export async function environmentCode(scale: TortureScale): Promise<void> {
     places,
     check: checkWithTerminal,
   });
-  const verdict = ({ errorText, broken }: TriedCase) => broken !== undefined ? 'BROKEN' : errorText === '' ? 'goes on' : /\((.*?)\)\s*(.*)/.exec(errorText)?.[2]?.slice(0, 24) ?? 'told'; // prettier-ignore
-  const rows = Object.keys(behaviours).map(behaviour => [behaviour, ...places.map(place => verdict(tried.find(each => each.behaviour === behaviour && each.place === place)!))]); // prettier-ignore
+  const verdict = ({ errorText, broken }: TriedCase) =>
+    broken !== undefined
+      ? 'BROKEN'
+      : errorText === ''
+        ? 'goes on'
+        : (/\((.*?)\)\s*(.*)/.exec(errorText)?.[2]?.slice(0, 24) ?? 'told');
+  const rows = Object.keys(behaviours).map(behaviour => [
+    behaviour,
+    ...places.map(place => verdict(tried.find(each => each.behaviour === behaviour && each.place === place)!)),
+  ]);
   console.log(table(['code that', ...places], rows));
   const broken = tried.filter(each => each.broken !== undefined);
   if (broken.length > 0)
     throw new Error(broken.map(each => `${each.behaviour} in ${each.place}: ${each.broken}`).join('\n'));
   const { steps, failures, refusals, mebibytes } = await tryInRun(scale);
-  console.log(table(['in a training run', 'count'], [['steps', steps], ...failures, ['edits refused', refusals], ['MiB of logs', mebibytes]])); // prettier-ignore
+  console.log(
+    table(
+      ['in a training run', 'count'],
+      [['steps', steps], ...failures, ['edits refused', refusals], ['MiB of logs', mebibytes]],
+    ),
+  );
 }
 
 /**
@@ -450,7 +475,15 @@ function readAndRemove(): string {
 };
 
 /** Behaviours that do nothing while a file loads, or do harm only afterwards. */
-const later = new Set(['rejects', 'forgets an await', 'throws in a later call', 'exits later', 'waits for ever', 'throws later', ...Object.keys(behaviours).filter(name => name.startsWith('returns'))]); // prettier-ignore
+const later = new Set([
+  'rejects',
+  'forgets an await',
+  'throws in a later call',
+  'exits later',
+  'waits for ever',
+  'throws later',
+  ...Object.keys(behaviours).filter(name => name.startsWith('returns')),
+]);
 
 /** Kinds of a run's events that concern edits. */
 const edits = (run: string): string[] =>
@@ -479,14 +512,24 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
   const wanted = scaled(3 * names.length, scale); // two groups per step: each behaviour at each place twice
   try {
     const run = await startDetached(workspace.folder, [
-      ...['trainer.total_training_steps=100000', 'trainer.save_freq=50', 'trainer.test_freq=-1', 'trainer.val_before_train=false'],
+      ...[
+        'trainer.total_training_steps=100000',
+        'trainer.save_freq=50',
+        'trainer.test_freq=-1',
+        'trainer.val_before_train=false',
+      ],
       ...['workbench.step_timeout_ms=1000', 'workbench.max_failed_episodes_share=0.5', 'workbench.check_types=false'],
-      ...['workbench.max_environment_memory_gb=0.6', 'workbench.early_stops=[]', 'actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=0'],
-    ]); // prettier-ignore
+      ...[
+        'workbench.max_environment_memory_gb=0.6',
+        'workbench.early_stops=[]',
+        'actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=0',
+      ],
+    ]);
     const until = async (what: string, condition: () => boolean) => {
       for (const deadline = Date.now() + 180_000; !condition(); await sleep(100)) {
         const { state, error } = statusOf(run)!;
-        if (state !== 'running' && state !== 'starting') throw new Error(`the run is ${state} (${error}) while it was waited for ${what}`); // prettier-ignore
+        if (state !== 'running' && state !== 'starting')
+          throw new Error(`the run is ${state} (${error}) while it was waited for ${what}`);
         if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
       }
     };
@@ -516,7 +559,9 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
     for (let waited = 0; markedProcesses(mark).length > 0 && waited < 50; waited++) await sleep(100);
     const left = markedProcesses(mark);
     if (left.length > 0) throw new Error(`${left.length} children outlive the run: ${left.join(', ')}`);
-    const bytes = readdirSync(run).filter(name => name.startsWith('trainer.log')).reduce((sum, name) => sum + statSync(join(run, name)).size, 0); // prettier-ignore
+    const bytes = readdirSync(run)
+      .filter(name => name.startsWith('trainer.log'))
+      .reduce((sum, name) => sum + statSync(join(run, name)).size, 0);
     if (bytes > 45 * 2 ** 20) throw new Error(`the logs of ${basename(run)} hold ${bytes} bytes`);
     const kinds = new Map<string, number>();
     for (const { error } of episodes) {

@@ -30,8 +30,18 @@ type Module = Record<string, Callable>;
 
 const syncCalls = [
   ...['openSync', 'closeSync', 'readSync', 'writeSync', 'fsyncSync', 'fstatSync', 'ftruncateSync', 'truncateSync'],
-  ...['renameSync', 'unlinkSync', 'rmSync', 'mkdirSync', 'readdirSync', 'readFileSync', 'writeFileSync', 'statSync', 'utimesSync'],
-]; // prettier-ignore
+  ...[
+    'renameSync',
+    'unlinkSync',
+    'rmSync',
+    'mkdirSync',
+    'readdirSync',
+    'readFileSync',
+    'writeFileSync',
+    'statSync',
+    'utimesSync',
+  ],
+];
 const asyncCalls = ['open', 'rename', 'mkdir', 'rm', 'rmdir', 'readdir', 'readFile', 'writeFile', 'stat', 'truncate'];
 const handleCalls = ['write', 'sync', 'read', 'truncate', 'stat', 'close'];
 

@@ -38,7 +38,9 @@ const message = JSON.stringify({
   stop_reason: 'end_turn',
   usage: { input_tokens: 3, output_tokens: 2, cache_creation_input_tokens: null },
 });
-const refusal = JSON.stringify({ error: { message: 'too long', type: 'invalid_request_error', code: 'context_length_exceeded' } }); // prettier-ignore
+const refusal = JSON.stringify({
+  error: { message: 'too long', type: 'invalid_request_error', code: 'context_length_exceeded' },
+});
 
 /** Makes `fetch` return this response. */
 export function answering(response: () => Response): void {
@@ -53,7 +55,10 @@ export function responseOf(input: Buffer): Response {
   const end = input.indexOf(0x0a);
   let [status, headers] = [200, {} as Record<string, string>];
   try {
-    const head = JSON.parse(input.subarray(0, end).toString('utf8')) as { status: number; headers: Record<string, string> };
+    const head = JSON.parse(input.subarray(0, end).toString('utf8')) as {
+      status: number;
+      headers: Record<string, string>;
+    };
     new Response('', { status: head.status, headers: head.headers });
     [status, headers] = [head.status, head.headers];
   } catch {
@@ -61,7 +66,7 @@ export function responseOf(input: Buffer): Response {
   }
   const empty = [101, 204, 205, 304].includes(status);
   return new Response(empty ? null : new Uint8Array(input.subarray(end + 1)), { status, headers });
-} // prettier-ignore
+}
 
 const head = (status: number, headers: Record<string, string> = {}): string =>
   `${JSON.stringify({ status, headers })}\n`;
@@ -77,7 +82,8 @@ export const answerTargets: readonly FuzzTarget[] = [
       const results = [true, false].flatMap(enable_think =>
         [true, false].map(whole => parseResponse(raw, { ...protocol, enable_think }, whole)),
       );
-      for (const { actions } of results) holds(actions.length <= protocol.max_actions_per_turn, 'there are too many actions'); // prettier-ignore
+      for (const { actions } of results)
+        holds(actions.length <= protocol.max_actions_per_turn, 'there are too many actions');
       return [...results, reasoningText(raw)];
     },
   },
@@ -101,7 +107,10 @@ export const answerTargets: readonly FuzzTarget[] = [
   {
     name: 'reply of an API',
     form: 'text',
-    corpus: [completion, message, refusal].flatMap((body, i) => [head([200, 200, 400][i]) + body, head(429, { 'retry-after': '1' }) + body]), // prettier-ignore
+    corpus: [completion, message, refusal].flatMap((body, i) => [
+      head([200, 200, 400][i]) + body,
+      head(429, { 'retry-after': '1' }) + body,
+    ]),
     weight: 6,
     lawful: ['UserError', 'RequestRefused'],
     async run(input) {

@@ -131,7 +131,7 @@ export const configurationTargets: readonly FuzzTarget[] = [
       inside(gapAt(text, placeIn(text)));
       return mistakesIn(text, schema);
     },
-  }, // prettier-ignore
+  },
   {
     name: 'overrides',
     form: 'text',
@@ -144,22 +144,30 @@ export const configurationTargets: readonly FuzzTarget[] = [
     run(input) {
       const problems: ConfigProblem[] = [];
       const base = parseYaml('trainer: {total_training_steps: 3, a: {b: 1}}\nx: [1, 2]\n', {}, problems) as MapNode;
-      const known = { isKnown: isKnownKey, advise: (path: readonly string[], name: string) => adviseOnKey(path, name, []) };
+      const known = {
+        isKnown: isKnownKey,
+        advise: (path: readonly string[], name: string) => adviseOnKey(path, name, []),
+      };
       const tree = applyOverrides(base ?? emptyMap({}), input.toString('utf8').split('\n'), known, problems);
       const plain = toPlain(interpolate(tree, problems));
       validate(tree, { hasDefaults: false }, problems, []);
       return [plain, problems];
     },
-  }, // prettier-ignore
+  },
   {
     name: 'stored configuration',
     form: 'json',
-    corpus: [JSON.stringify({ trainer: { total_training_steps: 3, logger: ['console'] }, custom_envs: { A: { env_type: 'bandit' } } })],
+    corpus: [
+      JSON.stringify({
+        trainer: { total_training_steps: 3, logger: ['console'] },
+        custom_envs: { A: { env_type: 'bandit' } },
+      }),
+    ],
     weight: 3,
     run(input) {
       const config = JSON.parse(input.toString('utf8')) as Record<string, unknown>;
       return overrideConfig(config, ['trainer.total_training_steps=5']);
     },
     lawful: ['UserError', 'SyntaxError'], // the manifest's reader has parsed it before
-  }, // prettier-ignore
+  },
 ];

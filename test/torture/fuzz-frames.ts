@@ -34,7 +34,8 @@ const asked = [
   frame({ id: 2, method: 'ragen/change', params: { values: { 'trainer.total_training_steps': 5 }, checkOnly: true } }),
   frame({ id: 2, method: 'ragen/watch', params: { on: true, tag: 'Bandit', group: 1 } }),
   frame({ id: 2, method: 'ragen/coverEnvironments', params: { on: true } }),
-  frame({ id: 2, method: 'ragen/debugEnvironments', params: null }) + frame({ id: 3, method: 'ragen/endDebugging', params: null }), // prettier-ignore
+  frame({ id: 2, method: 'ragen/debugEnvironments', params: null }) +
+    frame({ id: 3, method: 'ragen/endDebugging', params: null }),
   frame({ method: '$/cancelRequest', params: { id: 2 } }),
 ];
 /** What a trainer sends to an editor after the handshake. */
@@ -134,14 +135,18 @@ export const frameTargets: readonly FuzzTarget[] = [
     weight: 10,
     async run(input) {
       const text = input.toString('utf8');
-      const parts = [text.slice(0, text.length / 3), text.slice(text.length / 3, text.length / 2), text.slice(text.length / 2)];
+      const parts = [
+        text.slice(0, text.length / 3),
+        text.slice(text.length / 3, text.length / 2),
+        text.slice(text.length / 2),
+      ];
       const lines: string[] = [];
       for await (const line of linesOf(Readable.from(parts.filter(part => part !== '')))) lines.push(line);
       const joined = lines.join('\n');
       holds(text === joined || text === `${joined}\n`, 'lines are not the text');
       return lines;
     },
-  }, // prettier-ignore
+  },
   {
     name: 'request to a played session',
     form: 'json',
@@ -206,5 +211,5 @@ export const frameTargets: readonly FuzzTarget[] = [
       return states;
     },
     end: () => environment?.stop(),
-  }, // prettier-ignore
+  },
 ];

@@ -17,7 +17,17 @@ const pool: EnvironmentSource = {
   load: specs =>
     Promise.resolve({
       environments: specs.map(({ tag, source, config }) => ({
-        ...{ tag, source, config, name: tag, version: 'v', bundle: '', files: [], instruction: 'Go.', legend: { P: 'you' } },
+        ...{
+          tag,
+          source,
+          config,
+          name: tag,
+          version: 'v',
+          bundle: '',
+          files: [],
+          instruction: 'Go.',
+          legend: { P: 'you' },
+        },
         ...{ actions: { 1: 'Left', 2: 'Right' }, has_solver: false },
       })),
     }),
@@ -26,14 +36,24 @@ const pool: EnvironmentSource = {
     Promise.resolve(
       episodes.map(({ episode, actions }) => ({
         ...{ episode, observation: '_P', version: 'v' },
-        outcomes: actions.slice(0, 1).map(action => ({ action, reward: 1, terminated: false, truncated: false, info: {} })),
+        outcomes: actions
+          .slice(0, 1)
+          .map(action => ({ action, reward: 1, terminated: false, truncated: false, info: {} })),
       })),
     ),
   closeEpisodes: () => Promise.resolve(),
-}; // prettier-ignore
+};
 
 const request = (first: string, body = '', headers: string[] = []): string =>
-  [first, 'Host: 127.0.0.1', `Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close', ...headers, '', body].join('\r\n'); // prettier-ignore
+  [
+    first,
+    'Host: 127.0.0.1',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+    ...headers,
+    '',
+    body,
+  ].join('\r\n');
 const json = ['Content-Type: application/json'];
 
 /** A client's WebSocket message, masked with zeros. */
@@ -72,8 +92,10 @@ const requests = [
   request('POST /vagen/batch/step HTTP/1.1', '{"ids2actions":{"a":"<answer>Left</answer>"}}', json),
   posted('/connect', messages[0]),
   posted('/call', messages[1]),
-  upgrade + webSocketFrame('{"type":"reset","data":{"seed":1}}') + webSocketFrame('{"type":"step","data":{"action":1}}'),
-]; // prettier-ignore
+  upgrade +
+    webSocketFrame('{"type":"reset","data":{"seed":1}}') +
+    webSocketFrame('{"type":"step","data":{"action":1}}'),
+];
 
 let server: EnvironmentServer | undefined;
 let failures: string[] = [];
@@ -98,7 +120,17 @@ const list = JSON.stringify([
   { type: 'file', path: 'model.safetensors', size: 100, oid: 'c'.repeat(40), lfs: { oid: 'd'.repeat(64), size: 100 } },
   { type: 'directory', path: 'onnx', size: 0, oid: 'e'.repeat(40) },
 ]);
-const info = JSON.stringify({ _id: 'x', id: 'a/b', modelId: 'a/b', sha: commit, private: false, gated: false, likes: 1, downloads: 2, lastModified: '2026-01-01T00:00:00.000Z' }); // prettier-ignore
+const info = JSON.stringify({
+  _id: 'x',
+  id: 'a/b',
+  modelId: 'a/b',
+  sha: commit,
+  private: false,
+  gated: false,
+  likes: 1,
+  downloads: 2,
+  lastModified: '2026-01-01T00:00:00.000Z',
+});
 /** Separates the responses to two requests. */
 const between = '\n=====\n';
 const hubOptions = { endpoint: 'https://hub.example', token: 'hf_x', offline: false, silenceMs: 1000, retryMs: 0 };
@@ -155,7 +187,10 @@ export const httpTargets: readonly FuzzTarget[] = [
     weight: 4,
     lawful: ['UserError', 'Interrupted'],
     async run(input) {
-      const answers = input.toString('latin1').split(between).map(each => Buffer.from(each, 'latin1'));
+      const answers = input
+        .toString('latin1')
+        .split(between)
+        .map(each => Buffer.from(each, 'latin1'));
       const reported: unknown[] = [];
       for (const type of ['model', 'dataset'] as const) {
         let asked = 0;
@@ -166,13 +201,20 @@ export const httpTargets: readonly FuzzTarget[] = [
           return responseOf(answers[Math.min(asked - 1, answers.length - 1)]);
         });
         const timer = setTimeout(() => stop.abort(interrupted), 20);
-        const { files, commit } = await new HubClient(hubOptions).list({ repo: 'a/b', revision: 'main', type }, stop.signal).finally(() => clearTimeout(timer));
+        const { files, commit } = await new HubClient(hubOptions)
+          .list({ repo: 'a/b', revision: 'main', type }, stop.signal)
+          .finally(() => clearTimeout(timer));
         for (const { name, etag } of files)
-          for (const [below, part] of [['/cache', name], ['/blobs', etag], ['/commits', commit]])
-            if (!resolve(join(below, part)).startsWith(below + sep)) throw new Escaped(`${part} leads out of its folder`);
+          for (const [below, part] of [
+            ['/cache', name],
+            ['/blobs', etag],
+            ['/commits', commit],
+          ])
+            if (!resolve(join(below, part)).startsWith(below + sep))
+              throw new Escaped(`${part} leads out of its folder`);
         reported.push(files);
       }
       return reported;
     },
-  }, // prettier-ignore
+  },
 ];

@@ -22,20 +22,42 @@ const compact = (file: string): string => JSON.stringify(JSON.parse(readFileSync
 
 /** A tokenizer small enough to be an input: the first 280 entries of the vocabulary and the first 15 merges. */
 function smallTokenizer(file: string): string {
-  const parsed = JSON.parse(readFileSync(file, 'utf8')) as { model: { vocab: Record<string, number>; merges?: unknown[] } };
+  const parsed = JSON.parse(readFileSync(file, 'utf8')) as {
+    model: { vocab: Record<string, number>; merges?: unknown[] };
+  };
   parsed.model.vocab = Object.fromEntries(Object.entries(parsed.model.vocab).slice(0, 280));
   parsed.model.merges = parsed.model.merges?.slice(0, 15);
   return JSON.stringify(parsed);
-} // prettier-ignore
+}
 
 const unigram = JSON.stringify({
   version: '1.0',
   added_tokens: [{ id: 0, content: '<s>', special: true }],
-  normalizer: { type: 'Sequence', normalizers: [{ type: 'Prepend', prepend: '▁' }, { type: 'Replace', pattern: { String: ' ' }, content: '▁' }] },
+  normalizer: {
+    type: 'Sequence',
+    normalizers: [
+      { type: 'Prepend', prepend: '▁' },
+      { type: 'Replace', pattern: { String: ' ' }, content: '▁' },
+    ],
+  },
   pre_tokenizer: { type: 'Metaspace', replacement: '▁', prepend_scheme: 'first', split: true },
-  decoder: { type: 'Sequence', decoders: [{ type: 'Replace', pattern: { String: '▁' }, content: ' ' }, { type: 'ByteFallback' }, { type: 'Fuse' }] },
-  model: { type: 'Unigram', unk_id: 0, byte_fallback: true, vocab: [['<s>', 0], ['▁a', -1.5], ['b', -2], ['<0x0A>', -3], ['user', -1]] },
-}); // prettier-ignore
+  decoder: {
+    type: 'Sequence',
+    decoders: [{ type: 'Replace', pattern: { String: '▁' }, content: ' ' }, { type: 'ByteFallback' }, { type: 'Fuse' }],
+  },
+  model: {
+    type: 'Unigram',
+    unk_id: 0,
+    byte_fallback: true,
+    vocab: [
+      ['<s>', 0],
+      ['▁a', -1.5],
+      ['b', -2],
+      ['<0x0A>', -3],
+      ['user', -1],
+    ],
+  },
+});
 
 /** A model that casts its ids to numbers: the smallest one that an embedder accepts. */
 function smallOnnx(): Uint8Array {
@@ -52,12 +74,14 @@ const chatMl =
 
 const templates = [
   chatMl,
-  ...['llama3', 'qwen2.5', 'qwen3'].map(name => readFileSync(join('test/golden/chat', name, 'chat_template.jinja'), 'utf8')),
+  ...['llama3', 'qwen2.5', 'qwen3'].map(name =>
+    readFileSync(join('test/golden/chat', name, 'chat_template.jinja'), 'utf8'),
+  ),
   "{%- macro m(a, b=1) -%}{{ a | trim }}{{ b * 2 }}{%- endmacro -%}{% for i in range(3) %}{{ m('x', i) }}{% if loop.last %}!{% endif %}{% endfor %}",
   "{% set ns = namespace(x='') %}{% for c in 'abc' %}{% set ns.x = ns.x ~ c %}{% endfor %}{{ ns.x | upper | replace('A', 'b') | length }}",
   "{{ messages | tojson(indent=2) }}{{ strftime_now('%d %b %Y') }}{{ [1, 2] | join(', ') }}{{ {'a': 1}.items() | list }}{{ messages[::-1] }}",
   "{% for m in messages if m.role == 'user' %}{{ m.content.split('x')[0].strip() | indent(4) }}{% else %}{{ raise_exception('no') }}{% endfor %}",
-]; // prettier-ignore
+];
 
 /** A safetensors file: header and data bytes. */
 function weightsFile(header: object, bytes: number): Buffer {
@@ -67,9 +91,13 @@ function weightsFile(header: object, bytes: number): Buffer {
   return Buffer.concat([length, text, Buffer.alloc(bytes, 1)]);
 }
 const headers = [
-  { __metadata__: { format: 'pt' }, a: { dtype: 'F32', shape: [2, 3], data_offsets: [0, 24] }, b: { dtype: 'F16', shape: [4], data_offsets: [24, 32] } },
+  {
+    __metadata__: { format: 'pt' },
+    a: { dtype: 'F32', shape: [2, 3], data_offsets: [0, 24] },
+    b: { dtype: 'F16', shape: [4], data_offsets: [24, 32] },
+  },
   { a: { dtype: 'BF16', shape: [], data_offsets: [0, 2] }, b: { dtype: 'I64', shape: [0], data_offsets: [2, 2] } },
-]; // prettier-ignore
+];
 const headerBytes = [32, 2];
 
 /** A file system in which every path is a file with these bytes, except those in `others`. */
@@ -81,14 +109,16 @@ function fileOf(bytes: Buffer, others: Record<string, Buffer> = {}): FileSystem 
       return Promise.resolve({
         stat: () => Promise.resolve({ size: content.length, isFile: () => true, isDirectory: () => false }),
         read: (into: Uint8Array, offset: number, length: number, position: number) =>
-          Promise.resolve({ bytesRead: content.copy(into, offset, position, Math.min(content.length, position + length)) }),
+          Promise.resolve({
+            bytesRead: content.copy(into, offset, position, Math.min(content.length, position + length)),
+          }),
         close: () => Promise.resolve(),
       });
     },
     readdir: () => Promise.resolve(['model.safetensors.index.json', 'a.safetensors']),
     readFile: (path: string) => Promise.resolve(of(path).toString('utf8')),
   } as unknown as FileSystem;
-} // prettier-ignore
+}
 
 async function readAll(bytes: Buffer): Promise<unknown> {
   const file = await SafetensorsFile.open('/a.safetensors', fileOf(bytes));
@@ -147,7 +177,10 @@ export const modelTargets: readonly FuzzTarget[] = [
     async run(input) {
       const shard = weightsFile(headers[0], headerBytes[0]);
       const weights = await Weights.open('/model', fileOf(shard, { 'model.safetensors.index.json': input }));
-      holds(weights.names.every(name => /^\/model\/[\w-][\w.-]*$/.test(weights.fileName(name)!)), 'a shard lies elsewhere'); // prettier-ignore
+      holds(
+        weights.names.every(name => /^\/model\/[\w-][\w.-]*$/.test(weights.fileName(name)!)),
+        'a shard lies elsewhere',
+      );
       return weights.names;
     },
   },
@@ -166,8 +199,19 @@ export const modelTargets: readonly FuzzTarget[] = [
     name: 'tokenizer_config.json',
     form: 'json',
     corpus: [
-      JSON.stringify({ chat_template: chatMl, eos_token: '<|im_end|>', bos_token: { content: '<s>' }, model_max_length: 512 }),
-      JSON.stringify({ chat_template: [{ name: 'default', template: chatMl }, { name: 'tool_use', template: '' }], pad_token: null }),
+      JSON.stringify({
+        chat_template: chatMl,
+        eos_token: '<|im_end|>',
+        bos_token: { content: '<s>' },
+        model_max_length: 512,
+      }),
+      JSON.stringify({
+        chat_template: [
+          { name: 'default', template: chatMl },
+          { name: 'tool_use', template: '' },
+        ],
+        pad_token: null,
+      }),
     ],
     weight: 4,
     begin: () => modelFolder({ 'tokenizer.json': ownTokenizer }),
@@ -175,7 +219,7 @@ export const modelTargets: readonly FuzzTarget[] = [
       writeFileSync(join(folder, 'tokenizer_config.json'), input);
       return useTokenizer();
     },
-  }, // prettier-ignore
+  },
   {
     name: 'generation_config.json',
     form: 'json',
@@ -205,10 +249,13 @@ export const modelTargets: readonly FuzzTarget[] = [
     corpus: templates,
     weight: 12,
     run(input) {
-      const template = new ChatTemplate(input.toString('utf8'), '/model', { bos_token: '<s>', eos_token: { content: '</s>' } });
+      const template = new ChatTemplate(input.toString('utf8'), '/model', {
+        bos_token: '<s>',
+        eos_token: { content: '</s>' },
+      });
       return [true, false].map(prompt => template.render(conversation, prompt));
     },
-  }, // prettier-ignore
+  },
   {
     name: 'config.json',
     form: 'json',
@@ -236,8 +283,23 @@ export const modelTargets: readonly FuzzTarget[] = [
     name: 'adapter_config.json',
     form: 'json',
     corpus: [
-      JSON.stringify({ peft_type: 'LORA', base_model_name_or_path: 'a/b', r: 4, lora_alpha: 8, target_modules: ['q_proj', 'v_proj'], lora_dropout: 0.1 }),
-      JSON.stringify({ peft_type: 'LORA', r: 2, lora_alpha: 2, target_modules: 'all-linear', use_rslora: true, bias: 'none', rank_pattern: {} }),
+      JSON.stringify({
+        peft_type: 'LORA',
+        base_model_name_or_path: 'a/b',
+        r: 4,
+        lora_alpha: 8,
+        target_modules: ['q_proj', 'v_proj'],
+        lora_dropout: 0.1,
+      }),
+      JSON.stringify({
+        peft_type: 'LORA',
+        r: 2,
+        lora_alpha: 2,
+        target_modules: 'all-linear',
+        use_rslora: true,
+        bias: 'none',
+        rank_pattern: {},
+      }),
     ],
     weight: 4,
     run(input) {
@@ -247,7 +309,7 @@ export const modelTargets: readonly FuzzTarget[] = [
       const fs = fileOf(weightsFile(headers[0], headerBytes[0]), { 'adapter_config.json': input });
       return readAdapter('/adapter', { config, folder: '/base' }, fs);
     },
-  }, // prettier-ignore
+  },
   {
     name: 'ONNX model', // read by onnxruntime: the process must survive
     form: 'bytes',

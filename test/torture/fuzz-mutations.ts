@@ -19,20 +19,154 @@ export const streamOf = (seed: number, target: string, number: number): RandomSt
  */
 const words = [
   ...['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'then', '"__proto__":{"polluted":1},'],
-  ...['../', '../../../../../../etc/passwd', '..\\', '/etc/passwd', '%2e%2e%2f', '..%2F', 'C:\\', 'file:///', '\\\\host\\share', '~/'],
-  ...['1e999', '-1e999', '1e308', '9007199254740993', '-9007199254740993', '4294967296', '2147483648', '-1', '-0', '0', '1e-320', 'NaN'],
-  ...['Infinity', '.inf', '.nan', '0x7fffffff', '0o777', '99999999999999999999999999', '1_000', '1.5', '1e9', '1000000000', 'null', 'true', '~'],
-  ...['[]', '{}', '""', '[[[[[[[[', '{"a":{"a":{"a":', ']', '}', '"', "'", '\\', '\\u0000', '\\ud800', '\\"', ',', ':', '|', '>', '&a', '*a', '!!js'],
-  ...['\u0000', '\ufeff', '\u2028', '\u2029', '\u202e', '\ud83d\ude00', '\u0130', 'ß', 'e\u0301', '\u200d', '\r\n', '\n', '\t', '\u0085', ' '],
-  ...['${a}', '${a.b}', '${__proto__}', '{{', '}}', '{%', '%}', '<<', '<<: *a', '---\n', '...\n', '%YAML 9.9\n', '? ', '- ', '# '],
-  ...['<think>', '</think>', '<answer>', '</answer>', '<|im_end|>', '||', 'Content-Length: 99999999999\r\n', 'Transfer-Encoding: chunked\r\n'],
-]; // prettier-ignore
+  ...[
+    '../',
+    '../../../../../../etc/passwd',
+    '..\\',
+    '/etc/passwd',
+    '%2e%2e%2f',
+    '..%2F',
+    'C:\\',
+    'file:///',
+    '\\\\host\\share',
+    '~/',
+  ],
+  ...[
+    '1e999',
+    '-1e999',
+    '1e308',
+    '9007199254740993',
+    '-9007199254740993',
+    '4294967296',
+    '2147483648',
+    '-1',
+    '-0',
+    '0',
+    '1e-320',
+    'NaN',
+  ],
+  ...[
+    'Infinity',
+    '.inf',
+    '.nan',
+    '0x7fffffff',
+    '0o777',
+    '99999999999999999999999999',
+    '1_000',
+    '1.5',
+    '1e9',
+    '1000000000',
+    'null',
+    'true',
+    '~',
+  ],
+  ...[
+    '[]',
+    '{}',
+    '""',
+    '[[[[[[[[',
+    '{"a":{"a":{"a":',
+    ']',
+    '}',
+    '"',
+    "'",
+    '\\',
+    '\\u0000',
+    '\\ud800',
+    '\\"',
+    ',',
+    ':',
+    '|',
+    '>',
+    '&a',
+    '*a',
+    '!!js',
+  ],
+  ...[
+    '\u0000',
+    '\ufeff',
+    '\u2028',
+    '\u2029',
+    '\u202e',
+    '\ud83d\ude00',
+    '\u0130',
+    'ß',
+    'e\u0301',
+    '\u200d',
+    '\r\n',
+    '\n',
+    '\t',
+    '\u0085',
+    ' ',
+  ],
+  ...[
+    '${a}',
+    '${a.b}',
+    '${__proto__}',
+    '{{',
+    '}}',
+    '{%',
+    '%}',
+    '<<',
+    '<<: *a',
+    '---\n',
+    '...\n',
+    '%YAML 9.9\n',
+    '? ',
+    '- ',
+    '# ',
+  ],
+  ...[
+    '<think>',
+    '</think>',
+    '<answer>',
+    '</answer>',
+    '<|im_end|>',
+    '||',
+    'Content-Length: 99999999999\r\n',
+    'Transfer-Encoding: chunked\r\n',
+  ],
+];
 
 /** Strings that are nested, or repeated until the input is full. */
 const openers = [
-  ...['[', '{"a":', '{a: ', '? ', '- ', '(', '{% if x %}', '{% for a in b %}', '{{ (', '<think>', '</think><answer>', '<think></think>'],
-  ...['\n', ' ', '\t', 'a', '0', '\\', '"', '&a [*a, ', '!a ', '> ', '|\n', 'a: ', '- ? ', '--', '\u0000', '\u00ff', '../', '\r\n', ',', ';='],
-]; // prettier-ignore
+  ...[
+    '[',
+    '{"a":',
+    '{a: ',
+    '? ',
+    '- ',
+    '(',
+    '{% if x %}',
+    '{% for a in b %}',
+    '{{ (',
+    '<think>',
+    '</think><answer>',
+    '<think></think>',
+  ],
+  ...[
+    '\n',
+    ' ',
+    '\t',
+    'a',
+    '0',
+    '\\',
+    '"',
+    '&a [*a, ',
+    '!a ',
+    '> ',
+    '|\n',
+    'a: ',
+    '- ? ',
+    '--',
+    '\u0000',
+    '\u00ff',
+    '../',
+    '\r\n',
+    ',',
+    ';=',
+  ],
+];
 
 /** The input with this number: one or more mutations of an entry of the corpus. */
 export function mutated(corpus: readonly Buffer[], form: InputForm, stream: RandomStream): Buffer {
@@ -153,7 +287,12 @@ function changedJson(value: unknown, donor: unknown, stream: RandomStream): stri
       case 5:
         if (!Array.isArray(holder) && (holder as unknown) !== root) {
           const name = pick(words, stream);
-          Object.defineProperty(holder, name, { value: strange(stream), enumerable: true, configurable: true, writable: true }); // prettier-ignore
+          Object.defineProperty(holder, name, {
+            value: strange(stream),
+            enumerable: true,
+            configurable: true,
+            writable: true,
+          });
         }
         break;
       case 6: {
@@ -186,17 +325,39 @@ function slotsIn(root: object): Slot[] {
 }
 
 function strange(stream: RandomStream): unknown {
-  const others = [null, true, false, 0, -1, 1, 1.5, -0, 1e308, 2 ** 31, 2 ** 32, 2 ** 53, -(2 ** 53), 5e-324, '', [], {}, [null], [[]]];
+  const others = [
+    null,
+    true,
+    false,
+    0,
+    -1,
+    1,
+    1.5,
+    -0,
+    1e308,
+    2 ** 31,
+    2 ** 32,
+    2 ** 53,
+    -(2 ** 53),
+    5e-324,
+    '',
+    [],
+    {},
+    [null],
+    [[]],
+  ];
   if (stream.uniform() < 0.4) return pick(words, stream);
   if (stream.uniform() < 0.1) return 'x'.repeat(stream.integer(3000));
   if (stream.uniform() < 0.1) return `${rawMark}${pick(['1e999', '-1e999', '123456789012345678901234567890'], stream)}`;
   return structuredClone(pick(others as unknown[], stream));
-} // prettier-ignore
+}
 
 /** Deeply nested JSON. */
 function nested(stream: RandomStream): string {
   const depth = pick([10, 100, 1000, 2500], stream);
-  return stream.uniform() < 0.5 ? `${'['.repeat(depth)}${']'.repeat(depth)}` : `${'{"a":'.repeat(depth / 2)}0${'}'.repeat(depth / 2)}`; // prettier-ignore
+  return stream.uniform() < 0.5
+    ? `${'['.repeat(depth)}${']'.repeat(depth)}`
+    : `${'{"a":'.repeat(depth / 2)}0${'}'.repeat(depth / 2)}`;
 }
 
 /** Lines of `key: value` with changed values, keys, lines or indentation. */
@@ -213,9 +374,10 @@ function yamlMutated(input: Buffer, corpus: readonly Buffer[], stream: RandomStr
       () => nested(stream),
       () => `&x ${value}`,
       () => '*x',
-      () => `!!${pick(['int', 'float', 'str', 'binary', 'set', 'omap', 'timestamp', 'null', 'merge'], stream)} ${value}`,
+      () =>
+        `!!${pick(['int', 'float', 'str', 'binary', 'set', 'omap', 'timestamp', 'null', 'merge'], stream)} ${value}`,
       () => (stream.uniform() < 0.5 ? '|' : '>-'),
-    ]; // prettier-ignore
+    ];
     const change = [
       () => `${indent}${key}: ${pick(strangeValue, stream)()}`,
       () => `${indent}${key}: ${pick(strangeValue, stream)()}`,

@@ -272,7 +272,10 @@ async function readRun(): Promise<unknown> {
   for (const each of versions) {
     const about = await reader.keptEnvironment(each.version);
     if (!about) continue;
-    staysInside(environmentFile(each.version, 'version.json'), ...about.sources.map(name => environmentFile(each.version, `sources/${name}`))); // prettier-ignore
+    staysInside(
+      environmentFile(each.version, 'version.json'),
+      ...about.sources.map(name => environmentFile(each.version, `sources/${name}`)),
+    );
     sources.push(about);
   }
   const { events, metrics } = await reader.numbers();
@@ -287,7 +290,11 @@ function openRun(): unknown {
   const versions = versionsOf(run);
   for (const each of versions) {
     const about = run.keptEnvironment(each.version)?.about;
-    if (about) staysInside(environmentFile(each.version, 'version.json'), ...about.sources.map(name => environmentFile(each.version, `sources/${name}`))); // prettier-ignore
+    if (about)
+      staysInside(
+        environmentFile(each.version, 'version.json'),
+        ...about.sources.map(name => environmentFile(each.version, `sources/${name}`)),
+      );
   }
   return [run.manifest, run.readStatus(), run.readLabels(), versions, changedConfig(run), readLease(folder)];
 }
@@ -324,21 +331,33 @@ export const runFolderTargets: readonly FuzzTarget[] = [
   file('status.json', [JSON.stringify(status)], 2, 'json', readRun),
   file('events.jsonl', [events], 3, 'lines', readRun),
   file('labels.json', ['{"schema":1,"name":"b","tags":["x"],"archived":true}'], 2, 'json', () => readLabels(folder)),
-  file('lease', [JSON.stringify(lease)], 2, 'json', async () => [await new RunReader(folder).lease(), readLease(folder)]),
+  file('lease', [JSON.stringify(lease)], 2, 'json', async () => [
+    await new RunReader(folder).lease(),
+    readLease(folder),
+  ]),
   file(environmentFile(version, 'version.json'), [JSON.stringify(kept)], 3, 'json', readRun),
   { ...file('manifest.json', [JSON.stringify(manifest)], 3, 'json', openRun), name: 'trainer: manifest.json' },
   { ...file('events.jsonl', [events], 3, 'lines', openRun), name: 'trainer: events.jsonl' },
-  { ...file(environmentFile(version, 'version.json'), [JSON.stringify(kept)], 2, 'json', openRun), name: 'trainer: version.json' },
+  {
+    ...file(environmentFile(version, 'version.json'), [JSON.stringify(kept)], 2, 'json', openRun),
+    name: 'trainer: version.json',
+  },
   file('checkpoints/step-000001/checkpoint.json', [JSON.stringify(checkpoint)], 4, 'json', async () => {
     const { checkpoint: found, broken } = await newestValid(folder);
-    if (found) for (const name of Object.keys(found.manifest.files)) staysInside(join('checkpoints', 'step-000001', name));
+    if (found)
+      for (const name of Object.keys(found.manifest.files)) staysInside(join('checkpoints', 'step-000001', name));
     return [found, broken];
   }),
   file('metrics.jsonl', [metrics], 4, 'lines', async () => {
     const columns = new MetricColumns(folder, null);
     const table = await columns.update();
     const { rows } = await columns.newest();
-    return [table.keys.map(key => table.column(key)), [...table.lineRange(0, table.rows)], rows, (await new RunReader(folder).numbers()).metrics];
+    return [
+      table.keys.map(key => table.column(key)),
+      [...table.lineRange(0, table.rows)],
+      rows,
+      (await new RunReader(folder).numbers()).metrics,
+    ];
   }),
   file('metrics.columns', [segment, Buffer.concat([segment, segment])], 4, 'bytes', async () => {
     const table = await new MetricColumns(folder, null).update();
@@ -387,7 +406,12 @@ export const runFolderTargets: readonly FuzzTarget[] = [
     const steps = await reader.episodeSteps();
     const rows = await reader.episodeRows(steps[0]);
     const one = rows.length > 0 ? await reader.episode(steps[0], rows[0].id) : null;
-    return [steps, rows, one, indexOfFile({ path: join(folder, 'episodes/step-000001.jsonl'), mode: 'train', step: 1 }, 0)];
+    return [
+      steps,
+      rows,
+      one,
+      indexOfFile({ path: join(folder, 'episodes/step-000001.jsonl'), mode: 'train', step: 1 }, 0),
+    ];
   }),
   {
     name: 'trace of an episode',
@@ -398,20 +422,54 @@ export const runFolderTargets: readonly FuzzTarget[] = [
       const { data } = episodeSchema.safeParse(jsonOrNothing(input.toString('utf8')));
       if (!data) return null;
       const trace = traceOf(data, 'run', vocabulary);
-      const places = [...trace.tokens, trace.header, trace.end, trace.finalState, ...trace.turns.flatMap(turn => [turn.extent, turn.answer, turn.rewardLine])];
-      holds(places.every(({ from, to }) => from >= 0 && from <= to && to <= trace.text.length), 'a part lies outside of the text');
+      const places = [
+        ...trace.tokens,
+        trace.header,
+        trace.end,
+        trace.finalState,
+        ...trace.turns.flatMap(turn => [turn.extent, turn.answer, turn.rewardLine]),
+      ];
+      holds(
+        places.every(({ from, to }) => from >= 0 && from <= to && to <= trace.text.length),
+        'a part lies outside of the text',
+      );
       return [trace, replayCase(data, manifest as never)];
     },
   },
-  file('scores.jsonl', [lines({ step: 1, tags: { A: [[0.5, 3], [1, 2]] } })], 2, 'lines', () => new JsonLines(join(folder, 'scores.jsonl'), scoresLineSchema).read()),
-  file('diagnostics/groups-000001.jsonl', [lines({ step: 1, group_id: 0, tag: 'A', seed: 1, scores: [1, 0], reward_std: 0.5, selected: true })], 2, 'lines', () => new RunDiagnostics(folder).groupRows(1)),
+  file(
+    'scores.jsonl',
+    [
+      lines({
+        step: 1,
+        tags: {
+          A: [
+            [0.5, 3],
+            [1, 2],
+          ],
+        },
+      }),
+    ],
+    2,
+    'lines',
+    () => new JsonLines(join(folder, 'scores.jsonl'), scoresLineSchema).read(),
+  ),
+  file(
+    'diagnostics/groups-000001.jsonl',
+    [lines({ step: 1, group_id: 0, tag: 'A', seed: 1, scores: [1, 0], reward_std: 0.5, selected: true })],
+    2,
+    'lines',
+    () => new RunDiagnostics(folder).groupRows(1),
+  ),
   file(collapseFile(1), [JSON.stringify(diagnosis)], 3, 'json', async () => {
     const read = new RunDiagnostics(folder);
     return [await read.steps(), await read.family(1, 'collapse_turn_sample'), await read.family(1, '__proto__')];
   }),
   file(gradientsFile(1), [JSON.stringify(gradients)], 3, 'json', () => new RunDiagnostics(folder).gradients(1)),
   file(environmentFile(version, 'coverage.jsonl'), [coverage], 2, 'lines', async () => {
-    const { lines: counted } = await new JsonLines(join(folder, environmentFile(version, 'coverage.jsonl')), coverageLineSchema).read();
+    const { lines: counted } = await new JsonLines(
+      join(folder, environmentFile(version, 'coverage.jsonl')),
+      coverageLineSchema,
+    ).read();
     return [fileCoverage(counted, 'bandit.ts', 'a\nreward\n'), fileCoverage(counted, '__proto__', '')];
   }),
-]; // prettier-ignore
+];

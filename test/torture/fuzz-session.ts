@@ -85,14 +85,16 @@ async function outcomeOf(target: FuzzTarget, input: Buffer): Promise<Outcome> {
     let result = target.run(input);
     if (result instanceof Promise) result = await inTime(result);
     const odd = oddPrototype(result);
-    if (odd !== undefined) outcome = { fault: 'pollution', signature: 'odd prototype', message: `a result inherits ${odd}` };
+    if (odd !== undefined)
+      outcome = { fault: 'pollution', signature: 'odd prototype', message: `a result inherits ${odd}` };
   } catch (error) {
     outcome = judged(target, error);
   }
   const gained = pollution();
-  if (gained.length > 0) return { fault: 'pollution', signature: 'shared', message: `a shared prototype gained ${gained.join(', ')}` };
+  if (gained.length > 0)
+    return { fault: 'pollution', signature: 'shared', message: `a shared prototype gained ${gained.join(', ')}` };
   return unhandled ? judged(target, unhandled) : outcome;
-} // prettier-ignore
+}
 
 async function inTime(work: Promise<unknown>): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
@@ -107,7 +109,12 @@ function judged({ lawful = ['UserError'] }: FuzzTarget, thrown: unknown): Outcom
   if (lawful.includes(error.name)) return 'refused';
   const fault = { Broken: 'wrong', Escaped: 'escape', Silence: 'hang' }[error.name] ?? 'crash';
   const frames = (error.stack ?? '').split('\n').filter(line => /^\s+at /.test(line));
-  const at = frames.slice(0, 4).map(frame => frame.replace(/\(.*[\\/]/, '(').replace(/:\d+:\d+/, '').trim()); // prettier-ignore
+  const at = frames.slice(0, 4).map(frame =>
+    frame
+      .replace(/\(.*[\\/]/, '(')
+      .replace(/:\d+:\d+/, '')
+      .trim(),
+  );
   const message = error.message.split('\n', 1)[0].slice(0, 200);
   const signature = `${error.name} ${message.replace(/"[^"]*"|'[^']*'|\d+/g, '…').slice(0, 60)} ${at[0] ?? ''}`;
   return { fault: fault as FuzzFault, signature, message: `${error.name}: ${message} [${at.join(' < ')}]` };
@@ -144,18 +151,22 @@ function slowness(): number {
 }
 
 /** A smaller input that fails in the same way; searches for at most one second. */
-async function shrunk(target: FuzzTarget, input: Buffer, { fault, signature }: Exclude<Outcome, string>): Promise<Buffer> {
+async function shrunk(
+  target: FuzzTarget,
+  input: Buffer,
+  { fault, signature }: Exclude<Outcome, string>,
+): Promise<Buffer> {
   const until = performance.now() + 1000;
   let best = input;
   for (let size = Math.ceil(best.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2))
-    for (let at = 0; at < best.length && performance.now() < until; ) {
+    for (let at = 0; at < best.length && performance.now() < until;) {
       const less = Buffer.concat([best.subarray(0, at), best.subarray(at + size)]);
       const { outcome } = await measured(target, less);
       if (typeof outcome === 'object' && outcome.fault === fault && outcome.signature === signature) best = less;
       else at += size;
     }
   return best;
-} // prettier-ignore
+}
 
 /** Lets the engine compile the parser, so that the first inputs are not slower than the others. */
 async function warmUp(target: FuzzTarget, corpus: readonly Buffer[]): Promise<void> {

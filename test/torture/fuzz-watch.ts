@@ -106,11 +106,12 @@ export class FuzzWatch {
         this.child = undefined;
         const line = /^.*(Error|fatal|FATAL).*$/m.exec(words)?.[0] ?? '';
         if (still) end({ fault: 'hang', message: `takes more than ${stillMs / 1000} s` });
-        else end({ fault: 'death', message: `ends its process (${signal ?? `exit code ${code}`} ${line})`.slice(0, 300) });
+        else
+          end({ fault: 'death', message: `ends its process (${signal ?? `exit code ${code}`} ${line})`.slice(0, 300) });
       };
       child.stderr!.on('data', receive);
       child.on('message', listen).once('close', closed);
       child.send(order);
     });
-  } // prettier-ignore
+  }
 }

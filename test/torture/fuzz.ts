@@ -44,7 +44,14 @@ export async function fuzz(scale: TortureScale): Promise<void> {
   const only = (process.env.FUZZ_TARGETS ?? '').split(',').filter(name => name !== '');
   const entry = join(__dirname, 'fuzz-process.cjs');
   const all = await fuzzAll(scaled(wholeInputs, scale), scale.seed, entry, scale.say, only);
-  const rows = all.map(({ name, inputs, refused, seconds, slowest, broken }) => [name, inputs, refused, Math.round(inputs / seconds), Math.round(slowest), broken]); // prettier-ignore
+  const rows = all.map(({ name, inputs, refused, seconds, slowest, broken }) => [
+    name,
+    inputs,
+    refused,
+    Math.round(inputs / seconds),
+    Math.round(slowest),
+    broken,
+  ]);
   console.log(table(['parser', 'inputs', 'refused', 'a second', 'slowest, ms', 'broken'], rows));
   const sum = all.reduce((total, { inputs }) => total + inputs, 0);
   console.log(`${sum.toLocaleString('en')} inputs of at most ${mostBytes} bytes`);

@@ -132,12 +132,20 @@ async function tryOne({ location, trick }: { location: string; trick: string }, 
 async function readAll(folder: string, workspace: string): Promise<unknown[]> {
   const reader = new RunReader(folder);
   const run = (): RunFolder => RunFolder.open(folder);
-  const scanner = { index: async (file: Parameters<typeof indexOfFile>[0], from: number) => indexOfFile(file, from), search: async () => true, end: () => undefined }; // prettier-ignore
+  const scanner = {
+    index: async (file: Parameters<typeof indexOfFile>[0], from: number) => indexOfFile(file, from),
+    search: async () => true,
+    end: () => undefined,
+  };
   const reads: (() => unknown)[] = [
     async () => [await reader.refresh(), reader.summary, reader.trouble],
     async () => (await reader.numbers()).metrics.slice(0, 5),
     () => reader.versions(),
-    async () => [await reader.episodeSteps(), await reader.episodeRows({ step: 1, mode: 'train' }), await reader.checkpoints()],
+    async () => [
+      await reader.episodeSteps(),
+      await reader.episodeRows({ step: 1, mode: 'train' }),
+      await reader.checkpoints(),
+    ],
     () => reader.lease(),
     () => readLabels(folder),
     () => reader.keptEnvironment(version),
@@ -159,7 +167,7 @@ async function readAll(folder: string, workspace: string): Promise<unknown[]> {
     () => newestValid(folder),
     () => RunFolder.survey(workspace).damaged,
     () => runNames(dirname(folder)),
-  ]; // prettier-ignore
+  ];
   const answers: unknown[] = [];
   for (const read of reads) {
     try {
@@ -176,7 +184,10 @@ async function readAll(folder: string, workspace: string): Promise<unknown[]> {
 async function inTime<T>(name: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`hostile folders: ${name}: the readers did not end in ${mostSeconds} s`)), mostSeconds * 1000); // prettier-ignore
+    timer = setTimeout(
+      () => reject(new Error(`hostile folders: ${name}: the readers did not end in ${mostSeconds} s`)),
+      mostSeconds * 1000,
+    );
   });
   try {
     return await Promise.race([work, late]);
@@ -212,5 +223,7 @@ export async function hostileFoldersPart(scale: TortureScale): Promise<void> {
     scaled(locations.length * Object.keys(tricks).length, scale),
     scale.seed,
   );
-  scale.say(`\n${table(['cases', 'seconds', 'MiB grown'], [[String(cases), Math.round(seconds), Math.round(growth / 2 ** 20)]])}`); // prettier-ignore
+  scale.say(
+    `\n${table(['cases', 'seconds', 'MiB grown'], [[String(cases), Math.round(seconds), Math.round(growth / 2 ** 20)]])}`,
+  );
 }

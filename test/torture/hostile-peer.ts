@@ -18,7 +18,10 @@ const random = new RandomStream(Number(process.env.RAGEN_HOSTILE_SEED) * 10_007 
 const share = 0.2;
 
 const pipe = new Socket({ fd: channelDescriptor });
-const channel = new FrameChannel(pipe, { message: request => answer(request as EnvironmentRequest), broken: () => process.exit() }); // prettier-ignore
+const channel = new FrameChannel(pipe, {
+  message: request => answer(request as EnvironmentRequest),
+  broken: () => process.exit(),
+});
 const counts = new Map<string, number>();
 
 function answer(request: EnvironmentRequest): void {
@@ -28,14 +31,33 @@ function answer(request: EnvironmentRequest): void {
   if (plays && random.uniform() < share)
     misbehave(hostileActs[Math.floor(random.uniform() * hostileActs.length)], reply);
   else channel.send(reply);
-} // prettier-ignore
+}
 
 function rightReply(request: EnvironmentRequest): EnvironmentReply {
   const { id, method } = request;
   if (method === 'reset' || method === 'step')
-    return { id, method, episodes: request.episodes.map(item => played(item.episode, 'actions' in item ? item.actions : undefined)) }; // prettier-ignore
+    return {
+      id,
+      method,
+      episodes: request.episodes.map(item => played(item.episode, 'actions' in item ? item.actions : undefined)),
+    };
   if (method === 'load')
-    return { id, method, environments: request.environments.map(({ tag, source }) => ({ tag, source, name: tag, version: '0', bundle: '', files: [], config: {}, instruction: '', legend: {}, has_solver: false })) }; // prettier-ignore
+    return {
+      id,
+      method,
+      environments: request.environments.map(({ tag, source }) => ({
+        tag,
+        source,
+        name: tag,
+        version: '0',
+        bundle: '',
+        files: [],
+        config: {},
+        instruction: '',
+        legend: {},
+        has_solver: false,
+      })),
+    };
   if (method === 'ping') return { id, method, threads: [] };
   return { id, method } as EnvironmentReply;
 }
@@ -82,9 +104,15 @@ function misbehave(act: HostileAct, reply: EnvironmentReply): void {
     case 'an answer without its episodes':
       return channel.send({ ...reply, episodes: [] });
     case 'values without end':
-      return channel.send({ ...reply, episodes: episodes.map(state => ({ ...state, info: { list: new Array(2 ** 20 + 1).fill(0) } })) }); // prettier-ignore
+      return channel.send({
+        ...reply,
+        episodes: episodes.map(state => ({ ...state, info: { list: new Array(2 ** 20 + 1).fill(0) } })),
+      });
     case 'a key without end':
-      return channel.send({ ...reply, episodes: episodes.map(state => ({ ...state, info: { ['k'.repeat(2 ** 22)]: 0 } })) }); // prettier-ignore
+      return channel.send({
+        ...reply,
+        episodes: episodes.map(state => ({ ...state, info: { ['k'.repeat(2 ** 22)]: 0 } })),
+      });
     case 'a flood of output':
       for (let i = 0; i < 40_000; i++) channel.send({ method: 'log', tag: '', stream: 'stdout', text: 'flood\n' });
       return channel.send(reply);

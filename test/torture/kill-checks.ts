@@ -70,7 +70,10 @@ export async function inspectKilled(run: string, course: Course, known: Committe
     const { kind, data } = line as { kind: string; data?: { folder?: string } };
     return kind === 'checkpoint' ? Number(/step-(\d+)$/.exec(data?.folder ?? '')![1]) : [];
   });
-  ok(Math.max(0, ...logged) <= step, `step ${Math.max(...logged)} was told as saved, the newest valid checkpoint is of ${step}`); // prettier-ignore
+  ok(
+    Math.max(0, ...logged) <= step,
+    `step ${Math.max(...logged)} was told as saved, the newest valid checkpoint is of ${step}`,
+  );
   if (checkpoint === null) return known;
 
   const { files, offsets } = checkpoint.manifest;
@@ -102,12 +105,17 @@ export async function inspectKilled(run: string, course: Course, known: Committe
 export async function inspectFinished(run: string, course: Course, known: Committed): Promise<void> {
   const { step } = await inspectKilled(run, course, known);
   same(step, course.steps, 'the step of the last checkpoint');
-  for (const file of lineFiles(run)) ok(/(^|\n)$/.test(readFileSync(join(run, file), 'utf8')), `${file} ends in a torn line`); // prettier-ignore
+  for (const file of lineFiles(run))
+    ok(/(^|\n)$/.test(readFileSync(join(run, file), 'utf8')), `${file} ends in a torn line`);
   same(metricsOf(run), course.metrics, 'metrics');
   same(scoresOf(run), course.scores, 'scores');
   same(digests(run), course.episodes, 'episodes');
   same(indexOf(run), course.index, 'the index of the episodes');
-  same(scalarSteps(run), course.metrics.map((_, at) => at), "steps of TensorBoard's files"); // prettier-ignore
+  same(
+    scalarSteps(run),
+    course.metrics.map((_, at) => at),
+    "steps of TensorBoard's files",
+  );
   same(namesOf(run), course.names, 'names in the run folder');
   const status = statusOf(run);
   same([status?.state, status?.step], ['finished', course.steps], 'status');
@@ -129,10 +137,16 @@ const version = /(?<="version":")[0-9a-f]{16}(?=")/g;
 
 /** Environment versions used by the run's episodes. */
 const versionsOf = (run: string): Set<string> =>
-  new Set(episodeNames(run).flatMap(name => readFileSync(join(run, runFiles.episodes, name), 'utf8').match(version) ?? [])); // prettier-ignore
+  new Set(
+    episodeNames(run).flatMap(name => readFileSync(join(run, runFiles.episodes, name), 'utf8').match(version) ?? []),
+  );
 
 const sums = (files: Record<string, { sha256: string }>): Record<string, string> =>
-  Object.fromEntries(Object.entries(files).map(([name, { sha256 }]) => [name, sha256]).sort()); // prettier-ignore
+  Object.fromEntries(
+    Object.entries(files)
+      .map(([name, { sha256 }]) => [name, sha256])
+      .sort(),
+  );
 
 /** Line-based files, by name in the run folder. */
 function lineFiles(run: string): string[] {
@@ -161,12 +175,17 @@ const metricsOf = (run: string): string[] =>
 const scoresOf = (run: string): Map<number, string> =>
   new Map(completeLines(run, runFiles.scores).map(line => [(line as { step: number }).step, JSON.stringify(line)]));
 
-const indexOf = (run: string): string[] => completeLines(run, runFiles.episodeIndex).map(line => JSON.stringify(line)).sort(); // prettier-ignore
+const indexOf = (run: string): string[] =>
+  completeLines(run, runFiles.episodeIndex)
+    .map(line => JSON.stringify(line))
+    .sort();
 
 const stepOf = (name: string): number => Number(/-(\d+)\.jsonl$/.exec(name)![1]);
 
 const episodeNames = (run: string): string[] =>
-  readdirSync(join(run, runFiles.episodes)).filter(name => /^(step|val)-\d+\.jsonl$/.test(name)).sort(); // prettier-ignore
+  readdirSync(join(run, runFiles.episodes))
+    .filter(name => /^(step|val)-\d+\.jsonl$/.test(name))
+    .sort();
 
 function digests(run: string): Record<string, string> {
   const digest = (name: string) => {

@@ -282,7 +282,12 @@ class Seat {
     if (!phase) return;
     this.struck.push({ card, phase, where });
     if (card.target !== 'environment') this.killed = true;
-    const doomed = card.target === 'environment' ? [environments[Math.floor(card.share * environments.length)]] : card.target === 'both' ? environments : []; // prettier-ignore
+    const doomed =
+      card.target === 'environment'
+        ? [environments[Math.floor(card.share * environments.length)]]
+        : card.target === 'both'
+          ? environments
+          : [];
     const trainer = card.target === 'environment' ? [] : [this.trainer.pid!];
     for (const pid of card.trainerFirst ? [...trainer, ...doomed] : [...doomed, ...trainer]) end(pid);
   }

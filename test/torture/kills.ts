@@ -23,8 +23,13 @@ export const killedRuns: Readonly<Record<string, readonly string[]>> = {
   'GRPO, each step saved': ['trainer.save_freq=1', 'trainer.test_freq=4'],
   'PPO with critic, reference and adaptive KL, every other step saved': [
     ...['algorithm.adv_estimator=gae', 'critic.optim.lr=1e-2', 'actor_rollout_ref.actor.use_ref=true'],
-    ...['algorithm.use_kl_in_reward=true', 'algorithm.kl_ctrl.type=adaptive', 'trainer.save_freq=2', 'trainer.test_freq=3'],
-  ], // prettier-ignore
+    ...[
+      'algorithm.use_kl_in_reward=true',
+      'algorithm.kl_ctrl.type=adaptive',
+      'trainer.save_freq=2',
+      'trainer.test_freq=3',
+    ],
+  ],
   'LoRA, two environment processes': [
     ...['lora.rank=4', 'lora.alpha=8', 'lora.target_modules=[q_proj,v_proj,down_proj]', 'trainer.save_freq=1'],
     ...['+custom_envs.Words.parallel_friendly=true', '+custom_envs.Words.max_workers=2'],
@@ -62,11 +67,18 @@ export async function kills(scale: TortureScale): Promise<void> {
   const { seed, say } = scale;
   const options = { kills: scaled(300, scale), seed, steps: 12, runs: Object.keys(killedRuns), lanes: 2, say };
   const { struck, runs, resumes } = await killRuns(options);
-  const count = (phase: Phase, target: Target) => struck.filter(each => each.phase === phase && each.card.target === target).length; // prettier-ignore
-  const rows = phases.map(phase => [phase, ...targets.map(target => count(phase, target)), struck.filter(each => each.phase === phase).length]); // prettier-ignore
+  const count = (phase: Phase, target: Target) =>
+    struck.filter(each => each.phase === phase && each.card.target === target).length;
+  const rows = phases.map(phase => [
+    phase,
+    ...targets.map(target => count(phase, target)),
+    struck.filter(each => each.phase === phase).length,
+  ]);
   const sums = targets.map(target => struck.filter(each => each.card.target === target).length);
   console.log(table(['killed during', ...targets, 'all'], [...rows, ['all', ...sums, struck.length]]));
-  console.log(`${runs} runs, ${resumes} resumes; no committed step lost, no line torn, no checkpoint broken; every run equals an uninterrupted one to the bit`); // prettier-ignore
+  console.log(
+    `${runs} runs, ${resumes} resumes; no committed step lost, no line torn, no checkpoint broken; every run equals an uninterrupted one to the bit`,
+  );
 }
 
 /** Makes the requested number of kills and resumes every run until it finishes. @throws as `kills` */
@@ -84,7 +96,11 @@ export async function killRuns(options: KillOptions): Promise<KillReport> {
       options.say(`uninterrupted: ${name}`);
     }
     const share = (lane: number) => Math.floor((options.kills + lane) / options.lanes);
-    await Promise.all(workspaces.map((workspace, lane) => new Lane(workspace, preload, [...kinds], share(lane), options, lane, report).work())); // prettier-ignore
+    await Promise.all(
+      workspaces.map((workspace, lane) =>
+        new Lane(workspace, preload, [...kinds], share(lane), options, lane, report).work(),
+      ),
+    );
     for (const workspace of workspaces) workspace.remove();
     return report;
   } finally {
@@ -151,7 +167,8 @@ class Lane {
     for (let run = 0, vain = 0; this.cells.length > 0; run++) {
       const [name, kind] = this.kinds[(run + this.lane) % this.kinds.length];
       vain = (await this.killRun(name, kind)) > 0 ? 0 : vain + 1;
-      if (vain === mostVain) throw new Error(`kills: ${mostVain} runs ended before a moment came for ${JSON.stringify(this.cells)}`); // prettier-ignore
+      if (vain === mostVain)
+        throw new Error(`kills: ${mostVain} runs ended before a moment came for ${JSON.stringify(this.cells)}`);
       this.report.runs++;
     }
   }
@@ -174,12 +191,17 @@ class Lane {
         }
         known = await inspectKilled(run, kind.course, known);
       }
-      this.options.say(`${history.length} kills, equal to the bit: ${name} (${this.report.struck.length} of ${this.options.kills})`); // prettier-ignore
+      this.options.say(
+        `${history.length} kills, equal to the bit: ${name} (${this.report.struck.length} of ${this.options.kills})`,
+      );
       rmSync(run, { recursive: true, force: true });
       return history.length;
     } catch (error) {
       const { seed } = this.options;
-      throw new Error(`kills, seed ${seed}, lane ${this.lane}, ${name}: ${(error as Error).message}\nkilled so far: ${history.join('; ') || 'nothing'}\nthe run is kept in ${run} (${basename(run)})`, { cause: error }); // prettier-ignore
+      throw new Error(
+        `kills, seed ${seed}, lane ${this.lane}, ${name}: ${(error as Error).message}\nkilled so far: ${history.join('; ') || 'nothing'}\nthe run is kept in ${run} (${basename(run)})`,
+        { cause: error },
+      );
     }
   }
 
@@ -205,9 +227,17 @@ class Lane {
   private card({ phase, target }: { phase: Phase; target: Target }, { calls, course }: Kind): Card {
     const { random } = this;
     const held = (): boolean => phase === 'log' || ((phase === 'save' || phase === 'swap') && random.uniform() < 0.5);
-    const within = (kind: HeldPhase) => Math.max(1, Math.ceil(kind === 'swap' ? calls[kind] : (2 * calls[kind]) / course.steps)); // prettier-ignore
+    const within = (kind: HeldPhase) =>
+      Math.max(1, Math.ceil(kind === 'swap' ? calls[kind] : (2 * calls[kind]) / course.steps));
     const how = (['before', 'during', 'after'] as const)[random.integer(3)];
-    const hold = held() ? { phase: phase as HeldPhase, nth: 1 + random.integer(within(phase as HeldPhase)), how, ms: target === 'environment' ? 60 : 5000 } : null; // prettier-ignore
+    const hold = held()
+      ? {
+          phase: phase as HeldPhase,
+          nth: 1 + random.integer(within(phase as HeldPhase)),
+          how,
+          ms: target === 'environment' ? 60 : 5000,
+        }
+      : null;
     const first = phase === 'swap' ? 2 : 1; // the sources are watched by then
     return {
       ...{ phase, target, hold, occurrence: first + random.integer(2), trainerFirst: random.uniform() < 0.5 },

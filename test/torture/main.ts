@@ -71,8 +71,15 @@ async function main(): Promise<void> {
     outcome.seconds = Math.round((performance.now() - from) / 1000);
     outcomes.push(outcome);
   }
-  console.log(`\n${cpus().length} × ${cpus()[0].model.trim()}, Node ${process.version}, ${process.platform}-${process.arch}, scale ${scale}, seed ${seed}`); // prettier-ignore
-  console.log(table(['part', 'outcome', 'seconds'], outcomes.map(({ name, seconds, error }) => [name, error ? 'failed' : 'held', seconds]))); // prettier-ignore
+  console.log(
+    `\n${cpus().length} × ${cpus()[0].model.trim()}, Node ${process.version}, ${process.platform}-${process.arch}, scale ${scale}, seed ${seed}`,
+  );
+  console.log(
+    table(
+      ['part', 'outcome', 'seconds'],
+      outcomes.map(({ name, seconds, error }) => [name, error ? 'failed' : 'held', seconds]),
+    ),
+  );
   if (outcomes.some(({ error }) => error)) process.exitCode = 1;
 }
 

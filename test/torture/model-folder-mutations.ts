@@ -2,7 +2,18 @@
 // headers whose offsets, shapes and types contradict the data; files of other models; and non-regular files. All
 // mutations are determined by the random stream.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { isRecord, jsonOrNothing } from '../../extension/protocol/json';
 import type { RandomStream } from '../../extension/trainer/engine/random-stream';
@@ -12,25 +23,110 @@ const pick = <T>(list: readonly T[], stream: RandomStream): T => list[stream.int
 
 /** Values assigned to a key of a configuration. */
 const values: readonly unknown[] = [
-  ...[null, true, false, 0, -1, 1, 2, 3, 7, 1.5, 64, 4096, 1e6, 2 ** 31, 2 ** 53, 1e308, '', '2', 'silu', 'gelu', 'bfloat16', 'float64'],
-  ...['fp8', 'mamba', 'qwen2', 'qwen3', 'llama', '../model', [], [1], ['sliding_attention'], ['full_attention', 'sliding_attention'], {}],
-  ...[{ quant_method: 'gptq' }, { rope_type: 'yarn', factor: 4 }, { rope_type: 'llama3' }, { type: 'linear', factor: 1e-300 }, { a: { b: 1 } }],
-]; // prettier-ignore
+  ...[
+    null,
+    true,
+    false,
+    0,
+    -1,
+    1,
+    2,
+    3,
+    7,
+    1.5,
+    64,
+    4096,
+    1e6,
+    2 ** 31,
+    2 ** 53,
+    1e308,
+    '',
+    '2',
+    'silu',
+    'gelu',
+    'bfloat16',
+    'float64',
+  ],
+  ...[
+    'fp8',
+    'mamba',
+    'qwen2',
+    'qwen3',
+    'llama',
+    '../model',
+    [],
+    [1],
+    ['sliding_attention'],
+    ['full_attention', 'sliding_attention'],
+    {},
+  ],
+  ...[
+    { quant_method: 'gptq' },
+    { rope_type: 'yarn', factor: 4 },
+    { rope_type: 'llama3' },
+    { type: 'linear', factor: 1e-300 },
+    { a: { b: 1 } },
+  ],
+];
 
 /** Keys that may be added to a configuration. */
 const keys = [
-  ...['quantization_config', 'rope_scaling', 'rope_parameters', 'rope_theta', 'sliding_window', 'use_sliding_window', 'layer_types', 'head_dim'],
-  ...['tie_word_embeddings', 'vocab_size', 'dtype', 'torch_dtype', 'model_type', 'max_position_embeddings', 'attention_bias', 'mlp_bias'],
-  ...['hidden_act', 'partial_rotary_factor', 'eos_token_id', 'chat_template', 'modules_to_save', 'target_modules', 'r', 'lora_alpha', '__proto__'],
-]; // prettier-ignore
+  ...[
+    'quantization_config',
+    'rope_scaling',
+    'rope_parameters',
+    'rope_theta',
+    'sliding_window',
+    'use_sliding_window',
+    'layer_types',
+    'head_dim',
+  ],
+  ...[
+    'tie_word_embeddings',
+    'vocab_size',
+    'dtype',
+    'torch_dtype',
+    'model_type',
+    'max_position_embeddings',
+    'attention_bias',
+    'mlp_bias',
+  ],
+  ...[
+    'hidden_act',
+    'partial_rotary_factor',
+    'eos_token_id',
+    'chat_template',
+    'modules_to_save',
+    'target_modules',
+    'r',
+    'lora_alpha',
+    '__proto__',
+  ],
+];
 
 const dtypes = ['F64', 'F32', 'F16', 'BF16', 'I8', 'U8', 'I64', 'BOOL', 'F8_E4M3', 'F4', 'float32', '', 'f32'];
 
 /** File names in weight maps that lead outside the folder, or to nothing. */
 const elsewhere = [
-  ...['../outside.safetensors', '/etc/passwd', '..\\outside.safetensors', 'a/b.safetensors', './model-1.safetensors', 'none.safetensors'],
-  ...['model-1.safetensors\u0000.txt', '', ' ', '..', 'config.json', 'CON.safetensors', 'model-1.safetensors/', '~/x.safetensors'],
-]; // prettier-ignore
+  ...[
+    '../outside.safetensors',
+    '/etc/passwd',
+    '..\\outside.safetensors',
+    'a/b.safetensors',
+    './model-1.safetensors',
+    'none.safetensors',
+  ],
+  ...[
+    'model-1.safetensors\u0000.txt',
+    '',
+    ' ',
+    '..',
+    'config.json',
+    'CON.safetensors',
+    'model-1.safetensors/',
+    '~/x.safetensors',
+  ],
+];
 
 type Mutation = (folder: string, stream: RandomStream) => void;
 
@@ -72,13 +168,15 @@ function onTensor(change: (tensor: Record<string, unknown>, stream: RandomStream
 }
 
 /** Replaces a file with a non-regular file. */
-const replaced = (make: (path: string, folder: string, stream: RandomStream) => void): Mutation => (folder, stream) => {
-  const files = filesOf(folder);
-  if (files.length === 0) return;
-  const file = pick(files, stream);
-  rmSync(file);
-  make(file, folder, stream);
-}; // prettier-ignore
+const replaced =
+  (make: (path: string, folder: string, stream: RandomStream) => void): Mutation =>
+  (folder, stream) => {
+    const files = filesOf(folder);
+    if (files.length === 0) return;
+    const file = pick(files, stream);
+    rmSync(file);
+    make(file, folder, stream);
+  };
 
 const json = (file: string, change: (content: Record<string, unknown>) => void): void => {
   const content = jsonOrNothing(readFileSync(file, 'utf8'));
@@ -104,7 +202,9 @@ const mutations: Readonly<Record<string, Mutation>> = {
   'mutated JSON': onFile(/\.json$/, (file, stream) =>
     writeFileSync(file, mutated([readFileSync(file)], 'json', stream)),
   ),
-  'a mutated template': onFile(/\.jinja$/, (file, stream) => writeFileSync(file, mutated([readFileSync(file)], 'text', stream))), // prettier-ignore
+  'a mutated template': onFile(/\.jinja$/, (file, stream) =>
+    writeFileSync(file, mutated([readFileSync(file)], 'text', stream)),
+  ),
   'a file less': onFile(/./, file => rmSync(file)),
   'a file cut': onFile(/./, (file, stream) => truncateSync(file, stream.integer(readFileSync(file).length + 1))),
   'a file continued': onFile(/./, (file, stream) =>
@@ -122,17 +222,19 @@ const mutations: Readonly<Record<string, Mutation>> = {
     writeFileSync(file, readFileSync(`${file}.new`));
     rmSync(`${file}.new`);
   }),
-  'a shard twice': onFile(
-    /\.safetensors$/,
-    (file, stream) =>
-    copyFileSync(file, join(file, '..', pick(['model.safetensors', 'model-3.safetensors', 'extra.safetensors'], stream))), // prettier-ignore
+  'a shard twice': onFile(/\.safetensors$/, (file, stream) =>
+    copyFileSync(
+      file,
+      join(file, '..', pick(['model.safetensors', 'model-3.safetensors', 'extra.safetensors'], stream)),
+    ),
   ),
   'an index to elsewhere': onFile(/index\.json$/, (file, stream) =>
     json(file, content => {
       if (!isRecord(content.weight_map)) return;
       const tensors = Object.keys(content.weight_map);
       for (let n = 1 + stream.integer(2); n > 0 && tensors.length > 0; n--)
-        content.weight_map[pick(tensors, stream)] = stream.uniform() < 0.2 ? pick(values, stream) : pick(elsewhere, stream); // prettier-ignore
+        content.weight_map[pick(tensors, stream)] =
+          stream.uniform() < 0.2 ? pick(values, stream) : pick(elsewhere, stream);
     }),
   ),
   'an index of other shards': onFile(/index\.json$/, (file, stream) =>
@@ -154,13 +256,19 @@ const mutations: Readonly<Record<string, Mutation>> = {
   offsets: onTensor((tensor, stream) => {
     const offsets = Array.isArray(tensor.data_offsets) ? (tensor.data_offsets as unknown[]) : [];
     const at = stream.integer(2);
-    offsets[at] = stream.uniform() < 0.6 ? Number(offsets[at]) + pick([-4, -1, 1, 2, 4, 64], stream) : pick([-1, 2 ** 53, 1e300, '0', null, 0.5], stream); // prettier-ignore
+    offsets[at] =
+      stream.uniform() < 0.6
+        ? Number(offsets[at]) + pick([-4, -1, 1, 2, 4, 64], stream)
+        : pick([-1, 2 ** 53, 1e300, '0', null, 0.5], stream);
   }),
   'a name of a tensor': onHeader((header, stream) => {
     const names = Object.keys(header);
     if (names.length === 0) return;
     const name = pick(names, stream);
-    const other = pick(['lm_head.weight', 'model.embed_tokens.weight', `${name}x`, 'model.norm.weight', 'x.qweight', '__proto__'], stream); // prettier-ignore
+    const other = pick(
+      ['lm_head.weight', 'model.embed_tokens.weight', `${name}x`, 'model.norm.weight', 'x.qweight', '__proto__'],
+      stream,
+    );
     Object.defineProperty(header, other, { value: header[name], enumerable: true, configurable: true });
     if (stream.uniform() < 0.5) delete header[name];
   }),
@@ -176,7 +284,10 @@ const mutations: Readonly<Record<string, Mutation>> = {
     if (!made) mkdirSync(path);
   }),
   'a link in place of a file': replaced((path, folder, stream) => {
-    const targets = [...['/dev/zero', '/dev/null', '/proc/self/mem', 'none', path, '..', '/etc/passwd'], ...filesOf(folder)]; // prettier-ignore
+    const targets = [
+      ...['/dev/zero', '/dev/null', '/proc/self/mem', 'none', path, '..', '/etc/passwd'],
+      ...filesOf(folder),
+    ];
     symlinkSync(pick(targets, stream), path);
   }),
   'an endless file': replaced(path => {
@@ -195,7 +306,8 @@ export function mutateFolder(from: string, to: string, stream: RandomStream): st
   rmSync(to, { recursive: true, force: true });
   for (const part of ['', 'adapter']) {
     mkdirSync(join(to, part), { recursive: true });
-    for (const file of filesOf(join(from, part))) copyFileSync(file, join(to, part, file.slice(join(from, part).length + 1))); // prettier-ignore
+    for (const file of filesOf(join(from, part)))
+      copyFileSync(file, join(to, part, file.slice(join(from, part).length + 1)));
   }
   if (stream.uniform() < 0.02) return [];
   const done: string[] = [];

@@ -59,7 +59,10 @@ async function makeModel(folder: string): Promise<void> {
   mkdirSync(folder);
   cpSync('test/golden/tokenizer/own.json', join(folder, 'tokenizer.json'));
   cpSync('media/models/ragen-tiny/chat_template.jinja', join(folder, 'chat_template.jinja'));
-  writeFileSync(join(folder, 'tokenizer_config.json'), JSON.stringify({ eos_token: '<|im_end|>', model_max_length: 64 }));
+  writeFileSync(
+    join(folder, 'tokenizer_config.json'),
+    JSON.stringify({ eos_token: '<|im_end|>', model_max_length: 64 }),
+  );
   writeFileSync(join(folder, 'generation_config.json'), JSON.stringify({ eos_token_id: [373, 375] }));
   const golden = JSON.parse(readFileSync('test/golden/llama/config.json', 'utf8')) as object;
   const json = { ...golden, vocab_size: 380, max_position_embeddings: 64, tie_word_embeddings: true };
@@ -71,7 +74,7 @@ async function makeModel(folder: string): Promise<void> {
   const tensors = weights.specs.map(({ name, dims }) => ({
     name,
     shape: dims,
-     
+
     async *blocks() {
       yield weights.view(name);
     },
@@ -80,7 +83,7 @@ async function makeModel(folder: string): Promise<void> {
   const factors = new Weights(loraSpecs(config, lora));
   initializeLora(factors, stream);
   await writeAdapter(join(folder, 'adapter'), { lora, factors }, 'base');
-} // prettier-ignore
+}
 
 /**
  * The result of one way of loading. @throws any error that is not a refusal, and Broken for a refusal that is not a
@@ -129,16 +132,27 @@ export const modelFolderTarget: FuzzTarget = {
       () => loadAndUse({}),
       () => loadAndUse({ adapterFolder }),
       () => loadAndUse({ lora, baseQuantization: 'int8', rolloutQuantization: 'int8' }),
-      () => exportModel({ model: path('model'), adapter: adapterFolder, format: 'onnx', out: path('out'), maxShardBytes: 40_000 }), // prettier-ignore
+      () =>
+        exportModel({
+          model: path('model'),
+          adapter: adapterFolder,
+          format: 'onnx',
+          out: path('out'),
+          maxShardBytes: 40_000,
+        }),
       () => exportModel({ model: path('model'), format: 'safetensors', out: path('out', 'plain'), maxShardBytes: 1e9 }),
     ];
     const outcomes: string[] = [];
     for (const way of ways) outcomes.push(await outcome(way));
-    if (done.length === 0) holds(outcomes.every(each => each === 'loaded'), `a sound model is ${outcomes.join()}`);
+    if (done.length === 0)
+      holds(
+        outcomes.every(each => each === 'loaded'),
+        `a sound model is ${outcomes.join()}`,
+      );
     const resident = process.memoryUsage.rss();
     holds(resident < mostResident, `the process holds ${Math.round(resident / 2 ** 20)} MiB`);
     if (outcomes.includes('refused')) throw new UserError('refused in one of the ways');
     return outcomes;
   },
   end: () => rmSync(work, { recursive: true, force: true }),
-}; // prettier-ignore
+};

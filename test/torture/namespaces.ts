@@ -8,7 +8,20 @@ import { basename, join } from 'node:path';
 import { RunReader } from '../../extension/host/run-reader';
 import { runPhase } from '../../extension/host/run-format';
 import { readLease } from '../../extension/trainer/store/lease';
-import { childrenOf, document, isAlive, kill, killAll, leaseOf, ragen, runsOf, startDetached, statusOf, until, untilStep } from '../unit/trainer/terminal'; // prettier-ignore
+import {
+  childrenOf,
+  document,
+  isAlive,
+  kill,
+  killAll,
+  leaseOf,
+  ragen,
+  runsOf,
+  startDetached,
+  statusOf,
+  until,
+  untilStep,
+} from '../unit/trainer/terminal';
 import { makeWorkspace, root } from '../unit/trainer/workspace';
 import { scaled } from './scale';
 import type { TortureScale } from './scale';
@@ -64,7 +77,10 @@ export async function sharedFolder(command: readonly string[]): Promise<void> {
     await reader.refresh();
     holds(runPhase(reader.summary!) === 'running', 'the editor takes a run of a container for interrupted');
     const taken = await ragen(workspace.folder, ['resume', basename(there)]);
-    holds(/already being trained by process \d+ of .+ \(on another machine or in another container/.test(taken.stderr), `resume says ${taken.stderr}`); // prettier-ignore
+    holds(
+      /already being trained by process \d+ of .+ \(on another machine or in another container/.test(taken.stderr),
+      `resume says ${taken.stderr}`,
+    );
 
     // Each starting run looks for abandoned processes: one here, one in a namespace with its own /proc, and one in a
     // namespace that sees this /proc.

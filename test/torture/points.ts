@@ -63,10 +63,13 @@ function begin({ folder, holds }: Orders): void {
     };
   };
   const half = ([target, bytes, offset, length, ...rest]: unknown[]): unknown[] =>
-    typeof length === 'number' ? [target, bytes, offset, Math.ceil(length / 2), ...rest] : [target, bytes, offset, length, ...rest]; // prettier-ignore
+    typeof length === 'number'
+      ? [target, bytes, offset, Math.ceil(length / 2), ...rest]
+      : [target, bytes, offset, length, ...rest];
   const first = ([path]: unknown[]) => path;
   const ofDescriptor = ([fd]: unknown[]) => paths.get(fd as number);
-  for (const name of ['openSync', 'renameSync', 'unlinkSync', 'mkdirSync', 'rmSync', 'writeFileSync']) around(name, first); // prettier-ignore
+  for (const name of ['openSync', 'renameSync', 'unlinkSync', 'mkdirSync', 'rmSync', 'writeFileSync'])
+    around(name, first);
   for (const name of ['fsyncSync', 'ftruncateSync']) around(name, ofDescriptor);
   around('writeSync', ofDescriptor, half);
 

@@ -19,9 +19,14 @@ export const scaled = (whole: number, { scale }: Pick<TortureScale, 'scale'>): n
 
 /** Rows under a heading, in columns: the first is left-aligned, numbers are right-aligned. */
 export function table(heading: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
-  const lines = [heading, ...rows].map(row => row.map(cell => (typeof cell === 'number' ? cell.toLocaleString('en') : cell))); // prettier-ignore
+  const lines = [heading, ...rows].map(row =>
+    row.map(cell => (typeof cell === 'number' ? cell.toLocaleString('en') : cell)),
+  );
   const widths = heading.map((_, column) => Math.max(...lines.map(line => line[column]?.length ?? 0)));
   const line = (cells: readonly string[]) =>
-    cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join('  ').trimEnd(); // prettier-ignore
+    cells
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i])))
+      .join('  ')
+      .trimEnd();
   return lines.map(line).join('\n');
 }

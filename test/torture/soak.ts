@@ -58,10 +58,15 @@ export async function soakRun(
   let pid: number | undefined;
   try {
     const run = await startDetached(workspace.folder, [
-      ...[`trainer.total_training_steps=${steps}`, 'trainer.save_freq=50', 'trainer.test_freq=100', 'workbench.early_stops=[]'],
+      ...[
+        `trainer.total_training_steps=${steps}`,
+        'trainer.save_freq=50',
+        'trainer.test_freq=100',
+        'workbench.early_stops=[]',
+      ],
       ...['actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=0', 'actor_rollout_ref.actor.optim.lr=1e-5'],
       ...overrides,
-    ]); // prettier-ignore
+    ]);
     pid = leaseOf(run)!.pid;
     const courses = new Map<number, Course>();
     const from = performance.now();
@@ -106,7 +111,9 @@ export async function soak(scale: TortureScale): Promise<void> {
     return [name, samples.length, mebibytes(from), mebibytes(to), `${(100 * growth).toFixed(1)} %`];
   });
   console.log(table(['process', 'samples', 'MiB then', 'MiB at the end', 'growth'], rows));
-  console.log(`${report.steps} steps in ${report.seconds} s; trainer.log and its older parts held at most ${mebibytes(report.logs)} MiB, the run's folder ${mebibytes(report.folder)} MiB`); // prettier-ignore
+  console.log(
+    `${report.steps} steps in ${report.seconds} s; trainer.log and its older parts held at most ${mebibytes(report.logs)} MiB, the run's folder ${mebibytes(report.folder)} MiB`,
+  );
   const grown = report.courses.filter(({ samples }) => growthOf(samples).growth >= mostGrowth);
   if (grown.length > 0)
     throw new Error(`memory grew by ${mostGrowth * 100} % or more: ${grown.map(({ name }) => name).join(', ')}`);

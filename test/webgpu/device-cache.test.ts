@@ -49,7 +49,10 @@ describeWebgpu('keys and values on WebGPU', () => {
       alive.delete(this);
       dispose.call(this);
     });
-    await playedTurns(config, weights, { provider: 'webgpu', threads: 1, maxRows: 3 }, [turns[0], { ...turns[2], sampling }]); // prettier-ignore
+    await playedTurns(config, weights, { provider: 'webgpu', threads: 1, maxRows: 3 }, [
+      turns[0],
+      { ...turns[2], sampling },
+    ]);
     expect(alive.size).toBe(weights.specs.length); // the parameters, which belong to the bank
     expect(down).toBe(4 * 4); // a token, or its log-prob, for each of four rows
   });

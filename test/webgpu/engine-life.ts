@@ -2,7 +2,13 @@
 // updates in several passes with and without shared prefixes and with each loss, cross-scores, gradient measurement,
 // critic, supervised training, state. Tests compare its numbers between devices. Every graph of the product is built on
 // the way, so tests also read the placement of all nodes from it.
-import type { AdapterOptions, LoadOptions, NamedTensor, PolicyLossOptions, SamplingOptions } from '../../extension/trainer/engine/engine'; // prettier-ignore
+import type {
+  AdapterOptions,
+  LoadOptions,
+  NamedTensor,
+  PolicyLossOptions,
+  SamplingOptions,
+} from '../../extension/trainer/engine/engine';
 import { RandomStream } from '../../extension/trainer/engine/random-stream';
 import { PolicyEngine } from '../../extension/trainer/models/policy-engine';
 
@@ -113,7 +119,6 @@ export async function engineLife({ device, modelFolder, lora, checkpointed }: Li
     [3, 'gspo'],
     [4, 'cispo'],
   ] as const)
-    // prettier-ignore
     numbers[`metrics of ${loss_mode}'s update`] = Object.values(
       await engine.update(samples, budget, { ...loss, policy_loss: { loss_mode } }, optimizer, step),
     );

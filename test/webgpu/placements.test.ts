@@ -37,7 +37,23 @@ const onHost: Record<string, number> = {
 };
 
 /** Graphs that the log must contain; otherwise the check is incomplete. */
-const graphs = ['score', 'update', 'imitate', 'values', 'critic', 'generate', 'sampler', 'adamw step', 'gradient norm', 'sum of gradients', 'upload', 'download', 'cache: take', 'cache: join axis 0', 'cache: join axis 2']; // prettier-ignore
+const graphs = [
+  'score',
+  'update',
+  'imitate',
+  'values',
+  'critic',
+  'generate',
+  'sampler',
+  'adamw step',
+  'gradient norm',
+  'sum of gradients',
+  'upload',
+  'download',
+  'cache: take',
+  'cache: join axis 0',
+  'cache: join axis 2',
+];
 
 async function placements(): Promise<Placed[]> {
   const folder = mkdtempSync(join(tmpdir(), 'ragen-placements-'));

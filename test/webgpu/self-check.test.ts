@@ -19,7 +19,9 @@ describeWebgpu('the self-check', () => {
   it('times products on both', async () => {
     const checked = await selfCheck('webgpu', 2);
     expect(checked).toMatchObject({ passed: true });
-    expect(checked.about).toMatch(/^loss, gradients and tokens match the CPU's \(gradients within \d\.\de-\d\), and matrix products take [\d.]+ ms \(CPU: [\d.]+ ms\)$/); // prettier-ignore
+    expect(checked.about).toMatch(
+      /^loss, gradients and tokens match the CPU's \(gradients within \d\.\de-\d\), and matrix products take [\d.]+ ms \(CPU: [\d.]+ ms\)$/,
+    );
     if (process.env.VK_ICD_FILENAMES) expect(checked.faster).toBe(false);
   });
 });

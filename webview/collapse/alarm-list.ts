@@ -14,7 +14,11 @@ export function alarmList(
 ): HTMLElement {
   const alarms = events.filter(({ kind }) => kind !== 'setting');
   if (alarms.length === 0)
-    return h('p', { class: 'muted' }, watching ? 'No alarm was raised.' : 'Alarms are off in this run (workbench.watch.enabled is false).'); // prettier-ignore
+    return h(
+      'p',
+      { class: 'muted' },
+      watching ? 'No alarm was raised.' : 'Alarms are off in this run (workbench.watch.enabled is false).',
+    );
   const items = alarms
     .slice(-shown)
     .reverse()

@@ -67,7 +67,11 @@ export function familyCharts(family: string, series: RunSeries, path: readonly P
       title: 'z-scores of the information',
       unit: 'number',
       empty,
-      lines: [line('mi_zscore_ema', 'running', hue.blue), line('mi_zscore', 'each', hue.sky), line('mi_zscore_seq', 'texts', hue.green)], // prettier-ignore
+      lines: [
+        line('mi_zscore_ema', 'running', hue.blue),
+        line('mi_zscore', 'each', hue.sky),
+        line('mi_zscore_seq', 'texts', hue.green),
+      ],
     },
     {
       id: 'entropies',

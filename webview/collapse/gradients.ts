@@ -70,7 +70,10 @@ export function gradientCaption({ parts, buckets }: GradientAnalysis): string {
         ? `The task’s gradient falls ${numbers}: reward deviation carries no signal here`
         : `The task’s gradient is about the same, ${numbers}: a filter by deviation cannot help much`;
   const others = parts.filter((_, p) => p !== task && norm(low, p) > norm(low, task));
-  const alone = others.length > 0 ? ` In the lowest bucket ${others.join(' and ')} outweigh${others.length === 1 ? 's' : ''} it: there the regularisers dominate the update.` : ''; // prettier-ignore
+  const alone =
+    others.length > 0
+      ? ` In the lowest bucket ${others.join(' and ')} outweigh${others.length === 1 ? 's' : ''} it: there the regularisers dominate the update.`
+      : '';
   const noise = noisy
     ? ` Even in the highest bucket it cannot be distinguished from noise (signal-to-noise ratio ${formatNumber(snr)}).`
     : '';
@@ -93,9 +96,29 @@ function bucketTable({ parts, buckets, cosines }: GradientAnalysis): HTMLElement
     h('th', { scope: 'col' }, 'Bucket'),
     h('th', { scope: 'col', title: 'Prompt groups and their samples' }, 'Groups'),
     h('th', { scope: 'col', title: 'Mean in-group reward deviation' }, 'Deviation'),
-    ...parts.map(part => h('th', { scope: 'col', class: 'part', title: `Norm of the ${part} part’s gradient over the bucket` }, part)), // prettier-ignore
-    ...parts.map(part => h('th', { scope: 'col', title: `Signal-to-noise ratio: squared norm of the mean gradient of ${part} over its variance; about 1 or less is noise` }, `SNR ${part}`)), // prettier-ignore
-    ...pairs.map(([p, q]) => h('th', { scope: 'col', title: 'Cosine of the angle between the two gradients: −1 opposite directions, 1 same direction' }, `cos ${parts[p]}·${parts[q]}`)), // prettier-ignore
+    ...parts.map(part =>
+      h('th', { scope: 'col', class: 'part', title: `Norm of the ${part} part’s gradient over the bucket` }, part),
+    ),
+    ...parts.map(part =>
+      h(
+        'th',
+        {
+          scope: 'col',
+          title: `Signal-to-noise ratio: squared norm of the mean gradient of ${part} over its variance; about 1 or less is noise`,
+        },
+        `SNR ${part}`,
+      ),
+    ),
+    ...pairs.map(([p, q]) =>
+      h(
+        'th',
+        {
+          scope: 'col',
+          title: 'Cosine of the angle between the two gradients: −1 opposite directions, 1 same direction',
+        },
+        `cos ${parts[p]}·${parts[q]}`,
+      ),
+    ),
   ];
   const rows = buckets.map((bucket, a) =>
     h(
@@ -104,12 +127,21 @@ function bucketTable({ parts, buckets, cosines }: GradientAnalysis): HTMLElement
       h('th', { scope: 'row' }, bucket.name.replace('_', ' ')),
       h('td', { class: 'number' }, `${bucket.groups.length} · ${bucket.samples}`),
       h('td', { class: 'number' }, stdOf(bucket).replace('deviation ', '')),
-      ...bucket.gradients.map(
-        ({ norm }, p) =>
-        h('td', { class: 'part' }, h('span', { class: 'bar', style: `--share:${Math.round((100 * norm) / most)}%;--bar:var(--c${partColours[parts[p]] ?? hue.grey})` }), h('span', { class: 'number' }, formatNumber(norm))), // prettier-ignore
+      ...bucket.gradients.map(({ norm }, p) =>
+        h(
+          'td',
+          { class: 'part' },
+          h('span', {
+            class: 'bar',
+            style: `--share:${Math.round((100 * norm) / most)}%;--bar:var(--c${partColours[parts[p]] ?? hue.grey})`,
+          }),
+          h('span', { class: 'number' }, formatNumber(norm)),
+        ),
       ),
       ...bucket.gradients.map(({ snr }) => h('td', { class: 'number' }, formatNumber(snr ?? NaN))),
-      ...pairs.map(([p, q]) => h('td', { class: 'number' }, formatNumber(cosines[a * parts.length + p]?.[a * parts.length + q] ?? NaN))), // prettier-ignore
+      ...pairs.map(([p, q]) =>
+        h('td', { class: 'number' }, formatNumber(cosines[a * parts.length + p]?.[a * parts.length + q] ?? NaN)),
+      ),
     ),
   );
   return h(

@@ -79,7 +79,16 @@ export function groupsView(open: (episode: string) => void): GroupsView {
         ),
       );
       const rows = judged.slice(0, shownGroups).map((group, row) => groupRow(group, row, { most, range, width }));
-      replaceChildren(body, h('table', { class: width <= numbersUpTo ? 'group-table' : 'group-table wide' }, h('caption', { class: 'visually-hidden' }, 'Prompt groups of the step'), h('thead', {}, head), h('tbody', {}, ...rows))); // prettier-ignore
+      replaceChildren(
+        body,
+        h(
+          'table',
+          { class: width <= numbersUpTo ? 'group-table' : 'group-table wide' },
+          h('caption', { class: 'visually-hidden' }, 'Prompt groups of the step'),
+          h('thead', {}, head),
+          h('tbody', {}, ...rows),
+        ),
+      );
     },
   };
 }
@@ -91,7 +100,21 @@ function groupRow(
 ): HTMLElement {
   const cells = episodes.map(({ id, member, score, success }, i) => {
     const description = `group ${group_id}, member ${member}: score ${formatNumber(score)}${success === null ? '' : success ? ', solved' : ', not solved'}`;
-    const content = h('button', { class: 'plain', type: 'button', tabindex: row === 0 && i === 0 ? 0 : -1, title: id ? `${description}; open ${id}` : description, 'aria-label': description, disabled: id === null, 'data-row': row, 'data-member': i, 'data-episode': id }, width <= numbersUpTo ? formatTick(score, 'number') : ''); // prettier-ignore
+    const content = h(
+      'button',
+      {
+        class: 'plain',
+        type: 'button',
+        tabindex: row === 0 && i === 0 ? 0 : -1,
+        title: id ? `${description}; open ${id}` : description,
+        'aria-label': description,
+        disabled: id === null,
+        'data-row': row,
+        'data-member': i,
+        'data-episode': id,
+      },
+      width <= numbersUpTo ? formatTick(score, 'number') : '',
+    );
     return h('td', { class: 'score', style: `--share:${shareOf(score, range)}%` }, content);
   });
   const label = kept === null ? '–' : kept ? 'kept' : 'dropped';
@@ -99,7 +122,12 @@ function groupRow(
     'tr',
     { class: kept === null ? null : kept ? 'kept' : 'dropped' },
     h('th', { scope: 'row', title: tag }, `${group_id}`, h('span', { class: 'muted' }, ` ${tag}`)),
-    h('td', { class: 'deviation' }, h('span', { class: 'bar', style: `--share:${most > 0 ? Math.round((100 * std) / most) : 0}%` }), h('span', { class: 'number' }, formatNumber(std))), // prettier-ignore
+    h(
+      'td',
+      { class: 'deviation' },
+      h('span', { class: 'bar', style: `--share:${most > 0 ? Math.round((100 * std) / most) : 0}%` }),
+      h('span', { class: 'number' }, formatNumber(std)),
+    ),
     h('td', { class: 'verdict' }, h('strong', {}, label), why && h('span', { class: 'muted' }, ` ${why}`)),
     ...cells,
   );

@@ -22,7 +22,16 @@ export function interpretationView(
 ): InterpretationView {
   const element = h('section', { class: 'reading', 'aria-label': 'In plain words' });
   const why = (anchor: Anchor) => {
-    const link = h('button', { class: 'plain link', type: 'button', title: `docs/METRICS.md, ${anchor.replaceAll('-', ' ')}`, 'aria-label': `why: ${anchor.replaceAll('-', ' ')}` }, 'why'); // prettier-ignore
+    const link = h(
+      'button',
+      {
+        class: 'plain link',
+        type: 'button',
+        title: `docs/METRICS.md, ${anchor.replaceAll('-', ' ')}`,
+        'aria-label': `why: ${anchor.replaceAll('-', ' ')}`,
+      },
+      'why',
+    );
     link.addEventListener('click', () => explain(anchor));
     return link;
   };
@@ -39,9 +48,20 @@ export function interpretationView(
         element,
         h('h2', { class: 'headline' }, headline, '.'),
         sentence !== '' && h('p', {}, sentence, ' ', why('collapse')),
-        h('p', { class: 'confidence', 'data-confidence': confidence }, h('span', { class: 'meter', 'aria-hidden': 'true' }, ...meter), h('strong', {}, `${sureness[confidence]}:`), h('span', { class: 'muted' }, `${doubts}.`)), // prettier-ignore
+        h(
+          'p',
+          { class: 'confidence', 'data-confidence': confidence },
+          h('span', { class: 'meter', 'aria-hidden': 'true' }, ...meter),
+          h('strong', {}, `${sureness[confidence]}:`),
+          h('span', { class: 'muted' }, `${doubts}.`),
+        ),
         items.length > 0 && h('div', {}, h('h3', {}, 'Other signs'), h('ul', {}, ...items)),
-        h('div', {}, h('h3', {}, 'What to try'), h('ul', {}, ...advice.map(({ text, anchor }) => h('li', {}, text, ' · ', why(anchor))))), // prettier-ignore
+        h(
+          'div',
+          {},
+          h('h3', {}, 'What to try'),
+          h('ul', {}, ...advice.map(({ text, anchor }) => h('li', {}, text, ' · ', why(anchor)))),
+        ),
       );
     },
   };

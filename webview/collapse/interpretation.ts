@@ -1,6 +1,7 @@
-// Interprets a run's diagnoses for the user: one sentence on the state of its reasoning, the confidence, other signs, and what to try.
-// A pure function of what was logged up to the selected step; it reads no texts and runs no model. It distinguishes a policy whose reasoning
-// has come to ignore the prompt from one that has not yet learnt to use it. The rules of thumb are explained in docs/METRICS.md.
+// Interprets a run's diagnoses for the user: one sentence on the state of its reasoning, the confidence, other signs,
+// and what to try. A pure function of what was logged up to the selected step; it reads no texts and runs no model. It
+// distinguishes a policy whose reasoning has come to ignore the prompt from one that has not yet learnt to use it. The
+// rules of thumb are explained in docs/METRICS.md.
 import type { FilterSettings, PolicySettings } from '../../extension/protocol/collapse-page';
 import { alarmRules, boundsOver } from '../../extension/protocol/alarm-rules';
 import { median } from '../../extension/protocol/estimate';
@@ -83,7 +84,10 @@ export interface Interpretation {
 /** Diagnoses whose median is taken, and the number that should agree on the regime. */
 const medianOver = 3;
 const recent = 5;
-/** Reasoning says much about its prompt from this share of ln N on, or from this retrieval accuracy on (0 chance, 1 certainty). */
+/**
+ * Reasoning says much about its prompt from this share of ln N on, or from this retrieval accuracy on (0 chance, 1
+ * certainty).
+ */
 const strongShare = 0.25;
 const foundAgain = 0.5;
 /** Probabilities of the regime from which on the confidence has these names. */
@@ -178,7 +182,10 @@ function stateOf(dependence: Dependence, diverse: boolean, fell: boolean): State
   }
 }
 
-/** `Mutual information is 1.31 of at most 2.08 nats, retrieval 71 % against 13 % by chance; within a prompt it narrowed since step 60.` */
+/**
+ * `Mutual information is 1.31 of at most 2.08 nats, retrieval 71 % against 13 % by chance; within a prompt it narrowed
+ * since step 60.`
+ */
 function sentenceOf(path: readonly PathPoint[], { fall }: Assessment): string {
   const now = path[path.length - 1];
   const found = Number.isFinite(now.retrieval.value) && Number.isFinite(now.chance);
@@ -458,7 +465,10 @@ const share = ({ information, bound }: PathPoint): number => information.value /
 const smoothed = (points: readonly StepValue[], window: number): StepValue[] =>
   points.slice(window - 1).map(({ step }, i) => ({ step, value: mean(points.slice(i, i + window)) }));
 
-/** The last stretch over which means of three stay under `fallen` of the best before; null where the newest is not in one. */
+/**
+ * The last stretch over which means of three stay under `fallen` of the best before; null where the newest is not in
+ * one.
+ */
 function fallOf(points: readonly StepValue[]): Assessment['fall'] {
   const means = smoothed(points, 3);
   if (means.length < 4) return null;
@@ -491,7 +501,9 @@ function fallUnderFirst(
   return { first, now, since: since.step, onset: onsetOf(points, over + 1, part * first) };
 }
 
-/** A mean stands at its last value's step: of the values from `first` on that it is made of, the first under the bound. */
+/**
+ * A mean stands at its last value's step: of the values from `first` on that it is made of, the first under the bound.
+ */
 function onsetOf(points: readonly StepValue[], first: number, bound: number): Onset {
   const at = points.findIndex(({ value }, i) => i >= first && value < bound);
   const began = at < 0 ? first : at;

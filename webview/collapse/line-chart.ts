@@ -95,7 +95,15 @@ export function lineChart(spec: LineChartSpec, scrub: (step: number) => void): L
       const shape = (column: ArrayLike<number>) => pathOf(now.steps, column, shareOf, at);
       replaceChildren(
         picture,
-        ...bands.map((band, i) => band && svg('path', { class: 'band', d: bandOf(now.steps, band, shareOf, at), style: `fill:${spec.lines[i].colour}` })), // prettier-ignore
+        ...bands.map(
+          (band, i) =>
+            band &&
+            svg('path', {
+              class: 'band',
+              d: bandOf(now.steps, band, shareOf, at),
+              style: `fill:${spec.lines[i].colour}`,
+            }),
+        ),
         ...spec.lines.map(({ colour, bound }, i) =>
           svg('path', { class: bound ? 'bound' : `line line-${i}`, d: shape(columns[i]), style: `stroke:${colour}` }),
         ),

@@ -61,7 +61,17 @@ export function matrixView(open: (episode: string) => void): MatrixView {
   const openButton = button({ label: 'Open its episode', title: 'Enter', onClick: () => openCell() });
   const table = h('details', { class: 'matrix-table' }, h('summary', {}, 'As a table'));
   const legend = h('p', { class: 'muted legend' });
-  const side = h('div', { class: 'cell-side' }, caption, h('h4', {}, 'Reasoning'), reasoning, h('h4', {}, 'Prompt, where it differs from the others'), prompt, details, openButton); // prettier-ignore
+  const side = h(
+    'div',
+    { class: 'cell-side' },
+    caption,
+    h('h4', {}, 'Reasoning'),
+    reasoning,
+    h('h4', {}, 'Prompt, where it differs from the others'),
+    prompt,
+    details,
+    openButton,
+  );
   const element = h('div', { class: 'matrix' }, h('div', {}, field, legend), side, table);
 
   let family: CollapseFamily | null = null;
@@ -173,7 +183,10 @@ export function matrixView(open: (episode: string) => void): MatrixView {
       );
       const rows = next.samples.length;
       field.style.aspectRatio = String(Math.max(0.75, Math.min(2.2, next.prompts.length / rows)));
-      setText(legend, `${rows} reasoning texts (rows) under ${next.prompts.length} prompts (columns). Outlined: the own prompt. Blue: less likely than under the own prompt; orange: more likely.`); // prettier-ignore
+      setText(
+        legend,
+        `${rows} reasoning texts (rows) under ${next.prompts.length} prompts (columns). Outlined: the own prompt. Blue: less likely than under the own prompt; orange: more likely.`,
+      );
       table.open = false;
       look({ row: 0, column: matrix.own[0] ?? 0 });
     },
@@ -249,6 +262,12 @@ function rowsTable(
   return h(
     'div',
     { class: 'table-scroll', tabindex: 0 },
-    h('table', {}, h('caption', { class: 'visually-hidden' }, 'Reasoning texts of the matrix'), h('thead', {}, h('tr', {}, ...head.map(text => h('th', { scope: 'col' }, text)))), h('tbody', {}, ...rows)), // prettier-ignore
+    h(
+      'table',
+      {},
+      h('caption', { class: 'visually-hidden' }, 'Reasoning texts of the matrix'),
+      h('thead', {}, h('tr', {}, ...head.map(text => h('th', { scope: 'col' }, text)))),
+      h('tbody', {}, ...rows),
+    ),
   );
 }

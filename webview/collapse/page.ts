@@ -78,14 +78,30 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     views.matrix.element,
     copy,
   );
-  const groups = part('Prompt groups: score deviation and filtering', 'groups-part', views.groups.element, copy); // prettier-ignore
+  const groups = part('Prompt groups: score deviation and filtering', 'groups-part', views.groups.element, copy);
   const gradients = part('Gradients by reward deviation', 'gradients-part', views.gradients.element, copy);
   const alarms = h('div', {});
   const layout = [
     h(
       'header',
       { class: 'collapse-bar' },
-      h('div', { class: 'bar-row' }, name, dot.element, h('div', { class: 'choices', role: 'group', 'aria-label': 'Pairs of prompt and reasoning' }, ...choices.map(({ choice }) => choice)), h('div', { class: 'buttons' }, button({ label: 'Dashboard', onClick: () => host.notify(collapseCommand, { command: 'dashboard' }) }), button({ label: 'Episodes', onClick: () => host.notify(collapseCommand, { command: 'episodes' }) }))), // prettier-ignore
+      h(
+        'div',
+        { class: 'bar-row' },
+        name,
+        dot.element,
+        h(
+          'div',
+          { class: 'choices', role: 'group', 'aria-label': 'Pairs of prompt and reasoning' },
+          ...choices.map(({ choice }) => choice),
+        ),
+        h(
+          'div',
+          { class: 'buttons' },
+          button({ label: 'Dashboard', onClick: () => host.notify(collapseCommand, { command: 'dashboard' }) }),
+          button({ label: 'Episodes', onClick: () => host.notify(collapseCommand, { command: 'episodes' }) }),
+        ),
+      ),
       scrub.element,
     ),
     h(
@@ -135,7 +151,10 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     if (!snapshot) replaceChildren(root, skeleton('skeleton-collapse', 4, 'Loading the diagnoses'));
     host.request(collapseReady, null).then(take, error => {
       const again = { label: 'Try again', run: load };
-      replaceChildren(root, notice({ kind: 'error', title: 'The run could not be read', text: messageOf(error), action: again })); // prettier-ignore
+      replaceChildren(
+        root,
+        notice({ kind: 'error', title: 'The run could not be read', text: messageOf(error), action: again }),
+      );
       snapshot = null;
     });
   }
@@ -181,7 +200,12 @@ export function startCollapse(host: Host, root: HTMLElement): void {
       drawCharts(family, now);
     }
     const present = reached(path, step) - 1;
-    scrub.update(series.steps, path.map(point => point.step), step, live); // prettier-ignore
+    scrub.update(
+      series.steps,
+      path.map(point => point.step),
+      step,
+      live,
+    );
     if (path.length === 0) replaceChildren(heroSlot, missingNotice(missingFamily(settings, family), copy));
     else if (hero.element.parentElement !== heroSlot) replaceChildren(heroSlot, hero.element);
     hero.draw(path, present);
@@ -213,7 +237,6 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     step: number,
     present: number,
   ): void {
-    // prettier-ignore
     const diagnosedAt = path[present] as PathPoint | undefined;
     const measured = diagnosed.gradients.findLast(at => at <= step);
     fetchers.matrix.ask(diagnosedAt ? { step: diagnosedAt.step, family } : null);
@@ -233,7 +256,15 @@ export function startCollapse(host: Host, root: HTMLElement): void {
         ? `${run.name} is running (${phase || at}). The first diagnosis appears after step 1.`
         : (error ?? 'The run ended before its first step was finished.');
     const action = { label: 'Open the dashboard', run: () => host.notify(collapseCommand, { command: 'dashboard' }) };
-    replaceChildren(root, notice({ kind: error && !episodes ? 'error' : 'empty', title: episodes ? 'Nothing to diagnose' : 'No step has finished yet', text, action })); // prettier-ignore
+    replaceChildren(
+      root,
+      notice({
+        kind: error && !episodes ? 'error' : 'empty',
+        title: episodes ? 'Nothing to diagnose' : 'No step has finished yet',
+        text,
+        action,
+      }),
+    );
   }
 
   host.onNotify(collapseLines, ({ run, lines, events, diagnosed, checkpoints }) => {

@@ -1,6 +1,7 @@
-// The plane of H(Z|X) (horizontal) and I(X;Z) (vertical): the four regimes as quadrants at the selected diagnosis's thresholds, the run's
-// path, fading into the past, and the selected diagnosis as a ring with its 95 % intervals. H(Z|X) has a square-root scale because
-// collapses happen near zero. Drawn like the small charts: a stretched unit square of SVG, with labels and ring in HTML over it.
+// The plane of H(Z|X) (horizontal) and I(X;Z) (vertical): the four regimes as quadrants at the selected diagnosis's
+// thresholds, the run's path, fading into the past, and the selected diagnosis as a ring with its 95 % intervals.
+// H(Z|X) has a square-root scale because collapses happen near zero. Drawn like the small charts: a stretched unit
+// square of SVG, with labels and ring in HTML over it.
 import { ticksOf, valueRange, type Range } from '../dashboard/axis';
 import { h, replaceChildren, setAttribute, svg } from '../shared/dom';
 import { formatNumber, formatPercent, formatTick } from '../shared/format';
@@ -113,8 +114,18 @@ export function plane(scrub: (step: number) => void): Plane {
             style: `left:${percent(x(now.entropy.value))};top:${percent(y(now.information.value))}`,
           }),
       );
-      replaceChildren(across, ...acrossTicks(scales.xMax).map(tick => h('span', { class: 'tick', style: `left:${percent(x(tick))}` }, formatTick(tick, 'number')))); // prettier-ignore
-      replaceChildren(up, ...ticksOf(scales.range, true).map(tick => h('span', { class: 'tick', style: `top:${percent(y(tick))}` }, formatTick(tick, 'number')))); // prettier-ignore
+      replaceChildren(
+        across,
+        ...acrossTicks(scales.xMax).map(tick =>
+          h('span', { class: 'tick', style: `left:${percent(x(tick))}` }, formatTick(tick, 'number')),
+        ),
+      );
+      replaceChildren(
+        up,
+        ...ticksOf(scales.range, true).map(tick =>
+          h('span', { class: 'tick', style: `top:${percent(y(tick))}` }, formatTick(tick, 'number')),
+        ),
+      );
       const text = now ? `Step ${now.step}, ${judged(now)}: ${coordinates(now)}` : 'No diagnosis up to this step';
       setAttribute(field, 'aria-label', `Plane of H(Z|X) and I(X;Z). ${text}`);
       replaceChildren(caption, text);
@@ -200,7 +211,10 @@ function labelAnchor(name: (typeof labels)[number][0], { above, below, y }: Thre
   return `${across};max-width:${percent(width)};${top ? 'top:0' : 'bottom:0'};max-height:${percent(top ? y : 1 - y)}`;
 }
 
-/** The way up to the present, newest strongest, and what is still to come from there on, faintly. The style sheet keeps old parts visible. */
+/**
+ * The way up to the present, newest strongest, and what is still to come from there on, faintly. The style sheet keeps
+ * old parts visible.
+ */
 function trail(spots: readonly [number, number][], present: number): SVGElement[] {
   const path = (name: string, from: number, to: number, age: number | null) => {
     const d = spots.slice(from, to + 1).map(([x, y], i) => `${i === 0 ? 'M' : 'L'}${x.toFixed(4)} ${y.toFixed(4)}`);

@@ -29,9 +29,27 @@ export function scrubber(go: (step: number | null) => void): Scrubber {
     go(steps[Number(slider.value)] ?? null);
   });
   const where = h('output', { class: 'where' });
-  const play = button({ label: 'Play', icon: icon('play'), iconOnly: true, title: 'Play through the diagnoses (space)', onClick: () => scrub.togglePlay() }); // prettier-ignore
-  const before = button({ label: 'Previous diagnosis', icon: icon('left'), iconOnly: true, title: 'Previous diagnosis (←)', onClick: () => scrub.move(-1) }); // prettier-ignore
-  const after = button({ label: 'Next diagnosis', icon: icon('right'), iconOnly: true, title: 'Next diagnosis (→)', onClick: () => scrub.move(1) }); // prettier-ignore
+  const play = button({
+    label: 'Play',
+    icon: icon('play'),
+    iconOnly: true,
+    title: 'Play through the diagnoses (space)',
+    onClick: () => scrub.togglePlay(),
+  });
+  const before = button({
+    label: 'Previous diagnosis',
+    icon: icon('left'),
+    iconOnly: true,
+    title: 'Previous diagnosis (←)',
+    onClick: () => scrub.move(-1),
+  });
+  const after = button({
+    label: 'Next diagnosis',
+    icon: icon('right'),
+    iconOnly: true,
+    title: 'Next diagnosis (→)',
+    onClick: () => scrub.move(1),
+  });
   const follow = button({ label: 'Newest', title: 'Follow the newest step (End)', onClick: () => (pause(), go(null)) });
 
   function pause(): void {

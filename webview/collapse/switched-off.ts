@@ -34,7 +34,9 @@ export function missingFamily(settings: CollapseSettings, family: FamilyName): M
 
 export function missingGradients({ gradients, gradients_every }: CollapseSettings): Missing {
   if (gradients)
-    return { text: `No gradients up to this step: the run measures them at step 1 and every ${gradients_every} steps.` }; // prettier-ignore
+    return {
+      text: `No gradients up to this step: the run measures them at step 1 and every ${gradients_every} steps.`,
+    };
   return {
     text: 'This run does not measure gradients by bucket. Enable it for the next run with',
     override: 'trainer.gradient_analysis_mode=true',

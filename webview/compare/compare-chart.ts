@@ -102,7 +102,12 @@ export class CompareChart {
       const points = this.means[i] ?? [];
       const at = step === null ? points.at(-1) : points.findLast(({ x }) => x <= step);
       const swatch = h('span', { class: 'swatch', style: `background:${palette[colour % palette.length]}` });
-      return h('span', { class: 'chart-value', title: label }, swatch, h('strong', {}, formatValue(at?.y ?? Number.NaN, this.metric.unit))); // prettier-ignore
+      return h(
+        'span',
+        { class: 'chart-value', title: label },
+        swatch,
+        h('strong', {}, formatValue(at?.y ?? Number.NaN, this.metric.unit)),
+      );
     });
     this.value.replaceChildren(...parts);
   }
@@ -120,7 +125,8 @@ export class CompareChart {
       const style = { ...lineStyle(theme, 0, index), colour: theme.palette[colour % theme.palette.length] };
       const seeds = curves.map(curve => pointsOf(curve, smoothing));
       const alpha = theme.highContrast ? 0.55 : 0.32;
-      if (seeds.length > 1) for (const points of seeds) thin.push({ ...style, label, points, width: 1, dash: [], alpha, quiet: true }); // prettier-ignore
+      if (seeds.length > 1)
+        for (const points of seeds) thin.push({ ...style, label, points, width: 1, dash: [], alpha, quiet: true });
       const { mean, band } = groupCurve(seeds);
       return { ...style, label, points: mean, ...(band && { band }) };
     });
@@ -132,13 +138,28 @@ export class CompareChart {
     const x = progressRange(last, last);
     // The range covers means and seeds but not bands: the intervals of two seeds are so wide that they would flatten
     // all lines.
-    const y = yRange([...thin, ...lines.map(({ band: _, ...line }) => line)], x, { unit: metric.unit, log: false, previous: this.range }); // prettier-ignore
+    const y = yRange([...thin, ...lines.map(({ band: _, ...line }) => line)], x, {
+      unit: metric.unit,
+      log: false,
+      previous: this.range,
+    });
     setAttribute(this.element, 'data-empty', y ? null : '');
     if (!y) return;
     this.range = y;
     this.plot ??= this.plotter(this.canvas);
     const { unit, title } = metric;
-    this.plot.update({ title, lines: [...thin, ...lines], x, y, log: false, unit, axis: 'step', marks: [], theme, large: false }); // prettier-ignore
+    this.plot.update({
+      title,
+      lines: [...thin, ...lines],
+      x,
+      y,
+      log: false,
+      unit,
+      axis: 'step',
+      marks: [],
+      theme,
+      large: false,
+    });
     const labels = lines.map(({ label, points }) => `${label}: ${formatValue(points.at(-1)?.y ?? Number.NaN, unit)}`);
     setAttribute(this.canvas, 'aria-label', `Chart of ${title}. ${labels.join('; ')}`);
     this.hover(null);

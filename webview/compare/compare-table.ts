@@ -42,7 +42,17 @@ export function compareTable(
       return link;
     });
     const own = runs[members[0]].run.folder;
-    const difference = g > 0 && h('button', { class: 'plain link', type: 'button', title: `Difference of the configurations of ${groups[0].label} and ${label}` }, 'difference'); // prettier-ignore
+    const difference =
+      g > 0 &&
+      h(
+        'button',
+        {
+          class: 'plain link',
+          type: 'button',
+          title: `Difference of the configurations of ${groups[0].label} and ${label}`,
+        },
+        'difference',
+      );
     if (difference) difference.addEventListener('click', () => actions.difference([first, own]));
     return h(
       'tr',

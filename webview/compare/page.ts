@@ -48,7 +48,14 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
   });
   const metricSlot = h('span');
   const body = h('main', { class: 'dashboard-body' });
-  const slider = h('input', { type: 'range', min: 0, max: 0.99, step: 0.01, value: state.value.smoothing, 'aria-label': 'Smoothing' }); // prettier-ignore
+  const slider = h('input', {
+    type: 'range',
+    min: 0,
+    max: 0.99,
+    step: 0.01,
+    value: state.value.smoothing,
+    'aria-label': 'Smoothing',
+  });
   const search = textField({
     label: 'Search metrics',
     placeholder: 'Search metrics',
@@ -99,7 +106,10 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
     host.request(compareReady, null).then(take, error => {
       snapshot = null;
       const action = { label: 'Try again', run: load };
-      replaceChildren(root, notice({ kind: 'error', title: 'The runs could not be read', text: messageOf(error), action })); // prettier-ignore
+      replaceChildren(
+        root,
+        notice({ kind: 'error', title: 'The runs could not be read', text: messageOf(error), action }),
+      );
     });
   }
 
@@ -109,7 +119,10 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
     snapshot = now;
     colours = coloursOf(now);
     state.keepFolder(document.body.dataset.run ?? '');
-    setText(title, `${now.runs.length} runs of ${now.groups.length} ${now.groups.length === 1 ? 'configuration' : 'configurations'}`); // prettier-ignore
+    setText(
+      title,
+      `${now.runs.length} runs of ${now.groups.length} ${now.groups.length === 1 ? 'configuration' : 'configurations'}`,
+    );
     if (bar.parentElement !== root) replaceChildren(root, bar, tableSlot, body);
     const metrics = metricsOf(now).filter(({ group }) => group === 'task');
     const chosen = tableMetric();
@@ -165,7 +178,11 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
       });
       return section;
     });
-    const none = notice({ kind: 'empty', title: 'No metric to show', text: text === '' ? 'None of these runs has finished a step.' : `Nothing in these runs matches “${text}”.` }); // prettier-ignore
+    const none = notice({
+      kind: 'empty',
+      title: 'No metric to show',
+      text: text === '' ? 'None of these runs has finished a step.' : `Nothing in these runs matches “${text}”.`,
+    });
     replaceChildren(body, ...(sections.length > 0 ? sections : [none]));
     drawAll();
     showTable();
@@ -203,7 +220,10 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
         for (const key of keys)
           columns.set(
             key,
-            runs.map(({ steps, columns: own }) => ({ steps, values: own[key] ?? new Float64Array(steps.length).fill(Number.NaN) })), // prettier-ignore
+            runs.map(({ steps, columns: own }) => ({
+              steps,
+              values: own[key] ?? new Float64Array(steps.length).fill(Number.NaN),
+            })),
           );
         drawAll();
         showTable();

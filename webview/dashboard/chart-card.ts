@@ -175,7 +175,13 @@ export class ChartCard {
   picture(width: number): PlotData | null {
     const { context, settings } = this;
     if (!context) return null;
-    return plotData(this.spec, context, { ...settings, large: true, width, marks: context.marks(width), previous: this.range }); // prettier-ignore
+    return plotData(this.spec, context, {
+      ...settings,
+      large: true,
+      width,
+      marks: context.marks(width),
+      previous: this.range,
+    });
   }
 
   /** Keys in the exported file of the chart's numbers. */
@@ -366,7 +372,13 @@ export class ChartCard {
   private describe({ store, meaning }: ChartContext): void {
     const { title, lines, unit } = this.spec;
     const sentences = lines.map(({ key, band }) => {
-      const edges = !band ? '' : 'low' in band ? `\nband: ${band.low} … ${band.high}` : band.side === 'val' ? '\nband: 95 % interval (Wilson) over the episodes' : ''; // prettier-ignore
+      const edges = !band
+        ? ''
+        : 'low' in band
+          ? `\nband: ${band.low} … ${band.high}`
+          : band.side === 'val'
+            ? '\nband: 95 % interval (Wilson) over the episodes'
+            : '';
       return `${key}\n${meaning(key) ?? ''}`.trim() + edges;
     });
     setAttribute(this.title, 'title', sentences.join('\n\n') || 'nothing logged yet');
@@ -422,7 +434,13 @@ class ValueParts {
     if (shape !== this.shape) {
       this.shape = shape;
       this.texts = values.map(() => h('strong'));
-      const sign = alarm && h('button', { class: 'plain alarm-sign', type: 'button', title: alarm.message, 'aria-label': `alarm: ${alarm.message}` }, glyphs.alarm); // prettier-ignore
+      const sign =
+        alarm &&
+        h(
+          'button',
+          { class: 'plain alarm-sign', type: 'button', title: alarm.message, 'aria-label': `alarm: ${alarm.message}` },
+          glyphs.alarm,
+        );
       sign?.addEventListener('click', () => alarm?.open());
       replaceChildren(
         parent,

@@ -61,7 +61,11 @@ export class ChartSections {
         .filter(card => search === '' || card.matches(search));
       section.hidden = matching.length === 0;
       const isFolded = view.folded.includes(group.id) && search === '';
-      setAttribute(section.querySelector('button.fold') ?? section, 'aria-expanded', group.id === pinnedGroup ? null : String(!isFolded)); // prettier-ignore
+      setAttribute(
+        section.querySelector('button.fold') ?? section,
+        'aria-expanded',
+        group.id === pinnedGroup ? null : String(!isFolded),
+      );
       const grid = section.querySelector<HTMLElement>('.charts')!;
       grid.hidden = isFolded;
       place(

@@ -29,7 +29,10 @@ export function evaluationTable(
         );
       }),
     );
-    return rows.length > 0 && h('tbody', {}, h('tr', {}, h('th', { scope: 'rowgroup', colspan: columns.length }, title)), ...rows); // prettier-ignore
+    return (
+      rows.length > 0 &&
+      h('tbody', {}, h('tr', {}, h('th', { scope: 'rowgroup', colspan: columns.length }, title)), ...rows)
+    );
   });
   const heads = columns.map(label => h('th', { scope: 'col' }, label));
   return h(

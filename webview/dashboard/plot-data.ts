@@ -75,7 +75,16 @@ export function plotData(
     if (!curve || curve.lastFinite() < 0) return;
     const style = lineStyle(theme, context.colour, colourOffset);
     const edges = band && edgesOf(band, curve, context);
-    if (smoothing > 0) raws.push({ ...style, label, points: draw(curve), width: 1, dash: [], alpha: theme.highContrast ? 0.5 : 0.28, quiet: true }); // prettier-ignore
+    if (smoothing > 0)
+      raws.push({
+        ...style,
+        label,
+        points: draw(curve),
+        width: 1,
+        dash: [],
+        alpha: theme.highContrast ? 0.5 : 0.28,
+        quiet: true,
+      });
     lines.push({
       ...style,
       label,

@@ -61,7 +61,13 @@ export class ScoreCard {
       button({ label, icon: icon(sign), iconOnly: true, onClick });
     this.tableButton = small(`Table of ${title}`, 'table', () => this.toggleTable());
     this.menuButton = small(`More about ${title}`, 'more', () => this.showMenu());
-    const tools = h('div', { class: 'chart-tools' }, this.tableButton, small(`Enlarge ${title}`, 'grow', () => events.toggle(title, 'enlarged')), this.menuButton); // prettier-ignore
+    const tools = h(
+      'div',
+      { class: 'chart-tools' },
+      this.tableButton,
+      small(`Enlarge ${title}`, 'grow', () => events.toggle(title, 'enlarged')),
+      this.menuButton,
+    );
     this.plotArea = h('div', { class: 'chart-plot', tabindex: 0 }, this.canvas, this.crosshair);
     this.element = h(
       'article',
@@ -162,7 +168,10 @@ export class ScoreCard {
     const { from, to } = this.shown;
     const edge = (step: number) => {
       const row = store.rowFrom(step);
-      const [before, after] = [xs[row - 1] ?? 2 * xs[0] - (xs[1] ?? xs[0] + 1), xs[row] ?? 2 * xs[row - 1] - (xs[row - 2] ?? xs[row - 1] - 1)]; // prettier-ignore
+      const [before, after] = [
+        xs[row - 1] ?? 2 * xs[0] - (xs[1] ?? xs[0] + 1),
+        xs[row] ?? 2 * xs[row - 1] - (xs[row - 2] ?? xs[row - 1] - 1),
+      ];
       return Math.max(axisWidth, Math.min(axisWidth + this.inner, this.pixelOf((before + after) / 2)));
     };
     const first = (at: number) => Math.ceil(from + (at * (to - from + 1)) / columns);
@@ -253,8 +262,15 @@ export class ScoreCard {
       const total = column.reduce((sum, count) => sum + count, 0);
       const most = column.indexOf(maximum(column));
       const text =
-        total > 0 ? `${formatPercent(column[most] / total)} ${strip.lowest[most] === strip.highest[most] ? 'at' : 'in'} ${scoresIn(strip, most)}` : '–'; // prettier-ignore
-      return h('span', { class: 'chart-value' }, this.strips.length > 1 && h('span', { class: 'muted' }, strip.tag), h('strong', {}, text)); // prettier-ignore
+        total > 0
+          ? `${formatPercent(column[most] / total)} ${strip.lowest[most] === strip.highest[most] ? 'at' : 'in'} ${scoresIn(strip, most)}`
+          : '–';
+      return h(
+        'span',
+        { class: 'chart-value' },
+        this.strips.length > 1 && h('span', { class: 'muted' }, strip.tag),
+        h('strong', {}, text),
+      );
     });
     replaceChildren(this.values, ...parts);
   }
@@ -277,7 +293,9 @@ export class ScoreCard {
         const total = counts.reduce((sum, count) => sum + count, 0);
         if (total === 0) return [];
         const label = `${this.strips.length > 1 ? `${strip.tag} ` : ''}${scoresIn(strip, bin)}`;
-        return [h('tr', {}, h('th', { scope: 'row' }, label), h('td', {}, String(total)), h('td', {}, String(counts.at(-1))))]; // prettier-ignore
+        return [
+          h('tr', {}, h('th', { scope: 'row' }, label), h('td', {}, String(total)), h('td', {}, String(counts.at(-1)))),
+        ];
       }),
     );
     const head = ['score', `episodes, steps ${this.shown.from}–${this.shown.to}`, 'newest part'];

@@ -24,20 +24,43 @@ export function svgOf(data: PlotData, { width, height }: { width: number; height
     tag('text', attributes, escaped(content));
   const parts: string[] = [tag('rect', { width, height, fill: solid(theme.background, theme) })];
   for (const value of log ? logTicks(y, true) : ticksOf(y, true)) {
-    parts.push(tag('line', { x1: plot.left, x2: plot.right, y1: atY(value), y2: atY(value), stroke: muted, 'stroke-opacity': value === 0 ? 0.5 : 0.2 })); // prettier-ignore
-    parts.push(text(formatTick(value, data.unit), { x: plot.left - 8, y: atY(value) + 4, 'text-anchor': 'end', fill: muted })); // prettier-ignore
+    parts.push(
+      tag('line', {
+        x1: plot.left,
+        x2: plot.right,
+        y1: atY(value),
+        y2: atY(value),
+        stroke: muted,
+        'stroke-opacity': value === 0 ? 0.5 : 0.2,
+      }),
+    );
+    parts.push(
+      text(formatTick(value, data.unit), { x: plot.left - 8, y: atY(value) + 4, 'text-anchor': 'end', fill: muted }),
+    );
   }
   for (const value of progressTicks(x, true)) {
-    parts.push(text(tickOfX(value, data.axis), { x: atX(value), y: plot.bottom + 26, 'text-anchor': 'middle', fill: muted })); // prettier-ignore
+    parts.push(
+      text(tickOfX(value, data.axis), { x: atX(value), y: plot.bottom + 26, 'text-anchor': 'middle', fill: muted }),
+    );
   }
   parts.push(text(axisTitles[data.axis], { x: plot.right, y: height - 8, 'text-anchor': 'end', fill: muted }));
-  const clip = tag('clipPath', { id: 'plot' }, tag('rect', { x: plot.left, y: plot.top, width: plot.right - plot.left, height: plot.bottom - plot.top })); // prettier-ignore
+  const clip = tag(
+    'clipPath',
+    { id: 'plot' },
+    tag('rect', { x: plot.left, y: plot.top, width: plot.right - plot.left, height: plot.bottom - plot.top }),
+  );
   const curves = data.lines.flatMap(line => lineOf(line, atX, atY));
   parts.push(tag('defs', {}, clip), tag('g', { 'clip-path': 'url(#plot)', fill: 'none' }, curves.join('')));
   for (const mark of data.marks) {
     const fill = solid(isSevere(mark.kind) ? theme.warning : theme.muted, theme);
     const said = tag('title', {}, escaped(`${noun.step} ${mark.event.step}: ${mark.event.message}`));
-    parts.push(tag('text', { x: atX(mark.x), y: plot.bottom + 12, 'text-anchor': 'middle', fill, 'font-size': 10 }, said + glyphs[mark.kind])); // prettier-ignore
+    parts.push(
+      tag(
+        'text',
+        { x: atX(mark.x), y: plot.bottom + 12, 'text-anchor': 'middle', fill, 'font-size': 10 },
+        said + glyphs[mark.kind],
+      ),
+    );
   }
   parts.push(
     text(data.title + (log ? ' (logarithmic)' : ''), { x: plot.left, y: 22, 'font-size': 15, 'font-weight': 600 }),

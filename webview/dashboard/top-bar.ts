@@ -127,9 +127,21 @@ export function topBar(view: DashboardView, events: TopBarEvents): TopBar {
           return button({ label, icon: icon(sign), iconOnly: true, title, onClick: () => events.command(command) });
         }),
         ...(['running', 'paused'].includes(displayed)
-          ? [button({ label: 'Change settings…', icon: icon('settings'), iconOnly: true, title: 'Change learning rate, coefficients, temperature, filter or steps from the next step on', onClick: () => events.command('settings') })] // prettier-ignore
+          ? [
+              button({
+                label: 'Change settings…',
+                icon: icon('settings'),
+                iconOnly: true,
+                title: 'Change learning rate, coefficients, temperature, filter or steps from the next step on',
+                onClick: () => events.command('settings'),
+              }),
+            ]
           : []),
-        button({ label: 'Collapse', title: 'Check whether the reasoning still depends on the prompt', onClick: () => events.command('collapse') }), // prettier-ignore
+        button({
+          label: 'Collapse',
+          title: 'Check whether the reasoning still depends on the prompt',
+          onClick: () => events.command('collapse'),
+        }),
         button({ label: 'Log', title: 'Open the trainer’s log', onClick: () => events.command('log') }),
         button({
           label: 'Episodes',
@@ -180,7 +192,11 @@ function showFacts(facts: HTMLElement, { status, live }: RunSummary): void {
   const { unit, done, of } = progressOf(status);
   const pairs: [string, string, string][] = [[unit, `${done} / ${of}`, `${unit}s finished of those planned`]];
   if (status.success !== null)
-    pairs.push(status.success_of === 'val' ? ['validation', formatPercent(status.success), 'Success in the newest validation'] : ['success', formatPercent(status.success), 'Success of the newest training step']); // prettier-ignore
+    pairs.push(
+      status.success_of === 'val'
+        ? ['validation', formatPercent(status.success), 'Success in the newest validation']
+        : ['success', formatPercent(status.success), 'Success of the newest training step'],
+    );
   if (live && status.eta_s !== null)
     pairs.push(['ETA', formatDuration(status.eta_s), 'Estimated time remaining at the current speed']);
   if (live && status.tokens_per_s !== null)

@@ -65,7 +65,14 @@ export function compareGrid(columns: readonly GridColumn[], options: GridOptions
       else if (at === episode.turns.length)
         content.push(h('span', { class: 'muted' }, 'over'), stateView(episode.final_state, before, episode, options));
       const note = parts && h('span', { class: 'parting' }, 'actions diverge here');
-      cells.push(h('div', { class: names, 'data-turn': at + 1, 'aria-label': `${columns[i].title}, turn ${at + 1}` }, note, ...content)); // prettier-ignore
+      cells.push(
+        h(
+          'div',
+          { class: names, 'data-turn': at + 1, 'aria-label': `${columns[i].title}, turn ${at + 1}` },
+          note,
+          ...content,
+        ),
+      );
     });
   }
   return h('div', { class: 'grid' }, ...cells);
@@ -121,9 +128,15 @@ function turnCell(
   const different = other !== null && !sameActions(turn.executed, other.executed);
   return [
     !shared && stateView(turn.state, episode.turns[at - 1]?.state ?? null, episode, options),
-    options.raw ? h('pre', { class: 'raw' }, turn.raw) : h('p', { class: turn.thought === null ? 'thought unparsed-text' : 'thought' }, ...markedParts), // prettier-ignore
+    options.raw
+      ? h('pre', { class: 'raw' }, turn.raw)
+      : h('p', { class: turn.thought === null ? 'thought unparsed-text' : 'thought' }, ...markedParts),
     turn.thought === null && h('p', { class: 'warning' }, 'did not parse'),
-    h('div', { class: different ? 'actions different' : 'actions' }, actionsView(turn, at === episode.turns.length - 1 && episode.terminated)), // prettier-ignore
+    h(
+      'div',
+      { class: different ? 'actions different' : 'actions' },
+      actionsView(turn, at === episode.turns.length - 1 && episode.terminated),
+    ),
     rewardView(turn, running, largest, options.theme),
   ];
 }

@@ -93,7 +93,9 @@ export function listHead(sort: Sort | null, change: (sort: Sort | null) => void)
   const heads: [text: string, by: SortColumn, title: string, name?: string][] = [
     ['✓', 'success', 'Success'],
     sort ? ['step', 'step', 'Step, group and member', 'place'] : ['#', 'step', 'Member of the group', 'place'],
-    ...(added && sort ? [[added.label, sort.by, `Current sort column`, 'number'] as [string, SortColumn, string, string]] : []), // prettier-ignore
+    ...(added && sort
+      ? [[added.label, sort.by, `Current sort column`, 'number'] as [string, SortColumn, string, string]]
+      : []),
     ['return', 'reward', 'Sum of turn rewards, without penalties', 'number'],
     ['score', 'score', 'Return plus format penalties: the training reward, before normalisation', 'number'],
     ['turns', 'turns', 'Turns played', 'number'],

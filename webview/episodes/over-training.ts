@@ -57,7 +57,10 @@ export function timeline(go: (at: number) => void): {
       const { rows } = all[at];
       const solved = rows.reduce((total, row) => total + success[row], 0);
       const mean = rows.reduce((total, row) => total + reward[row], 0) / rows.length;
-      setText(where, `${occurrenceName(all[at])} · ${at + 1} of ${all.length} · ${solved}/${rows.length} solved · mean return ${formatSigned(mean)}`); // prettier-ignore
+      setText(
+        where,
+        `${occurrenceName(all[at])} · ${at + 1} of ${all.length} · ${solved}/${rows.length} solved · mean return ${formatSigned(mean)}`,
+      );
     },
   };
 }
@@ -76,9 +79,22 @@ function returnStrip(table: EpisodeTable, all: readonly Occurrence[], at: number
   ];
   const x = (i: number) =>
     all.length === 1 ? size.width / 2 : size.edge + (i / (all.length - 1)) * (size.width - 2 * size.edge);
-  const y = (value: number) => (high === low ? size.height / 2 : size.height - size.edge - ((value - low) / (high - low)) * (size.height - 2 * size.edge)); // prettier-ignore
+  const y = (value: number) =>
+    high === low
+      ? size.height / 2
+      : size.height - size.edge - ((value - low) / (high - low)) * (size.height - 2 * size.edge);
   const mean = ({ rows }: Occurrence) => rows.reduce((total, row) => total + reward[row], 0) / rows.length;
-  const dots = values.length > mostDots ? [] : all.flatMap(({ rows }, i) => rows.map(row => svg('path', { class: success[row] ? 'solved' : 'unsolved', d: `M${x(i).toFixed(1)} ${y(reward[row]).toFixed(1)}h0` }))); // prettier-ignore
+  const dots =
+    values.length > mostDots
+      ? []
+      : all.flatMap(({ rows }, i) =>
+          rows.map(row =>
+            svg('path', {
+              class: success[row] ? 'solved' : 'unsolved',
+              d: `M${x(i).toFixed(1)} ${y(reward[row]).toFixed(1)}h0`,
+            }),
+          ),
+        );
   const path = all.map((each, i) => `${i === 0 ? 'M' : 'L'}${x(i).toFixed(1)} ${y(mean(each)).toFixed(1)}`).join('');
   return svg(
     'svg',

@@ -108,7 +108,10 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
 
   const modes = (): Mode[] => {
     const column = store.table.column('mode').subarray(0, store.table.rows);
-    const here: Mode[] = [...(column.includes(0) ? ['train' as const] : []), ...(column.includes(1) ? ['val' as const] : [])]; // prettier-ignore
+    const here: Mode[] = [
+      ...(column.includes(0) ? ['train' as const] : []),
+      ...(column.includes(1) ? ['val' as const] : []),
+    ];
     return here.length > 1 ? [...here, 'all'] : here;
   };
 

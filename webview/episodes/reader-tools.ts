@@ -29,15 +29,29 @@ export function readerTools(events: ReaderEvents): {
     title: 'Back to the list (Escape)',
     onClick: events.back,
   });
-  const trace = button({ label: 'Open trace', title: 'Open as a document in the editor, token by token ( o )', onClick: events.openTrace }); // prettier-ignore
+  const trace = button({
+    label: 'Open trace',
+    title: 'Open as a document in the editor, token by token ( o )',
+    onClick: events.openTrace,
+  });
   return {
     element,
     update({ raw, tokens, reading }, isOpen) {
       const choices = readings.map(([to, label, title]) =>
         button({ label, title, pressed: reading === to, onClick: () => events.readAs(to) }),
       );
-      const rawText = button({ label: 'Raw text', pressed: raw, title: 'The complete text of the model ( r )', onClick: () => events.toggle('raw') }); // prettier-ignore
-      const byToken = button({ label: 'Tokens', pressed: tokens, title: 'Sampled tokens by id, shaded by log-prob ( x )', onClick: () => events.toggle('tokens') }); // prettier-ignore
+      const rawText = button({
+        label: 'Raw text',
+        pressed: raw,
+        title: 'The complete text of the model ( r )',
+        onClick: () => events.toggle('raw'),
+      });
+      const byToken = button({
+        label: 'Tokens',
+        pressed: tokens,
+        title: 'Sampled tokens by id, shaded by log-prob ( x )',
+        onClick: () => events.toggle('tokens'),
+      });
       replaceChildren(
         element,
         h('span', { class: 'back' }, back),

@@ -52,7 +52,14 @@ export function sideBar(filter: string, events: SideBarEvents): SideBar {
   const go = (label: string, sign: 'left' | 'right' | 'newest', by: -1 | 0 | 1) =>
     button({ label, icon: icon(sign), iconOnly: true, onClick: () => events.goStep(by) });
   const newest = go('Newest step', 'newest', 0);
-  const steps = h('div', { class: 'steps' }, go('Previous step ( [ )', 'left', -1), step, go('Next step ( ] )', 'right', 1), newest); // prettier-ignore
+  const steps = h(
+    'div',
+    { class: 'steps' },
+    go('Previous step ( [ )', 'left', -1),
+    step,
+    go('Next step ( ] )', 'right', 1),
+    newest,
+  );
   const choices = h('div', { class: 'choices' });
   const line = textField({
     label: 'Filter episodes',
@@ -101,7 +108,8 @@ export function sideBar(filter: string, events: SideBarEvents): SideBar {
           label: 'Order',
           choices: orders,
           value: sort?.by ?? 'natural',
-          onChange: by => events.sort(by === 'natural' ? null : { by, down: by !== 'step' && by !== 'tag' && by !== 'group' }), // prettier-ignore
+          onChange: by =>
+            events.sort(by === 'natural' ? null : { by, down: by !== 'step' && by !== 'tag' && by !== 'group' }),
         }),
       );
     },

@@ -28,7 +28,10 @@ export function groupView(
   const columns = episodes.flatMap((episode, i): GridColumn[] =>
     episode ? [{ episode, title: `member ${rows[i].member}`, current: rows[i].id === current.id }] : [],
   );
-  const reference = Math.max(0, columns.findIndex(column => column.current)); // prettier-ignore
+  const reference = Math.max(
+    0,
+    columns.findIndex(column => column.current),
+  );
   const solved = columns.filter(({ episode }) => episode.success).length;
   return h(
     'article',
@@ -69,7 +72,12 @@ export function trainingView(
   if (all.length < 2) {
     const text = `This prompt appears only at ${occurrenceName(all[0])}.${listValidation ? ' Validation uses the same prompts each time.' : ''}`;
     const action = listValidation && { label: 'Show validation episodes', run: listValidation };
-    return h('article', { class: 'compared' }, viewHead(title, row.tag, ''), notice({ kind: 'empty', title: 'Nothing to compare yet', text, action })); // prettier-ignore
+    return h(
+      'article',
+      { class: 'compared' },
+      viewHead(title, row.tag, ''),
+      notice({ kind: 'empty', title: 'Nothing to compare yet', text, action }),
+    );
   }
   const now = { episode, title: occurrenceName(row), current: true };
   const columns = other ? [{ episode: other, title: occurrenceName(other), current: false }, now] : [now];

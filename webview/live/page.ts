@@ -62,7 +62,11 @@ export function startLive(host: Host, root: HTMLElement): void {
       { class: 'live-tools' },
       choice,
       follow,
-      button({ label: 'Episodes', title: 'Open the stored episodes of the run ( e )', onClick: () => command('episodes') }), // prettier-ignore
+      button({
+        label: 'Episodes',
+        title: 'Open the stored episodes of the run ( e )',
+        onClick: () => command('episodes'),
+      }),
     ),
   );
   const main = h('main', { class: 'live-main', tabindex: '0', 'aria-label': 'Episode' }, phase, facts, list, end);
@@ -145,7 +149,6 @@ export function startLive(host: Host, root: HTMLElement): void {
     environment,
     turns: { length },
   }: WatchedEpisode): void {
-    // prettier-ignore
     const part = (label: string, value: string, hint?: string) =>
       h('span', { title: hint ?? null }, h('span', { class: 'muted' }, `${label} `), value);
     const kind = mode === 'val' ? `validation after step ${step}` : `step ${step}`;
@@ -189,7 +192,14 @@ export function startLive(host: Host, root: HTMLElement): void {
     const waits = received === null;
     const next = !waits && received!.id !== shown.id;
     const { title: what, text } = phaseLabels(run, isTagChosen());
-    setText(phase, waits ? `${what}. ${text}` : next && !state.value.follow ? 'Another episode is running: turn on Follow to see it.' : ''); // prettier-ignore
+    setText(
+      phase,
+      waits
+        ? `${what}. ${text}`
+        : next && !state.value.follow
+          ? 'Another episode is running: turn on Follow to see it.'
+          : '',
+    );
   }
 
   function drawNothing(now: RunSummary): void {

@@ -13,7 +13,7 @@ const ended: Record<'stopped' | 'finished' | 'failed' | 'interrupted', PhaseLabe
   finished: { title: 'The run is finished', text: 'Its episodes are on the Episodes page.', action: 'episodes' },
   stopped: { title: 'The run was stopped', text: 'Resume it to see its next episode here.', action: 'resume' },
   failed: { title: 'The run failed', text: 'See its log for the reason.', action: 'log' },
-  interrupted: { title: 'The run was interrupted', text: 'Resume it to see its next episode here.', action: 'resume' }, // prettier-ignore
+  interrupted: { title: 'The run was interrupted', text: 'Resume it to see its next episode here.', action: 'resume' },
 };
 
 /** The phase of a run without a current episode; `chosen` if the user watches only one tag. */
@@ -35,7 +35,10 @@ export function phaseLabels(run: RunSummary, chosen: boolean): PhaseLabels {
   const next = step + 1;
   switch (phase) {
     case 'update':
-      return { title: `Updating the policy`, text: `The episodes of step ${next} are complete; the policy is updated, then the next rollout starts.` }; // prettier-ignore
+      return {
+        title: `Updating the policy`,
+        text: `The episodes of step ${next} are complete; the policy is updated, then the next rollout starts.`,
+      };
     case 'validation':
       return { title: 'Validation', text: `Validation after step ${step} is starting.` };
     case 'checkpoint':
@@ -46,7 +49,10 @@ export function phaseLabels(run: RunSummary, chosen: boolean): PhaseLabels {
     case 'download':
       return { title: 'Downloading the model', text: 'Episodes start when the download is complete.' };
     case 'rollout':
-      return { title: 'Episodes are starting', text: `Environments of step ${next} are being reset${chosen ? ', or none of them is of the tag chosen above' : ''}.` }; // prettier-ignore
+      return {
+        title: 'Episodes are starting',
+        text: `Environments of step ${next} are being reset${chosen ? ', or none of them is of the tag chosen above' : ''}.`,
+      };
     default:
       return { title: 'Between two steps', text: `Step ${next} is next.` };
   }

@@ -25,7 +25,10 @@ export class Environments {
     reset.addEventListener('click', () => this.onChange(null));
     const add = dropdown({
       label: 'Add an environment',
-      choices: [['', 'Add an environment …'] as const, ...others.map(({ tag, environment }) => [tag, `${tag} (${environment})`] as const)], // prettier-ignore
+      choices: [
+        ['', 'Add an environment …'] as const,
+        ...others.map(({ tag, environment }) => [tag, `${tag} (${environment})`] as const),
+      ],
       value: '',
       onChange: tag => tag !== '' && this.onChange(withGroups(groups, 'train', tag, 1)),
     });
@@ -45,7 +48,16 @@ export class Environments {
       h(
         'table',
         { class: 'environments' },
-        h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Environment'), ...sides.map(side => h('th', { scope: 'col' }, sideNames[side])))), // prettier-ignore
+        h(
+          'thead',
+          {},
+          h(
+            'tr',
+            {},
+            h('th', { scope: 'col' }, 'Environment'),
+            ...sides.map(side => h('th', { scope: 'col' }, sideNames[side])),
+          ),
+        ),
         h('tbody', {}, ...rows),
       ),
       h('div', { class: 'field-control' }, others.length > 0 && add, changed && reset),

@@ -24,7 +24,11 @@ export class FieldRow {
   ) {
     const { key, title, help } = field;
     this.control = this.controlOf(field);
-    this.reset = h('button', { class: 'plain link reset', type: 'button', title: `Reset ${key} to the preset’s value` }, 'Reset'); // prettier-ignore
+    this.reset = h(
+      'button',
+      { class: 'plain link reset', type: 'button', title: `Reset ${key} to the preset’s value` },
+      'Reset',
+    );
     this.reset.addEventListener('click', () => events.onReset());
     this.element = h(
       'div',

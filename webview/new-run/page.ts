@@ -53,7 +53,10 @@ export function startNewRun(host: Host, root: HTMLElement): void {
     replaceChildren(root, skeleton('skeleton-charts', 6, 'Loading the configurations'));
     host.request(newRunReady, null).then(take, error => {
       const action = { label: 'Try again', run: load };
-      replaceChildren(root, notice({ kind: 'error', title: 'The configurations could not be read', text: messageOf(error), action })); // prettier-ignore
+      replaceChildren(
+        root,
+        notice({ kind: 'error', title: 'The configurations could not be read', text: messageOf(error), action }),
+      );
     });
   }
 
@@ -73,7 +76,10 @@ export function startNewRun(host: Host, root: HTMLElement): void {
   function build({ presets, folders, groups }: NewRunForm): void {
     const sections = groups.map(({ title, fields }) => {
       const own = fields.map(field => {
-        const row = new FieldRow(field, { onChange: value => setValue(field.key, value), onReset: () => unset(field.key) }); // prettier-ignore
+        const row = new FieldRow(field, {
+          onChange: value => setValue(field.key, value),
+          onReset: () => unset(field.key),
+        });
         rows.set(field.key, row);
         return row;
       });

@@ -18,7 +18,13 @@ export function openMenu(anchor: HTMLElement, label: string, items: readonly (Me
     const role = item.checked === undefined ? 'menuitem' : 'menuitemcheckbox';
     const entry = h(
       'button',
-      { class: 'plain menu-item', type: 'button', role, tabindex: -1, 'aria-checked': item.checked === undefined ? null : String(item.checked) }, // prettier-ignore
+      {
+        class: 'plain menu-item',
+        type: 'button',
+        role,
+        tabindex: -1,
+        'aria-checked': item.checked === undefined ? null : String(item.checked),
+      },
       h('span', { class: 'menu-check', 'aria-hidden': 'true' }, item.checked ? '✓' : ''),
       h('span', {}, item.label),
       item.key ? h('kbd', {}, item.key) : null,

@@ -189,7 +189,10 @@ function watchMistakes(problems: Problems, schema: () => JsonSchema): vscode.Dis
     if (document.languageId !== 'yaml' || document.uri.scheme !== 'file') return;
     const own = isConfigurationDocument(document) && !otherHelps(document);
     const mistakes = own ? mistakesIn(document.getText(), schema()) : [];
-    problems.see(document.uri, mistakes.map(mistake => diagnosticOf(document, mistake))); // prettier-ignore
+    problems.see(
+      document.uri,
+      mistakes.map(mistake => diagnosticOf(document, mistake)),
+    );
   };
   const later = (document: vscode.TextDocument): void => {
     const key = document.uri.toString();

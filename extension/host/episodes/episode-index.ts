@@ -195,7 +195,12 @@ export class EpisodeIndex {
         const [mode, step] = [match[1] === 'step' ? ('train' as const) : ('val' as const), Number(match[2])];
         const about = await lstat(path).catch(() => undefined); // listed safely: it belongs to the run
         if (!about?.isFile() || about.size > mostLogBytes) return [];
-        return [[`${runFiles.episodes}/${name}`, { size: about.size, mtimeMs: about.mtimeMs, file: { path, mode, step } }] as const]; // prettier-ignore
+        return [
+          [
+            `${runFiles.episodes}/${name}`,
+            { size: about.size, mtimeMs: about.mtimeMs, file: { path, mode, step } },
+          ] as const,
+        ];
       }),
     );
     return new Map(found.flat());

@@ -38,7 +38,15 @@ export function environmentFigures(
     .filter(({ kind, step }) => kind === 'environment_error' && step >= steps[0] && step <= steps[1])
     .filter(({ data }) => tags.has(String(data?.tag)))
     .reduce((sum, { data }) => sum + (typeof data?.episodes === 'number' ? data.episodes : 1), 0);
-  return { run, version, episodes: played.length, steps, reward: mean(head => head.reward), success: mean(head => Number(head.success)), errors }; // prettier-ignore
+  return {
+    run,
+    version,
+    episodes: played.length,
+    steps,
+    reward: mean(head => head.reward),
+    success: mean(head => Number(head.success)),
+    errors,
+  };
 }
 
 /** Code lens text above `reset`: run, version and episodes. */
@@ -56,7 +64,10 @@ export function formatStep({ run, reward, success, errors }: EnvironmentFigures)
 /** Returns the 0-based lines where a source defines the two methods, as methods, properties or functions. */
 export function methodLines(text: string): { name: 'reset' | 'step'; line: number }[] {
   return text.split('\n').flatMap((source, line) => {
-    const found = /^\s*(?:(?:export|async|public|override|function|const)\s+)*(reset|step)\s*(?:\(|[:=]\s*(?:async\s*)?(?:\(|function\b))/.exec(source); // prettier-ignore
+    const found =
+      /^\s*(?:(?:export|async|public|override|function|const)\s+)*(reset|step)\s*(?:\(|[:=]\s*(?:async\s*)?(?:\(|function\b))/.exec(
+        source,
+      );
     const opens = found && (/[{>]\s*$/.test(source) || /=>/.test(source));
     return opens ? [{ name: found[1] as 'reset' | 'step', line }] : [];
   });

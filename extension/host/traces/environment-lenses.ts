@@ -6,7 +6,14 @@ import * as vscode from 'vscode';
 import { environmentProblems } from '../environment-problems';
 import { plain, unlinked } from '../plain-text';
 import type { Run, RunStore } from '../run-store';
-import { countedSteps, environmentFigures, methodLines, formatReset, formatStep, type EnvironmentFigures } from './environment-figures'; // prettier-ignore
+import {
+  countedSteps,
+  environmentFigures,
+  methodLines,
+  formatReset,
+  formatStep,
+  type EnvironmentFigures,
+} from './environment-figures';
 import type { EpisodeHeads } from './episode-heads';
 
 const refreshMs = 1000;
@@ -87,7 +94,9 @@ export class EnvironmentLenses implements vscode.CodeLensProvider, vscode.Dispos
 
   private filesOf({ folder, reader }: Run, version: string): Promise<string[]> {
     const key = JSON.stringify([folder, version]);
-    const known = this.sources.get(key) ?? reader.keptEnvironment(version).then(kept => kept?.sources.map(name => join(kept.root, name)) ?? []); // prettier-ignore
+    const known =
+      this.sources.get(key) ??
+      reader.keptEnvironment(version).then(kept => kept?.sources.map(name => join(kept.root, name)) ?? []);
     this.sources.set(key, known);
     void known.then(files => files.length === 0 && this.sources.delete(key)); // they may be saved later
     return known;
@@ -107,7 +116,9 @@ export class EnvironmentLenses implements vscode.CodeLensProvider, vscode.Dispos
       if (document.uri.scheme !== 'file' || document.languageId !== 'typescript') continue;
       const runner = await this.runnerOf(document.uri.fsPath);
       const { events } = runner ? await runner.run.reader.numbers() : { events: [] };
-      const problems = environmentProblems(events).filter(({ file, severity }) => file === document.uri.fsPath && severity === 'warning'); // prettier-ignore
+      const problems = environmentProblems(events).filter(
+        ({ file, severity }) => file === document.uri.fsPath && severity === 'warning',
+      );
       const marks = problems
         .filter(({ line }) => line <= document.lineCount)
         .map(({ line, message }) => ({

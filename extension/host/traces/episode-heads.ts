@@ -134,7 +134,9 @@ function headOf(prefix: string): Head | undefined {
   if (turns < 0) return undefined;
   const facts = headSchema.safeParse(jsonOrNothing(`${prefix.slice(0, turns)}}`)).data;
   const state = /^,"turns":\[(?:\]|\{"turn":1,"state":("(?:[^"\\]|\\.)*"))/.exec(prefix.slice(turns));
-  return facts && state ? { ...facts, first: hashOf(state[1] === undefined ? '' : (JSON.parse(state[1]) as string)) } : undefined; // prettier-ignore
+  return facts && state
+    ? { ...facts, first: hashOf(state[1] === undefined ? '' : (JSON.parse(state[1]) as string)) }
+    : undefined;
 }
 
 /** Parses a whole line in any key order; undefined if it is not an episode. */

@@ -210,7 +210,9 @@ async function chosenEpisode(services: TraceServices, argument: RunArgument): Pr
   if (!run) return undefined;
   const steps = (await run.reader.episodeSteps()).reverse();
   if (steps.length === 0)
-    throw new UserError(vscode.l10n.t('Run {0} has no episodes yet: they are saved at the end of each step.', run.summary.name)); // prettier-ignore
+    throw new UserError(
+      vscode.l10n.t('Run {0} has no episodes yet: they are saved at the end of each step.', run.summary.name),
+    );
   const validation = steps.find(({ mode }) => mode === 'val');
   const newest = steps.filter(({ mode }) => mode === 'train').slice(0, offeredSteps);
   type Item = vscode.QuickPickItem & { head?: EpisodeHead };
@@ -287,7 +289,9 @@ async function replay({ trust, terminal }: TraceServices, { location, trace }: O
   if (!trusted) return;
   const played = replayCase(trace.episode, trusted.manifest);
   if (!played)
-    throw new UserError(vscode.l10n.t('The run’s configuration has no tag {0}, so the episode cannot be replayed.', trace.episode.tag)); // prettier-ignore
+    throw new UserError(
+      vscode.l10n.t('The run’s configuration has no tag {0}, so the episode cannot be replayed.', trace.episode.tag),
+    );
   const workspace = join(location.folder, '..', '..', '..');
   const input = join(tmpdir(), `ragen-replay-${randomUUID()}.json`);
   const title = vscode.l10n.t('Replaying {0}', location.id);
@@ -305,14 +309,26 @@ async function replay({ trust, terminal }: TraceServices, { location, trace }: O
   const { name, version } = trace.episode.environment;
   if (!difference) {
     void notifyInformation(
-      vscode.l10n.t('{0} replayed: every turn gave the same state and reward (return {1}).', location.id, formatSigned(trace.episode.reward)), // prettier-ignore
+      vscode.l10n.t(
+        '{0} replayed: every turn gave the same state and reward (return {1}).',
+        location.id,
+        formatSigned(trace.episode.reward),
+      ),
     );
     return;
   }
   const what = { reward: vscode.l10n.t('reward'), state: vscode.l10n.t('state'), end: vscode.l10n.t('end') };
   const { turn, recorded, now } = difference;
   const detail = difference.what === 'state' ? '' : `: ${vscode.l10n.t('recorded {0}, now {1}', recorded, now)}`;
-  const message = vscode.l10n.t('{0} replayed: it differs from turn {1} on ({2}{3}). It was recorded with version {4} of {5}.', location.id, turn, what[difference.what], detail, version.slice(0, 8), name); // prettier-ignore
+  const message = vscode.l10n.t(
+    '{0} replayed: it differs from turn {1} on ({2}{3}). It was recorded with version {4} of {5}.',
+    location.id,
+    turn,
+    what[difference.what],
+    detail,
+    version.slice(0, 8),
+    name,
+  );
   void notifyWarning(message);
 }
 

@@ -39,7 +39,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     private readonly extensionPath: string,
     private readonly log: vscode.LogOutputChannel,
   ) {
-    const message = new vscode.MarkdownString(vscode.l10n.t('Recorded episodes are read-only.')); // prettier-ignore
+    const message = new vscode.MarkdownString(vscode.l10n.t('Recorded episodes are read-only.'));
     this.subscriptions = [
       vscode.workspace.registerFileSystemProvider(traceScheme, this, { isCaseSensitive: true, isReadonly: message }),
       store.onDidTouch(folder => void this.look(folder)),
@@ -74,7 +74,9 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
 
   /** Returns a run's manifest; undefined if it cannot be read. */
   async manifest(folder: string): Promise<Manifest | undefined> {
-    const known = this.manifests.get(folder) ?? manifestIn(basename(folder)).safeParse(await json(join(folder, runFiles.manifest), folder)).data; // prettier-ignore
+    const known =
+      this.manifests.get(folder) ??
+      manifestIn(basename(folder)).safeParse(await json(join(folder, runFiles.manifest), folder)).data;
     if (known) this.manifests.set(folder, known);
     return known;
   }
@@ -82,7 +84,13 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
   async stat(uri: vscode.Uri): Promise<vscode.FileStat> {
     const { trace, stamp } = await this.open(uri);
     const mtime = Math.floor(Number(stamp.split(':')[2]));
-    return { type: vscode.FileType.File, ctime: mtime, mtime, size: Buffer.byteLength(trace.text), permissions: vscode.FilePermission.Readonly }; // prettier-ignore
+    return {
+      type: vscode.FileType.File,
+      ctime: mtime,
+      mtime,
+      size: Buffer.byteLength(trace.text),
+      permissions: vscode.FilePermission.Readonly,
+    };
   }
 
   async readFile(uri: vscode.Uri): Promise<Uint8Array> {

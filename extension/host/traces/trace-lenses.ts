@@ -98,7 +98,11 @@ export class TraceLenses implements vscode.CodeLensProvider, vscode.Disposable {
         'ragen.compareEpisodes',
         vscode.l10n.t('Compare with another episode in the diff editor'),
       ),
-      lens(vscode.l10n.t('replay'), 'ragen.replayEpisode', vscode.l10n.t('Replay the same seed and actions and check that the result is the same')), // prettier-ignore
+      lens(
+        vscode.l10n.t('replay'),
+        'ragen.replayEpisode',
+        vscode.l10n.t('Replay the same seed and actions and check that the result is the same'),
+      ),
       ...toWhatIf,
     ];
   }

@@ -181,7 +181,8 @@ export class TraceOverlay implements vscode.Disposable {
       const shades = signed
         ? ['negative3', 'negative2', 'negative1', 'positive1', 'positive2', 'positive3']
         : [1, 2, 3, 4, 5].map(shade => `sequential${shade}`);
-      const swatch = (shade: string) => `<span style="background-color:var(--vscode-ragen-trace-${shade});">&nbsp;&nbsp;&nbsp;</span>`; // prettier-ignore
+      const swatch = (shade: string) =>
+        `<span style="background-color:var(--vscode-ragen-trace-${shade});">&nbsp;&nbsp;&nbsp;</span>`;
       if (this.kind !== 'mask') text.appendMarkdown(`\n\n${shades.map(swatch).join('')}`);
     }
     if (failure !== undefined) text.appendMarkdown('\n\n').appendText(failure);

@@ -15,7 +15,12 @@ export class TraceStructure implements vscode.FoldingRangeProvider, vscode.Docum
     const open = await this.documents.of(document);
     if (!open) return [];
     const { header, prompt, turns, end } = open.trace;
-    const sections = turns.flatMap(({ extent, stateSection, answerSection, outcomeSection }) => [extent, stateSection, answerSection, outcomeSection]); // prettier-ignore
+    const sections = turns.flatMap(({ extent, stateSection, answerSection, outcomeSection }) => [
+      extent,
+      stateSection,
+      answerSection,
+      outcomeSection,
+    ]);
     const spans = [header, ...(prompt ? [afterBlank(prompt)] : []), ...sections, afterBlank(end)];
     return spans.flatMap(span => {
       const { start, end: last } = rangeOf(document, span);

@@ -22,7 +22,11 @@ export interface TraceLocation {
 export function traceUri({ folder, mode, step, id }: TraceLocation): vscode.Uri {
   const file = `${mode === 'train' ? 'step' : 'val'}-${String(step).padStart(6, '0')}`;
   const path = `/${basename(folder)}/${file}/${shortId(id)}${ending}`;
-  return vscode.Uri.from({ scheme: traceScheme, path, query: JSON.stringify({ folder, mode, step, id } satisfies TraceLocation) }); // prettier-ignore
+  return vscode.Uri.from({
+    scheme: traceScheme,
+    path,
+    query: JSON.stringify({ folder, mode, step, id } satisfies TraceLocation),
+  });
 }
 
 /** Returns the episode of a URI; undefined if it is not one. */
@@ -30,7 +34,8 @@ export function parseTraceUri(uri: vscode.Uri): TraceLocation | undefined {
   if (uri.scheme !== traceScheme) return undefined;
   try {
     const { folder, mode, step, id } = JSON.parse(uri.query) as TraceLocation;
-    const valid = typeof folder === 'string' && typeof id === 'string' && Number.isInteger(step) && /^(train|val)$/.test(mode); // prettier-ignore
+    const valid =
+      typeof folder === 'string' && typeof id === 'string' && Number.isInteger(step) && /^(train|val)$/.test(mode);
     return valid ? { folder, mode, step, id } : undefined;
   } catch {
     return undefined;

@@ -149,7 +149,11 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
     `advantage ${advantage === null ? '–' : formatSigned(advantage)}`,
     useOf(episode),
   );
-  line(counted(turns.length, 'turn'), counted(actions, 'action'), `${sampled} of ${counted(tokens.ids.length, 'token')} sampled`); // prettier-ignore
+  line(
+    counted(turns.length, 'turn'),
+    counted(actions, 'action'),
+    `${sampled} of ${counted(tokens.ids.length, 'token')} sampled`,
+  );
 }
 
 /** How the episode was used for training. */
@@ -186,7 +190,10 @@ function writeTurn(
       state = writer.block(shown(turn.state));
     });
     answerSection = writer.section(() => {
-      const facts = [counted(turn.span[1] - turn.span[0], 'token'), ...(turn.finish === 'length' ? ['truncated at the length limit'] : [])]; // prettier-ignore
+      const facts = [
+        counted(turn.span[1] - turn.span[0], 'token'),
+        ...(turn.finish === 'length' ? ['truncated at the length limit'] : []),
+      ];
       writer.line(`### Answer · ${facts.join(' · ')}`);
       const block = writer.block(prefixText + text);
       prefix = { from: block.from, to: block.from + prefixText.length };

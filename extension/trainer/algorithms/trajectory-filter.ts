@@ -1,6 +1,7 @@
-// The trajectory filter: of the episodes in the groups that the rollout filter kept, only the best are trained on (RAGEN-2 compares
-// filtering by trajectory with filtering by prompt; a quarter of the successful episodes is the common setting).
-// Chooses episodes and measures; advantages are taken over whole groups, the episodes left out included.
+// The trajectory filter: of the episodes in the groups that the rollout filter kept, only the best are trained on
+// (RAGEN-2 compares filtering by trajectory with filtering by prompt; a quarter of the successful episodes is the
+// common setting). Chooses episodes and measures; advantages are taken over whole groups, the episodes left out
+// included.
 import { minimum } from '../../protocol/lists';
 
 /** `workbench.trajectory_filter`. */
@@ -29,9 +30,9 @@ export interface FilteredTrajectories {
 }
 
 /**
- * Keeps `value` of all episodes (rounded down, at least one), best first; with `only_successful` only those that succeeded, all of them
- * where they are fewer, and none where none did. Episodes that are equally good are taken from the groups in turn, in batch order.
- * An episode whose value is NaN is never kept.
+ * Keeps `value` of all episodes (rounded down, at least one), best first; with `only_successful` only those that
+ * succeeded, all of them where they are fewer, and none where none did. Episodes that are equally good are taken from
+ * the groups in turn, in batch order. An episode whose value is NaN is never kept.
  */
 export function filterTrajectories(values: TrajectoryValues, filter: TrajectoryFilter): FilteredTrajectories {
   const count = values.groups.length;
@@ -58,7 +59,10 @@ export function filterTrajectories(values: TrajectoryValues, filter: TrajectoryF
   };
 }
 
-/** Best first; of equal episodes the first of each group, then the second of each, so that no group is preferred for its place. */
+/**
+ * Best first; of equal episodes the first of each group, then the second of each, so that no group is preferred for its
+ * place.
+ */
 function ranked(candidates: number[], measured: ArrayLike<number>, groups: ArrayLike<number>): number[] {
   const equals = new Map<string, number>();
   const places = new Map(

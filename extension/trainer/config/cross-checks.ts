@@ -74,11 +74,31 @@ function secretRules({ custom_envs, model_info, model_path }: RunConfig): Broken
   const found = (value: unknown, key: string, name: string): BrokenRule[] => {
     if (typeof value === 'string') {
       if (secretAddress.test(value))
-        return [{ key, unshown: true, sentence: 'is a URL with a password, which would be saved in the run folder: remove the password' }]; // prettier-ignore
+        return [
+          {
+            key,
+            unshown: true,
+            sentence: 'is a URL with a password, which would be saved in the run folder: remove the password',
+          },
+        ];
       if (secretKey.test(name) && value !== '')
-        return [{ key, unshown: true, sentence: 'holds a secret, which would be saved in the run folder: move it to an environment variable, and name that variable in api_key_env if the environment has this key' }]; // prettier-ignore
+        return [
+          {
+            key,
+            unshown: true,
+            sentence:
+              'holds a secret, which would be saved in the run folder: move it to an environment variable, and name that variable in api_key_env if the environment has this key',
+          },
+        ];
       if (variableOfKey.test(name) && !/^[A-Z_][A-Z0-9_]{0,63}$/.test(value))
-        return [{ key, unshown: true, sentence: 'is not the name of an environment variable: give the upper-case name of the variable that holds the key, not the key' }]; // prettier-ignore
+        return [
+          {
+            key,
+            unshown: true,
+            sentence:
+              'is not the name of an environment variable: give the upper-case name of the variable that holds the key, not the key',
+          },
+        ];
       return [];
     }
     if (Array.isArray(value)) return value.flatMap((item, i) => found(item, `${key}[${i}]`, name));

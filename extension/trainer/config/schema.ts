@@ -119,7 +119,9 @@ const trainer = z
     gradient_analysis_log_prefilter: flag('Also measure the gradients of the whole rollout before the filter.'),
     gradient_analysis_only: flag('Skip the optimizer step in steps that measure gradients.'),
     exit_after_gradient_analysis: flag('End the run after the first step that measured gradients.'),
-    gradient_analysis_env_groups: count('Prompt groups of a separate rollout for gradient measurement; null uses the step\'s rollout.').nullable(), // prettier-ignore
+    gradient_analysis_env_groups: count(
+      "Prompt groups of a separate rollout for gradient measurement; null uses the step's rollout.",
+    ).nullable(),
     gradient_analysis_group_size: count("Group size of that rollout; null uses the step's.").nullable(),
     logger: z.array(z.string()).describe('Metric outputs besides the run folder: console.'),
   })

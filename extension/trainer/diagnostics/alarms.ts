@@ -1,6 +1,6 @@
-// The watch for Echo Traps (RAGEN, §3): rewards within a prompt group come to be all alike, thoughts repeat, gradients spike and entropy
-// runs off, before success falls. Each alarm is one of protocol/alarm-rules.ts that holds for the newest steps, and states its evidence.
-// Pure functions; what they remember is plain data for checkpoints.
+// The watch for Echo Traps (RAGEN, §3): rewards within a prompt group come to be all alike, thoughts repeat, gradients
+// spike and entropy runs off, before success falls. Each alarm is one of protocol/alarm-rules.ts that holds for the
+// newest steps, and states its evidence. Pure functions; what they remember is plain data for checkpoints.
 import {
   alarmNames,
   alarmRules,
@@ -30,7 +30,10 @@ export interface Alarm {
   sentence: string;
 }
 
-/** What is known after a step with these metrics, and the alarms that it raised. Metrics that the step does not have change nothing. */
+/**
+ * What is known after a step with these metrics, and the alarms that it raised. Metrics that the step does not have
+ * change nothing.
+ */
 export function watchStep(
   state: WatchState,
   metrics: Readonly<Record<string, number>>,

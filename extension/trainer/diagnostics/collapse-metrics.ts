@@ -1,7 +1,8 @@
-// Metrics of template collapse (RAGEN-2): how much a reasoning text says about the prompt it was written under. From the cross-scoring
-// matrix of log p(z_i | x_j) they estimate mutual information, entropies and how well the prompt is found again, under RAGEN's names.
-// RAGEN's per-token marginal mixes length-normalised log-probs, a geometric mean; the paper's formula, the log-prob of the mixture divided
-// by the length, has names of its own beginning with `paper_`. Pure functions in double precision; they agree with float32 to 1e-5.
+// Metrics of template collapse (RAGEN-2): how much a reasoning text says about the prompt it was written under. From
+// the cross-scoring matrix of log p(z_i | x_j) they estimate mutual information, entropies and how well the prompt is
+// found again, under RAGEN's names. RAGEN's per-token marginal mixes length-normalised log-probs, a geometric mean; the
+// paper's formula, the log-prob of the mixture divided by the length, has names of its own beginning with `paper_`.
+// Pure functions in double precision; they agree with float32 to 1e-5.
 import { maximum } from '../../protocol/lists';
 import type { RegimeHistory } from '../../protocol/regimes';
 import { UserError } from '../../protocol/user-error';
@@ -58,8 +59,8 @@ export interface SampleStatistics {
 const retrievalDepths = [2, 4, 8] as const;
 
 /**
- * All metrics of a matrix. `spread` is what the last diagnosis of the same family gave, null for the first. Throws a UserError where the
- * shapes do not fit together or there is nothing to measure.
+ * All metrics of a matrix. `spread` is what the last diagnosis of the same family gave, null for the first. Throws a
+ * UserError where the shapes do not fit together or there is nothing to measure.
  */
 export function collapseMetrics(
   scores: CrossScores,

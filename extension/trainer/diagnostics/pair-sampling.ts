@@ -1,5 +1,6 @@
-// Which prompts and reasoning texts the collapse metrics compare, drawn from a rollout as RAGEN draws them. Each family is a list of
-// columns (prompts) and of samples (reasonings), each with the column that it was written under. All draws come from the given stream.
+// Which prompts and reasoning texts the collapse metrics compare, drawn from a rollout as RAGEN draws them. Each family
+// is a list of columns (prompts) and of samples (reasonings), each with the column that it was written under. All draws
+// come from the given stream.
 import type { IntegerStream } from '../algorithms/mini-batches';
 import { UserError } from '../../protocol/user-error';
 
@@ -38,8 +39,8 @@ export interface PairFamily {
 export const promptSignature = (prompt: readonly number[]): string => prompt.join();
 
 /**
- * `collapse_first_turn_sample`: first turns, at most `count` of them (null: all) without replacement; a column for each group. Throws a
- * UserError where the prompts of a group differ: it would have no one column.
+ * `collapse_first_turn_sample`: first turns, at most `count` of them (null: all) without replacement; a column for each
+ * group. Throws a UserError where the prompts of a group differ: it would have no one column.
  */
 export function firstTurnPairs(
   episodes: readonly EpisodePairs[],
@@ -63,8 +64,9 @@ export function firstTurnPairs(
 }
 
 /**
- * `collapse_trajectory_sample`: as many draws as `count`, at most as there are turns: an episode uniformly, then one of its turns; an
- * episode without any yields nothing. Every drawn pair is a column of its own, also where it was drawn before.
+ * `collapse_trajectory_sample`: as many draws as `count`, at most as there are turns: an episode uniformly, then one of
+ * its turns; an episode without any yields nothing. Every drawn pair is a column of its own, also where it was drawn
+ * before.
  */
 export function trajectoryPairs(
   episodes: readonly EpisodePairs[],
@@ -79,7 +81,10 @@ export function trajectoryPairs(
   return ownColumns(drawn.flat());
 }
 
-/** `collapse_turn_sample`: all turns of all episodes alike, at most `count` of them without replacement, each its own column. */
+/**
+ * `collapse_turn_sample`: all turns of all episodes alike, at most `count` of them without replacement, each its own
+ * column.
+ */
 export function turnPairs(episodes: readonly EpisodePairs[], count: number | null, random: IntegerStream): PairFamily {
   const all = episodes.flatMap(({ turns, ...rest }) => turns.map(turn => ({ ...rest, ...turn })));
   return ownColumns(count === null ? all : withoutReplacement(all, count, random));

@@ -1,6 +1,7 @@
-// How sure the collapse metrics are: percentile intervals by a bootstrap over prompts. Samples under one prompt are alike, so that whole
-// prompts are drawn again, with all their samples; the mixture over prompts that each sample is compared with stays as it was measured,
-// since drawing it again with repetitions would lower its bound ln N. Pure and seeded.
+// How sure the collapse metrics are: percentile intervals by a bootstrap over prompts. Samples under one prompt are
+// alike, so that whole prompts are drawn again, with all their samples; the mixture over prompts that each sample is
+// compared with stays as it was measured, since drawing it again with repetitions would lower its bound ln N. Pure and
+// seeded.
 import type { IntegerStream } from '../algorithms/mini-batches';
 import type { SampleStatistics } from './collapse-metrics';
 

@@ -1,10 +1,11 @@
-// How much thoughts repeat, the sign of an Echo Trap that a reader sees first (RAGEN, Table 1). Words are what stands between blanks, in
-// small letters. Pure.
+// How much thoughts repeat, the sign of an Echo Trap that a reader sees first (RAGEN, Table 1). Words are what stands
+// between blanks, in small letters. Pure.
 import { maximum } from '../../protocol/lists';
 
 /**
- * Of at least one thought: `distinct_1` and `distinct_2`, different words and pairs of neighbouring words over all of them (1: none
- * occurs twice; 1 too where there are none), and `most_frequent`, the share of the thought that is there most often.
+ * Of at least one thought: `distinct_1` and `distinct_2`, different words and pairs of neighbouring words over all of
+ * them (1: none occurs twice; 1 too where there are none), and `most_frequent`, the share of the thought that is there
+ * most often.
  */
 export function thoughtRepetition(thoughts: readonly string[]): Record<string, number> {
   if (thoughts.length === 0) return {};

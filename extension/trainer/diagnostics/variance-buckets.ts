@@ -1,5 +1,5 @@
-// Buckets of prompt groups by the deviation of their scores, for the gradient analysis (RAGEN-2: the task's gradient is bounded by that
-// deviation, the regularisers' is not). Pure.
+// Buckets of prompt groups by the deviation of their scores, for the gradient analysis (RAGEN-2: the task's gradient is
+// bounded by that deviation, the regularisers' is not). Pure.
 
 /** A bucket: its name in metrics, and the places of its groups among those given. */
 export interface VarianceBucket {
@@ -11,8 +11,8 @@ export interface VarianceBucket {
 const fixedBounds = [0, 1, 2, 3, 4, 5];
 
 /**
- * `quantile`: at most `count` buckets of like size from the least deviation up, what is left over in the last one. `fixed_rv`: by the
- * bounds 0, 1, 2, 3, 4, 5, without empty ones. After them `all`. None where there is no group.
+ * `quantile`: at most `count` buckets of like size from the least deviation up, what is left over in the last one.
+ * `fixed_rv`: by the bounds 0, 1, 2, 3, 4, 5, without empty ones. After them `all`. None where there is no group.
  */
 export function varianceBuckets(
   stds: ArrayLike<number>,

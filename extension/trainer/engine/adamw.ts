@@ -160,7 +160,13 @@ function byteGraph(): Graph {
 export function normGraph(shapes: readonly (readonly number[])[], lowering: Lowering): Graph {
   const g = new Graph('gradient norm', lowering);
   const squares = shapes.map((dims, i) => {
-    const rows = g.emit('ReduceSumSquare', [g.input(`g${i}`, 'float32', dims), g.integers([dims.length - 1])], 'float32', dims.slice(0, -1), { keepdims: 0 }); // prettier-ignore
+    const rows = g.emit(
+      'ReduceSumSquare',
+      [g.input(`g${i}`, 'float32', dims), g.integers([dims.length - 1])],
+      'float32',
+      dims.slice(0, -1),
+      { keepdims: 0 },
+    );
     return g.emit('ReduceSum', [rows], 'float32', [], { keepdims: 0 });
   });
   g.output(
@@ -190,7 +196,17 @@ export function stepGraph(shapes: readonly (readonly number[])[], lowering: Lowe
   return g;
 }
 
-const coefficientNames = ['lr', 'keep', 'beta1', 'beta2', 'rest1', 'rest2', 'correction1', 'root_correction2', 'eps'] as const; // prettier-ignore
+const coefficientNames = [
+  'lr',
+  'keep',
+  'beta1',
+  'beta2',
+  'rest1',
+  'rest2',
+  'correction1',
+  'root_correction2',
+  'eps',
+] as const;
 type Coefficients = Record<(typeof coefficientNames)[number], Value>;
 
 function coefficients(g: Graph): Coefficients {

@@ -54,7 +54,15 @@ export function joinTimes(g: Graph, parts: readonly Value[], dim: Dim): Value {
   const axis = parts[0].dims.length - 2;
   const dims = (time: Dim): Dim[] => [...parts[0].dims.slice(0, axis), time, parts[0].dims[axis + 1]];
   const y = g.emit('Concat', parts, parts[0].type, dims(dim), { axis });
-  g.record(parts, [y], ([dy]) => (dy ? cutTimes(g, dy, parts.map(part => part.dims[axis])) : parts.map(() => null))); // prettier-ignore
+  g.record(parts, [y], ([dy]) =>
+    dy
+      ? cutTimes(
+          g,
+          dy,
+          parts.map(part => part.dims[axis]),
+        )
+      : parts.map(() => null),
+  );
   return y;
 }
 

@@ -42,7 +42,15 @@ function serve(port: MessagePort): void {
         send({ kind: 'result', id, result }, copies.has(method) ? buffersOf(result) : []);
       } catch (error) {
         const { message, stack } = error as Error;
-        send({ kind: 'error', id, message, stack, user: error instanceof UserError, notFinite: error instanceof NotFiniteError, stopped: error instanceof RunStopped }); // prettier-ignore
+        send({
+          kind: 'error',
+          id,
+          message,
+          stack,
+          user: error instanceof UserError,
+          notFinite: error instanceof NotFiniteError,
+          stopped: error instanceof RunStopped,
+        });
       }
     };
     if (method === 'generate' || method === 'release') {

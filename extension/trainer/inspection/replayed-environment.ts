@@ -67,7 +67,6 @@ export async function actionsOf(
   { process: environments, loaded }: ReplayedEnvironment,
   episode: Episode,
 ): Promise<string[]> {
-  // prettier-ignore
   const { id, tag, seed, member, mode } = episode;
   const [state] = await environments.reset([{ episode: id, tag, seed, member, mode }]);
   await environments.closeEpisodes([id]);

@@ -193,7 +193,9 @@ export class WhatIf {
     const turn = this.playing!.entry.history.length + 1;
     const stored = turn <= this.request.turn ? storedAnswer(origin, turn) : null;
     if (stored && turn === this.request.turn && !sameIds(prompt, stored.prompt))
-      this.notes.push(`The prompt of turn ${turn} is not the one that was recorded: the tokenizer or its chat template has changed.`); // prettier-ignore
+      this.notes.push(
+        `The prompt of turn ${turn} is not the one that was recorded: the tokenizer or its chat template has changed.`,
+      );
     if (stored && turn < this.request.turn) return { from: 'stored', row: stored.row };
 
     let given: GivenAnswer = turn === this.request.turn ? this.request.given : {};
@@ -253,7 +255,14 @@ export class WhatIf {
     return {
       ...episode,
       ...{ id: origin.id, group_id: origin.group_id, env_id: origin.env_id },
-      what_if: { of: origin.id, turn, given, players: this.players.slice(0, episode.turns.length - turn + 1), seed, notes: this.notes }, // prettier-ignore
+      what_if: {
+        of: origin.id,
+        turn,
+        given,
+        players: this.players.slice(0, episode.turns.length - turn + 1),
+        seed,
+        notes: this.notes,
+      },
     };
   }
 

@@ -101,7 +101,12 @@ export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
  */
 export function residentAttention(g: Graph, c: DecoderConfig): Attend {
   const { pastMask, newMask, heads } = cachedInputs(g, c, 'q', [1, 1, 1, 'q', 't']);
-  const written = g.emit('Greater', [g.input('written', 'float32', [1, 1, 't', 1]), g.scalar(0)], 'bool', [1, 1, 't', 1]); // prettier-ignore
+  const written = g.emit('Greater', [g.input('written', 'float32', [1, 1, 't', 1]), g.scalar(0)], 'bool', [
+    1,
+    1,
+    't',
+    1,
+  ]);
   return (layer, q, k, v) => {
     const slots = (stem: string, x: Value): Value => {
       const held = g.input(`held_${stem}.${layer}`, 'float32', ['b', c.kvHeads, 'c', c.headSize]);

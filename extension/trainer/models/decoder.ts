@@ -63,7 +63,11 @@ export function decoderHidden(
     const attended = add(g, x, project('self_attn.o_proj', attend(i, q, k, v)));
 
     const middle = norm(attended, `${prefix}.post_attention_layernorm`);
-    return add(g, attended, project('mlp.down_proj', swiglu(g, project('mlp.gate_proj', middle), project('mlp.up_proj', middle)))); // prettier-ignore
+    return add(
+      g,
+      attended,
+      project('mlp.down_proj', swiglu(g, project('mlp.gate_proj', middle), project('mlp.up_proj', middle))),
+    );
   };
 
   let x = parameters.embed('model.embed_tokens.weight', tokens.ids);

@@ -19,7 +19,18 @@ const names = {
 const methods = ['strip', 'lstrip', 'rstrip', 'split', 'capitalize'] as const;
 /** Fields that hold a statement's body, and node types that print nothing themselves. */
 const blocks = ['body', 'alternate', 'defaultBlock'];
-const statements = ['If', 'For', 'Set', 'Macro', 'CallStatement', 'FilterStatement', 'Break', 'Continue', 'Comment', 'StringLiteral']; // prettier-ignore
+const statements = [
+  'If',
+  'For',
+  'Set',
+  'Macro',
+  'CallStatement',
+  'FilterStatement',
+  'Break',
+  'Continue',
+  'Comment',
+  'StringLiteral',
+];
 
 /** Changes the template in place to print like Python and to call `templateFunctions`. */
 export function correctTemplate(template: Template): void {

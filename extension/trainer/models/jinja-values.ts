@@ -62,7 +62,9 @@ function hashKey(value: RuntimeValue): unknown {
   if (typeof value.value === 'string') return textKey(value.value);
   if (isArray(value) && isTuple(value)) {
     const keys = value.value.map(hashKey);
-    return keys.some(key => typeof key === 'object') ? value : `(${keys.map(key => `${typeof key} ${String(key)}`).join(',')})`; // prettier-ignore
+    return keys.some(key => typeof key === 'object')
+      ? value
+      : `(${keys.map(key => `${typeof key} ${String(key)}`).join(',')})`;
   }
   if (isArray(value) || isMap(value)) throw new Error(`unhashable type: '${isMap(value) ? 'dict' : 'list'}'`);
   return value.type === 'NullValue' || value.type === 'UndefinedValue' ? value.type : value;
@@ -127,11 +129,22 @@ export function dumps(value: RuntimeValue, options: JsonOptions = {}): string {
     return open + margin(level + 1) + items.join(between + margin(level + 1)) + margin(level) + close;
   };
   const written = (item: RuntimeValue, level: number): string => {
-    if (isArray(item)) return block('[', item.value.map(x => written(x, level + 1)), ']', level); // prettier-ignore
+    if (isArray(item))
+      return block(
+        '[',
+        item.value.map(x => written(x, level + 1)),
+        ']',
+        level,
+      );
     if (isMap(item)) {
       const entries = [...item.value];
       if (options.sortKeys) entries.sort(([a], [b]) => (a < b ? -1 : Number(a > b)));
-      return block('{', entries.map(([key, x]) => text(key) + colon + written(x, level + 1)), '}', level); // prettier-ignore
+      return block(
+        '{',
+        entries.map(([key, x]) => text(key) + colon + written(x, level + 1)),
+        '}',
+        level,
+      );
     }
     switch (item.type) {
       case 'StringValue':

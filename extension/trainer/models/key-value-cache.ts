@@ -65,7 +65,9 @@ export class BatchCache {
       const r = first + i;
       this.mask.fill(masked, r * this.capacity, (r + 1) * this.capacity);
       this.mask.fill(0, r * this.capacity, r * this.capacity + row.length);
-      this.parts.forEach((part, layer) => this.copyHeads(row.parts[layer], row.length, 0, part, this.capacity, r, row.length)); // prettier-ignore
+      this.parts.forEach((part, layer) =>
+        this.copyHeads(row.parts[layer], row.length, 0, part, this.capacity, r, row.length),
+      );
     });
   }
 

@@ -31,8 +31,8 @@ import type { LossTerms, Network, PackedShape } from './policy-graphs';
 /** Measured on Linux with Node 20 to 24 and onnxruntime 1.30; the engine alone by test/unit/models/measure-peak.mjs. */
 const measured = {
   /**
-   * Bytes of a process after loading onnxruntime and creating its sessions. Source: the engine alone with ragen-tiny, 85
-   * MiB after loading and 123 after a rollout.
+   * Bytes of a process after loading onnxruntime and creating its sessions. Source: the engine alone with ragen-tiny,
+   * 85 MiB after loading and 123 after a rollout.
    */
   process: 110 * 2 ** 20,
   /** Bytes for reading frozen weights once in parts, including garbage not yet collected. Source: the engine alone. */
@@ -49,7 +49,8 @@ const measured = {
   environments: 90 * 2 ** 20,
   /**
    * Bytes of the trainer without the engine: code and logs (100 MiB before the first step), and episodes, packed arrays
-   * and garbage not yet collected (60 MiB at the end of the second step of 4 episodes of 512 tokens). Source: ragen-tiny.
+   * and garbage not yet collected (60 MiB at the end of the second step of 4 episodes of 512 tokens). Source:
+   * ragen-tiny.
    */
   episodes: 160 * 2 ** 20,
   /** Bytes of an optimizer step per parameter of the current chunk. Source: the engine alone. */
@@ -62,7 +63,15 @@ const momentBytes: Record<MomentFormat, number> = { float32: 8, int8: 2 + 8 / bl
  * Phases of a run, in the order of a step. Each phase also holds the memory of the previous ones, because arenas never
  * shrink.
  */
-export const phases = ['loading', 'rollout', 'diagnosis', 'log-probs', 'critic update', 'policy update', 'checkpoint'] as const; // prettier-ignore
+export const phases = [
+  'loading',
+  'rollout',
+  'diagnosis',
+  'log-probs',
+  'critic update',
+  'policy update',
+  'checkpoint',
+] as const;
 export type Phase = (typeof phases)[number];
 
 export interface PlanInput {
@@ -186,9 +195,18 @@ class Planner {
     const all = count(parameterSpecs(c));
     const width = bytesOf[stored];
     const mapped = `${millions(all)} parameters × ${width} bytes, mapped from the model's files`;
-    const rows = [row('loading', 'process', measured.process, 'Node and onnxruntime with their code and sessions, measured')]; // prettier-ignore
+    const rows = [
+      row('loading', 'process', measured.process, 'Node and onnxruntime with their code and sessions, measured'),
+    ];
     const { environments } = this.input;
-    rows.push(row('loading', 'environments', environments * measured.environments, `${environments} × ${measured.environments / 2 ** 20} MiB of a process, measured without the environment's own data`)); // prettier-ignore
+    rows.push(
+      row(
+        'loading',
+        'environments',
+        environments * measured.environments,
+        `${environments} × ${measured.environments / 2 ** 20} MiB of a process, measured without the environment's own data`,
+      ),
+    );
     if (lora) {
       if (baseQuantization === 'none') rows.push(row('loading', 'base', all * width, mapped));
       if (baseQuantization === 'int8' || rolloutQuantization === 'int8')
@@ -237,17 +255,26 @@ class Planner {
     ];
   }
 
-  /** All weights as constants of the rollouts' session (load-models.ts), with its file and the read buffer while it is created. */
+  /**
+   * All weights as constants of the rollouts' session (load-models.ts), with its file and the read buffer while it is
+   * created.
+   */
   private layOutRow(): PlanRow {
     const { decoder, lora, trains } = this.input;
     const bytes = 4 * count(parameterSpecs(decoder));
     const copies = trains ? 1 : 3; // training later takes more than creating the session
-    return row('rollout', 'weights laid out for rollouts', lora || bytes > laidOutBytes ? 0 : copies * bytes, `${copies} × ${millions(bytes / 4)} parameters × 4 bytes`); // prettier-ignore
+    return row(
+      'rollout',
+      'weights laid out for rollouts',
+      lora || bytes > laidOutBytes ? 0 : copies * bytes,
+      `${copies} × ${millions(bytes / 4)} parameters × 4 bytes`,
+    );
   }
 
   private trainingRows({ updateTokens, criticTokens }: Pick<PlanInput, 'updateTokens' | 'criticTokens'>): PlanRow[] {
     const { scoreTokens, referenceTokens, reference, critic, moments } = this.input;
-    const how = (tokens: number, whose: string): string => `${tokens} tokens through ${whose}, as its values live and die, × ${measured.arena}, with and without shared prefixes`; // prettier-ignore
+    const how = (tokens: number, whose: string): string =>
+      `${tokens} tokens through ${whose}, as its values live and die, × ${measured.arena}, with and without shared prefixes`;
     const pass = (phase: Phase, what: string, kind: PassKind, tokens: number, whose: string): PlanRow =>
       row(phase, what, tokens > 0 ? this.arenas(kind, tokens) : 0, how(tokens, whose));
     const rows = this.diagnosisRows();
@@ -259,7 +286,12 @@ class Planner {
       const update = Math.max(0, this.criticArenas(criticTokens) - values.bytes);
       rows.push(
         values,
-        row('critic update', 'critic activations', update, `${how(criticTokens, "the critic's graph with gradient")}; large passes take the place of the values`), // prettier-ignore
+        row(
+          'critic update',
+          'critic activations',
+          update,
+          `${how(criticTokens, "the critic's graph with gradient")}; large passes take the place of the values`,
+        ),
       );
       appendAll(rows, optimizerRows('critic update', 'critic ', this.criticTrained(), moments.critic));
     }
@@ -272,17 +304,31 @@ class Planner {
     ];
   }
 
-  /** The copies of a checkpoint's content, which the trainer's main thread writes (run.ts); an engine alone writes none. */
+  /**
+   * The copies of a checkpoint's content, which the trainer's main thread writes (run.ts); an engine alone writes none.
+   */
   private checkpointRows(): PlanRow[] {
     const { critic, moments, environments } = this.input;
     if (environments === 0) return [];
     const own = this.trained();
     const rows = [
-      row('checkpoint', "checkpoint's copies", own * (4 + 4 + momentBytes[moments.actor]), `${millions(own)} trained × weight, the same in the file's bytes, and moments`), // prettier-ignore
+      row(
+        'checkpoint',
+        "checkpoint's copies",
+        own * (4 + 4 + momentBytes[moments.actor]),
+        `${millions(own)} trained × weight, the same in the file's bytes, and moments`,
+      ),
     ];
     if (critic) {
       const critics = this.criticTrained();
-      rows.push(row('checkpoint', "checkpoint's copies of the critic", critics * (4 + momentBytes[moments.critic]), `${millions(critics)} trained × weight and moments`)); // prettier-ignore
+      rows.push(
+        row(
+          'checkpoint',
+          "checkpoint's copies of the critic",
+          critics * (4 + momentBytes[moments.critic]),
+          `${millions(critics)} trained × weight and moments`,
+        ),
+      );
     }
     return rows;
   }
@@ -308,12 +354,30 @@ class Planner {
     const texts = Math.min(tokens, continuedTokens);
     const chunks = headChunks(texts, c.vocabSize);
     const own = Math.min(longest, texts);
-    const continued = this.graph(`suffixes ${chunks}`, () =>
-      suffixGraph(this.actor, { lowering: 'cpu', chunks }),
-    )(sizesOf(c, { tokens: texts, n: texts, t: own, m: Math.ceil(texts / own), u: longest, 'tokens+1': texts + 1, part: texts / chunks })); // prettier-ignore
+    const continued = this.graph(`suffixes ${chunks}`, () => suffixGraph(this.actor, { lowering: 'cpu', chunks }))(
+      sizesOf(c, {
+        tokens: texts,
+        n: texts,
+        t: own,
+        m: Math.ceil(texts / own),
+        u: longest,
+        'tokens+1': texts + 1,
+        part: texts / chunks,
+      }),
+    );
     return [
-      row('diagnosis', 'prompts of the diagnosis', measured.arena * read.peak + read.outputs, `${prompts * t} tokens with their keys and values, × ${measured.arena}`), // prettier-ignore
-      row('diagnosis', 'texts of the diagnosis', measured.arena * continued.peak, `${texts} tokens after a prompt of ${longest}, × ${measured.arena}`), // prettier-ignore
+      row(
+        'diagnosis',
+        'prompts of the diagnosis',
+        measured.arena * read.peak + read.outputs,
+        `${prompts * t} tokens with their keys and values, × ${measured.arena}`,
+      ),
+      row(
+        'diagnosis',
+        'texts of the diagnosis',
+        measured.arena * continued.peak,
+        `${texts} tokens after a prompt of ${longest}, × ${measured.arena}`,
+      ),
     ];
   }
 
@@ -329,8 +393,8 @@ class Planner {
 
   /**
    * Returns the bytes of the arenas of a network's passes with and without shared prefixes. Samples of a run begin with
-   * the same system message, so passes of several sequences share it (packing.ts), and a sequence that is left over runs
-   * alone. Both arenas are kept if their sum is small, and one at a time if passes are large (packed-sessions.ts).
+   * the same system message, so passes of several sequences share it (packing.ts), and a sequence that is left over
+   * runs alone. Both arenas are kept if their sum is small, and one at a time if passes are large (packed-sessions.ts).
    */
   private arenas(kind: PassKind, tokens: number): number {
     const { decoder, longest, checkpointed, sharesPrefixes } = this.input;
@@ -343,8 +407,8 @@ class Planner {
   }
 
   /**
-   * Returns the arena bytes of the critic's passes without and with gradient. Both arenas are kept if their sum is small,
-   * and one at a time if passes are large (packed-sessions.ts).
+   * Returns the arena bytes of the critic's passes without and with gradient. Both arenas are kept if their sum is
+   * small, and one at a time if passes are large (packed-sessions.ts).
    */
   private criticArenas(tokens: number): number {
     const { decoder, longest, checkpointed } = this.input;
@@ -404,7 +468,9 @@ class Planner {
     return Math.max(bytes(chunks, n), most);
   }
 
-  /** Returns the arena bytes after one pass of `n` predicted tokens; the graph's outputs are counted with the gradients. */
+  /**
+   * Returns the arena bytes after one pass of `n` predicted tokens; the graph's outputs are counted with the gradients.
+   */
   private passBytes(kind: PassKind, n: number, chunks: number, given: Record<string, number>, shared = false): number {
     const { decoder: c } = this.input;
     const memory = this.graph(`${kind} ${chunks} ${shared}`, () => this.build(kind, chunks, shared));
@@ -417,8 +483,10 @@ class Planner {
     const { checkpointed, klLoss, lossMode, lora, decoder } = this.input;
     const shape: PackedShape = { lowering: 'cpu', shared, chunks, checkpointed };
     if (kind === 'score') return scoreGraph(this.actor, shape);
-    if (kind === 'reference') return scoreGraph(lora ? this.base : { ...this.frozen('none'), maxPositions: this.base.maxPositions }, shape); // prettier-ignore
-    if (kind === 'update') return updateGraph(this.actor, shape, { mode: lossMode, kl: klLoss ? 'k3' : null, entropy: true }); // prettier-ignore
+    if (kind === 'reference')
+      return scoreGraph(lora ? this.base : { ...this.frozen('none'), maxPositions: this.base.maxPositions }, shape);
+    if (kind === 'update')
+      return updateGraph(this.actor, shape, { mode: lossMode, kl: klLoss ? 'k3' : null, entropy: true });
     const value = valueHeadSpec(decoder);
     const network = lora ? adaptedNetwork(this.base, lora, [value]) : trainedNetwork(decoder, criticSpecs(decoder));
     const critic = { ...network, maxPositions: this.input.longest };
@@ -483,7 +551,11 @@ function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbol: stri
   const sizes: Record<string, number> = {
     ...given,
     // Rows (token, head) of shared prefixes and of their suffixes; keys have fewer heads but are counted with as many.
-    ...{ places: c.heads * p * (u + m * t), 'places of block 0': c.heads * p * u, 'places of block 1': c.heads * p * m * t }, // prettier-ignore
+    ...{
+      places: c.heads * p * (u + m * t),
+      'places of block 0': c.heads * p * u,
+      'places of block 1': c.heads * p * m * t,
+    },
     'n*h': tokens * c.heads,
     'n*k': tokens * c.kvHeads,
     'n*g': tokens * groups,
@@ -511,7 +583,12 @@ function optimizerRows(phase: Phase, whose: string, trained: number, moments: Mo
   const each = momentBytes[moments];
   return [
     // Node frees a pass's gradient at its next garbage collection, when the next pass has already allocated its own.
-    row(phase, `${whose}gradients`, trained * 12, `${m} trained × (4 bytes of the sum + 4 of a pass's own + 4 of the pass before)`), // prettier-ignore
+    row(
+      phase,
+      `${whose}gradients`,
+      trained * 12,
+      `${m} trained × (4 bytes of the sum + 4 of a pass's own + 4 of the pass before)`,
+    ),
     row(phase, `${whose}optimizer`, trained * each, `${m} trained × ${each} bytes of two moments`),
     row(
       phase,

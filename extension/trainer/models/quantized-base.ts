@@ -112,7 +112,11 @@ async function isComplete(file: string, layout: Layout): Promise<boolean> {
       const tensor = stored.tensors.get(name);
       return tensor?.begin === begin && tensor.end === end;
     });
-    return fits && existsSync(sumOf(file)) && readRegularSync(sumOf(file)).toString('utf8').trim() === (await digestFile(file)).sha256; // prettier-ignore
+    return (
+      fits &&
+      existsSync(sumOf(file)) &&
+      readRegularSync(sumOf(file)).toString('utf8').trim() === (await digestFile(file)).sha256
+    );
   } catch (error) {
     if (error instanceof UserError) return false;
     throw error;
@@ -218,7 +222,8 @@ function layoutOf(specs: readonly ParameterSpec[]): Layout {
   const add = (name: string, dtype: 'I8' | 'F32', shape: number[]): void => {
     const begin = Math.ceil(end / 64) * 64;
     // The format allows no gaps, so padding is stored as a tensor.
-    if (begin > end) entries[`padding.${extents.length}`] = { dtype: 'I8', shape: [begin - end], data_offsets: [end, begin] }; // prettier-ignore
+    if (begin > end)
+      entries[`padding.${extents.length}`] = { dtype: 'I8', shape: [begin - end], data_offsets: [end, begin] };
     end = begin + shape.reduce((n, d) => n * d, dtype === 'F32' ? 4 : 1);
     entries[name] = { dtype, shape, data_offsets: [begin, end] };
     extents.push([name, { begin, end }]);

@@ -145,7 +145,10 @@ export function compared(
   if (precision === 'float16') return { differs: null, gradient: worst.error }; // draws near a boundary may differ
   const at = expected.tokens.findIndex((token, i) => found.tokens[i] !== token);
   if (at >= 0)
-    return { differs: `it samples different tokens than the CPU from the same random numbers (from token ${at + 1} on)`, gradient: worst.error }; // prettier-ignore
+    return {
+      differs: `it samples different tokens than the CPU from the same random numbers (from token ${at + 1} on)`,
+      gradient: worst.error,
+    };
   return { differs: null, gradient: worst.error };
 }
 
@@ -160,7 +163,11 @@ export async function computeSmall(options: SessionOptions, products: FloatType 
   const rows = ['a', 'b', 'c'];
   const tokens: number[] = [];
   for (const turn of [0, 1]) {
-    const requests = rows.map((row, i) => ({ row, append: turn === 0 && i < 2 ? prompt : ids(stream, 3 + i), seed: 10 * turn + i })); // prettier-ignore
+    const requests = rows.map((row, i) => ({
+      row,
+      append: turn === 0 && i < 2 ? prompt : ids(stream, 3 + i),
+      seed: 10 * turn + i,
+    }));
     appendAll(
       tokens,
       (await generator.generate(requests, sampling)).flatMap(row => row.ids),
@@ -282,4 +289,8 @@ function relativeError(found: Float32Array, expected: Float32Array): number {
 const shown = (error: number): string => error.toExponential(1);
 
 /** Returns onnxruntime's message as one line, without the source location. */
-const firstSentence = ({ message }: Error): string => message.replace(/^\/\S+ [\s\S]* was false\. /, '').split('\n')[0].trim(); // prettier-ignore
+const firstSentence = ({ message }: Error): string =>
+  message
+    .replace(/^\/\S+ [\s\S]* was false\. /, '')
+    .split('\n')[0]
+    .trim();

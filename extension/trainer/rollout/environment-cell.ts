@@ -324,7 +324,10 @@ export class EnvironmentCell {
 
   private moveApart(tags: readonly string[]): void {
     if (this.held.tags.length > 1 && !this.dead)
-      this.isolation?.moveApart(tags.filter(tag => this.held.specs.has(tag)), this.lastEnd.how); // prettier-ignore
+      this.isolation?.moveApart(
+        tags.filter(tag => this.held.specs.has(tag)),
+        this.lastEnd.how,
+      );
   }
 
   /** Sends a request, and repeats it if the process died. @throws UserError if it died again or was stopped */

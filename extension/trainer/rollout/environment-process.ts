@@ -59,7 +59,10 @@ export class EnvironmentProcess {
    */
   async load(specs: EnvironmentSpec[]): Promise<{ environments: LoadedEnvironment[]; error?: EnvironmentFailure }> {
     const outcomes = await this.split(specs, ofTag, (cell, own) => cell.load(own));
-    const environments = inOrder(specs, outcomes.flatMap(outcome => outcome.environments)); // prettier-ignore
+    const environments = inOrder(
+      specs,
+      outcomes.flatMap(outcome => outcome.environments),
+    );
     const error = outcomes.find(outcome => outcome.error)?.error;
     return error ? { environments, error } : { environments };
   }
@@ -75,7 +78,11 @@ export class EnvironmentProcess {
 
   /** Activates the prepared code for episodes reset from now on. A process that dies is restarted with this code. */
   async use(prepared: readonly { spec: EnvironmentSpec; environment: LoadedEnvironment }[]): Promise<void> {
-    await this.split(prepared, ({ spec }) => spec.tag, (cell, own) => cell.use(own)); // prettier-ignore
+    await this.split(
+      prepared,
+      ({ spec }) => spec.tag,
+      (cell, own) => cell.use(own),
+    );
   }
 
   /**
@@ -98,7 +105,8 @@ export class EnvironmentProcess {
   async reset(episodes: EpisodeReset[], onStates?: StatesListener<EpisodeState>): Promise<EpisodeState[]> {
     for (const { episode, tag } of episodes) {
       const before = this.tags.get(episode);
-      if (before !== undefined && this.cellOf(before) !== this.cellOf(tag)) void this.cellOf(before).closeEpisodes([episode]); // prettier-ignore
+      if (before !== undefined && this.cellOf(before) !== this.cellOf(tag))
+        void this.cellOf(before).closeEpisodes([episode]);
       this.tags.set(episode, tag);
     }
     const states = await this.split(episodes, ofTag, (cell, own) => cell.reset(own, onStates));
@@ -107,13 +115,21 @@ export class EnvironmentProcess {
 
   /** Executes actions in order; stops after the action that ends its episode. */
   async step(episodes: EpisodeActions[], onSteps?: StatesListener<EpisodeStep>): Promise<EpisodeStep[]> {
-    const steps = await this.split(episodes, ({ episode }) => this.tags.get(episode), (cell, own) => cell.step(own, onSteps)); // prettier-ignore
+    const steps = await this.split(
+      episodes,
+      ({ episode }) => this.tags.get(episode),
+      (cell, own) => cell.step(own, onSteps),
+    );
     return byEpisode(episodes, steps.flat());
   }
 
   /** Actions that solve each episode from its current state; absent without a solver or a solution. */
   async solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
-    const solutions = await this.split(episodes, episode => this.tags.get(episode), (cell, own) => cell.solve(own)); // prettier-ignore
+    const solutions = await this.split(
+      episodes,
+      episode => this.tags.get(episode),
+      (cell, own) => cell.solve(own),
+    );
     return byEpisode(
       episodes.map(episode => ({ episode })),
       solutions.flat(),
@@ -122,7 +138,11 @@ export class EnvironmentProcess {
 
   /** Ends episodes; unknown ones are ignored. */
   async closeEpisodes(episodes: string[]): Promise<void> {
-    const closed = this.split(episodes, episode => this.tags.get(episode), (cell, own) => cell.closeEpisodes(own)); // prettier-ignore
+    const closed = this.split(
+      episodes,
+      episode => this.tags.get(episode),
+      (cell, own) => cell.closeEpisodes(own),
+    );
     for (const episode of episodes) this.tags.delete(episode);
     await closed;
   }

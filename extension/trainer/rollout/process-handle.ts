@@ -114,7 +114,12 @@ export class ProcessHandle {
       },
     });
     this.watch = new ProcessWatch(
-      { pid: child.pid, ownerTag: this.ownerTag, memoryBytes, limits: { ...watch, ...(inspected(execArgv) && { silentMs: Infinity }) } }, // prettier-ignore
+      {
+        pid: child.pid,
+        ownerTag: this.ownerTag,
+        memoryBytes,
+        limits: { ...watch, ...(inspected(execArgv) && { silentMs: Infinity }) },
+      },
       {
         ping: async () => {
           const reply = await this.ask({ id: -1 - this.pings++, method: 'ping' });

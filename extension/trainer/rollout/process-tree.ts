@@ -134,7 +134,13 @@ function statOf(pid: number): Stat | undefined {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const [state, parent, group] = fields;
-    return { state, parent: Number(parent), group: Number(group), started: fields[19], bytes: Number(fields[21]) * pageBytes }; // prettier-ignore
+    return {
+      state,
+      parent: Number(parent),
+      group: Number(group),
+      started: fields[19],
+      bytes: Number(fields[21]) * pageBytes,
+    };
   } catch {
     return undefined;
   }

@@ -169,7 +169,7 @@ export class ProcessWatch {
     if (this.stopped >= stoppedMs)
       this.owner.offended({ kind: 'silent', what: `stopped its process for ${stoppedMs} ms (SIGSTOP)`, remedy });
     else if (this.silent >= silentMs)
-      this.owner.offended({ kind: 'silent', what: `left its process unresponsive for ${silentMs} ms`, remedy }); // prettier-ignore
+      this.owner.offended({ kind: 'silent', what: `left its process unresponsive for ${silentMs} ms`, remedy });
   }
 
   private judgeMemory(passed: number, { bytes, processes }: TreeMemory): void {

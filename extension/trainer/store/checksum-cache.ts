@@ -35,7 +35,9 @@ export async function cachedChecksum(
   fresh = false,
 ): Promise<string> {
   const path = await realpath(file);
-  const name = createHash('sha256').update(kind === 'sha256' ? path : `${kind} ${path}`).digest('hex'); // prettier-ignore
+  const name = createHash('sha256')
+    .update(kind === 'sha256' ? path : `${kind} ${path}`)
+    .digest('hex');
   const kept = join(installation.cache, 'checksums', `${name.slice(0, 32)}.json`);
   const identity = await identityOf(path);
   const known = fresh ? undefined : readKept(kept, kind);

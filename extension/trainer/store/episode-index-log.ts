@@ -91,7 +91,9 @@ export class EpisodeIndexLog {
 export function rebuildIndex(file: string, folder: string): void {
   const files = (existsSync(folder) ? readdirSync(folder) : []).flatMap(name => {
     const [, mode, step] = /^(step|val)-(\d{6,})\.jsonl$/.exec(name) ?? [];
-    return mode === undefined ? [] : [{ name, mode: mode === 'val' ? ('val' as const) : ('train' as const), step: Number(step) }]; // prettier-ignore
+    return mode === undefined
+      ? []
+      : [{ name, mode: mode === 'val' ? ('val' as const) : ('train' as const), step: Number(step) }];
   });
   files.sort((a, b) => a.step - b.step || (a.mode < b.mode ? -1 : 1));
   rmSync(file, { force: true });

@@ -48,9 +48,19 @@ const remedies: Readonly<Record<string, string>> = {
  * Errors that may go away within the same process: when space is freed, permissions are fixed, or other programs close
  * files.
  */
-const passing = new Set(
-  ['ENOSPC', 'EDQUOT', 'EIO', 'EACCES', 'EPERM', 'EROFS', 'EMFILE', 'ENFILE', 'EBUSY', 'EAGAIN', 'ENOMEM'], // prettier-ignore
-);
+const passing = new Set([
+  'ENOSPC',
+  'EDQUOT',
+  'EIO',
+  'EACCES',
+  'EPERM',
+  'EROFS',
+  'EMFILE',
+  'ENFILE',
+  'EBUSY',
+  'EAGAIN',
+  'ENOMEM',
+]);
 
 /** An operation that the system refused and may allow later. */
 export class StoreRefusal extends UserError {}

@@ -50,7 +50,9 @@ export interface LogCheck {
 }
 
 const link = (chain: string, { file, from, to, sha256 }: LogPiece): string =>
-  createHash('sha256').update(`${chain}\n${JSON.stringify([file, from, to, sha256])}`).digest('hex'); // prettier-ignore
+  createHash('sha256')
+    .update(`${chain}\n${JSON.stringify([file, from, to, sha256])}`)
+    .digest('hex');
 
 /** Writer; only one may exist at a time. Errors are UserErrors. */
 export class LogLedger {
@@ -207,12 +209,17 @@ export async function adoptLogs(runFolder: string): Promise<void> {
   try {
     const folders = [runFiles.episodes, runFiles.diagnostics, runFiles.tensorboard];
     const inFolders = await Promise.all(
-      folders.map(async folder => (await readdir(join(runFolder, folder)).catch(() => [])).map(name => `${folder}/${name}`)), // prettier-ignore
+      folders.map(async folder =>
+        (await readdir(join(runFolder, folder)).catch(() => [])).map(name => `${folder}/${name}`),
+      ),
     );
     const files = [runFiles.metrics, runFiles.events, runFiles.scores, ...inFolders.flat().sort()];
     for (const name of files) {
       if (name === runFiles.episodeIndex || !fileName.safeParse(name).success) continue;
-      const size = await lstat(join(runFolder, name)).then(stat => (stat.isFile() ? stat.size : 0), () => 0); // prettier-ignore
+      const size = await lstat(join(runFolder, name)).then(
+        stat => (stat.isFile() ? stat.size : 0),
+        () => 0,
+      );
       if (size > 0)
         ledger.note({
           file: name,

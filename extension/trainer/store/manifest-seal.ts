@@ -39,7 +39,10 @@ export function verifiedSeal(runFolder: string): RunSeal & { sealed: boolean } {
   const { config, config_hash, sha256, id } = manifest;
   const hash = configHash(config);
   if (typeof config_hash === 'string' && config_hash !== '' && config_hash !== hash)
-    throw damaged(file, `has a config whose hash is ${hash.slice(0, 12)}…, but config_hash is ${config_hash.slice(0, 12)}…`); // prettier-ignore
+    throw damaged(
+      file,
+      `has a config whose hash is ${hash.slice(0, 12)}…, but config_hash is ${config_hash.slice(0, 12)}…`,
+    );
   const seal = manifestSeal(manifest);
   if (sha256 !== undefined && sha256 !== seal) throw damaged(file, 'does not match its checksum (sha256)');
   return { id: String(id), manifest: seal, sealed: sha256 !== undefined };

@@ -24,7 +24,14 @@ import {
   statusSchema,
 } from '../../protocol/run-folder';
 import type { CoverageLine, KeptEnvironment, Labels, Manifest, RunStatus } from '../../protocol/run-folder';
-import { environmentSignature, isManifestSigned, manifestSignature, readKeptCode, sha256Of, signedTags } from '../../protocol/run-trust'; // prettier-ignore
+import {
+  environmentSignature,
+  isManifestSigned,
+  manifestSignature,
+  readKeptCode,
+  sha256Of,
+  signedTags,
+} from '../../protocol/run-trust';
 import type { ReadCode, RunCode } from '../../protocol/run-trust';
 import { secrets } from '../secrets';
 import {
@@ -273,7 +280,8 @@ export class RunFolder {
         environmentSignature(this.id, { version, tags, bundle: sha256Of(Buffer.from(bundle)), about }),
       );
     const kept = readKeptCode(this.path, this.id, { version, tag });
-    const signed = kept && signedTags(this.path, this.id, { version, bundle: kept.bundle.sha256, about: kept.about.sha256 }); // prettier-ignore
+    const signed =
+      kept && signedTags(this.path, this.id, { version, bundle: kept.bundle.sha256, about: kept.about.sha256 });
     const tags = [...new Set([...(signed ?? []), tag])];
     if (kept && signed && kept.bundle.bytes.equals(Buffer.from(bundle)))
       return signed.includes(tag) ? undefined : sign(tags, kept.about.sha256);
@@ -282,7 +290,11 @@ export class RunFolder {
     const texts = sources.map(({ name, text }) => ({ path: file(`${environmentFiles.sources}/${name}`), text }));
     const written = json({ ...about, sources: sources.map(({ name }) => name) });
     // The bundle is written last: if it exists, the other files are complete.
-    const files = [...texts, { path: file(environmentFiles.about), text: written }, { path: file(environmentFiles.bundle), text: bundle }]; // prettier-ignore
+    const files = [
+      ...texts,
+      { path: file(environmentFiles.about), text: written },
+      { path: file(environmentFiles.bundle), text: bundle },
+    ];
     for (const { path, text } of files) {
       await makeFolder(dirname(path), fileSystem, this.path);
       await replaceFile(path, text);
@@ -298,7 +310,9 @@ export class RunFolder {
   /** The bundle file and the description of a stored environment version; undefined if there is none. */
   keptEnvironment(version: string): { bundle: string; about: KeptEnvironment } | undefined {
     if (!isVersionName(version)) return undefined;
-    const [bundle, about] = [environmentFiles.bundle, environmentFiles.about].map(part => environmentFile(version, part)); // prettier-ignore
+    const [bundle, about] = [environmentFiles.bundle, environmentFiles.about].map(part =>
+      environmentFile(version, part),
+    );
     return hasRunFile(this.path, bundle) && hasRunFile(this.path, about)
       ? { bundle: this.file(bundle), about: readJson(this.path, about, keptEnvironmentSchema) }
       : undefined;

@@ -91,11 +91,16 @@ export const advantage = define(advantageForm, input => {
       return answer(alike(spreadOverTokens(arpoAdvantages(scores), masks)));
     case 'reinforce_plus_plus': {
       const gaps = input.compat === 'ragen' ? 'reset' : 'carry';
-      const returns = rewards.map((reward, row) => discountedReturns({ rewards: reward, mask: masks[row] }, input.gamma, gaps)); // prettier-ignore
+      const returns = rewards.map((reward, row) =>
+        discountedReturns({ rewards: reward, mask: masks[row] }, input.gamma, gaps),
+      );
       return answer({ advantages: whitened(returns), returns });
     }
     case 'remax': {
-      if (!input.baselines) throw new UserError('baselines is missing, but remax needs it: give the score of the greedy rollout of each row'); // prettier-ignore
+      if (!input.baselines)
+        throw new UserError(
+          'baselines is missing, but remax needs it: give the score of the greedy rollout of each row',
+        );
       sameLength('rewards', rewards, { baselines: input.baselines });
       const sequences = rewards.map((reward, row) => ({ rewards: reward, mask: masks[row] }));
       return answer({

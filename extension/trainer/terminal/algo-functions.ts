@@ -38,7 +38,10 @@ const filter = define(
   }),
   ({ scores, ...options }) => {
     try {
-      const kept = selectGroups(Float32Array.from(scores, score => score ?? NaN), options as Parameters<typeof selectGroups>[1]); // prettier-ignore
+      const kept = selectGroups(
+        Float32Array.from(scores, score => score ?? NaN),
+        options as Parameters<typeof selectGroups>[1],
+      );
       return { kept: kept.toSorted((a, b) => a - b) };
     } catch (error) {
       if (error instanceof UserError) return { error: error.message };

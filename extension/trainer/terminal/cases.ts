@@ -24,7 +24,9 @@ export function parseCases(text: string, file: string): unknown[] {
   try {
     cases = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
-    throw new UserError(`${file}: is not JSON (${(error as Error).message.replaceAll(/\s+/g, ' ')}): give an array of cases`); // prettier-ignore
+    throw new UserError(
+      `${file}: is not JSON (${(error as Error).message.replaceAll(/\s+/g, ' ')}): give an array of cases`,
+    );
   }
   if (!Array.isArray(cases)) throw new UserError(`${file}: holds ${shown(cases)}, not an array: put the case into [ ]`);
   return cases;

@@ -68,7 +68,8 @@ function formatMachine(report: MachineReport): string[] {
   const { node, platform, cpu, memory, onnxruntime, disk, folders, environments, optional } = report;
   const providers = onnxruntime.providers.map(({ provider, known, installed, self_check }) => {
     const state = !known ? 'not in this build' : !installed ? 'library not installed' : 'available';
-    const tried = provider === 'cpu' || !known || !installed ? '' : `, ${self_check?.about ?? 'not tried: no GPU found'}`; // prettier-ignore
+    const tried =
+      provider === 'cpu' || !known || !installed ? '' : `, ${self_check?.about ?? 'not tried: no GPU found'}`;
     return [`  ${provider}`, `${state}${tried}`];
   });
   const limit = memory.limit === null ? '' : `, limited to ${gibibytes(memory.limit)} by a control group`;

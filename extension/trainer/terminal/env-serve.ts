@@ -56,12 +56,12 @@ export function addEnvServe(group: Command): void {
       '--max-connections <number>',
       'connections at a time (default: 512, or more by --max-sessions)',
       atLeast(1, true),
-    ) // prettier-ignore
+    )
     .option(
       '--max-client-connections <number>',
       'connections of one address at a time (default: 256, or more)',
       atLeast(1, true),
-    ) // prettier-ignore
+    )
     .option('--session-timeout <seconds>', 'idle time after which a session is closed', atLeast(0.1, false), 3600)
     .option('--step-timeout <seconds>', 'time limit of one call into an environment', atLeast(0.1, false), 60)
     .option('--max-body <mebibytes>', 'largest request', atLeast(0.001, false), 16)

@@ -58,7 +58,11 @@ export function versionsOf(folder: RunFolder): ListedVersion[] {
   return ran.map((version, i) => {
     const before = ran.slice(0, i).findLast(({ tag }) => tag === version.tag);
     const effect = before
-      ? versionEffect(comparedRange(before, version).flatMap(episodesOf), { tag: version.tag, from: before.version, to: version.version }) // prettier-ignore
+      ? versionEffect(comparedRange(before, version).flatMap(episodesOf), {
+          tag: version.tag,
+          from: before.version,
+          to: version.version,
+        })
       : undefined;
     const kept = folder.keptEnvironment(version.version)?.about;
     const sources = folder.file(environmentFile(version.version, environmentFiles.sources));

@@ -121,12 +121,16 @@ const textOf = ({ turns, final_state, error }: Episode): string =>
 
 function formatRow({ id, tag, success, score, turns, tokens, invalid, kept }: EpisodeRow): string {
   const marks = [success ? '✓' : '✗', kept === false ? 'left out' : ''].join(' ');
-  return printable(`${id}  ${tag}  ${score.toFixed(2).padStart(7)}  ${turns} turns  ${tokens} tokens  ${invalid} invalid  ${marks}`); // prettier-ignore
+  return printable(
+    `${id}  ${tag}  ${score.toFixed(2).padStart(7)}  ${turns} turns  ${tokens} tokens  ${invalid} invalid  ${marks}`,
+  );
 }
 
 function formatEpisode({ row, episode }: Found): string {
   const turns = episode.turns.map(
     ({ turn, state, raw, reward }) => `── turn ${turn} ──\n${state}\n\n${raw}\n\nreward ${reward}`,
   );
-  return [formatRow(row), ...turns, `── end ──\n${episode.final_state}`].map(text => text.split('\n').map(printable).join('\n')).join('\n'); // prettier-ignore
+  return [formatRow(row), ...turns, `── end ──\n${episode.final_state}`]
+    .map(text => text.split('\n').map(printable).join('\n'))
+    .join('\n');
 }

@@ -98,6 +98,8 @@ function table({ tokens, checkpoint, hasReference, hasCritic }: Rescored): strin
   );
   const last = heads.length - 1;
   const line = (cells: readonly string[]): string =>
-    cells.map((cell, i) => (i === 0 || i === last ? cell.padEnd(i === last ? 0 : widths[i]) : cell.padStart(widths[i]))).join('  '); // prettier-ignore
+    cells
+      .map((cell, i) => (i === 0 || i === last ? cell.padEnd(i === last ? 0 : widths[i]) : cell.padStart(widths[i])))
+      .join('  ');
   return [`Under ${checkpoint.name}`, '', line(heads), ...rows.map(line)].join('\n');
 }

@@ -1,5 +1,5 @@
-// What the diagnostics of a run found, as the terminal prints it: alarms, the regime of the newest diagnosis of collapse, and why a run ended
-// early; and the model that it fetched. Read from a run's metrics and events.
+// What the diagnostics of a run found, as the terminal prints it: alarms, the regime of the newest diagnosis of
+// collapse, and why a run ended early; and the model that it fetched. Read from a run's metrics and events.
 import type { RunEvent } from '../../protocol/run-folder';
 import { enoughPrompts, regimes } from '../../protocol/regimes';
 import type { Regime } from '../../protocol/regimes';

@@ -110,7 +110,10 @@ function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): Loade
       `run ${run.id}: ${configFile ?? configName} has changed since the run, so ${keyOf(gone)} cannot fall back to its value there: give it a value`,
     );
   const changed = overrides.filter(override => !run.overrides.includes(override));
-  return overrideConfig(run.config, changed.map(override => override.replace(/^\+(?!\+)/, '++'))); // prettier-ignore
+  return overrideConfig(
+    run.config,
+    changed.map(override => override.replace(/^\+(?!\+)/, '++')),
+  );
 }
 
 /** A configuration; undefined if it cannot be loaded (any more). */

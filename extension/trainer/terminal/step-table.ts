@@ -72,7 +72,8 @@ export class StepTable {
     ];
     this.print(cells.map((cell, i) => cell.padStart(columns[i].width)).join(' '));
     const diagnosed = regimeAt(line.step, metrics);
-    if (diagnosed && diagnosed.regime !== this.regime) this.print(`diagnosis at step ${line.step}: ${formatRegime(diagnosed)}`); // prettier-ignore
+    if (diagnosed && diagnosed.regime !== this.regime)
+      this.print(`diagnosis at step ${line.step}: ${formatRegime(diagnosed)}`);
     this.regime = diagnosed?.regime ?? this.regime;
   }
 

@@ -84,7 +84,14 @@ export async function sft(request: SftRequest): Promise<SftResult> {
     const { train_size: train, val_size: val } = config.data;
     const steps = (await newestOf(request, folder))?.manifest.step ?? 0;
     const total_steps = stepsOf(train, config);
-    return { folder, model: null, steps, total_steps, demonstrations: { train, val }, val_loss: { before: null, after: null } }; // prettier-ignore
+    return {
+      folder,
+      model: null,
+      steps,
+      total_steps,
+      demonstrations: { train, val },
+      val_loss: { before: null, after: null },
+    };
   }
 }
 
@@ -169,7 +176,11 @@ function demonstrationLine(episode: RolloutEpisode, index: number): Uint8Array {
 }
 
 const newestOf = ({ config, hash }: Pick<SftRequest, 'config' | 'hash'>, folder: string) =>
-  newestCheckpoint(folder, { id: config.trainer.experiment_name, manifest: hash }, name => `remove the damaged one to continue from ${name}`); // prettier-ignore
+  newestCheckpoint(
+    folder,
+    { id: config.trainer.experiment_name, manifest: hash },
+    name => `remove the damaged one to continue from ${name}`,
+  );
 
 /** Trains from the newest checkpoint on; exports the model after the last step. */
 async function trainAndExport(

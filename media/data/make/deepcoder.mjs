@@ -1,5 +1,6 @@
-// Makes the programming tasks: each with a reference in JavaScript, which gives the tests' outputs for seeded inputs, and a solution in
-// Python, which a test runs against them. In the form of DeepCoder's data sets. Run: node media/data/make/deepcoder.mjs
+// Makes the programming tasks: each with a reference in JavaScript, which gives the tests' outputs for seeded inputs,
+// and a solution in Python, which a test runs against them. In the form of DeepCoder's data sets. Run: node
+// media/data/make/deepcoder.mjs
 import { lines, stream, writeData } from './random.mjs';
 
 const { between, pick, shuffled } = stream(20_260_403);
@@ -130,7 +131,9 @@ const programs = [
   ],
 ];
 
-/** Tasks by a function: name, text, its name and parameters with Python's types, arguments, reference, solution's body. */
+/**
+ * Tasks by a function: name, text, its name and parameters with Python's types, arguments, reference, solution's body.
+ */
 const functions = [
   [
     'Two that add up',

@@ -1,5 +1,6 @@
-// Makes the problems in mathematics of metamathqa and static: word problems from patterns whose results are computed, in the columns of
-// MetaMathQA and of GSM8K, and questions of abstract algebra with four choices in the columns of MMLU. Run: node media/data/make/problems.mjs
+// Makes the problems in mathematics of metamathqa and static: word problems from patterns whose results are computed,
+// in the columns of MetaMathQA and of GSM8K, and questions of abstract algebra with four choices in the columns of
+// MMLU. Run: node media/data/make/problems.mjs
 import { lines, stream, writeData } from './random.mjs';
 
 const { between, pick, shuffled } = stream(20_260_403);

@@ -1,4 +1,5 @@
-// Seeded randomness and files for the scripts that make the shipped data sets. Equal seeds give equal files on every machine.
+// Seeded randomness and files for the scripts that make the shipped data sets. Equal seeds give equal files on every
+// machine.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { argv } from 'node:process';

@@ -1,5 +1,5 @@
-// Makes the search environment's corpus and questions: articles about an invented archipelago, so that no model can know the answers,
-// and questions that need one, two or three of them. Run: node media/data/make/search.mjs
+// Makes the search environment's corpus and questions: articles about an invented archipelago, so that no model can
+// know the answers, and questions that need one, two or three of them. Run: node media/data/make/search.mjs
 import { lines, stream, writeData } from './random.mjs';
 
 const { between, pick, shuffled } = stream(20_260_401);

@@ -1,5 +1,6 @@
-// Makes the shop's catalogue: invented products in the form of WebShop's own files (items_shuffle.json: products, items_ins_v2.json:
-// attributes and instructions by asin), so that one loader reads both. Run: node media/data/make/webshop.mjs
+// Makes the shop's catalogue: invented products in the form of WebShop's own files (items_shuffle.json: products,
+// items_ins_v2.json: attributes and instructions by asin), so that one loader reads both. Run: node
+// media/data/make/webshop.mjs
 import { stream, writeData } from './random.mjs';
 
 const { between, pick, shuffled } = stream(20_260_402);

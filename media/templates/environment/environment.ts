@@ -1,7 +1,8 @@
 // my_environment: walk over a field with walls to the goal. Replace this by what yours is about, in a sentence or two.
 //
-// Saved while a run goes on, its next episodes use what you wrote. The commands "RAGEN: Play Environment" and "RAGEN: Check Environment"
-// work on this file; what must hold of an environment is listed in docs/environments/writing-your-own.md of RAGEN Workbench.
+// Saved while a run goes on, its next episodes use what you wrote. The commands "RAGEN: Play Environment" and "RAGEN:
+// Check Environment" work on this file; what must hold of an environment is listed in
+// docs/environments/writing-your-own.md of RAGEN Workbench.
 import { z } from 'zod';
 import { defineEnvironment } from 'ragen-workbench/api';
 import { Pcg64 } from 'ragen-workbench/api/random/pcg64';
@@ -14,7 +15,9 @@ const config = z.strictObject({
   step_reward: z.number().default(-0.01).describe('what each step earns, or costs'),
 });
 
-/** What the model may answer, by id; `step` is given the id. Leave `actions` out, and `step` is given the answer's text. */
+/**
+ * What the model may answer, by id; `step` is given the id. Leave `actions` out, and `step` is given the answer's text.
+ */
 const actions = { 1: 'Left', 2: 'Down', 3: 'Right', 4: 'Up' };
 
 /** Change of row and column by action id. */

@@ -30,9 +30,19 @@ export function comparedHost(csv: string, metrics: string): MemoryHost {
       seed: { train: Number(seed) },
       trainer: { experiment_name: name },
     };
-    return { name, events: [], manifest: { config, config_name: 'quickstart', sweep: { id: '1-filter', point: `${arm}, seed ${seed}` } } as unknown as Manifest }; // prettier-ignore
+    return {
+      name,
+      events: [],
+      manifest: {
+        config,
+        config_name: 'quickstart',
+        sweep: { id: '1-filter', point: `${arm}, seed ${seed}` },
+      } as unknown as Manifest,
+    };
   });
-  const keysOf = (lines: Map<number, Map<string, number>>) => [...new Set([...lines.values()].flatMap(at => [...at.keys()]))]; // prettier-ignore
+  const keysOf = (lines: Map<number, Map<string, number>>) => [
+    ...new Set([...lines.values()].flatMap(at => [...at.keys()])),
+  ];
   const answers: Record<string, (params: never) => unknown> = {
     [compareReady.method]: (): CompareSnapshot => ({
       ...groupRuns(seen),

@@ -49,7 +49,8 @@ export function liveHost(scenario: LiveScenario): MemoryHost {
   const run = runAt(12, 200);
   run.status.phase = scenario === 'update' ? 'update' : 'rollout';
   if (scenario === 'paused') run.status.state = 'paused';
-  if (scenario === 'finished') Object.assign(run, { live: false, status: { ...run.status, state: 'finished', step: 200 } }); // prettier-ignore
+  if (scenario === 'finished')
+    Object.assign(run, { live: false, status: { ...run.status, state: 'finished', step: 200 } });
   const all = episodesOf(13, 'train').filter(({ turns }) => turns.length > 2);
   const lake = all.find(({ tag, success }) => /lake/i.test(tag) && success) ?? all[0];
   const long = all.find(({ tag }) => !/lake/i.test(tag)) ?? all[0];

@@ -34,7 +34,9 @@ const large = async (tab, complain) => {
     }
   });
   const streaming = (await worked(session)) - rested;
-  console.log(`100,000 steps of 60 metrics, main thread: opened in ${opening.toFixed(0)} ms, ${(streaming / 10).toFixed(0)} ms of each second while 20 lines a second come`); // prettier-ignore
+  console.log(
+    `100,000 steps of 60 metrics, main thread: opened in ${opening.toFixed(0)} ms, ${(streaming / 10).toFixed(0)} ms of each second while 20 lines a second come`,
+  );
   if (opening > 3000 || streaming > 8000)
     complain(`100,000 steps: ${opening.toFixed(0)} and ${streaming.toFixed(0)} ms`);
 };
@@ -252,10 +254,34 @@ export const shots = [
     },
   },
   ...['light', 'dark', 'high-contrast'].flatMap(theme => [
-    { file: `episodes-${theme}-group`, name: 'episodes', theme, scenario: 'running', width: 1280, ready: '.episode-row', act: groupView }, // prettier-ignore
-    { file: `episodes-${theme}-training`, name: 'episodes', theme, scenario: 'running', width: 1280, ready: '.episode-row', act: training }, // prettier-ignore
+    {
+      file: `episodes-${theme}-group`,
+      name: 'episodes',
+      theme,
+      scenario: 'running',
+      width: 1280,
+      ready: '.episode-row',
+      act: groupView,
+    },
+    {
+      file: `episodes-${theme}-training`,
+      name: 'episodes',
+      theme,
+      scenario: 'running',
+      width: 1280,
+      ready: '.episode-row',
+      act: training,
+    },
   ]),
-  { file: 'episodes-dark-320-group', name: 'episodes', theme: 'dark', scenario: 'running', width: 320, ready: '.episode-row', act: groupView }, // prettier-ignore
+  {
+    file: 'episodes-dark-320-group',
+    name: 'episodes',
+    theme: 'dark',
+    scenario: 'running',
+    width: 320,
+    ready: '.episode-row',
+    act: groupView,
+  },
   {
     file: 'episodes-light-320-training',
     name: 'episodes',
@@ -322,7 +348,9 @@ export const shots = [
   }),
   collapse('light-live', 'light', 'collapsing-run 20', 1280),
   collapse('light-diagnosed', 'light', 'diagnosed-run', 1280),
-  collapse('dark-turns', 'dark', 'diagnosed-run', 1000, { act: follow('.choice:text-is("Turns")', '.gradients .choice:has-text("before")') }), // prettier-ignore
+  collapse('dark-turns', 'dark', 'diagnosed-run', 1000, {
+    act: follow('.choice:text-is("Turns")', '.gradients .choice:has-text("before")'),
+  }),
   collapse('light-off', 'light', 'collapsing-run', 900, {
     act: follow('.choice:text-is("Turns")'),
   }),
@@ -340,12 +368,17 @@ export const shots = [
         if (took > limit) complain(`${what} took ${took.toFixed(0)} ms`);
       };
       await timed('another family', () => tab.locator('.choice').nth(1).click(), 3000);
-      await timed('ten diagnoses back', () => tab.evaluate(async () => {
-        for (let i = 0; i < 10; i++) {
-          document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowLeft', bubbles: true }));
-          await new Promise(resolve => requestAnimationFrame(resolve));
-        }
-      }), 3000); // prettier-ignore
+      await timed(
+        'ten diagnoses back',
+        () =>
+          tab.evaluate(async () => {
+            for (let i = 0; i < 10; i++) {
+              document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowLeft', bubbles: true }));
+              await new Promise(resolve => requestAnimationFrame(resolve));
+            }
+          }),
+        3000,
+      );
     },
   }),
   { file: 'collapse-dark-empty', name: 'collapse', theme: 'dark', scenario: 'collapsing-run -1', width: 900 },

@@ -42,7 +42,15 @@ export function storedHost(files: StoredFiles, metrics: string, until = Infinity
   const status = one<RunStatus>('status.json')!;
   const { id, name, created, config_name } = manifest;
   const live = Number.isFinite(until);
-  const run = { id, name, created, config_name, folder: `/work/.ragen/runs/${id}`, status: live ? { ...status, state: 'running' as const, phase: 'rollout', step: Math.max(0, until) } : status, live }; // prettier-ignore
+  const run = {
+    id,
+    name,
+    created,
+    config_name,
+    folder: `/work/.ragen/runs/${id}`,
+    status: live ? { ...status, state: 'running' as const, phase: 'rollout', step: Math.max(0, until) } : status,
+    live,
+  };
   const steps = (kind: string) =>
     Object.keys(files)
       .flatMap(file => new RegExp(`^diagnostics/${kind}-(\\d+)\\.jsonl?$`).exec(file)?.[1] ?? [])

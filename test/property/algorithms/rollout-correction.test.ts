@@ -40,7 +40,8 @@ describe('importance weights', () => {
       fc.property(batches, settings, ({ old, masks }, options) => {
         const { weights, metrics } = rolloutWeights({ old, rollout: old, masks }, options);
         for (const row of weights) expect(row.every(w => w === 1)).toBe(true);
-        for (const key of ['kl', 'k3_kl', 'chi2_token', 'prob_diff_mean']) expect(metrics[`rollout_corr/${key}`]).toBeCloseTo(0, 12); // prettier-ignore
+        for (const key of ['kl', 'k3_kl', 'chi2_token', 'prob_diff_mean'])
+          expect(metrics[`rollout_corr/${key}`]).toBeCloseTo(0, 12);
         expect(metrics['rollout_corr/training_ppl']).toBe(metrics['rollout_corr/rollout_ppl']);
         const own = options.rollout_is !== null && masks.some(mask => mask.includes(1));
         expect(metrics['rollout_corr/rollout_is_eff_sample_size']).toBe(own ? 1 : undefined);

@@ -104,7 +104,11 @@ describe('turn-wise GRPO', () => {
   it('covers every sampled token of an episode once', () => {
     fc.assert(
       fc.property(episode, ({ mask, turnEnds }) => {
-        const spread = spreadOverTurns(turnEnds.map((_, turn) => turn + 1), turnEnds, mask); // prettier-ignore
+        const spread = spreadOverTurns(
+          turnEnds.map((_, turn) => turn + 1),
+          turnEnds,
+          mask,
+        );
         mask.forEach((bit, t) => expect(spread[t]).toBe(bit ? turnEnds.findIndex(end => end >= t) + 1 : 0));
       }),
     );
@@ -113,7 +117,10 @@ describe('turn-wise GRPO', () => {
 
 describe('losses', () => {
   const clip = { clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 1e9 };
-  const sequence = fc.array(fc.record({ logprob: number, advantage: number, on: fc.boolean() }), { minLength: 1, maxLength: 12 }); // prettier-ignore
+  const sequence = fc.array(fc.record({ logprob: number, advantage: number, on: fc.boolean() }), {
+    minLength: 1,
+    maxLength: 12,
+  });
   const arrays = (tokens: { logprob: number; advantage: number; on: boolean }[], shift: number) => ({
     logprobs: Float32Array.from(tokens, ({ logprob }) => logprob),
     old_logprobs: Float32Array.from(tokens, ({ logprob }) => logprob - shift),
@@ -160,7 +167,13 @@ describe('dynamic sampling', () => {
           expect(new Set(batch.filter(s => s.group === group).map(s => s.score)).size).toBe(1);
       }),
     );
-    const progress = fc.record({ wanted: fc.integer({ min: 1, max: 64 }), kept: fc.nat(80), sampled: fc.nat(500), rounds: fc.nat(9), max_num_gen_batches: fc.nat(9) }); // prettier-ignore
+    const progress = fc.record({
+      wanted: fc.integer({ min: 1, max: 64 }),
+      kept: fc.nat(80),
+      sampled: fc.nat(500),
+      rounds: fc.nat(9),
+      max_num_gen_batches: fc.nat(9),
+    });
     fc.assert(
       fc.property(progress, state => {
         const next = groupsToSample(state);
@@ -191,7 +204,12 @@ describe('samples', () => {
       fc.property(fc.array(sample, { maxLength: 30 }), samples => {
         const groups = samples.map(({ group }) => group);
         const lengths = samples.map(({ length }) => length);
-        const joined = joinEpisodes({ groups, episodes: samples.map(({ episode }) => episode), scores: groups, lengths }); // prettier-ignore
+        const joined = joinEpisodes({
+          groups,
+          episodes: samples.map(({ episode }) => episode),
+          scores: groups,
+          lengths,
+        });
         expect(Array.from(spreadOverSamples(joined.scores, joined.samples))).toEqual(groups);
         const total = (values: ArrayLike<number>): number => Array.from(values).reduce((sum, x) => sum + x, 0);
         expect(total(joined.lengths!)).toBe(total(lengths));
@@ -201,17 +219,22 @@ describe('samples', () => {
 
   it('have a count divisible by the divisor after adjustment, with copy counts that differ by at most one', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 90 }), fc.integer({ min: 1, max: 40 }), fc.integer(), (count, multiple, seed) => {
-        for (const mode of ['copy', 'delete'] as const) {
-          const indices = adjustedSamples(count, multiple, mode, new RandomStream(seed));
-          expect(indices.length % multiple).toBe(0);
-          expect(Math.abs(indices.length - count)).toBeLessThan(multiple);
-          const copies = Array.from({ length: count }, (_, sample) => indices.filter(i => i === sample).length);
-          expect(Math.max(...copies) - Math.min(...copies)).toBeLessThanOrEqual(1);
-          if (mode === 'delete') expect(Math.max(...copies)).toBeLessThanOrEqual(1);
-          else expect(Math.min(...copies)).toBeGreaterThan(0);
-        }
-      }),
-    ); // prettier-ignore
+      fc.property(
+        fc.integer({ min: 1, max: 90 }),
+        fc.integer({ min: 1, max: 40 }),
+        fc.integer(),
+        (count, multiple, seed) => {
+          for (const mode of ['copy', 'delete'] as const) {
+            const indices = adjustedSamples(count, multiple, mode, new RandomStream(seed));
+            expect(indices.length % multiple).toBe(0);
+            expect(Math.abs(indices.length - count)).toBeLessThan(multiple);
+            const copies = Array.from({ length: count }, (_, sample) => indices.filter(i => i === sample).length);
+            expect(Math.max(...copies) - Math.min(...copies)).toBeLessThanOrEqual(1);
+            if (mode === 'delete') expect(Math.max(...copies)).toBeLessThanOrEqual(1);
+            else expect(Math.min(...copies)).toBeGreaterThan(0);
+          }
+        },
+      ),
+    );
   });
 });

@@ -148,7 +148,7 @@ describe('the policy update', () => {
           wholeBatch,
           options,
           still,
-        ); // prettier-ignore
+        );
         expect(weights.flat, 'a learning rate of 0').toEqual(before);
         expectClose('pg_loss', metrics.pg_loss, expected.pg_loss);
         expectClose('entropy_loss', metrics.entropy_loss, expected.entropy);

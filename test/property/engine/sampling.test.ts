@@ -47,12 +47,20 @@ const expectShares = (actual: number[], expected: number[]): void =>
 describe('a drawn token', () => {
   it('has the log-prob of the distribution before the cuts', () => {
     fc.assert(
-      fc.property(logits, temperature, fc.boolean(), fc.double({ min: 0.05, max: 1, noNaN: true }), fc.integer({ min: -1, max: 9 }), uniform, (row, temperature, do_sample, top_p, top_k, u) => {
-        const { token, logprob } = draw(row, { ...uncut, temperature, do_sample, top_p, top_k }, u);
-        expect(logprob).toBeCloseTo(Math.log(softmax(row, temperature)[token]), 8);
-        expect(Number.isFinite(logprob)).toBe(true);
-      }),
-    ); // prettier-ignore
+      fc.property(
+        logits,
+        temperature,
+        fc.boolean(),
+        fc.double({ min: 0.05, max: 1, noNaN: true }),
+        fc.integer({ min: -1, max: 9 }),
+        uniform,
+        (row, temperature, do_sample, top_p, top_k, u) => {
+          const { token, logprob } = draw(row, { ...uncut, temperature, do_sample, top_p, top_k }, u);
+          expect(logprob).toBeCloseTo(Math.log(softmax(row, temperature)[token]), 8);
+          expect(Number.isFinite(logprob)).toBe(true);
+        },
+      ),
+    );
   });
 
   it('occurs with its probability at the temperature', () => {
@@ -91,10 +99,13 @@ describe('top-k', () => {
         const p = softmax(row, temperature);
         const kept = new Set(ranked(p).slice(0, top_k));
         const mass = p.reduce((sum, x, i) => (kept.has(i) ? sum + x : sum), 0);
-        expectShares(shares(row, { ...uncut, temperature, top_k }), p.map((x, i) => (kept.has(i) ? x / mass : 0)));
+        expectShares(
+          shares(row, { ...uncut, temperature, top_k }),
+          p.map((x, i) => (kept.has(i) ? x / mass : 0)),
+        );
       }),
       { numRuns: 40 },
-    ); // prettier-ignore
+    );
   });
 
   it('is greedy for k = 1', () => {
@@ -110,22 +121,29 @@ describe('top-k', () => {
 describe('top-p', () => {
   it('keeps the smallest set whose mass reaches p, in proportion', () => {
     fc.assert(
-      fc.property(logits, fc.double({ min: 0.01, max: 0.99, noNaN: true }), fc.integer({ min: -1, max: 9 }), (row, top_p, top_k) => {
-        const p = softmax(row, 1);
-        const order = ranked(p).slice(0, top_k > 0 ? top_k : undefined);
-        const afterTopK = order.reduce((sum, i) => sum + p[i], 0);
-        let mass = 0;
-        const nucleus = order.filter(i => {
-          const wanted = mass < top_p * afterTopK;
-          if (wanted) mass += p[i];
-          return wanted;
-        });
-        // At the edge of the set, rounding may decide otherwise.
-        fc.pre(Math.abs(mass - top_p * afterTopK) > 1e-9 && Math.abs(mass - p[nucleus.at(-1)!] - top_p * afterTopK) > 1e-9);
-        const expected = p.map((x, i) => (nucleus.includes(i) ? x / mass : 0));
-        expectShares(shares(row, { ...uncut, top_p, top_k }), expected);
-      }),
+      fc.property(
+        logits,
+        fc.double({ min: 0.01, max: 0.99, noNaN: true }),
+        fc.integer({ min: -1, max: 9 }),
+        (row, top_p, top_k) => {
+          const p = softmax(row, 1);
+          const order = ranked(p).slice(0, top_k > 0 ? top_k : undefined);
+          const afterTopK = order.reduce((sum, i) => sum + p[i], 0);
+          let mass = 0;
+          const nucleus = order.filter(i => {
+            const wanted = mass < top_p * afterTopK;
+            if (wanted) mass += p[i];
+            return wanted;
+          });
+          // At the edge of the set, rounding may decide otherwise.
+          fc.pre(
+            Math.abs(mass - top_p * afterTopK) > 1e-9 && Math.abs(mass - p[nucleus.at(-1)!] - top_p * afterTopK) > 1e-9,
+          );
+          const expected = p.map((x, i) => (nucleus.includes(i) ? x / mass : 0));
+          expectShares(shares(row, { ...uncut, top_p, top_k }), expected);
+        },
+      ),
       { numRuns: 60 },
-    ); // prettier-ignore
+    );
   });
 });

@@ -145,8 +145,26 @@ describe('the cube', () => {
   const moves = fc.array(fc.nat({ max: 11 }), { maxLength: 7 });
 
   test('returns to the start after a move and its inverse or four equal moves, and keeps the corners of a real cube', () => {
-    const corners = [[0, 4, 17], [1, 13, 16], [2, 5, 8], [3, 9, 12], [20, 10, 7], [21, 11, 14], [22, 6, 19], [23, 15, 18]]; // prettier-ignore
-    const named = (cube: Uint8Array) => corners.map(at => at.map(i => cube[i]).sort().join('')).sort().join(' '); // prettier-ignore
+    const corners = [
+      [0, 4, 17],
+      [1, 13, 16],
+      [2, 5, 8],
+      [3, 9, 12],
+      [20, 10, 7],
+      [21, 11, 14],
+      [22, 6, 19],
+      [23, 15, 18],
+    ];
+    const named = (cube: Uint8Array) =>
+      corners
+        .map(at =>
+          at
+            .map(i => cube[i])
+            .sort()
+            .join(''),
+        )
+        .sort()
+        .join(' ');
     fc.assert(
       fc.property(moves, fc.boolean(), (taken, real) => {
         const tables = turns(real);

@@ -75,7 +75,18 @@ describe('tokenizer alphabets', () => {
 
   it('decode SentencePiece’s spaces and bytes', () => {
     const decoder = { type: 'Sequence', decoders: [{ type: 'Replace' }, { type: 'ByteFallback' }] };
-    const bytes = tokenBytes({ model: { vocab: [['▁a', 0], ['<0x0A>', 0]] }, decoder }, 'x'); // prettier-ignore
+    const bytes = tokenBytes(
+      {
+        model: {
+          vocab: [
+            ['▁a', 0],
+            ['<0x0A>', 0],
+          ],
+        },
+        decoder,
+      },
+      'x',
+    );
     expect([0, 1].map(id => [...bytes.of(id)!])).toEqual([[0x20, 0x61], [0x0a]]);
   });
 

@@ -49,7 +49,9 @@ function randomSamples(ids: readonly { ids: Int32Array }[], seed: number): Weigh
 describe('scores and gradients', () => {
   it('do not depend on how samples are packed, nor on checkpointing', async () => {
     const weights = randomWeights(config, 4);
-    const [plain, checkpointed] = [false, true].map(checkpointed => trainedPolicy(config, weights, { threads: 1, checkpointed })); // prettier-ignore
+    const [plain, checkpointed] = [false, true].map(checkpointed =>
+      trainedPolicy(config, weights, { threads: 1, checkpointed }),
+    );
     let shared = 0;
     await fc.assert(
       fc.asyncProperty(batch, budget, fc.integer(), fc.constantFrom(...modes), async (ids, limits, seed, mode) => {
@@ -94,7 +96,10 @@ describe('scores and gradients', () => {
         await gradientOf(policy, samples, single, mode),
       ];
       const scores = [await policy.score(samples, wholeBatch, 0.8), await policy.score(samples, single, 0.8)];
-      const parts = create.mock.calls.map(([{ name, inputs }]) => [name, inputs.find(({ name }) => name === 'chunk_sizes')?.dims[0]]); // prettier-ignore
+      const parts = create.mock.calls.map(([{ name, inputs }]) => [
+        name,
+        inputs.find(({ name }) => name === 'chunk_sizes')?.dims[0],
+      ]);
       create.mockRestore();
       expect(parts.filter(([name]) => name === 'update' || name === 'score')).toEqual([
         ['update', 2],

@@ -19,7 +19,10 @@ const beginAlike = (a: Int32Array, b: Int32Array): number => {
   return k;
 };
 const packedTokens = ({ clusters }: Pass, samples: Batch): number =>
-  clusters.reduce((sum, { members, prefix }) => sum + members.reduce((n, i) => n + samples[i].ids.length - prefix, prefix), 0); // prettier-ignore
+  clusters.reduce(
+    (sum, { members, prefix }) => sum + members.reduce((n, i) => n + samples[i].ids.length - prefix, prefix),
+    0,
+  );
 
 describe('planned passes', () => {
   it('contain every sample exactly once, within the budget', () => {
@@ -152,7 +155,10 @@ describe('a packed pass', () => {
             const { clusters } = pass;
             const rows = Math.max(...clusters.map(({ members }) => members.length));
             const u = Math.max(...clusters.map(({ prefix }) => prefix));
-            const t = Math.max(2, ...clusters.flatMap(({ members, prefix }) => members.map(i => samples[i].ids.length - prefix))); // prettier-ignore
+            const t = Math.max(
+              2,
+              ...clusters.flatMap(({ members, prefix }) => members.map(i => samples[i].ids.length - prefix)),
+            );
             const firsts = clusters.map((_, p) =>
               clusters.slice(0, p).reduce((n, { members }) => n + members.length, 0),
             );
@@ -169,7 +175,10 @@ describe('a packed pass', () => {
                 m < members.length && s < samples[members[m]].ids.length - prefix
                   ? at(firsts[p] + m, prefix + s)
                   : standIn;
-              block(Array.from({ length: rows }, (_, m) => line(m)), t); // prettier-ignore
+              block(
+                Array.from({ length: rows }, (_, m) => line(m)),
+                t,
+              );
             });
             expect(forward).toEqual(expected);
           }
@@ -281,7 +290,9 @@ describe('packed chunks', () => {
             multiple,
             c,
           );
-          const [ids, positions, places, keys] = ['ids', 'positions', 'query_places', 'key_rows'].map(name => numbers(feeds[name])); // prettier-ignore
+          const [ids, positions, places, keys] = ['ids', 'positions', 'query_places', 'key_rows'].map(name =>
+            numbers(feeds[name]),
+          );
           const queries = numbers(feeds.query_rows);
           const longest = Math.max(...chunks.map(({ length }) => length));
           const t = feeds.key_rows.dims.at(-1)!;

@@ -62,10 +62,17 @@ async function play(
   const idOf = (i: number) => `${run}-${i}`;
   const seen: unknown[][] = episodes.map(() => []);
   const begun = await pool.reset(
-    order.map(i => ({ episode: idOf(i), tag: episodes[i].tag, seed: episodes[i].seed, member: episodes[i].member, mode: 'train' })), // prettier-ignore
+    order.map(i => ({
+      episode: idOf(i),
+      tag: episodes[i].tag,
+      seed: episodes[i].seed,
+      member: episodes[i].member,
+      mode: 'train',
+    })),
   );
   begun.forEach(({ observation, actions }, k) => seen[order[k]].push(observation, actions));
-  const keep = (i: number, { observation, outcomes, error }: EpisodeStep) => seen[i].push(observation, outcomes, error?.kind); // prettier-ignore
+  const keep = (i: number, { observation, outcomes, error }: EpisodeStep) =>
+    seen[i].push(observation, outcomes, error?.kind);
   if (apart)
     await Promise.all(
       order.map(async i => {

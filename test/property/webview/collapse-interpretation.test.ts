@@ -50,7 +50,13 @@ it('the texts contain no NaN or Infinity', () => {
   fc.assert(
     fc.property(evidence, given => {
       const interpretation = interpret(given);
-      const texts = [interpretation.headline, interpretation.sentence, interpretation.why, ...interpretation.signs.map(s => s.text), ...interpretation.advice.map(a => a.text)]; // prettier-ignore
+      const texts = [
+        interpretation.headline,
+        interpretation.sentence,
+        interpretation.why,
+        ...interpretation.signs.map(s => s.text),
+        ...interpretation.advice.map(a => a.text),
+      ];
       for (const text of texts) expect(text).not.toMatch(/NaN|Infinity|undefined|null|–/);
       expect(interpretation.advice.length).toBeGreaterThan(0);
       expect(interpretation.why).not.toBe('');

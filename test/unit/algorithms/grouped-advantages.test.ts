@@ -141,18 +141,42 @@ describe('remax', () => {
     all.map(([rewards, mask]) => ({ rewards: Float32Array.from(rewards), mask: Uint8Array.from(mask) }));
 
   it('subtracts the score of the greedy rollout from the return', () => {
-    const [first, second] = remaxAdvantages(rows([[1, 2, 3], [1, 1, 1]], [[4, 5, 6], [1, 1, 0]]), [6, 15]); // prettier-ignore
+    const [first, second] = remaxAdvantages(
+      rows(
+        [
+          [1, 2, 3],
+          [1, 1, 1],
+        ],
+        [
+          [4, 5, 6],
+          [1, 1, 0],
+        ],
+      ),
+      [6, 15],
+    );
     expectNumbers(first, [0, -1, -3]);
     expectNumbers(second, [-6, -10, 0]);
   });
 
   it('carries the final score across the gaps between turns, and leaves the gaps at 0', () => {
-    const [row] = remaxAdvantages(rows([[0, 0, 0, 0, 0, 10.9], [0, 1, 1, 0, 1, 1]]), [-0.1]); // prettier-ignore
+    const [row] = remaxAdvantages(
+      rows([
+        [0, 0, 0, 0, 0, 10.9],
+        [0, 1, 1, 0, 1, 1],
+      ]),
+      [-0.1],
+    );
     expectNumbers(row, [0, 11, 11, 0, 11, 11]);
   });
 
   it('gives no advantage to a sample that equals the greedy rollout', () => {
-    const [row] = remaxAdvantages(rows([[0, 0.5], [1, 1]]), [0.5]); // prettier-ignore
+    const [row] = remaxAdvantages(
+      rows([
+        [0, 0.5],
+        [1, 1],
+      ]),
+      [0.5],
+    );
     expect([...row]).toEqual([0, 0]);
   });
 });

@@ -68,7 +68,10 @@ describe('GSPO', () => {
     expect(loss.pg_loss).toBeCloseTo(-Math.exp(0.1), 6);
     expect(loss).toMatchObject({ pg_clipfrac: 0, pg_clipfrac_lower: 0 });
     expect(loss.ppo_kl).toBeCloseTo(-0.1, 6);
-    const punished = policyLoss([{ ...sequence, advantages: sequence.advantages.map(() => -1), old_logprobs: old.map(x => x - 2) }], gspo); // prettier-ignore
+    const punished = policyLoss(
+      [{ ...sequence, advantages: sequence.advantages.map(() => -1), old_logprobs: old.map(x => x - 2) }],
+      gspo,
+    );
     expect(punished.pg_loss).toBeCloseTo(Math.exp(2.1), 5);
     expect(punished.pg_clipfrac_lower).toBe(0);
   });

@@ -97,7 +97,10 @@ describe('statistics', () => {
   });
 
   it('are numbers for an empty batch', () => {
-    const { weights, metrics } = rolloutWeights({ old: [], rollout: [], masks: [] }, { rollout_is: 'token', rollout_is_threshold: 2 }); // prettier-ignore
+    const { weights, metrics } = rolloutWeights(
+      { old: [], rollout: [], masks: [] },
+      { rollout_is: 'token', rollout_is_threshold: 2 },
+    );
     expect(weights).toEqual([]);
     for (const [key, value] of Object.entries(metrics)) expect(value, key).toBe(0);
   });

@@ -33,7 +33,9 @@ describe('the watch', () => {
   });
 
   it('raises nothing for a fall that does not last, or before three steps of a baseline', () => {
-    expect(names(watched('rollout/in_group_reward_std', [...repeat(0.5, 10), ...repeat(0, 4), 0.5, ...repeat(0, 4)]))).toEqual([]); // prettier-ignore
+    expect(
+      names(watched('rollout/in_group_reward_std', [...repeat(0.5, 10), ...repeat(0, 4), 0.5, ...repeat(0, 4)])),
+    ).toEqual([]);
     expect(names(watched('rollout/in_group_reward_std', [0.5, 0.5, ...repeat(0, 5)]))).toEqual([]);
   });
 
@@ -48,7 +50,9 @@ describe('the watch', () => {
 
   it('holds fixed bounds from the first step on', () => {
     expect(names(watched('rollout/invalid_answer_rate', repeat(1, 5)))).toEqual([[3, ['invalid_answers']]]);
-    expect(names(watched('rollout/invalid_answer_rate', [0.1, 0.2, ...repeat(1, 5)]))).toEqual([[5, ['invalid_answers']]]); // prettier-ignore
+    expect(names(watched('rollout/invalid_answer_rate', [0.1, 0.2, ...repeat(1, 5)]))).toEqual([
+      [5, ['invalid_answers']],
+    ]);
     expect(names(watched('thoughts/rate', [1, 1, 0.05, 0, 0]))).toEqual([[5, ['missing_thoughts']]]);
   });
 

@@ -1,4 +1,5 @@
-// RAGEN's published behaviour by hand-made matrices: the worked example of the digest, duplicates among the prompts, the running average.
+// RAGEN's published behaviour by hand-made matrices: the worked example of the digest, duplicates among the prompts,
+// the running average.
 import { describe, expect, it } from 'vitest';
 import { collapseMetrics } from '../../../extension/trainer/diagnostics/collapse-metrics';
 import type { CrossScores } from '../../../extension/trainer/diagnostics/collapse-metrics';

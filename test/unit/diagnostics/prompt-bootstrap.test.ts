@@ -4,7 +4,10 @@ import { collapseMetrics } from '../../../extension/trainer/diagnostics/collapse
 import { promptIntervals } from '../../../extension/trainer/diagnostics/prompt-bootstrap';
 import { RandomStream } from '../../../extension/trainer/engine/random-stream';
 
-/** `each` samples under each of `prompts` prompts, whose own column is better by a gain that is the prompt's, with noise. */
+/**
+ * `each` samples under each of `prompts` prompts, whose own column is better by a gain that is the prompt's, with
+ * noise.
+ */
 function measured(prompts: number, each: number, seed: number) {
   const stream = new RandomStream(seed);
   const gains = Array.from({ length: prompts }, () => 1 + 0.5 * stream.normal());
@@ -35,7 +38,14 @@ it('the deviation of the draws is that of a mean over prompts', () => {
   const stream = new RandomStream(2);
   const values = Float64Array.from({ length: n }, () => stream.normal());
   const zeros = new Float64Array(n);
-  const samples = { matched: values, marginal: zeros, matchedSeq: values, marginalSeq: zeros, marginalPaper: zeros, retrieved: zeros }; // prettier-ignore
+  const samples = {
+    matched: values,
+    marginal: zeros,
+    matchedSeq: values,
+    marginalSeq: zeros,
+    marginalPaper: zeros,
+    retrieved: zeros,
+  };
   const found = promptIntervals(samples, Array.from(values.keys()), new RandomStream(3));
   const mean = values.reduce((sum, x) => sum + x, 0) / n;
   const error = Math.sqrt(values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / n / n);

@@ -1,4 +1,5 @@
-// The rule of the regimes: case by case, for any numbers, and on the panel of real runs (test/experiments/results/5-regimes.csv).
+// The rule of the regimes: case by case, for any numbers, and on the panel of real runs
+// (test/experiments/results/5-regimes.csv).
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -115,7 +116,15 @@ describe('the truth of the panel', () => {
   });
 
   it('calls reasoning lost by its own best, and nothing where the texts do not decide', () => {
-    const at = (grounded: number, alike: number) => ({ step: 1, grounded, similarity: alike, information: 1, informationLow: 1, entropy: 1, retrieval: 0 }); // prettier-ignore
+    const at = (grounded: number, alike: number) => ({
+      step: 1,
+      grounded,
+      similarity: alike,
+      information: 1,
+      informationLow: 1,
+      entropy: 1,
+      retrieval: 0,
+    });
     const steps = [at(0.2, 0.5), at(0.8, 0.5), at(0.5, 0.9), at(0.4, 0.5), at(0.6, 0.8), at(0.3, 0.5), at(0, 0.9)];
     expect(trueRegimes({ arm: 'a', seed: 1, steps })).toEqual([
       'diverse reasoning',

@@ -1,5 +1,5 @@
-// CONTRIBUTING.md, the decisions and the examples name files that exist: paths in backticks, from the repository or below `extension/`,
-// and the targets of links.
+// CONTRIBUTING.md, the decisions and the examples name files that exist: paths in backticks, from the repository or
+// below `extension/`, and the targets of links.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -66,7 +66,10 @@ describe('AdamW', () => {
     // Runs the second chunk alone; its blocks begin at a chunk boundary. Nothing is clipped, so the norm does not
     // matter.
     const part = parameters.slice(cut);
-    const [whole, alone] = [await AdamW.create(n, { threads: 1 }, format), await AdamW.create(n - cut, { threads: 1 }, format)]; // prettier-ignore
+    const [whole, alone] = [
+      await AdamW.create(n, { threads: 1 }, format),
+      await AdamW.create(n - cut, { threads: 1 }, format),
+    ];
     for (let t = 1; t <= 2; t++) {
       const gradient = vector(stream, n, 0.001);
       const unclipped = { ...options, grad_clip: 1e9 };

@@ -99,7 +99,10 @@ describe('a checkpointed part', () => {
     g.output('dw', dw);
     expect(count(g, 'Exp')).toBe(1);
     const session = await Session.create(g, { threads: 1 });
-    const { dw: gradient } = await session.run({ x: float32(Float32Array.of(1, 2), [2]), w: float32(Float32Array.of(3, -4), [2]) }); // prettier-ignore
+    const { dw: gradient } = await session.run({
+      x: float32(Float32Array.of(1, 2), [2]),
+      w: float32(Float32Array.of(3, -4), [2]),
+    });
     expect([...gradient.data]).toEqual([6, -8]);
   });
 

@@ -13,8 +13,20 @@ import {
   tokenLogProbs,
 } from '../../../extension/trainer/engine/layer-ops';
 import {
-  add, clip, compare, exp, gatherRows, maximum, meanLast, mul, reshape, select, sumAll, toFloat, transpose,
-} from '../../../extension/trainer/engine/ops'; // prettier-ignore
+  add,
+  clip,
+  compare,
+  exp,
+  gatherRows,
+  maximum,
+  meanLast,
+  mul,
+  reshape,
+  select,
+  sumAll,
+  toFloat,
+  transpose,
+} from '../../../extension/trainer/engine/ops';
 
 type Make = (g: Graph, float: (...dims: Dim[]) => Value, of: (type: ElementType, ...dims: Dim[]) => Value) => unknown;
 
@@ -25,7 +37,11 @@ const wrongGraphs: [string, Make, RegExp][] = [
   ['different types', (g, v, of) => maximum(g, v(3), of('int64', 3)), /Max needs int64, got float32 for x0/],
   ['a function of integers', (g, _, of) => exp(g, of('int64', 3)), /Exp needs float32 or float16, got int64 for x0/],
   ['clip bounds that are no scalars', (g, v) => clip(g, v(3), v(3), v()), /Clip needs \[\], got \[3\] for x1/],
-  ['clip bounds of another type', (g, v, of) => clip(g, v(3), v(), of('int64')), /Clip needs float32, got int64 for x2/],
+  [
+    'clip bounds of another type',
+    (g, v, of) => clip(g, v(3), v(), of('int64')),
+    /Clip needs float32, got int64 for x2/,
+  ],
   ['a condition that is a number', (g, v) => select(g, v(3), v(3), v(3)), /Where needs bool, got float32 for x0/],
   ['branches of two types', (g, v, of) => select(g, of('bool', 3), v(3), of('int64', 3)), /Where needs int64/],
   ['a comparison of two types', (g, v, of) => compare(g, 'Less', v(3), of('int64', 3)), /Less needs int64/],
@@ -45,19 +61,39 @@ const wrongGraphs: [string, Make, RegExp][] = [
   ['the same transposed', (g, v) => matmul(g, v(2, 3), v(3, 2), { transB: true }), /equal dimensions, got 3 and 2/],
   ['batches that do not broadcast', (g, v) => matmul(g, v(2, 2, 3), v(4, 3, 2)), /\[2\] and \[4\] do not broadcast/],
   ['a product of vectors', (g, v) => matmul(g, v(3), v(3, 2)), /matmul needs 2 axes at least, got \[3\] for x0/],
-  ['a product of integers', (g, v, of) => matmul(g, v(2, 3), of('int64', 3, 2)), /matmul needs float32 or float16, got int64/],
+  [
+    'a product of integers',
+    (g, v, of) => matmul(g, v(2, 3), of('int64', 3, 2)),
+    /matmul needs float32 or float16, got int64/,
+  ],
   ['softmax of integers', (g, _, of) => softmax(g, of('int64', 3)), /softmax needs float32/],
   ['norm weights of another width', (g, v) => rmsNorm(g, v('n', 4), v(3), 1e-6), /rmsNorm needs \[4\], got \[3\]/],
   ['gates of another width', (g, v) => swiglu(g, v('n', 4), v('n', 3)), /\[n, 4\] and \[n, 3\] do not broadcast/],
-  ['positions of another order', (g, v, of) => rotate(g, v, of('int64', 't', 'b'), 2), /rotary needs \[b, t\], got \[t, b\]/],
+  [
+    'positions of another order',
+    (g, v, of) => rotate(g, v, of('int64', 't', 'b'), 2),
+    /rotary needs \[b, t\], got \[t, b\]/,
+  ],
   ['positions that are floats', (g, v) => rotate(g, v, v('b', 't'), 2), /rotary needs int64, got float32/],
-  ['tables of another head size', (g, v, of) => rotate(g, v, of('int64', 'b', 't'), 3), /rotary tables \[9, 3\] do not fit heads in \[b, t, 8\]/],
-  ['targets of another number', (g, v, of) => tokenLogProbs(g, v('n', 4), of('int64', 'm')), /tokenLogProbs needs \[n\], got \[m\]/],
+  [
+    'tables of another head size',
+    (g, v, of) => rotate(g, v, of('int64', 'b', 't'), 3),
+    /rotary tables \[9, 3\] do not fit heads in \[b, t, 8\]/,
+  ],
+  [
+    'targets of another number',
+    (g, v, of) => tokenLogProbs(g, v('n', 4), of('int64', 'm')),
+    /tokenLogProbs needs \[n\], got \[m\]/,
+  ],
   ['targets that are floats', (g, v) => tokenLogProbs(g, v('n', 4), v('n')), /tokenLogProbs needs int64, got float32/],
   ['a size that no input carries', g => g.symbolSize('q'), /graph wrong: no input carries the dimension q/],
-  ['a constant of another size', g => g.constant('float32', [3], new Float32Array(2)), /constant \[3\] was given 2 numbers/],
+  [
+    'a constant of another size',
+    g => g.constant('float32', [3], new Float32Array(2)),
+    /constant \[3\] was given 2 numbers/,
+  ],
   ['two inputs of one name', g => [g.input('a', 'float32', []), g.input('a', 'float32', [])], /has two inputs a/],
-]; // prettier-ignore
+];
 
 function rotate(g: Graph, float: (...dims: Dim[]) => Value, positions: Value, half: number): Value {
   const [cos, sin, sinNegated] = [float(9, half), float(9, half), float(9, half)];

@@ -75,7 +75,10 @@ describe('tokens sampled in a graph', () => {
     const counts = new Array<number>(vocab).fill(0);
     for (let call = 0; call < calls; call++) {
       const uniforms = Float32Array.from({ length: rows }, () => stream.uniform());
-      const { tokens, logprobs } = await sampler.draw(float32(logits, [rows, vocab]), uniforms, { ...plain, temperature }); // prettier-ignore
+      const { tokens, logprobs } = await sampler.draw(float32(logits, [rows, vocab]), uniforms, {
+        ...plain,
+        temperature,
+      });
       tokens.forEach((token, r) => {
         counts[token]++;
         if (Math.abs(logprobs[r] - Math.log(p[token])) > 1e-4) expect(logprobs[r]).toBeCloseTo(Math.log(p[token]), 4);
@@ -91,7 +94,11 @@ describe('tokens sampled in a graph', () => {
     const logits = [1, 2, 3, 4].map(seed => logitsOf(vocab, seed));
     const uniforms = Float32Array.from(logits, () => stream.uniform());
     const cuts = { ...plain, temperature: 1.3 };
-    const together = await sampler.draw(float32(Float32Array.from(logits.flatMap(row => [...row])), [4, vocab]), uniforms, cuts); // prettier-ignore
+    const together = await sampler.draw(
+      float32(Float32Array.from(logits.flatMap(row => [...row])), [4, vocab]),
+      uniforms,
+      cuts,
+    );
     for (const [r, row] of logits.entries()) {
       const alone = await sampler.draw(float32(row, [1, vocab]), uniforms.subarray(r, r + 1), cuts);
       expect([alone.tokens[0], alone.logprobs[0]]).toEqual([
@@ -158,7 +165,10 @@ describe('tokens sampled after cuts, at a temperature', () => {
   });
 
   it('apply a repetition penalty before the cuts, to the logits of seen tokens', () => {
-    const seen = [...row.keys()].sort((a, b) => row[b] - row[a]).slice(0, 10).concat([...row.keys()].filter(i => row[i] < -2)); // prettier-ignore
+    const seen = [...row.keys()]
+      .sort((a, b) => row[b] - row[a])
+      .slice(0, 10)
+      .concat([...row.keys()].filter(i => row[i] < -2));
     const penalised = row.map((x, i) => (seen.includes(i) ? (x > 0 ? x / 1.4 : x * 1.4) : x));
     const cuts = { ...plain, temperature: 0.8, repetition_penalty: 1.4 };
     const stream = new RandomStream(41);

@@ -211,7 +211,11 @@ describe('a fault in other calls', () => {
     const late = `if (options.member === 1) { setTimeout(() => { throw new Error('late'); }, 50); return new Promise(() => {}) as never; }`;
     await load(counter('', { reset: late }));
     const states = await begin(['a', 'b', 'c']);
-    expect(states.map(({ error }) => error && /threw "late" .* in reset\(\)/.test(error.message))).toEqual([undefined, true, undefined]); // prettier-ignore
+    expect(states.map(({ error }) => error && /threw "late" .* in reset\(\)/.test(error.message))).toEqual([
+      undefined,
+      true,
+      undefined,
+    ]);
     const steps = await running.step(['a', 'c'].map(episode => ({ episode, actions: [1] })));
     expect(steps.map(({ observation, error }) => error?.message ?? observation)).toEqual(['count 1', 'count 1']);
   });

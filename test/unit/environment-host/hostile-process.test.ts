@@ -47,17 +47,29 @@ const linux = process.platform === 'linux';
 describe('the channel', () => {
   test.each([
     ['16 bytes of garbage', `writeSync(3, Buffer.alloc(16, 7));`, /sent bytes that do not start a message/],
-    ['a frame of its own', `writeSync(3, Buffer.from('5241474e000000000200000000000000', 'hex'));`, /Bad .*in step\(2\)/],
+    [
+      'a frame of its own',
+      `writeSync(3, Buffer.from('5241474e000000000200000000000000', 'hex'));`,
+      /Bad .*in step\(2\)/,
+    ],
     ['the channel closed', `closeSync(3);`, /closed its channel|ended its process/],
-  ])('%s: the episode fails by name and all others continue', { timeout: 60_000 }, async (_, statement, expectedMessage) => {
-    const top = `import { closeSync, writeSync } from 'node:fs'; void [closeSync, writeSync];`;
-    const { running } = await begin(`${statement} for (let end = Date.now() + 400; Date.now() < end;);`, { watch: { silentMs: 2000 } }, top); // prettier-ignore
-    const [a, ...others] = await running.step([...steps(['a'], 2), ...steps(['b', 'g', 'h'])]);
-    expect(a.error?.message).toMatch(expectedMessage);
-    expect(a.error?.message).toContain('environment Bad');
-    expect(outcomes(others)).toEqual(['count 2', 'count 2', 'count 2']);
-    expect(outcomes(await running.step(steps(['b', 'g', 'h'])))).toEqual(['count 3', 'count 3', 'count 3']);
-  }); // prettier-ignore
+  ])(
+    '%s: the episode fails by name and all others continue',
+    { timeout: 60_000 },
+    async (_, statement, expectedMessage) => {
+      const top = `import { closeSync, writeSync } from 'node:fs'; void [closeSync, writeSync];`;
+      const { running } = await begin(
+        `${statement} for (let end = Date.now() + 400; Date.now() < end;);`,
+        { watch: { silentMs: 2000 } },
+        top,
+      );
+      const [a, ...others] = await running.step([...steps(['a'], 2), ...steps(['b', 'g', 'h'])]);
+      expect(a.error?.message).toMatch(expectedMessage);
+      expect(a.error?.message).toContain('environment Bad');
+      expect(outcomes(others)).toEqual(['count 2', 'count 2', 'count 2']);
+      expect(outcomes(await running.step(steps(['b', 'g', 'h'])))).toEqual(['count 3', 'count 3', 'count 3']);
+    },
+  );
 
   test('an overlong key in an info fails only its episode', async () => {
     const info = `return { observation: 'x', reward: 0, terminated: false, truncated: false, info: { ['k'.repeat(2 ** 28)]: 1 } };`;
@@ -70,7 +82,9 @@ describe('the channel', () => {
 });
 
 test('a stopped process is ended, and only the episode that stopped it fails', { timeout: 60_000 }, async () => {
-  const { running } = await begin(`process.kill(process.pid, 'SIGSTOP'); for (;;);`, { watch: { stoppedMs: 300, silentMs: 5000 } }); // prettier-ignore
+  const { running } = await begin(`process.kill(process.pid, 'SIGSTOP'); for (;;);`, {
+    watch: { stoppedMs: 300, silentMs: 5000 },
+  });
   const [a, ...others] = await running.step([...steps(['a'], 2), ...steps(['b', 'g', 'h'])]);
   expect(a.error).toMatchObject({ kind: 'timed_out' });
   expect(a.error?.message).toMatch(/environment Bad .* its process .*in step\(/);
@@ -95,20 +109,24 @@ describe.runIf(linux)('memory', () => {
     const hoard = `const kept: unknown[] = []; setInterval(() => kept.push(new Uint8Array(2 ** 25).fill(1)), 10);`;
     const { running, notices } = await begin(hoard, { memoryBytes });
     await running.step(steps(['a'], 2));
-    expect(await untilBadFails(running)).toMatch(/environment Bad .*exceeded the memory limit for environments of 400 MiB/);
+    expect(await untilBadFails(running)).toMatch(
+      /environment Bad .*exceeded the memory limit for environments of 400 MiB/,
+    );
     await running.closeEpisodes(['a', 'b', 'g', 'h']);
     await running.reset([...resets('Bad', ['c']), ...resets('Good', ['i'])]);
     expect(outcomes(await running.step(steps(['c', 'i'])))).toEqual(['count 1', 'count 1']);
     expect(notices.map(({ text }) => text).join('')).toMatch(/Bad.*exceeded the memory limit/);
-  }); // prettier-ignore
+  });
 
   test('of child processes counts towards the tag that started them', { timeout: 120_000 }, async () => {
     const child = `const kept = []; setInterval(() => kept.push(Buffer.alloc(2 ** 25, 1)), 10); setTimeout(() => process.exit(), 60000)`;
     const spawning = `spawn(process.execPath, ['-e', ${JSON.stringify(child)}], { stdio: 'ignore' });`;
     const { running } = await begin(spawning, { memoryBytes }, `import { spawn } from 'node:child_process';`);
     await running.step(steps(['a'], 2));
-    expect(await untilBadFails(running)).toMatch(/environment Bad .*exceeded the memory limit for environments of 400 MiB, including the processes it started/);
-  }); // prettier-ignore
+    expect(await untilBadFails(running)).toMatch(
+      /environment Bad .*exceeded the memory limit for environments of 400 MiB, including the processes it started/,
+    );
+  });
 });
 
 test('code cannot post messages from its thread: the port is unreachable', { timeout: 60_000 }, async () => {
@@ -130,25 +148,33 @@ test.runIf(linux)('code that keeps spinning after its call timed out is ended', 
   expect(outcomes(await running.step(steps(['b', 'g'])))).toEqual(['count 2', 'count 2']);
 });
 
-test.runIf(linux)('a tag that ends its process between calls is identified, and the other tags’ episodes continue', { timeout: 60_000 }, async () => {
-  const { running } = await begin(`setInterval(() => process.kill(process.pid, 'SIGKILL'), 150);`);
-  await running.step(steps(['a'], 2));
-  const played: string[] = [];
-  for (let i = 0; i < 6; i++) {
-    const good = await running.step(steps(['g', 'h']));
-    played.push(...outcomes(good));
-    await new Promise(resolve => setTimeout(resolve, 60));
-  }
-  expect(played.filter(text => !text.startsWith('count '))).toEqual([]);
-  await running.stop();
-  expect(left(files.folder)).toEqual([]);
-}); // prettier-ignore
+test.runIf(linux)(
+  'a tag that ends its process between calls is identified, and the other tags’ episodes continue',
+  { timeout: 60_000 },
+  async () => {
+    const { running } = await begin(`setInterval(() => process.kill(process.pid, 'SIGKILL'), 150);`);
+    await running.step(steps(['a'], 2));
+    const played: string[] = [];
+    for (let i = 0; i < 6; i++) {
+      const good = await running.step(steps(['g', 'h']));
+      played.push(...outcomes(good));
+      await new Promise(resolve => setTimeout(resolve, 60));
+    }
+    expect(played.filter(text => !text.startsWith('count '))).toEqual([]);
+    await running.stop();
+    expect(left(files.folder)).toEqual([]);
+  },
+);
 
 /** Processes whose command line contains the folder. */
 function left(folder: string): string[] {
   return readdirSync('/proc').filter(name => {
     try {
-      return Number(name) !== process.pid && /^\d+$/.test(name) && readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(folder); // prettier-ignore
+      return (
+        Number(name) !== process.pid &&
+        /^\d+$/.test(name) &&
+        readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(folder)
+      );
     } catch {
       return false;
     }

@@ -21,13 +21,19 @@ afterAll(() => [dirname(entry), files.folder].forEach(folder => rmSync(folder, {
 async function playing(step: string, episodes: number, { top = '', stepTimeoutMs = 3000 } = {}) {
   const { running } = await startProcess(entry, { stepTimeoutMs });
   open.push(running);
-  const text = counter(step, { top }).replace(`actions: { 1: 'Add', 2: 'Bad' },`, '').replace('step(action)', 'async step(action)'); // prettier-ignore
+  const text = counter(step, { top })
+    .replace(`actions: { 1: 'Add', 2: 'Bad' },`, '')
+    .replace('step(action)', 'async step(action)');
   const source = files.write(`env-${Math.random()}.ts`, text);
   const { error } = await running.load([{ tag: 'T', env_type: 'T', source, config: {} }]);
   expect(error).toBeUndefined();
   const ids = Array.from({ length: episodes }, (_, i) => `e${i}`);
   await running.reset(ids.map((episode, member) => ({ episode, tag: 'T', seed: 7, member, mode: 'train' })));
-  return { running, ids, all: (action: (i: number) => string) => ids.map((episode, i) => ({ episode, actions: [action(i)] })) }; // prettier-ignore
+  return {
+    running,
+    ids,
+    all: (action: (i: number) => string) => ids.map((episode, i) => ({ episode, actions: [action(i)] })),
+  };
 }
 const sleep = `const wait = ms => new Promise(done => setTimeout(done, ms));`;
 /** Waits as many milliseconds as the action says. */
@@ -53,7 +59,10 @@ test('a call that waits too long or fails late ends only its own episode; the wo
   const { running, all } = await playing(`count = born; ${step}`, 4, text);
   const before = await running.step([{ episode: 'e0', actions: ['0'] }]);
   const [a, b, c, d] = await running.step(all(i => ['never', 'late', '900', '0'][i]));
-  expect(a.error).toMatchObject({ kind: 'timed_out', message: expect.stringContaining('did not return within 1500 ms in step("never")') }); // prettier-ignore
+  expect(a.error).toMatchObject({
+    kind: 'timed_out',
+    message: expect.stringContaining('did not return within 1500 ms in step("never")'),
+  });
   expect(b.error).toMatchObject({ kind: 'threw', message: expect.stringContaining('threw "late"') });
   expect([c.error, d.error]).toEqual([undefined, undefined]);
   expect([c.observation, d.observation]).toEqual([before[0].observation, before[0].observation]); // the same worker
@@ -71,7 +80,6 @@ test.each([
 ])(
   'one of several waiting calls that %s after waiting is identified, and the others are rebuilt',
   async (_, fault, kind, message) => {
-    // prettier-ignore
     const step = `if (action === 'bad') { await wait(100); ${fault} } ${waiting}`;
     const { running, all } = await playing(step, 5, { top: sleep, stepTimeoutMs: 1000 });
     await running.step(all(() => '0'));
@@ -97,7 +105,10 @@ test('a request waits only for requests on its own episodes', async () => {
 test('ready results are reported before slow ones, each once', async () => {
   const { running, all } = await playing(waiting, 8, { top: sleep });
   const reported: string[][] = [];
-  const steps = await running.step(all(i => (i === 3 ? '600' : '0')), ready => reported.push(ready.map(({ episode }) => episode))); // prettier-ignore
+  const steps = await running.step(
+    all(i => (i === 3 ? '600' : '0')),
+    ready => reported.push(ready.map(({ episode }) => episode)),
+  );
   expect(reported).toEqual([['e0', 'e1', 'e2', 'e4', 'e5', 'e6', 'e7'], ['e3']]);
   expect(steps.map(({ episode, observation }) => `${episode} ${observation}`)).toContain('e3 count 1');
 });
@@ -108,7 +119,13 @@ test('after a process dies, each of several pending requests is executed once', 
   const kill = `if (action === 'kill' && !existsSync(${mark})) { await wait(400); writeFileSync(${mark}, ''); process.kill(process.pid, 'SIGKILL'); for (;;); }`;
   const { running } = await playing(`${kill} if (action !== 'kill') ${waiting}`, 3, { top });
   const reported: string[] = [];
-  const fast = running.step([{ episode: 'e0', actions: ['0'] }, { episode: 'e1', actions: ['900'] }], ready => reported.push(...ready.map(({ episode }) => episode))); // prettier-ignore
+  const fast = running.step(
+    [
+      { episode: 'e0', actions: ['0'] },
+      { episode: 'e1', actions: ['900'] },
+    ],
+    ready => reported.push(...ready.map(({ episode }) => episode)),
+  );
   const [steps, [killer]] = await Promise.all([fast, running.step([{ episode: 'e2', actions: ['kill'] }])]);
   expect([...steps, killer].map(({ observation, error }) => [observation, error])).toEqual(
     [1, 2, 3].map(() => ['count 1', undefined]),

@@ -72,7 +72,10 @@ test.each([
   ['a tick', `process.nextTick(() => { throw new Error('stray'); });`],
 ])('fails the step that created it: %s', async (_, bad) => {
   await begin(bad);
-  failedAlone(await play(2), /^environment Bad \(.*bad\.ts:\d+\) threw "stray" in a promise or callback that it does not await in step\((Bad)?\) at seed 7, member 1 .*: await it, or catch what it throws$/); // prettier-ignore
+  failedAlone(
+    await play(2),
+    /^environment Bad \(.*bad\.ts:\d+\) threw "stray" in a promise or callback that it does not await in step\((Bad)?\) at seed 7, member 1 .*: await it, or catch what it throws$/,
+  );
   failedAlone(await play(1), /stray/);
 });
 
@@ -111,7 +114,9 @@ test('fails the episode that created it while another waits', async () => {
     top: `const wait = 1; void wait;`,
   });
   failedAlone(await play(2), /threw "stray".* member 1/);
-  const text = counter(`${wait} if (member === 1) setTimeout(() => { throw new Error('stray'); }, 20);`, { reset: 'member = options.member ?? 0;' }).replace('let seed = 0;', 'let seed = 0; let member = 0;'); // prettier-ignore
+  const text = counter(`${wait} if (member === 1) setTimeout(() => { throw new Error('stray'); }, 20);`, {
+    reset: 'member = options.member ?? 0;',
+  }).replace('let seed = 0;', 'let seed = 0; let member = 0;');
   await running.closeEpisodes(ids);
   const { error } = await running.load([
     { tag: 'Bad', env_type: 'bad.ts', source: files.write('bad.ts', text), config: {} },
@@ -158,48 +163,98 @@ test('does not fail again when the others are rebuilt for another reason', async
 });
 
 describe('returned values are copied as plain data', () => {
-  const step = (changed: string) => `const made: any = { observation: 'fine', reward: 1, terminated: false, truncated: false, info: {} }; ${changed}; return made;`; // prettier-ignore
+  const step = (changed: string) =>
+    `const made: any = { observation: 'fine', reward: 1, terminated: false, truncated: false, info: {} }; ${changed}; return made;`;
   test.each([
-    ['an array with its own map', `const list: any = [1, 2]; list.map = () => { throw new Error('map'); }; list[Symbol.iterator] = list.map; made.info = { list }`],
-    ['an array of a class', `class List extends Array { map(): any { throw new Error('map'); } static get [Symbol.species](): any { throw new Error('species'); } } const list = new List(); list.push(1, 2); made.info = { list }`],
-    ['bytes with their own slice', `const list: any = new Uint8Array([1, 2]); list.slice = list.map = () => { throw new Error('slice'); }; Object.defineProperty(list, 'length', { get() { throw new Error('length'); } }); made.info = { list }`],
-    ['a toJSON', `made.info = { list: [1, 2], more: { toJSON: undefined } }; Object.defineProperty(made.info, 'toJSON', { value() { throw new Error('json'); } })`],
+    [
+      'an array with its own map',
+      `const list: any = [1, 2]; list.map = () => { throw new Error('map'); }; list[Symbol.iterator] = list.map; made.info = { list }`,
+    ],
+    [
+      'an array of a class',
+      `class List extends Array { map(): any { throw new Error('map'); } static get [Symbol.species](): any { throw new Error('species'); } } const list = new List(); list.push(1, 2); made.info = { list }`,
+    ],
+    [
+      'bytes with their own slice',
+      `const list: any = new Uint8Array([1, 2]); list.slice = list.map = () => { throw new Error('slice'); }; Object.defineProperty(list, 'length', { get() { throw new Error('length'); } }); made.info = { list }`,
+    ],
+    [
+      'a toJSON',
+      `made.info = { list: [1, 2], more: { toJSON: undefined } }; Object.defineProperty(made.info, 'toJSON', { value() { throw new Error('json'); } })`,
+    ],
     ['a key named __proto__', `made.info = JSON.parse('{"list": [1, 2], "__proto__": {"list": 5}}')`],
   ])('%s is copied', async (_, changed) => {
     await begin(step(changed));
     const [, { error, outcomes }] = await play(2);
     expect(error).toBeUndefined();
     expect(Array.from((outcomes[0].info as { list: number[] }).list)).toEqual([1, 2]);
-  }); // prettier-ignore
+  });
 
   test.each([
-    ['a getter that throws', `Object.defineProperty(made, 'reward', { get() { throw new Error('trap'); } })`, /threw "trap"/],
+    [
+      'a getter that throws',
+      `Object.defineProperty(made, 'reward', { get() { throw new Error('trap'); } })`,
+      /threw "trap"/,
+    ],
     ['an info that throws', `made.info = new Proxy({}, { ownKeys() { throw new Error('trap'); } })`, /threw "trap"/],
-    ['an error that is a trap', `throw new Proxy(new Error('x'), { get() { throw new Error('trap'); }, getPrototypeOf() { throw new Error('trap'); }, has() { throw new Error('trap'); } })`, /threw a object that throws|threw/],
-    ['an array without end', `made.info = { list: new Proxy([], { get: (list, key) => key === 'length' ? 2 ** 31 : 1 }) }`, /more than 1048576/],
+    [
+      'an error that is a trap',
+      `throw new Proxy(new Error('x'), { get() { throw new Error('trap'); }, getPrototypeOf() { throw new Error('trap'); }, has() { throw new Error('trap'); } })`,
+      /threw a object that throws|threw/,
+    ],
+    [
+      'an array without end',
+      `made.info = { list: new Proxy([], { get: (list, key) => key === 'length' ? 2 ** 31 : 1 }) }`,
+      /more than 1048576/,
+    ],
     ['a thenable that throws', `return { get then() { throw new Error('trap'); } } as any`, /threw "trap"/],
     ['a key without end', `made.info = { ['k'.repeat(2 ** 22)]: 1 }`, /a key has 4194304 characters, more than 4096/],
-    ['an observation with a getter per read', `let reads = 0; made.observation = { get text() { return reads++ === 0 ? 5 : 'fine'; } }`, /observation/],
+    [
+      'an observation with a getter per read',
+      `let reads = 0; made.observation = { get text() { return reads++ === 0 ? 5 : 'fine'; } }`,
+      /observation/,
+    ],
   ])('%s fails its own episode', async (_, changed, message) => {
     await begin(step(changed));
     failedAlone(await play(2), message);
-    expect((await play(1)).map(({ observation }) => observation)).toEqual(['count 2', expect.anything(), 'count 2', 'count 2']);
-  }); // prettier-ignore
+    expect((await play(1)).map(({ observation }) => observation)).toEqual([
+      'count 2',
+      expect.anything(),
+      'count 2',
+      'count 2',
+    ]);
+  });
 });
 
 test.each([
-  ['Array.prototype', `Array.prototype.map = Array.prototype.push = Array.prototype.shift = (() => { throw new Error('broken'); }) as any;`],
+  [
+    'Array.prototype',
+    `Array.prototype.map = Array.prototype.push = Array.prototype.shift = (() => { throw new Error('broken'); }) as any;`,
+  ],
   ['Map.prototype', `Map.prototype.get = Map.prototype.set = (() => { throw new Error('broken'); }) as any;`],
   ['Promise.prototype', `Promise.prototype.then = (() => { throw new Error('broken'); }) as any;`],
-  ['Object.prototype', `for (const key of ['then', 'fault', 'observation', 'get', '0']) Object.defineProperty(Object.prototype, key, { get() { throw new Error('broken'); } });`],
+  [
+    'Object.prototype',
+    `for (const key of ['then', 'fault', 'observation', 'get', '0']) Object.defineProperty(Object.prototype, key, { get() { throw new Error('broken'); } });`,
+  ],
   ['iterators', `Object.getPrototypeOf([][Symbol.iterator]()).next = () => { throw new Error('broken'); };`],
-  ['timers', `globalThis.setTimeout = globalThis.setImmediate = globalThis.clearTimeout = (() => { throw new Error('broken'); }) as any;`],
-  ['JSON and Atomics', `JSON.stringify = (() => { throw new Error('broken'); }) as any; Atomics.store = Atomics.add = (() => 0) as any;`],
+  [
+    'timers',
+    `globalThis.setTimeout = globalThis.setImmediate = globalThis.clearTimeout = (() => { throw new Error('broken'); }) as any;`,
+  ],
+  [
+    'JSON and Atomics',
+    `JSON.stringify = (() => { throw new Error('broken'); }) as any; Atomics.store = Atomics.add = (() => 0) as any;`,
+  ],
   ['process events', `process.emit = (() => { throw new Error('broken'); }) as any; process.removeAllListeners();`],
-  ['the port', `const { parentPort, MessagePort, workerData } = require('node:worker_threads'); workerData?.progress; MessagePort.prototype.postMessage = () => { throw new Error('broken'); }; parentPort.removeAllListeners(); parentPort.close(); parentPort.postMessage({ results: [] });`],
+  [
+    'the port',
+    `const { parentPort, MessagePort, workerData } = require('node:worker_threads'); workerData?.progress; MessagePort.prototype.postMessage = () => { throw new Error('broken'); }; parentPort.removeAllListeners(); parentPort.close(); parentPort.postMessage({ results: [] });`,
+  ],
 ])('changes of %s affect no other episode', async (_, bad) => {
   await begin(bad);
-  const others = (states: EpisodeStep[]) => states.filter((_, i) => i !== 1).map(({ error, observation }) => error?.message ?? observation);
+  const others = (states: EpisodeStep[]) =>
+    states.filter((_, i) => i !== 1).map(({ error, observation }) => error?.message ?? observation);
   expect(others(await play(2))).toEqual(['count 1', 'count 1', 'count 1']);
   expect(others(await play(1))).toEqual(['count 2', 'count 2', 'count 2']);
-}); // prettier-ignore
+});

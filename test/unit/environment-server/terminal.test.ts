@@ -39,7 +39,10 @@ const childrenOf = (pid: number): string[] =>
 
 it.runIf(process.platform === 'linux')('does not pass its own key to the processes of its environments', async () => {
   const keys = { RAGEN_TEST_KEY: 'of-the-server', HF_TOKEN: 'hf_of-the-user', OPENAI_API_KEY: 'sk-of-the-user' };
-  const { child, first, ended } = serve(['frozen_lake', '--port', '0', '--json', '--api-key-env', 'RAGEN_TEST_KEY'], keys); // prettier-ignore
+  const { child, first, ended } = serve(
+    ['frozen_lake', '--port', '0', '--json', '--api-key-env', 'RAGEN_TEST_KEY'],
+    keys,
+  );
   await first;
   const children = childrenOf(child.pid!);
   expect(children.length).toBeGreaterThan(0);

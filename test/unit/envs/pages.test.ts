@@ -67,7 +67,10 @@ describe.each(types)('%s', type => {
       text.indexOf('| `env_config` key'),
       text.indexOf('\n\n', text.indexOf('| `env_config` key')),
     );
-    const named = table.split('\n').slice(2).flatMap(row => [...row.split('|')[1].matchAll(/`([^`]+)`/g)].map(([, key]) => key)); // prettier-ignore
+    const named = table
+      .split('\n')
+      .slice(2)
+      .flatMap(row => [...row.split('|')[1].matchAll(/`([^`]+)`/g)].map(([, key]) => key));
     expect(named.toSorted()).toEqual(keysOf(definition.config).toSorted());
   });
 

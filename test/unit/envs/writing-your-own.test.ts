@@ -72,7 +72,11 @@ test.each([
   (name, code, values) => {
     const source = written(`${name.replaceAll(' ', '-')}.ts`, code);
     const cli = join(root, 'dist/cli.cjs');
-    const { stdout } = spawnSync(process.execPath, [cli, 'env', 'check', source, '--json', '--workspace', folder, ...values], { encoding: 'utf8' }); // prettier-ignore
+    const { stdout } = spawnSync(
+      process.execPath,
+      [cli, 'env', 'check', source, '--json', '--workspace', folder, ...values],
+      { encoding: 'utf8' },
+    );
     const { checks } = JSON.parse(stdout) as ContractReport;
     expect(checks.filter(({ state }) => state === 'failed')).toEqual([]);
   },

@@ -18,7 +18,12 @@ const machine: MachineFacts = {
     ...{ version: '1.30.0', auto: 'cpu' },
     providers: [
       { provider: 'cuda', known: true, installed: false, self_check: null },
-      { provider: 'webgpu', known: true, installed: true, self_check: { about: 'passed, 0.3 times as fast', faster: false } }, // prettier-ignore
+      {
+        provider: 'webgpu',
+        known: true,
+        installed: true,
+        self_check: { about: 'passed, 0.3 times as fast', faster: false },
+      },
       { provider: 'cpu', known: true, installed: true, self_check: null },
     ],
   },
@@ -33,7 +38,11 @@ describe('the report', () => {
   it('of a healthy machine says so, and lists missing optional parts as notes', () => {
     const findings = findingsOf(editor, machine);
     expect(findings.filter(({ state }) => state === 'bad')).toEqual([]);
-    expect(findings.filter(({ state }) => state === 'note').map(({ name }) => name.trim())).toEqual(['cuda', 'webgpu', 'bubblewrap']); // prettier-ignore
+    expect(findings.filter(({ state }) => state === 'note').map(({ name }) => name.trim())).toEqual([
+      'cuda',
+      'webgpu',
+      'bubblewrap',
+    ]);
     const text = reportText(findings);
     expect(text).toMatch(/^RAGEN Doctor: Runs can start here\.\n\n✓ RAGEN Workbench {2}1\.2\.3\n/);
     expect(text).toContain('✓ Memory           12.0 GiB available of 16.0 GiB\n');
@@ -49,12 +58,18 @@ describe('the report', () => {
     ['Trainer', {}, { problem: 'cli.cjs does not start' }],
     ['Memory', {}, { ...machine, memory: { ...machine.memory, available: 2 ** 29 } }],
     ['Disk', {}, { ...machine, disk: { folder: '/w', free: 2 ** 28 } }],
-    ['Permissions', {}, { ...machine, folders: [{ path: '/w/.ragen/runs', for: 'runs', problem: '/w cannot be written to (EACCES)' }] }], // prettier-ignore
+    [
+      'Permissions',
+      {},
+      { ...machine, folders: [{ path: '/w/.ragen/runs', for: 'runs', problem: '/w cannot be written to (EACCES)' }] },
+    ],
   ])('has a remedy for %s', (name, changed, facts) => {
     const { state, remedy } = stateOf(changed, facts, name);
     expect(state).toBe('bad');
     expect(remedy).toBeTruthy();
-    expect(reportText(findingsOf({ ...editor, ...changed }, facts))).toMatch(/^RAGEN Doctor: \d problems? prevents? runs from working properly\./); // prettier-ignore
+    expect(reportText(findingsOf({ ...editor, ...changed }, facts))).toMatch(
+      /^RAGEN Doctor: \d problems? prevents? runs from working properly\./,
+    );
   });
 
   it('leaves out a machine that was not inspected, because nothing starts without trust', () => {
@@ -92,7 +107,7 @@ describe('the report', () => {
   it("reads the CLI's report of the current machine", () => {
     const answer = execFileSync(process.execPath, ['dist/cli.cjs', 'doctor', '--json'], { encoding: 'utf8' });
     const facts = machineReportSchema.parse((JSON.parse(answer) as { machine: unknown }).machine);
-    expect(facts.folders.map(({ for: use }) => use)).toEqual(['runs', 'models of the hub', 'environment builds']); // prettier-ignore
+    expect(facts.folders.map(({ for: use }) => use)).toEqual(['runs', 'models of the hub', 'environment builds']);
     expect(findingsOf(editor, facts).find(({ name }) => name === 'onnxruntime')!.value).toContain('auto is');
   });
 });

@@ -9,9 +9,21 @@ const line = (step: number, lines: CoverageLine['files'][string], map = 'm'): Co
 
 test('counts of the steps add up; unreached lines are reported, unreached rewards as warnings', () => {
   const counted = [
-    line(1, [[1, 1, 1], [2, 8, 8], [3, 0, 0], [5, 0, 0], [6, 8, 0]]),
-    line(2, [[1, 0, 0], [2, 1200, 0], [3, 0, 0], [5, 0, 0], [6, 2, 0]]),
-  ]; // prettier-ignore
+    line(1, [
+      [1, 1, 1],
+      [2, 8, 8],
+      [3, 0, 0],
+      [5, 0, 0],
+      [6, 8, 0],
+    ]),
+    line(2, [
+      [1, 0, 0],
+      [2, 1200, 0],
+      [3, 0, 0],
+      [5, 0, 0],
+      [6, 2, 0],
+    ]),
+  ];
   const { marks, steps } = fileCoverage(counted, 'lake.ts', text)!;
   expect(steps).toEqual([1, 2]);
   expect(marks.map(mark => [mark.line, mark.kind, formatMark(mark)])).toEqual([

@@ -21,14 +21,21 @@ test('refused code is an error at its location, once for all tags of a file', ()
 
 test('a later refusal replaces an earlier one; a valid save of the same tag clears it', () => {
   const later = { ...problem, message: 'still no' };
-  expect(environmentProblems([refused('A', problem), refused('A', later)]).map(({ message }) => message)).toEqual(['still no']); // prettier-ignore
+  expect(environmentProblems([refused('A', problem), refused('A', later)]).map(({ message }) => message)).toEqual([
+    'still no',
+  ]);
   expect(environmentProblems([refused('A', problem), event('environment_mended', { tag: 'A' })])).toEqual([]);
   expect(environmentProblems([refused('A', problem), reload('A')])).toEqual([]);
   expect(environmentProblems([refused('A', problem), reload('B')])).toHaveLength(1);
 });
 
 test('locations that ended episodes are warnings with their count, until the code changes', () => {
-  const events = [error('A', '/w/lake.ts:12'), error('A', '/w/lake.ts:12', 6), error('A', '/w/lake.ts:20'), error('A', undefined)]; // prettier-ignore
+  const events = [
+    error('A', '/w/lake.ts:12'),
+    error('A', '/w/lake.ts:12', 6),
+    error('A', '/w/lake.ts:20'),
+    error('A', undefined),
+  ];
   expect(environmentProblems(events)).toEqual([
     { file: '/w/lake.ts', line: 12, column: 1, message: 'it threw — 7 episodes ended here', severity: 'warning' },
     { file: '/w/lake.ts', line: 20, column: 1, message: 'it threw — 1 episode ended here', severity: 'warning' },

@@ -222,7 +222,8 @@ describe('the index of a run', () => {
     const index = new EpisodeIndex(folder, null, scan);
     await index.update();
     expect([ids(index), scan.indexed, index.read]).toEqual([idsOf(few(1)), ['train 1 0'], 1]);
-    const refusal = 'episodes/step-000002.jsonl has 1099511627776 bytes, over the limit of 17179869184 bytes for a log: remove it'; // prettier-ignore
+    const refusal =
+      'episodes/step-000002.jsonl has 1099511627776 bytes, over the limit of 17179869184 bytes for a log: remove it';
     expect(() => indexOfFile({ path: sparse, mode: 'train', step: 2 }, 0)).toThrow(refusal);
     await expect(readHeads(sparse)).rejects.toThrow(refusal);
   });
@@ -249,7 +250,11 @@ describe('a search', () => {
     await index.update();
     const found: number[] = [];
     const rows = Int32Array.from({ length: index.table.rows }, (_, row) => row);
-    await index.search(rows, terms.map(([value, not = false]) => ({ value, not })), part => found.push(...part)); // prettier-ignore
+    await index.search(
+      rows,
+      terms.map(([value, not = false]) => ({ value, not })),
+      part => found.push(...part),
+    );
     return found.map(row => index.table.row(row).member);
   };
   const group = (texts: string[]) =>
@@ -258,7 +263,13 @@ describe('a search', () => {
       const turns = episode.turns
         .slice(0, 1)
         .map(turn => ({ ...turn, raw, thought: 'elsewhere', info: { note: 'hidden' } }));
-      return { ...episode, id: `train-000001-g000-m0${member}`, member, turns, messages: [{ role: 'user', content: 'said' }] }; // prettier-ignore
+      return {
+        ...episode,
+        id: `train-000001-g000-m0${member}`,
+        member,
+        turns,
+        messages: [{ role: 'user', content: 'said' }],
+      };
     });
 
   it('finds words in answers and states in any case, but not in names, notes or messages', async () => {

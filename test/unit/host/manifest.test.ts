@@ -9,7 +9,11 @@ import type { RunStatus } from '../../../extension/protocol/run-folder';
 const text = readFileSync('package.json', 'utf8');
 const { activationEvents, contributes } = JSON.parse(text) as {
   activationEvents: string[];
-  contributes: { menus: Record<string, { command: string; when: string }[]>; walkthroughs: { steps: { media: { markdown: string }; description: string }[] }[]; commands: { command: string }[] }; // prettier-ignore
+  contributes: {
+    menus: Record<string, { command: string; when: string }[]>;
+    walkthroughs: { steps: { media: { markdown: string }; description: string }[] }[];
+    commands: { command: string }[];
+  };
 };
 const words = JSON.parse(readFileSync('package.nls.json', 'utf8')) as Record<string, string>;
 const sources = readdirSync('extension/host', { recursive: true, encoding: 'utf8' })
@@ -17,7 +21,9 @@ const sources = readdirSync('extension/host', { recursive: true, encoding: 'utf8
   .map(name => readFileSync(join('extension/host', name), 'utf8'));
 
 it('each kind of page activates the extension when restored', () => {
-  const kinds = sources.flatMap(source => [...source.matchAll(/viewType(?: = |: )'([\w.]+)'/g)].map(([, kind]) => kind)); // prettier-ignore
+  const kinds = sources.flatMap(source =>
+    [...source.matchAll(/viewType(?: = |: )'([\w.]+)'/g)].map(([, kind]) => kind),
+  );
   expect(kinds.length).toBeGreaterThan(5);
   expect(kinds.filter(kind => !activationEvents.includes(`onWebviewPanel:${kind}`))).toEqual([]);
 });
@@ -55,7 +61,9 @@ it('a row of the Runs view offers the commands that its run supports', () => {
 
 it('each referenced command and each page of the walkthrough exists', () => {
   const commands = new Set(contributes.commands.map(({ command }) => command));
-  const named = [...`${text}${JSON.stringify(words)}`.matchAll(/"?(?:command:|onCommand:)(ragen\.\w+)/g)].map(([, id]) => id); // prettier-ignore
+  const named = [...`${text}${JSON.stringify(words)}`.matchAll(/"?(?:command:|onCommand:)(ragen\.\w+)/g)].map(
+    ([, id]) => id,
+  );
   expect(named.filter(id => !commands.has(id))).toEqual([]);
   for (const { media } of contributes.walkthroughs.flatMap(({ steps }) => steps))
     expect(existsSync(media.markdown), media.markdown).toBe(true);

@@ -21,7 +21,10 @@ describe('a run’s diagnoses', () => {
     expect(family?.samples).toHaveLength(48);
     expect(await diagnostics.family(2, 'collapse_nothing')).toBeNull();
     expect(await diagnostics.family(7, 'collapse_turn_sample')).toBeNull();
-    expect((await diagnostics.gradients(3))?.analyses.map(({ name }) => name)).toEqual(['grad_norm', 'grad_norm_prefilter']); // prettier-ignore
+    expect((await diagnostics.gradients(3))?.analyses.map(({ name }) => name)).toEqual([
+      'grad_norm',
+      'grad_norm_prefilter',
+    ]);
     expect(await diagnostics.gradients(4)).toBeNull();
   });
 

@@ -58,7 +58,8 @@ test.each([
 test('runs of one name are distinguished by start time; archived ones are offered only when there are no others', () => {
   expect(sharedNames([{ name: 'a' }, { name: 'b' }, { name: 'a' }, { name: 'a' }])).toEqual(new Set(['a']));
   const now = new Date(2026, 4, 3, 18, 0);
-  const format = (...local: [number, number, number, number, number]) => formatStart(new Date(...local).toISOString(), now, 'en-GB'); // prettier-ignore
+  const format = (...local: [number, number, number, number, number]) =>
+    formatStart(new Date(...local).toISOString(), now, 'en-GB');
   expect(format(2026, 4, 3, 14, 3)).toBe('14:03');
   expect(format(2026, 4, 2, 9, 30)).toBe('2 May, 09:30');
   expect(format(2025, 4, 3, 14, 3)).toBe('3 May 2025, 14:03');

@@ -1,5 +1,18 @@
 // A run is identified by its folder: nothing in its manifest, lease or links leads to another run or out of the folder.
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -168,7 +181,9 @@ describe.runIf(process.platform !== 'win32')('a link in a run folder', () => {
   ] as const)('in place of %s aborts the export', async (_, part, name, target) => {
     rmSync(join(folder, name), { recursive: true, force: true });
     symlinkSync(join(secret, target), join(folder, name));
-    await expect(exportRun(await read(folder), [part], out())).rejects.toThrow(/is a link or not a regular file, so it is not exported: replace a link with its target, or remove it/); // prettier-ignore
+    await expect(exportRun(await read(folder), [part], out())).rejects.toThrow(
+      /is a link or not a regular file, so it is not exported: replace a link with its target, or remove it/,
+    );
     expect(exported()).not.toContain('secret');
   });
 

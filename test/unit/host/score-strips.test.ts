@@ -8,7 +8,16 @@ import { ScoreStrips } from '../../../extension/host/score-strips';
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'ragen-scores-'));
-  const lines = Array.from({ length: 500 }, (_, i) => ({ step: i + 1, tags: { A: [[-0.1, 3], [0.75, 1], [1, 4]] } })); // prettier-ignore
+  const lines = Array.from({ length: 500 }, (_, i) => ({
+    step: i + 1,
+    tags: {
+      A: [
+        [-0.1, 3],
+        [0.75, 1],
+        [1, 4],
+      ],
+    },
+  }));
   writeFileSync(join(folder, 'scores.jsonl'), lines.map(line => `${JSON.stringify(line)}\n`).join(''));
 });
 afterAll(() => rmSync(folder, { recursive: true }));

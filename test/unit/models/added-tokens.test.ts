@@ -24,7 +24,10 @@ describe.each(Object.keys(tokenizers))('%s', name => {
 });
 
 it('splits a text whose every character begins a token in linear time', () => {
-  const tokens = new AddedTokens([{ id: 1, content: 'ab', single_word: true }, { id: 2, content: 'a b', rstrip: true }]); // prettier-ignore
+  const tokens = new AddedTokens([
+    { id: 1, content: 'ab', single_word: true },
+    { id: 2, content: 'a b', rstrip: true },
+  ]);
   const text = 'ab'.repeat(200_000);
   expect(tokens.split(text)).toEqual([text]);
   expect(tokens.split('a b   a b ab')).toEqual([2, 2, 1]);

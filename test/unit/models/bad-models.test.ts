@@ -22,7 +22,12 @@ const ways: [string, Partial<LoadOptions>][] = [
 
 /** The error message of loading the model in this test's folder. */
 async function refusal(options: Partial<LoadOptions>): Promise<string> {
-  const load = new PolicyEngine().load({ ...plainLoad, modelFolder: path('model'), cacheFolder: path('cache'), ...options }); // prettier-ignore
+  const load = new PolicyEngine().load({
+    ...plainLoad,
+    modelFolder: path('model'),
+    cacheFolder: path('cache'),
+    ...options,
+  });
   const error = await load.then(
     () => null,
     (reason: unknown) => reason,
@@ -130,16 +135,22 @@ describe.each(ways)('%s', (_, options) => {
 describe('an adapter', () => {
   test('of another base is refused', async () => {
     const message = await refusal({ modelFolder: goldenFolder('llama'), adapterFolder: 'test/golden/lora/all-linear' });
-    expect(message).toMatch(/adapter_model\.safetensors: the tensor \S+lora_[AB]\.weight is \[.+\], but for test\/golden\/llama at rank 4 it must be \[.+\]: use it with the base it was made for/); // prettier-ignore
+    expect(message).toMatch(
+      /adapter_model\.safetensors: the tensor \S+lora_[AB]\.weight is \[.+\], but for test\/golden\/llama at rank 4 it must be \[.+\]: use it with the base it was made for/,
+    );
   });
 
   test('that is missing is refused', async () => {
     await model();
-    expect(await refusal({ adapterFolder: path('none') })).toMatch(/none.+adapter_config\.json: choose the folder of a LoRA adapter/); // prettier-ignore
+    expect(await refusal({ adapterFolder: path('none') })).toMatch(
+      /none.+adapter_config\.json: choose the folder of a LoRA adapter/,
+    );
   });
 });
 
 test('8 bits without adapters are refused', async () => {
   await model();
-  expect(await refusal({ rolloutQuantization: 'int8' })).toMatch(/all weights are trained: set lora\.rank above 0 or both keys to none$/); // prettier-ignore
+  expect(await refusal({ rolloutQuantization: 'int8' })).toMatch(
+    /all weights are trained: set lora\.rank above 0 or both keys to none$/,
+  );
 });

@@ -92,14 +92,20 @@ describe('a model folder', () => {
   });
 
   it.each([
-    [[{ name: 'rag', template: 'x' }, { name: 'tool_use', template: 'y' }], /chat_template is the templates rag, tool_use: write/],
+    [
+      [
+        { name: 'rag', template: 'x' },
+        { name: 'tool_use', template: 'y' },
+      ],
+      /chat_template is the templates rag, tool_use: write/,
+    ],
     [7, /tokenizer_config\.json: chat_template is number: write a template as text, or a list with one named default/],
   ])('with chat_template %j is refused', (chat_template, sentence) => {
     cpSync('test/golden/chat/qwen3/tokenizer.json', join(folder(), 'tokenizer.json'));
     write('tokenizer_config.json', { chat_template });
     expect(() => readTokenizer(folder())).toThrow(UserError);
     expect(() => readTokenizer(folder())).toThrow(sentence);
-  }); // prettier-ignore
+  });
 
   it('takes the end of a sequence from config.json when generation_config.json lacks it', () => {
     write('config.json', { eos_token_id: [3, 4] });

@@ -134,15 +134,31 @@ describe('a template', () => {
 
   it.each<[string, string | undefined, RegExp]>([
     ['that is missing', undefined, /a-model: the tokenizer has no chat template: add chat_template\.jinja or use/],
-    ['that changes an answer', loop("{{ message.content | upper }}<|im_end|>"), /modifies the assistant's text: use one/],
-    ['that leaves answers out', loop("{% if message.role == 'user' %}{{ message.content }}{% endif %}"), /modifies the assistant's text/],
+    [
+      'that changes an answer',
+      loop('{{ message.content | upper }}<|im_end|>'),
+      /modifies the assistant's text: use one/,
+    ],
+    [
+      'that leaves answers out',
+      loop("{% if message.role == 'user' %}{{ message.content }}{% endif %}"),
+      /modifies the assistant's text/,
+    ],
     ['that does not close a turn', loop(message), /writes nothing after a response: use one that ends a turn/],
-    ['that is not Jinja', '{% for message in %}', /a-model: the chat template cannot be parsed \(.+\): use a model whose/],
-    ['that fails', "{{ raise_exception('no users') }}", /a-model: the chat template cannot be rendered \(.*no users\): use/],
+    [
+      'that is not Jinja',
+      '{% for message in %}',
+      /a-model: the chat template cannot be parsed \(.+\): use a model whose/,
+    ],
+    [
+      'that fails',
+      "{{ raise_exception('no users') }}",
+      /a-model: the chat template cannot be rendered \(.*no users\): use/,
+    ],
   ])('%s is refused in a sentence', (_, template, sentence) => {
     expect(() => withTemplate(template)).toThrow(UserError);
     expect(() => withTemplate(template)).toThrow(sentence);
-  }); // prettier-ignore
+  });
 
   it('may refuse a system message only if one is given', () => {
     const tokenizer = withTemplate(

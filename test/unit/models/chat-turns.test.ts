@@ -74,14 +74,25 @@ it('an appended turn end is not trained on', () => {
   const ask = [tokenizer.encodePrompt([{ role: 'user', content: 'a' }], '')];
   const sampled = [...tokenizer.encode('Up'), endOfText];
   ask.push([...ask[0], ...sampled, ...tokenizer.encodeContinuation(sampled, 'b', '')]);
-  const window = { *prompts({ answers }: { answers: readonly unknown[] }) { yield { ids: ask[answers.length], user: '' }; } }; // prettier-ignore
+  const window = {
+    *prompts({ answers }: { answers: readonly unknown[] }) {
+      yield { ids: ask[answers.length], user: '' };
+    },
+  };
   const context = new EpisodeContext(tokenizer, window, {
     system: '',
     prefix: '',
     max_model_len: 500,
     response_length: 10,
     samplePerTurn: false,
-    mask: { closed: true, mask: ({ ids, turns }) => ids.reduce((mask, _, t) => (mask[t] = Number(turns.some(({ span }) => span[0] <= t && t < span[1])), mask), new Uint8Array(ids.length)) }, // prettier-ignore
+    mask: {
+      closed: true,
+      mask: ({ ids, turns }) =>
+        ids.reduce(
+          (mask, _, t) => ((mask[t] = Number(turns.some(({ span }) => span[0] <= t && t < span[1]))), mask),
+          new Uint8Array(ids.length),
+        ),
+    },
   });
   const prompt = { turn: 1, state: '', actions_left: 1, warn: false, max_tokens: 10 };
   for (let turn = 0; turn < 2; turn++) {

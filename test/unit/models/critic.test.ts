@@ -40,7 +40,12 @@ describe('the critic', () => {
   it("has PyTorch's values for tokens before they are seen", async () => {
     const values = await load().values(samples, wholeBatch);
     for (let row = 0; row < b; row++)
-      expect(relativeError(values[row], shifted('values', row).map((v, i) => v * samples[row].mask[i]))).toBeLessThan(1e-5); // prettier-ignore
+      expect(
+        relativeError(
+          values[row],
+          shifted('values', row).map((v, i) => v * samples[row].mask[i]),
+        ),
+      ).toBeLessThan(1e-5);
   });
 
   it('does not depend on the token that it values, nor on later ones', async () => {

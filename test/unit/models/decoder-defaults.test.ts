@@ -22,7 +22,9 @@ const sentence = (config: unknown): string => {
   }
   throw new Error('nothing was refused');
 };
-/** Whether the key-value heads divide the query heads: transformers accepts other numbers and fails when it computes. */
+/**
+ * Whether the key-value heads divide the query heads: transformers accepts other numbers and fails when it computes.
+ */
 const computes = (read: Json): boolean => Number(read.num_attention_heads) % Number(read.num_key_value_heads) === 0;
 
 it.each(golden.read.map(({ config, read }) => [JSON.stringify(config), read] as const))(
@@ -68,7 +70,9 @@ describe('another family', () => {
   });
 
   it.each([[{}], [{ hidden_size: 'wide' }]])('%j without a family name is refused for that', config => {
-    expect(sentence(config)).toBe('m/config.json: model_type is missing, so the architecture is unknown: use a model of type qwen2, qwen3 or llama'); // prettier-ignore
+    expect(sentence(config)).toBe(
+      'm/config.json: model_type is missing, so the architecture is unknown: use a model of type qwen2, qwen3 or llama',
+    );
   });
 });
 

@@ -46,7 +46,9 @@ describe('rows with a cache on a device', () => {
     const names = Array.from({ length: 7 }, (_, i) => `r${i}`);
     const prompt = ids(12);
     const turns = Array.from({ length: 4 }, (_, turn): Turn => ({
-      append: Object.fromEntries(names.map((name, i) => [name, turn === 0 && i < 3 ? prompt : ids(1 + ((5 * turn + 9 * i) % 23))])), // prettier-ignore
+      append: Object.fromEntries(
+        names.map((name, i) => [name, turn === 0 && i < 3 ? prompt : ids(1 + ((5 * turn + 9 * i) % 23))]),
+      ),
       sampling: { ...sampling, stop_token_ids: stops.stop_token_ids, max_new_tokens: 40 },
       release: turn === 2 ? ['r1', 'r4'] : [],
     }));
@@ -62,21 +64,34 @@ describe('rows with a cache on a device', () => {
   });
 
   it('wait for each other, and free their slots when they stop', async () => {
-    const rows = (n: number): Record<string, number[]> => Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`r${i}`, ids(n + i)])); // prettier-ignore
+    const rows = (n: number): Record<string, number[]> =>
+      Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`r${i}`, ids(n + i)]));
     const long = { ...stops, max_new_tokens: 50 };
-    await expectAlike([{ append: rows(3), sampling: long }, { append: rows(1), sampling: long }], 3); // prettier-ignore
+    await expectAlike(
+      [
+        { append: rows(3), sampling: long },
+        { append: rows(1), sampling: long },
+      ],
+      3,
+    );
   });
 
   it.each([windowSlots - 1, windowSlots, windowSlots + 1, 2 * windowSlots, 2 * windowSlots + 1])(
     'cross the boundary of a window after %i tokens',
     async count => {
-      const turn = (n: number): Turn => ({ append: { a: ids(n), b: ids(2) }, sampling: { ...sampling, max_new_tokens: count } }); // prettier-ignore
+      const turn = (n: number): Turn => ({
+        append: { a: ids(n), b: ids(2) },
+        sampling: { ...sampling, max_new_tokens: count },
+      });
       await expectAlike([turn(31), turn(1)]);
     },
   );
 
   it('support greedy decoding and top-k, top-p and min-p', async () => {
-    const turn = (changed: Partial<SamplingOptions>): Turn => ({ append: { a: ids(4), b: ids(9) }, sampling: { ...sampling, ...changed } }); // prettier-ignore
+    const turn = (changed: Partial<SamplingOptions>): Turn => ({
+      append: { a: ids(4), b: ids(9) },
+      sampling: { ...sampling, ...changed },
+    });
     await expectAlike([turn({ do_sample: false }), turn({ top_p: 0.8, repetition_penalty: 1.2 }), turn({ top_k: 5 })]);
   });
 

@@ -44,14 +44,25 @@ beforeEach(async () => {
 const calls: Record<string, () => Promise<unknown>> = {
   score: () => engine.score('actor', samples, alone, 1),
   inspect: () => engine.inspect(samples, alone, 1, 2),
-  crossScore: () => engine.crossScore(samples.map(({ ids }) => ids), samples.map(({ ids }) => ids.slice(1)), alone, 1), // prettier-ignore
+  crossScore: () =>
+    engine.crossScore(
+      samples.map(({ ids }) => ids),
+      samples.map(({ ids }) => ids.slice(1)),
+      alone,
+      1,
+    ),
   update: () => engine.update(samples, alone, loss, optimizer, 0),
   analyseGradients: () => engine.analyseGradients([[samples, samples]], alone, loss, 0),
   values: () => engine.values(samples, alone),
   updateCritic: () => engine.updateCritic(samples, alone, criticLoss, optimizer),
   trainSupervised: () => engine.trainSupervised(samples, alone, optimizer, 0),
   generate: () =>
-    engine.generate([{ row: 'a', append: [3, 14], seed: 1 }], { ...plainSampling, max_new_tokens: 40, max_model_len: 60, stop_token_ids: [] }), // prettier-ignore
+    engine.generate([{ row: 'a', append: [3, 14], seed: 1 }], {
+      ...plainSampling,
+      max_new_tokens: 40,
+      max_model_len: 60,
+      stop_token_ids: [],
+    }),
 };
 
 const state = async () => ({ state: await engine.state(), parameters: await engine.parameters() });

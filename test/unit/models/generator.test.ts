@@ -277,7 +277,10 @@ describe('rows', () => {
     const stops = { ...plain, max_new_tokens: 40, stop_token_ids: [1, 5, 9, 13, 17, 21] };
     const order: { row: string; length: number }[] = [];
     const call = async (row: string, options: SamplingOptions) => {
-      const [{ ids }] = await generator.generate([{ row, append: randomIds(4), seed: order.length + row.length }], options); // prettier-ignore
+      const [{ ids }] = await generator.generate(
+        [{ row, append: randomIds(4), seed: order.length + row.length }],
+        options,
+      );
       order.push({ row, length: ids.length });
     };
     const calls = ['a', 'bb', 'ccc', 'dddd', 'eeeee', 'ffffff'].map(row => call(row, stops));

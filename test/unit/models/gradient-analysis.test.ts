@@ -61,12 +61,18 @@ describe('gradient analysis', () => {
   it('reports the norm of each part, and the angles between parts and between buckets', async () => {
     const policy = load();
     const batches = [await samples(policy, 6, 1), await samples(policy, 5, 2)];
-    const found = await analyseGradients(policy, batches.map(batch => [batch]), wholeBatch, goldenLoss, 0); // prettier-ignore
+    const found = await analyseGradients(
+      policy,
+      batches.map(batch => [batch]),
+      wholeBatch,
+      goldenLoss,
+      0,
+    );
     expect(found.parts).toEqual(parts);
     const gradients: Float32Array[] = [];
     for (const batch of batches) for (const part of parts) gradients.push(await gradientOf(batch, part));
     const norms = found.buckets.flatMap(bucket => bucket.gradients.map(gradient => gradient.norm));
-    expect(relativeError(norms, gradients.map(norm))).toBeLessThan(1e-4); // prettier-ignore
+    expect(relativeError(norms, gradients.map(norm))).toBeLessThan(1e-4);
     gradients.forEach((a, i) =>
       gradients.forEach((b, j) => expect(found.cosines[i][j], `${i},${j}`).toBeCloseTo(cosine(a, b), 4)),
     );
@@ -127,6 +133,8 @@ describe('gradient analysis', () => {
     exact.cosines.forEach((row, i) =>
       row.forEach((x, j) => expect(Math.abs(x! - sketched.cosines[i][j]!), `${i},${j}`).toBeLessThan(0.15)),
     );
-    expect(sketched.buckets.map(b => b.gradients.map(g => g.norm))).toEqual(exact.buckets.map(b => b.gradients.map(g => g.norm))); // prettier-ignore
+    expect(sketched.buckets.map(b => b.gradients.map(g => g.norm))).toEqual(
+      exact.buckets.map(b => b.gradients.map(g => g.norm)),
+    );
   });
 });

@@ -43,7 +43,11 @@ describe.each<[string, Network]>([
       expect(products.length).toBeGreaterThan(7 * config.layers);
       for (const { inputs, outputs } of products)
         expect([...inputs, ...outputs].map(type), graph.name).toEqual([...inputs, ...outputs].map(() => 'float16'));
-      const others = nodes.filter(({ op, outputs }) => outputs.some(name => type(name) === 'float16') && !['Gemm', 'Cast', 'Mul', 'Add', 'ReduceSum', 'Reshape'].includes(op)); // prettier-ignore
+      const others = nodes.filter(
+        ({ op, outputs }) =>
+          outputs.some(name => type(name) === 'float16') &&
+          !['Gemm', 'Cast', 'Mul', 'Add', 'ReduceSum', 'Reshape'].includes(op),
+      );
       expect(others.map(({ op }) => op)).toEqual([]);
       expect(nodes.filter(({ op, outputs }) => op === 'Softmax' && type(outputs[0]) !== 'float32')).toEqual([]);
       expect(graph.outputs.filter(({ type }) => type !== 'float32')).toEqual([]);
@@ -51,7 +55,8 @@ describe.each<[string, Network]>([
   });
 
   it('are unchanged by default', () => {
-    for (const graph of build(network)) expect([...graph.values.values()].some(({ type }) => type === 'float16')).toBe(false); // prettier-ignore
+    for (const graph of build(network))
+      expect([...graph.values.values()].some(({ type }) => type === 'float16')).toBe(false);
   });
 });
 

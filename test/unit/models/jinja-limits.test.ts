@@ -5,7 +5,8 @@ import { ChatTemplate } from '../../../extension/trainer/models/chat-template';
 import type { ChatMessage } from '../../../extension/trainer/models/chat-template';
 import { readTokenizer } from '../../../extension/trainer/models/model-folder';
 
-const render = (source: string): string => new ChatTemplate(source, 'a-model', {}).render([{ role: 'user', content: 'Go.' }], true); // prettier-ignore
+const render = (source: string): string =>
+  new ChatTemplate(source, 'a-model', {}).render([{ role: 'user', content: 'Go.' }], true);
 const digits = '0123456789';
 
 describe('a template is refused', () => {

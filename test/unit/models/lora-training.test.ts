@@ -156,7 +156,10 @@ describe('dropout', () => {
     const tokens = 6;
     const stream = new RandomStream(4);
     const random = (...dims: number[]): Tensor =>
-      float32(Float32Array.from({ length: dims.reduce((a, b) => a * b) }, () => stream.normal()), dims); // prettier-ignore
+      float32(
+        Float32Array.from({ length: dims.reduce((a, b) => a * b) }, () => stream.normal()),
+        dims,
+      );
     const outputs = async (dropout: number, noise: Record<string, Tensor>[]): Promise<Float32Array[]> => {
       const g = new Graph('layer');
       const parameters = new DecoderParameters(g, { ...network.plan, adapter: { ...network.plan.adapter!, dropout } });
@@ -181,7 +184,9 @@ describe('dropout', () => {
     const seeds = 400;
     for (let seed = 0; seed < seeds; seed++)
       await policy.trainSupervised(short, wholeBatch, { ...goldenOptimizer, lr: 0 }, seed);
-    const noise = run.mock.calls.flatMap(([{ dropout_rows, dropout_columns }]) => (dropout_rows ? [{ dropout_rows, dropout_columns }] : [])); // prettier-ignore
+    const noise = run.mock.calls.flatMap(([{ dropout_rows, dropout_columns }]) =>
+      dropout_rows ? [{ dropout_rows, dropout_columns }] : [],
+    );
     run.mockRestore();
     expect(noise).toHaveLength(seeds);
 

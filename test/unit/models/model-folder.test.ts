@@ -106,7 +106,9 @@ describe('a decoder', () => {
       else tensors.set(weight, { dims: [4, 1], data: new Float32Array(4) });
       tensors.set(name, { dims: [2], data: new Float32Array(2) });
     });
-    expect(await refusal()).toContain(`the weights are quantised (they contain ${name}), which is not supported: use the original model`); // prettier-ignore
+    expect(await refusal()).toContain(
+      `the weights are quantised (they contain ${name}), which is not supported: use the original model`,
+    );
   });
 
   it('with truncated weights is refused', async () => {

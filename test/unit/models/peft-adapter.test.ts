@@ -194,7 +194,11 @@ describe('a modified adapter', () => {
     ['base_model.model.model.embed_tokens.weight', 'embed_tokens'],
   ])('%s is refused as a change of %s', async (name, module) => {
     await rewrite(list => [...list, { name, shape: [1], data: new Float32Array(1) }]);
-    expect(await refusal()).toMatch(new RegExp(`the tensor ${name} changes ${module}, for which adapters are not supported: merge it into its base with peft`)); // prettier-ignore
+    expect(await refusal()).toMatch(
+      new RegExp(
+        `the tensor ${name} changes ${module}, for which adapters are not supported: merge it into its base with peft`,
+      ),
+    );
   });
 
   test("without optional keys gets PEFT's defaults", async () => {

@@ -1,7 +1,7 @@
-// The memory plan against complete runs near its worst case, measured by test/bench/memory-runs.mjs: planned-runs.json is
-// its output (--points), where `plan` is the commit of the plan that predicted a newer point, and planned-models.json
-// holds config.json of the models that it made. The plan's constants come from some of these runs and from the engine
-// alone; the others must keep the same bounds.
+// The memory plan against complete runs near its worst case, measured by test/bench/memory-runs.mjs: planned-runs.json
+// is its output (--points), where `plan` is the commit of the plan that predicted a newer point, and
+// planned-models.json holds config.json of the models that it made. The plan's constants come from some of these runs
+// and from the engine alone; the others must keep the same bounds.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
@@ -22,7 +22,9 @@ const points = jsonOf('planned-runs.json') as {
   measured: number;
 }[];
 
-/** The bundled model's folder, or a folder with only the config.json of a made model, which is all that a plan reads. */
+/**
+ * The bundled model's folder, or a folder with only the config.json of a made model, which is all that a plan reads.
+ */
 function modelFolder(name: string): string {
   if (!Object.hasOwn(made, name)) return join(root, 'media/models', name);
   const path = join(folder(), name);

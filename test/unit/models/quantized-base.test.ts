@@ -106,8 +106,12 @@ describe.each(['qwen2', 'llama', 'qwen3'])('adapters over an 8-bit %s', family =
   it('differ from the model before rounding by at most three per cent', async () => {
     const whole = await mapDecoder(goldenFolder(family));
     const samples = goldenSamples(family);
-    const score = async (base: Network): Promise<Float32Array[]> => (await adapted(base).score(samples, wholeBatch, 1)).logprobs; // prettier-ignore
-    const [bytes, float] = [await score(await quantized(goldenFolder(family))), await score(frozenNetwork(whole.config, whole))]; // prettier-ignore
+    const score = async (base: Network): Promise<Float32Array[]> =>
+      (await adapted(base).score(samples, wholeBatch, 1)).logprobs;
+    const [bytes, float] = [
+      await score(await quantized(goldenFolder(family))),
+      await score(frozenNetwork(whole.config, whole)),
+    ];
     samples.forEach((_, i) => {
       const error = relativeError(bytes[i], float[i]);
       expect(error).toBeGreaterThan(1e-6);
@@ -198,7 +202,14 @@ describe('the 8-bit file', () => {
   it.each<[string, (file: string) => void]>([
     ['cut short', file => truncateSync(file, statSync(file).size - 100)],
     ['empty', file => truncateSync(file, 0)],
-    ['different in one bit', file => { const bytes = readFileSync(file); bytes[bytes.length - 9] ^= 1; writeFileSync(file, bytes); }], // prettier-ignore
+    [
+      'different in one bit',
+      file => {
+        const bytes = readFileSync(file);
+        bytes[bytes.length - 9] ^= 1;
+        writeFileSync(file, bytes);
+      },
+    ],
     ['overwritten', file => writeFileSync(file, Buffer.alloc(4096, 1))],
   ])('is recreated when it is %s', async (_, damage) => {
     const source = model();

@@ -1,4 +1,5 @@
-// Rotary frequencies and tables against transformers (test/golden/make/rotary.py), with the settings of Qwen2.5, Qwen3 and Llama 3.x.
+// Rotary frequencies and tables against transformers (test/golden/make/rotary.py), with the settings of Qwen2.5, Qwen3
+// and Llama 3.x.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseDecoderConfig } from '../../../extension/trainer/models/decoder-config';
@@ -11,9 +12,15 @@ interface Golden {
 }
 const golden = JSON.parse(readFileSync('test/golden/rotary/frequencies.json', 'utf8')) as Golden;
 const base = {
-  model_type: 'llama', vocab_size: 8, hidden_size: 256, intermediate_size: 8, num_hidden_layers: 1, num_attention_heads: 4,
-  max_position_embeddings: 131072, rms_norm_eps: 1e-6,
-}; // prettier-ignore
+  model_type: 'llama',
+  vocab_size: 8,
+  hidden_size: 256,
+  intermediate_size: 8,
+  num_hidden_layers: 1,
+  num_attention_heads: 4,
+  max_position_embeddings: 131072,
+  rms_norm_eps: 1e-6,
+};
 const parse = (change: object): DecoderConfig => parseDecoderConfig({ ...base, ...change }, 'config.json');
 
 describe.each(golden.cases)('theta $theta, $scaling', ({ theta, scaling, inverse, scale, cos, sin }) => {

@@ -60,9 +60,13 @@ const ways: [string, Partial<LoadOptions>][] = [
   ['adapters', { lora: { rank: 2, alpha: 4, dropout: 0, targets: 'all-linear' } }],
   [
     'adapters over 8 bits',
-    { lora: { rank: 2, alpha: 4, dropout: 0, targets: 'all-linear' }, baseQuantization: 'int8', rolloutQuantization: 'int8' },
+    {
+      lora: { rank: 2, alpha: 4, dropout: 0, targets: 'all-linear' },
+      baseQuantization: 'int8',
+      rolloutQuantization: 'int8',
+    },
   ],
-]; // prettier-ignore
+];
 
 describe.each(ways)('with %s', (_, options) => {
   it('a head that differs from the embedding is used even if a tie is declared', async () => {
@@ -137,7 +141,9 @@ it('a checkpoint keeps the head, and declares no tie', async () => {
   mkdirSync(path('checkpoint'));
   for (const [name, content] of Object.entries(await modelFiles(engine, loaded, declared, declared)))
     writeFileSync(path('checkpoint', name), content);
-  expect(JSON.parse(readFileSync(path('checkpoint', 'config.json'), 'utf8'))).toMatchObject({ tie_word_embeddings: false }); // prettier-ignore
+  expect(JSON.parse(readFileSync(path('checkpoint', 'config.json'), 'utf8'))).toMatchObject({
+    tie_word_embeddings: false,
+  });
   expect((await readDecoder(path('checkpoint'))).weights.flat).toEqual((await readDecoder(declared)).weights.flat);
 });
 

@@ -28,6 +28,10 @@ it('an incomplete character is shown as such, at the end and in the middle', () 
 
 it('a decoder that strips the space of the first word keeps those of the others', () => {
   const words = ['▁Go', '▁up', 's', '▁now'];
-  const decode = (ids: readonly number[]): string => ids.map(id => words[id].replace('▁', ' ')).join('').trimStart(); // prettier-ignore
+  const decode = (ids: readonly number[]): string =>
+    ids
+      .map(id => words[id].replace('▁', ' '))
+      .join('')
+      .trimStart();
   expect(tokenPieces({ decode }, [0, 1, 2, 3])).toEqual(['Go', ' up', 's', ' now']);
 });

@@ -1,5 +1,5 @@
-// What of the repository is packaged: `.vscodeignore` excludes everything and then admits what the extension loads. What is meant for
-// contributors stays outside.
+// What of the repository is packaged: `.vscodeignore` excludes everything and then admits what the extension loads.
+// What is meant for contributors stays outside.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 

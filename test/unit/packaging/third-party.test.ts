@@ -29,7 +29,14 @@ interface Bill {
   bomFormat: string;
   specVersion: string;
   metadata: { component: { name: string } };
-  components: { name: string; group?: string; version: string; purl: string; hashes?: { alg: string; content: string }[]; licenses?: unknown }[]; // prettier-ignore
+  components: {
+    name: string;
+    group?: string;
+    version: string;
+    purl: string;
+    hashes?: { alg: string; content: string }[];
+    licenses?: unknown;
+  }[];
   dependencies: { dependsOn: string[] }[];
 }
 

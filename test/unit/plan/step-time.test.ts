@@ -7,7 +7,12 @@ import { loadConfig } from '../../../extension/trainer/config/load-config';
 import { measuredRun, stepTime, workloadOf } from '../../../extension/trainer/step-time';
 import type { Workload } from '../../../extension/trainer/step-time';
 
-const { config } = loadConfig({ configName: 'quickstart', overrides: [], presetFolders: ['media/presets'], workspace: '/' }); // prettier-ignore
+const { config } = loadConfig({
+  configName: 'quickstart',
+  overrides: [],
+  presetFolders: ['media/presets'],
+  workspace: '/',
+});
 const manifest = {
   ...{ id: 'r1', name: 'first', model: { path: 'ragen-tiny', sha256: '', parameters: 372_864 } },
   config,

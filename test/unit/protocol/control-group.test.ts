@@ -38,25 +38,36 @@ test.runIf(linux)('a folder without the kernel’s files is not used as a group,
   expect(readdirSync(join(root, 'sys/fs/cgroup/a'))).toEqual(['cgroup.subtree_control']);
 });
 
-test.runIf(linux)('a real group contains a process’s children, counts and ends them', { timeout: 30_000 }, async context => {
-  const group = ControlGroup.create(2 ** 30);
-  if (!group) return context.skip(); // this user may not create groups here
-  const [abandonedPid] = [2 ** 22 + 1];
-  const abandoned = group.folder.replace(/-\d+-[0-9a-f]+$/, `-${abandonedPid}-00`);
-  mkdirSync(abandoned);
-  const child = spawn('sh', ['-c', 'read line; text=$(head -c 4000000 /dev/zero | tr "\\0" x); sleep 1000 & setsid sleep 1000 & echo started; wait'], { stdio: ['pipe', 'pipe', 'inherit'], env: {} }); // prettier-ignore
-  const ended = once(child, 'exit');
-  expect(group.add(child.pid!)).toBe(true);
-  child.stdin.write('go\n');
-  await once(child.stdout, 'data');
-  await expect.poll(() => group.pids.length).toBe(3);
-  expect(group.bytes).toBeGreaterThan(1_000_000);
-  expect(group.outOfMemory).toBe(false);
-  expect(group.remove()).toBe(false);
-  group.end();
-  await ended;
-  await expect.poll(() => group.remove()).toBe(true);
-  const next = ControlGroup.create(2 ** 30)!;
-  expect(existsSync(abandoned)).toBe(false);
-  next.remove();
-}); // prettier-ignore
+test.runIf(linux)(
+  'a real group contains a process’s children, counts and ends them',
+  { timeout: 30_000 },
+  async context => {
+    const group = ControlGroup.create(2 ** 30);
+    if (!group) return context.skip(); // this user may not create groups here
+    const [abandonedPid] = [2 ** 22 + 1];
+    const abandoned = group.folder.replace(/-\d+-[0-9a-f]+$/, `-${abandonedPid}-00`);
+    mkdirSync(abandoned);
+    const child = spawn(
+      'sh',
+      [
+        '-c',
+        'read line; text=$(head -c 4000000 /dev/zero | tr "\\0" x); sleep 1000 & setsid sleep 1000 & echo started; wait',
+      ],
+      { stdio: ['pipe', 'pipe', 'inherit'], env: {} },
+    );
+    const ended = once(child, 'exit');
+    expect(group.add(child.pid!)).toBe(true);
+    child.stdin.write('go\n');
+    await once(child.stdout, 'data');
+    await expect.poll(() => group.pids.length).toBe(3);
+    expect(group.bytes).toBeGreaterThan(1_000_000);
+    expect(group.outOfMemory).toBe(false);
+    expect(group.remove()).toBe(false);
+    group.end();
+    await ended;
+    await expect.poll(() => group.remove()).toBe(true);
+    const next = ControlGroup.create(2 ** 30)!;
+    expect(existsSync(abandoned)).toBe(false);
+    next.remove();
+  },
+);

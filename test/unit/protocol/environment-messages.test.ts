@@ -23,11 +23,28 @@ it.each([
 
 it.each([
   ...[null, undefined, true, 5, 'reset', [], {}, { id: 1 }, { method: 'reset' }, { id: '1', method: 'use' }],
-  ...[{ id: 1, method: 'toString' }, { id: 1, method: '__proto__' }, { method: 'log', tag: 't', text: 5, stream: 'stdout' }],
-  ...[{ id: 1, method: 'reset' }, { id: 1, method: 'reset', episodes: [null] }, { id: 1, method: 'reset', episodes: {} }],
-  ...[{ id: 1, method: 'step', episodes: [state] }, { id: 1, method: 'step', episodes: [{ ...state, outcomes: [1] }] }],
-  ...[{ id: 1, method: 'reset', episodes: [state, state] }, { id: 1, method: 'step', episodes: [{ ...state, outcomes: [{ ...outcome, reward: NaN }] }] }],
-  ...[{ id: 1, method: 'reset', episodes: [{ ...state, error: 'x' }] }, { id: 1, method: 'load', environments: [], error: 1 }],
+  ...[
+    { id: 1, method: 'toString' },
+    { id: 1, method: '__proto__' },
+    { method: 'log', tag: 't', text: 5, stream: 'stdout' },
+  ],
+  ...[
+    { id: 1, method: 'reset' },
+    { id: 1, method: 'reset', episodes: [null] },
+    { id: 1, method: 'reset', episodes: {} },
+  ],
+  ...[
+    { id: 1, method: 'step', episodes: [state] },
+    { id: 1, method: 'step', episodes: [{ ...state, outcomes: [1] }] },
+  ],
+  ...[
+    { id: 1, method: 'reset', episodes: [state, state] },
+    { id: 1, method: 'step', episodes: [{ ...state, outcomes: [{ ...outcome, reward: NaN }] }] },
+  ],
+  ...[
+    { id: 1, method: 'reset', episodes: [{ ...state, error: 'x' }] },
+    { id: 1, method: 'load', environments: [], error: 1 },
+  ],
 ])('%j is an invalid message', message => {
   expect(isEnvironmentMessage(message)).toBe(false);
-}); // prettier-ignore
+});

@@ -9,7 +9,11 @@ const read = (...chunks: Buffer[]): unknown[] => {
 };
 
 const messages: unknown[] = [
-  { id: 1, method: 'reset', episodes: [{ episode: 'ü\ud800\u2028', info: { a: undefined, b: [NaN, -0, Infinity, -Infinity] } }] }, // prettier-ignore
+  {
+    id: 1,
+    method: 'reset',
+    episodes: [{ episode: 'ü\ud800\u2028', info: { a: undefined, b: [NaN, -0, Infinity, -Infinity] } }],
+  },
   { images: [Uint8Array.of(1, 2, 3), new Uint8Array(0), Uint8Array.of(255)], text: '\0"\\' },
   { $ragen: 'NaN' },
   { $ragen: { $ragen: [0, 1] }, other: { $ragen: undefined } },
@@ -24,7 +28,9 @@ test('messages arrive unchanged, however the stream is split', () => {
   const bytes = Buffer.concat(messages.map(message => writer.frame(message)));
   expect(read(bytes)).toEqual(messages);
   for (const size of [1, 7, 19, 20, 21, 100]) {
-    const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size)); // prettier-ignore
+    const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+      bytes.subarray(i * size, (i + 1) * size),
+    );
     expect(read(...chunks)).toEqual(messages);
   }
 });

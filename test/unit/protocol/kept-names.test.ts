@@ -12,10 +12,13 @@ import { temporaryFolder } from '../store/folder';
 const kept = { version: 'a1', name: 'x', kept: '', root: '/envs', entry: 'x.ts', sources: ['x.ts'] };
 const folder = temporaryFolder();
 
-it.each(['../x.ts', '..', 'a/../../x.ts', '/etc/passwd', 'C:/x.ts', '..\\x.ts', 'a//b', './x.ts', ''])('%j is not a valid source name', name => {
-  expect(keptEnvironmentSchema.safeParse({ ...kept, sources: [name] }).success).toBe(false);
-  expect(keptEnvironmentSchema.safeParse({ ...kept, entry: name }).success).toBe(false);
-}); // prettier-ignore
+it.each(['../x.ts', '..', 'a/../../x.ts', '/etc/passwd', 'C:/x.ts', '..\\x.ts', 'a//b', './x.ts', ''])(
+  '%j is not a valid source name',
+  name => {
+    expect(keptEnvironmentSchema.safeParse({ ...kept, sources: [name] }).success).toBe(false);
+    expect(keptEnvironmentSchema.safeParse({ ...kept, entry: name }).success).toBe(false);
+  },
+);
 
 it.each(['x.ts', 'lib/arms.ts', '..x/y..ts', '.hidden', 'my file (1).ts', 'é.ts'])(
   '%j is a valid source name',
@@ -33,7 +36,15 @@ it('a version that leads out of the folder is refused', async () => {
   expect(await reader.keptEnvironment('a1')).toEqual(kept);
   expect(await reader.keptEnvironment('../../elsewhere')).toBeUndefined();
   const environment = { tag: 'A', name: 'x', source: 'x.ts' };
-  const ran = ranVersions({ environments: [{ ...environment, version: '../..' }, { ...environment, version: 'a1' }] }, []); // prettier-ignore
+  const ran = ranVersions(
+    {
+      environments: [
+        { ...environment, version: '../..' },
+        { ...environment, version: 'a1' },
+      ],
+    },
+    [],
+  );
   expect(ran.map(({ version }) => version)).toEqual(['a1']);
 });
 

@@ -1,7 +1,19 @@
 // Which code of a run folder may be executed: what this user's trainer signed for this run, and what the user accepted,
 // byte for byte.
 import { spawn } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -15,7 +27,13 @@ import {
   sha256Of,
   untrusted,
 } from '../../../extension/protocol/run-trust';
-import { acceptFiles, acceptedFiles, signingKey, signingKeyOrNew, userStorage } from '../../../extension/protocol/user-storage'; // prettier-ignore
+import {
+  acceptFiles,
+  acceptedFiles,
+  signingKey,
+  signingKeyOrNew,
+  userStorage,
+} from '../../../extension/protocol/user-storage';
 
 let folder: string;
 let storage: string;

@@ -34,7 +34,9 @@ it('rewrites pairs of answer tags as the regular expression does', () => {
     fc.property(texts, text => {
       expect(withAnswerTag(text, 'ans')).toBe(text.replace(/<answer>(.*?)<\/answer>/gs, '<ans>$1</ans>'));
       expect(withAnswerTag(text)).toBe(text);
-      const groups = /<think>(?<thought>.*?)<\/think>\s*<ans>(?<answer>.*?)<\/ans>/s.exec(text.replaceAll('answer>', 'ans>'))?.groups; // prettier-ignore
+      const groups = /<think>(?<thought>.*?)<\/think>\s*<ans>(?<answer>.*?)<\/ans>/s.exec(
+        text.replaceAll('answer>', 'ans>'),
+      )?.groups;
       expect(thoughtAndAnswer(text.replaceAll('answer>', 'ans>'), 'ans')).toEqual(groups ? { ...groups } : null);
     }),
     { numRuns: 10_000, seed: 5 },

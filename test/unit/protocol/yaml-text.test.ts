@@ -26,21 +26,25 @@ describe.each([
     expect(document.errors[0].pos[0]).toBeLessThan(text.length);
     const problems: ConfigProblem[] = [];
     expect(parseYaml(text, { file: '/a.yaml' }, problems)).toBeNull();
-    expect(problems).toEqual([expect.objectContaining({ message: expect.stringMatching(/^config: the YAML is not valid: it is nested/) })]); // prettier-ignore
+    expect(problems).toEqual([
+      expect.objectContaining({ message: expect.stringMatching(/^config: the YAML is not valid: it is nested/) }),
+    ]);
     expect(() => [locationAt(text, 5), gapAt(text, 5)]).not.toThrow();
     expect(mistakesIn(text, {})[0].message).toMatch(/nested more than 100 levels/);
     expect(() => yamlValue(text)).toThrow(/nested/);
   });
 });
 
-it.each(['a: &x\n  <<: [*x, *x]\n  b: 1\n', 'a: &x [*x, *x, *x]\n', 'a: &a [1, 1, 1, 1]\n' + 'bcdefgh'.replace(/./g, k => `${k}: &${k} [${`*${String.fromCharCode(k.charCodeAt(0) - 1)}, `.repeat(9)}]\n`)])(
-  'endless aliases are reported once: %j',
-  text => {
-    const problems: ConfigProblem[] = [];
-    parseYaml(text, { file: '/a.yaml' }, problems);
-    expect(problems.map(({ message }) => message)).toEqual([expect.stringMatching(/aliases expand without end/)]);
-  },
-); // prettier-ignore
+it.each([
+  'a: &x\n  <<: [*x, *x]\n  b: 1\n',
+  'a: &x [*x, *x, *x]\n',
+  'a: &a [1, 1, 1, 1]\n' +
+    'bcdefgh'.replace(/./g, k => `${k}: &${k} [${`*${String.fromCharCode(k.charCodeAt(0) - 1)}, `.repeat(9)}]\n`),
+])('endless aliases are reported once: %j', text => {
+  const problems: ConfigProblem[] = [];
+  parseYaml(text, { file: '/a.yaml' }, problems);
+  expect(problems.map(({ message }) => message)).toEqual([expect.stringMatching(/aliases expand without end/)]);
+});
 
 it.each([`- 1\n${'|\n'.repeat(2000)}`, '}'.repeat(4000), `: ${'a: '.repeat(1000)}`])(
   'very many mistakes: the first ones are reported: %#',

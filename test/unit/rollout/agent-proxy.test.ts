@@ -206,7 +206,11 @@ describe('slow episodes', () => {
     const generator = new ScriptedGenerator(script);
     const pool = new SlowPool();
     pool.delay = episode => (episode.endsWith(slow) ? 150 : 0);
-    return { generator, pool, agent: new AgentProxy(generator, pool, characterTokenizer, corridorOptions({ es_manager: many, ...changes })) }; // prettier-ignore
+    return {
+      generator,
+      pool,
+      agent: new AgentProxy(generator, pool, characterTokenizer, corridorOptions({ es_manager: many, ...changes })),
+    };
   }
   /** Depends on the clock, not on the episodes. */
   const waited = expect.any(Number) as number;
@@ -218,7 +222,13 @@ describe('slow episodes', () => {
     expect(waiting.generator.calls.map(call => call.rows.length)).toEqual([8, 8, 8]);
     const going = slowProxy();
     expect(await going.agent.rollout(train)).toEqual({ ...expected, environmentSeconds: waited });
-    expect(going.generator.calls.map(call => (call.rows.length === 1 ? namesOf(call)[0] : call.rows.length))).toEqual([8, 7, 7, slow, slow]); // prettier-ignore
+    expect(going.generator.calls.map(call => (call.rows.length === 1 ? namesOf(call)[0] : call.rows.length))).toEqual([
+      8,
+      7,
+      7,
+      slow,
+      slow,
+    ]);
     expect(going.generator.live.size + going.pool.live.size).toBe(0);
   });
 
@@ -237,7 +247,9 @@ describe('slow episodes', () => {
     pool.delay = episode => (episode.endsWith(slow) ? 3 : 0);
     await agent.rollout(train);
     expect(generator.calls.map(({ rows }) => rows.length)).toEqual([8, 8, 8]);
-    expect(generator.calls.flatMap(namesOf)).toEqual(Array.from({ length: 3 }, () => ['g000', 'g001'].flatMap(g => [0, 1, 2, 3].map(m => `${g}-m0${m}`))).flat()); // prettier-ignore
+    expect(generator.calls.flatMap(namesOf)).toEqual(
+      Array.from({ length: 3 }, () => ['g000', 'g001'].flatMap(g => [0, 1, 2, 3].map(m => `${g}-m0${m}`))).flat(),
+    );
   });
 
   it('give the same results as in lock step in windowed contexts too', async () => {
@@ -250,7 +262,11 @@ describe('slow episodes', () => {
     const { agent, pool } = slowProxy();
     pool.failure = (episode, actions) => (episode.endsWith(slow) && actions.length > 0 ? 'late and wrong' : undefined);
     const { episodes } = await agent.rollout(train);
-    expect(episodes.map(({ error }) => error?.message)).toEqual([undefined, 'late and wrong', ...Array.from({ length: 6 }, () => undefined)]); // prettier-ignore
+    expect(episodes.map(({ error }) => error?.message)).toEqual([
+      undefined,
+      'late and wrong',
+      ...Array.from({ length: 6 }, () => undefined),
+    ]);
 
     const broken = slowProxy();
     const generate = broken.generator.generate.bind(broken.generator);

@@ -24,15 +24,30 @@ const keys = (variables: NodeJS.ProcessEnv) => Object.keys(variables).sort();
 
 test('a program gets the basic variables, the requested ones, and nothing else', () => {
   expect(keys(programEnvironment([], env))).toEqual(['HOME', 'LC_ALL', 'PATH']);
-  expect(keys(programEnvironment(['GYM_KEY', 'RETRIEVAL_*'], env))).toEqual(['GYM_KEY', 'HOME', 'LC_ALL', 'PATH', 'RETRIEVAL_SERVER_URL']); // prettier-ignore
-  expect(keys(programEnvironment([], { Path: 'C:\\', SystemRoot: 'C:\\Windows', Secret: 'x' }, 'win32'))).toEqual(['Path', 'SystemRoot']); // prettier-ignore
+  expect(keys(programEnvironment(['GYM_KEY', 'RETRIEVAL_*'], env))).toEqual([
+    'GYM_KEY',
+    'HOME',
+    'LC_ALL',
+    'PATH',
+    'RETRIEVAL_SERVER_URL',
+  ]);
+  expect(keys(programEnvironment([], { Path: 'C:\\', SystemRoot: 'C:\\Windows', Secret: 'x' }, 'win32'))).toEqual([
+    'Path',
+    'SystemRoot',
+  ]);
   const all = programEnvironment(Object.values(variablesFor).flat(), env);
   expect(JSON.stringify(all)).not.toContain('secret');
 });
 
 describe('an environment process', () => {
   const variables = (...specs: [string, Record<string, unknown>?][]) =>
-    keys(environmentVariables(specs.map(([env_type, config = {}]) => ({ env_type, config })), builtIn, env)); // prettier-ignore
+    keys(
+      environmentVariables(
+        specs.map(([env_type, config = {}]) => ({ env_type, config })),
+        builtIn,
+        env,
+      ),
+    );
   const plain = ['HF_HOME', 'HOME', 'HTTPS_PROXY', 'LC_ALL', 'PATH'];
 
   test('of the built-in environments gets its configured keys and no others', () => {

@@ -98,7 +98,10 @@ describe('answers in <ans>', () => {
     });
     expect(parseResponse('<think>a</think><answer>Up</answer>', short).answer).toBeNull();
     expect(parseResponse('<think>a</think><ans>Up</ans>', think).answer).toBeNull();
-    expect(parseResponse('<think>a <ans>b</think><ans>Up<answer></ans>', short)).toMatchObject({ thought: 'a b', actions: ['Up'] }); // prettier-ignore
+    expect(parseResponse('<think>a <ans>b</think><ans>Up<answer></ans>', short)).toMatchObject({
+      thought: 'a b',
+      actions: ['Up'],
+    });
     const whole = parseResponse('<ans>a || b</ans>', { ...short, enable_think: false }, true);
     expect(whole).toMatchObject({ thought: null, actions: ['a || b'] });
   });

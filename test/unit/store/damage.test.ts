@@ -84,7 +84,9 @@ test.each([
   writeFileSync(file, text.slice(0, at) + to + text.slice(at + from.length));
   await expect(openCheckpoint(path)).rejects.toThrow(/checkpoint\.json (does not match|is not a checkpoint's)/);
   const newest = newestCheckpoint(run.path, run.verifySeal(), name => `ragen resume x --checkpoint ${name}`);
-  await expect(newest).rejects.toThrow(/step-000002.checkpoint\.json .*the newest intact checkpoint is step-000001: ragen resume x --checkpoint step-000001/); // prettier-ignore
+  await expect(newest).rejects.toThrow(
+    /step-000002.checkpoint\.json .*the newest intact checkpoint is step-000001: ragen resume x --checkpoint step-000001/,
+  );
 });
 
 test('a checkpoint in the folder of another step, or of another run, is refused', async () => {
@@ -133,12 +135,32 @@ test('unchanged logs pass, up to a checkpoint and to the end', async () => {
 });
 
 test.each<[string, (file: (name: string) => string) => void, { file: string; how: RegExp }]>([
-  ['a flipped bit', file => change(file('metrics.jsonl'), '{"step":2,"b":20}', '{"step":2,"b":30}'), { file: 'metrics.jsonl', how: /differs from what was written \(lines 3 to 4, bytes 36 to 72\)/ }],
-  ['a cut file', file => truncateSync(file('metrics.jsonl'), 40), { file: 'metrics.jsonl', how: /ends at byte 40, but 72 were written/ }],
-  ['an older file of episodes', file => change(file('episodes/step-000001.jsonl'), '1', '3'), { file: 'episodes/step-000001.jsonl', how: /lines 1 to 1, bytes 0 to 11/ }],
+  [
+    'a flipped bit',
+    file => change(file('metrics.jsonl'), '{"step":2,"b":20}', '{"step":2,"b":30}'),
+    { file: 'metrics.jsonl', how: /differs from what was written \(lines 3 to 4, bytes 36 to 72\)/ },
+  ],
+  [
+    'a cut file',
+    file => truncateSync(file('metrics.jsonl'), 40),
+    { file: 'metrics.jsonl', how: /ends at byte 40, but 72 were written/ },
+  ],
+  [
+    'an older file of episodes',
+    file => change(file('episodes/step-000001.jsonl'), '1', '3'),
+    { file: 'episodes/step-000001.jsonl', how: /lines 1 to 1, bytes 0 to 11/ },
+  ],
   ['a file that is gone', file => rmSync(file('metrics.jsonl')), { file: 'metrics.jsonl', how: /is gone/ }],
-  ['the ledger', file => change(file('checksums.jsonl'), '"to":36', '"to":37'), { file: 'checksums.jsonl', how: /its own checksum in line 1/ }],
-  ['the end of the ledger', file => truncateSync(file('checksums.jsonl'), 10), { file: 'checksums.jsonl', how: /does not match the checkpoint/ }],
+  [
+    'the ledger',
+    file => change(file('checksums.jsonl'), '"to":36', '"to":37'),
+    { file: 'checksums.jsonl', how: /its own checksum in line 1/ },
+  ],
+  [
+    'the end of the ledger',
+    file => truncateSync(file('checksums.jsonl'), 10),
+    { file: 'checksums.jsonl', how: /does not match the checkpoint/ },
+  ],
 ])('logs: %s', async (_, damage, expected) => {
   const mark = logs();
   damage(name => join(run.path, name));
@@ -146,7 +168,7 @@ test.each<[string, (file: (name: string) => string) => void, { file: string; how
   expect(damages).toHaveLength(1);
   expect(damages[0].file).toBe(expected.file);
   expect(damages[0].how).toMatch(expected.how);
-}); // prettier-ignore
+});
 
 test('bytes after the checkpoint may differ: a resume truncates them', async () => {
   const mark = logs();

@@ -4,7 +4,13 @@ import { UserError } from '../../../extension/protocol/user-error';
 import { mostRequests } from '../../../extension/trainer/store/hub-call';
 import { HubClient } from '../../../extension/trainer/store/hub-client';
 
-const client = new HubClient({ endpoint: 'https://hub.example', token: undefined, offline: false, silenceMs: 1000, retryMs: 0 }); // prettier-ignore
+const client = new HubClient({
+  endpoint: 'https://hub.example',
+  token: undefined,
+  offline: false,
+  silenceMs: 1000,
+  retryMs: 0,
+});
 const info = {
   id: 'a/b',
   sha: 'a'.repeat(40),
@@ -20,10 +26,15 @@ let asked = 0;
 /** Makes the hub list these entries, with a link to a next page if `next`. */
 function listing(entries: unknown[], next = false): Promise<unknown> {
   asked = 0;
-  const headers = { 'content-type': 'application/json', ...(next && { link: '<https://hub.example/next>; rel="next"' }) };
-  vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(asked++ === 0 ? info : entries), { headers })));
+  const headers = {
+    'content-type': 'application/json',
+    ...(next && { link: '<https://hub.example/next>; rel="next"' }),
+  };
+  vi.stubGlobal('fetch', () =>
+    Promise.resolve(new Response(JSON.stringify(asked++ === 0 ? info : entries), { headers })),
+  );
   return client.list({ repo: 'a/b', revision: 'main' });
-} // prettier-ignore
+}
 afterEach(() => vi.unstubAllGlobals());
 
 it('a file without a path is skipped', async () => {
@@ -31,9 +42,12 @@ it('a file without a path is skipped', async () => {
   expect(await listing([nameless, { ...file, path: ['x'] }, file])).toMatchObject({ files: [{ name: 'config.json' }] });
 });
 
-it.each([{ oid: ['b'.repeat(40)] }, { oid: 5 }, { size: -1 }, { size: '10' }, { oid: '../x' }])('an entry with %j is refused', async change => {
-  await expect(listing([{ ...file, ...change }])).rejects.toThrow(/does not answer as a hub/);
-}); // prettier-ignore
+it.each([{ oid: ['b'.repeat(40)] }, { oid: 5 }, { size: -1 }, { size: '10' }, { oid: '../x' }])(
+  'an entry with %j is refused',
+  async change => {
+    await expect(listing([{ ...file, ...change }])).rejects.toThrow(/does not answer as a hub/);
+  },
+);
 
 it('an endless list is refused', async () => {
   await expect(listing([], true)).rejects.toThrow(UserError);

@@ -289,7 +289,10 @@ test('a copied lease has no owner, and a resume of the copy replaces it', async 
   const copy = join(folder(), 'copy');
   cpSync(file(), join(copy, 'lease'), { preserveTimestamps: true });
   expect(readLease(copy, dependencies)).toEqual({ lease: null, live: false });
-  const other = await acquireLease({ runFolder: copy, run: 'copy', pid: 2, endpoint: '', token: 'other', onLost() {} }, dependencies); // prettier-ignore
+  const other = await acquireLease(
+    { runFolder: copy, run: 'copy', pid: 2, endpoint: '', token: 'other', onLost() {} },
+    dependencies,
+  );
   expect([readLease(copy, dependencies)?.lease?.pid, readLease(folder(), dependencies)?.lease?.pid]).toEqual([2, 1]);
   other.release();
   held.release();

@@ -22,8 +22,13 @@ const path = (name: string): string => join(folder(), name);
 async function refusals(file: string): Promise<Error[]> {
   const ways = [() => readRegular(file), () => Promise.resolve().then(() => readRegularSync(file))];
   return Promise.all(
-    ways.map(read => read().then(() => new Error(`${file} was read`), (error: Error) => error)),
-  ); // prettier-ignore
+    ways.map(read =>
+      read().then(
+        () => new Error(`${file} was read`),
+        (error: Error) => error,
+      ),
+    ),
+  );
 }
 
 test('a regular file is read, also through a link', async () => {

@@ -101,7 +101,18 @@ test('the source of an environment is stored once per version', async () => {
   };
   const bundle = bundleOf('lake');
   const source = resolve('/work/space/envs/lake.ts');
-  const loaded = { tag: 'Lake', name: 'lake', source, version: 'abc', bundle, files: [], config: {}, instruction: '', legend: {}, has_solver: false }; // prettier-ignore
+  const loaded = {
+    tag: 'Lake',
+    name: 'lake',
+    source,
+    version: 'abc',
+    bundle,
+    files: [],
+    config: {},
+    instruction: '',
+    legend: {},
+    has_solver: false,
+  };
   await run.keepEnvironment(loaded);
   await run.keepEnvironment({ ...loaded, name: 'second' });
   const kept = (name: string) => readFileSync(join(run.path, 'environments/abc', name), 'utf8');

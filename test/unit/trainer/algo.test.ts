@@ -29,7 +29,9 @@ const refusal = (name: string, ...cases: unknown[]): string => {
 /** Numbers in any nesting, within 1e-5 relative. */
 function expectClose(actual: unknown, expected: unknown): void {
   if (typeof expected === 'number')
-    expect(Math.abs((actual as number) - expected), `${actual} is ${expected}`).toBeLessThan(1e-5 * Math.max(1, Math.abs(expected))); // prettier-ignore
+    expect(Math.abs((actual as number) - expected), `${actual} is ${expected}`).toBeLessThan(
+      1e-5 * Math.max(1, Math.abs(expected)),
+    );
   else {
     expect(actual).toHaveLength((expected as unknown[]).length);
     (expected as unknown[]).forEach((part, i) => expectClose((actual as unknown[])[i], part));
@@ -101,7 +103,10 @@ describe('advantage', () => {
   it('of bi-level gae without any reward is defined under RAGEN’s rule too', () => {
     const nothing = { ...biLevel, rewards: [[0, 0]], values: [[0.5, 0.25]], lam: 1 };
     expectClose(advantage(nothing).advantages, [[-0.5, -0.25]]);
-    expectClose(advantage({ ...nothing, turn_ends: [[0, 1]] }).advantages, [[-0.5, -0.25]].map(() => [0.95 * 0.25 - 0.5 - 0.95 * 0.25, -0.25])); // prettier-ignore
+    expectClose(
+      advantage({ ...nothing, turn_ends: [[0, 1]] }).advantages,
+      [[-0.5, -0.25]].map(() => [0.95 * 0.25 - 0.5 - 0.95 * 0.25, -0.25]),
+    );
   });
 
   const scores = [1, 0, 0, 1];
@@ -126,7 +131,19 @@ describe('advantage', () => {
   });
 
   it('of a group covers the mask, and per-turn rows of an episode count once', () => {
-    const spread = advantage({ estimator: 'grpo', group: [0, 0], rewards: [[0, 3, 1], [0, 0, 0]], mask: [[1, 0, 1], [0, 1, 1]], norm_adv_by_std_in_grpo: false }); // prettier-ignore
+    const spread = advantage({
+      estimator: 'grpo',
+      group: [0, 0],
+      rewards: [
+        [0, 3, 1],
+        [0, 0, 0],
+      ],
+      mask: [
+        [1, 0, 1],
+        [0, 1, 1],
+      ],
+      norm_adv_by_std_in_grpo: false,
+    });
     expectClose(spread.advantages, [
       [2, 0, 2],
       [0, -2, -2],
@@ -136,7 +153,16 @@ describe('advantage', () => {
   });
 
   it('of a turn is based on its return-to-go', () => {
-    const input = { estimator: 'grpo', use_turn_scores: true, group: [0, 0], rewards: [[1, 0, 2], [0, 0, 0]], turn_ends: [[0, 2], [2]] }; // prettier-ignore
+    const input = {
+      estimator: 'grpo',
+      use_turn_scores: true,
+      group: [0, 0],
+      rewards: [
+        [1, 0, 2],
+        [0, 0, 0],
+      ],
+      turn_ends: [[0, 2], [2]],
+    };
     const { advantages } = advantage({ ...input, high_level_gamma: 1, norm_adv_by_std_in_grpo: false });
     expectClose(advantages, [
       [3 - 5 / 3, 2 - 5 / 3, 2 - 5 / 3],
@@ -154,7 +180,10 @@ describe('advantage', () => {
 describe('filter', () => {
   const scores = [0.5, 0, 0.3, 0.1, 0, 0.4, 0.05, 0.2];
   const call = (options: Record<string, unknown>) =>
-    evaluate('filter', { scores, ...Object.fromEntries(Object.entries(options).map(([key, x]) => [`rollout_filter_${key}`, x])) })[0]; // prettier-ignore
+    evaluate('filter', {
+      scores,
+      ...Object.fromEntries(Object.entries(options).map(([key, x]) => [`rollout_filter_${key}`, x])),
+    })[0];
   const all = [0, 1, 2, 3, 4, 5, 6, 7];
   const nonZero = [0, 2, 3, 5, 6, 7];
   const softmax = { top_p_prob_mode: 'softmax' };
@@ -232,22 +261,55 @@ describe('losses', () => {
     ['seq-mean-token-mean', -4 / 3],
     ['seq-mean-token-sum-norm', -2],
   ])('are aggregated by %s', (loss_agg_mode, loss) => {
-    const zeros = [[0, 0, 0], [0, 0, 0]]; // prettier-ignore
-    const found = evaluate<{ loss: number }>('policy-loss', { logprob: zeros, old_logprob: zeros, advantages: [[1, 0, 0], [1, 2, 2]], mask: [[1, 0, 0], [1, 1, 1]], loss_agg_mode }); // prettier-ignore
+    const zeros = [
+      [0, 0, 0],
+      [0, 0, 0],
+    ];
+    const found = evaluate<{ loss: number }>('policy-loss', {
+      logprob: zeros,
+      old_logprob: zeros,
+      advantages: [
+        [1, 0, 0],
+        [1, 2, 2],
+      ],
+      mask: [
+        [1, 0, 0],
+        [1, 1, 1],
+      ],
+      loss_agg_mode,
+    });
     expectClose(found[0].loss, loss);
   });
 
   it('are computed for the critic', () => {
-    const found = evaluate('value-loss', { vpreds: [[2, 9, 1]], returns: [[2, 0, 0]], old_values: [[1, 0, 1]], mask: [[1, 0, 1]], clip: 0.5 }); // prettier-ignore
+    const found = evaluate('value-loss', {
+      vpreds: [[2, 9, 1]],
+      returns: [[2, 0, 0]],
+      old_values: [[1, 0, 1]],
+      mask: [[1, 0, 1]],
+      clip: 0.5,
+    });
     const [{ loss, clipfrac }] = found as { loss: number; clipfrac: number }[];
     expectClose([loss, clipfrac], [0.5 * ((0.25 + 1) / 2), 0.5]);
   });
 
   it('are computed for KL, by every name', () => {
     const kinds = ['kl', 'k1+', 'abs', 'mse', 'k2', 'low_var_kl', 'low-var-kl', 'k3+'];
-    const found = evaluate<{ per_token: number[][] }>('kl', ...kinds.map(kind => ({ logprob: [[-1, -1.3]], ref: [[-1.3, -1]], kind }))); // prettier-ignore
+    const found = evaluate<{ per_token: number[][] }>(
+      'kl',
+      ...kinds.map(kind => ({ logprob: [[-1, -1.3]], ref: [[-1.3, -1]], kind })),
+    );
     const back = Math.exp(0.3) - 1.3;
-    const expected = [[0.3, -0.3], [0.3, -0.3], [0.3, 0.3], [0.045, 0.045], [0.045, 0.045], [0.0408182, back], [0.0408182, back], [0.0408182, back]]; // prettier-ignore
+    const expected = [
+      [0.3, -0.3],
+      [0.3, -0.3],
+      [0.3, 0.3],
+      [0.045, 0.045],
+      [0.045, 0.045],
+      [0.0408182, back],
+      [0.0408182, back],
+      [0.0408182, back],
+    ];
     expectClose(
       found.map(({ per_token }) => per_token[0]),
       expected,
@@ -259,12 +321,27 @@ describe('losses', () => {
 describe('normalise', () => {
   const winner = [10.9, ...new Array<number>(15).fill(-1)];
   it.each([
-    [{ scores: [1.1, 0, 0, 1], penalties: [-0.1, 0, 0, 0], group: [0, 0, 0, 0], grouping: 'state', method: 'mean' }, [0.5, -0.5, -0.5, 0.5]], // prettier-ignore
-    [{ scores: [1, 0, 0, 1], group: ['g', 'g', 'g', 'g'], grouping: 'state', method: 'mean_std' }, [0.866024, -0.866024, -0.866024, 0.866024]], // prettier-ignore
-    [{ scores: [1, 0, 0, 0], group: [0, 0, 1, 1], tag: ['A', 'A', 'A', 'A'], grouping: 'inductive', method: 'mean_std' }, [1.499997, -0.499999, -0.499999, -0.499999]], // prettier-ignore
+    [
+      { scores: [1.1, 0, 0, 1], penalties: [-0.1, 0, 0, 0], group: [0, 0, 0, 0], grouping: 'state', method: 'mean' },
+      [0.5, -0.5, -0.5, 0.5],
+    ],
+    [
+      { scores: [1, 0, 0, 1], group: ['g', 'g', 'g', 'g'], grouping: 'state', method: 'mean_std' },
+      [0.866024, -0.866024, -0.866024, 0.866024],
+    ],
+    [
+      {
+        scores: [1, 0, 0, 0],
+        group: [0, 0, 1, 1],
+        tag: ['A', 'A', 'A', 'A'],
+        grouping: 'inductive',
+        method: 'mean_std',
+      },
+      [1.499997, -0.499999, -0.499999, -0.499999],
+    ],
     [{ scores: winner, grouping: 'batch', method: 'asym_clip' }, [3, ...new Array<number>(15).fill(-0.25)]],
     [{ scores: [3, 4], group: [0, 1], grouping: 'state', method: 'mean' }, [3, 4]],
-    [{ scores: [3, 4] , grouping: 'batch', method: 'identity' }, [3, 4]], // prettier-ignore
+    [{ scores: [3, 4], grouping: 'batch', method: 'identity' }, [3, 4]],
   ])('%o', (input, expected) => expectClose(evaluate<{ scores: number[] }>('normalise', input)[0].scores, expected));
 });
 
@@ -280,7 +357,14 @@ describe('collapse', () => {
       column: [0, 1, 2],
       signatures: [[1, 2], [1, 3], [4]],
     });
-    const expected = { mi_estimate: 0.612186, mi_seq_estimate: 0.612186, mi_upper_bound: 1.098612, marginal_std: 0.269199, mi_zscore: 2.265685, retrieval_accuracy: 1 }; // prettier-ignore
+    const expected = {
+      mi_estimate: 0.612186,
+      mi_seq_estimate: 0.612186,
+      mi_upper_bound: 1.098612,
+      marginal_std: 0.269199,
+      mi_zscore: 2.265685,
+      retrieval_accuracy: 1,
+    };
     for (const [key, x] of Object.entries(expected)) expectClose(metrics[key], x);
   });
 });
@@ -299,27 +383,92 @@ describe('cases', () => {
   it.each([
     ['no algorithm', 'adv', [], 'algo: adv is not an algorithm: use one of advantage, filter, policy-loss,'],
     ['no case', 'kl', [3], 'cases.json: [0] is 3: give an object'],
-    ['a missing key', 'kl', [{ logprob: [[0]], ref: [[0]], kind: 'k1' }, { logprob: [[0]], kind: 'k1' }], 'cases.json: [1].ref is missing: give an array'],
-    ['a text for a number', 'advantage', [{ estimator: 'arpo', scores: [1, 'x'] }], 'cases.json: [0].scores[1] is "x": give a number'],
-    ['an unknown estimator', 'advantage', [{ estimator: 'ppo', scores: [1] }], 'cases.json: [0].estimator is "ppo": use one of gae, grpo,'],
-    ['a mask of 2', 'advantage', [{ estimator: 'arpo', rewards: [[1]], mask: [[2]] }], 'cases.json: [0].mask[0][0] is 2: use one of 0, 1'],
-    ['rows of other lengths', 'advantage', [{ estimator: 'gae', rewards: [[1, 2]], values: [[1]] }], 'cases.json: [0]: values[0] has 1 entries, but rewards[0] has 2: give as many'],
-    ['no values', 'advantage', [{ estimator: 'gae', rewards: [[1]] }], 'cases.json: [0]: values is missing, but gae needs them'],
-    ['no groups', 'advantage', [{ estimator: 'grpo', scores: [1] }], 'cases.json: [0]: group is missing, but grpo needs it'],
-    ['nothing to estimate from', 'advantage', [{ estimator: 'arpo', mask: [[1]] }], 'cases.json: [0]: rewards is missing: give rewards by token, or scores'],
-    ['turn ends outside', 'advantage', [{ estimator: 'gae', bi_level_gae: true, rewards: [[1, 2]], values: [[1, 2]], turn_ends: [[0, 2]] }], 'cases.json: [0]: turn_ends[0][1] is 2: turn ends rise and are below 2'],
-    ['a dual clip of 1', 'policy-loss', [{ logprob: [[0]], old_logprob: [[0]], advantages: [[0]], dual_clip: 1 }], 'cases.json: [0].dual_clip is 1: give a number above 1'],
-    ['no group to normalise in', 'normalise', [{ scores: [1, 2], grouping: 'state', method: 'mean' }], 'cases.json: [0]: group is missing, but grouping is state'],
-    ['a column that is not there', 'collapse', [{ log_probs_per_token: [[-1, -2]], lengths: [1], column: [2], signatures: [0, 1] }], 'cases.json: [0]: '],
+    [
+      'a missing key',
+      'kl',
+      [
+        { logprob: [[0]], ref: [[0]], kind: 'k1' },
+        { logprob: [[0]], kind: 'k1' },
+      ],
+      'cases.json: [1].ref is missing: give an array',
+    ],
+    [
+      'a text for a number',
+      'advantage',
+      [{ estimator: 'arpo', scores: [1, 'x'] }],
+      'cases.json: [0].scores[1] is "x": give a number',
+    ],
+    [
+      'an unknown estimator',
+      'advantage',
+      [{ estimator: 'ppo', scores: [1] }],
+      'cases.json: [0].estimator is "ppo": use one of gae, grpo,',
+    ],
+    [
+      'a mask of 2',
+      'advantage',
+      [{ estimator: 'arpo', rewards: [[1]], mask: [[2]] }],
+      'cases.json: [0].mask[0][0] is 2: use one of 0, 1',
+    ],
+    [
+      'rows of other lengths',
+      'advantage',
+      [{ estimator: 'gae', rewards: [[1, 2]], values: [[1]] }],
+      'cases.json: [0]: values[0] has 1 entries, but rewards[0] has 2: give as many',
+    ],
+    [
+      'no values',
+      'advantage',
+      [{ estimator: 'gae', rewards: [[1]] }],
+      'cases.json: [0]: values is missing, but gae needs them',
+    ],
+    [
+      'no groups',
+      'advantage',
+      [{ estimator: 'grpo', scores: [1] }],
+      'cases.json: [0]: group is missing, but grpo needs it',
+    ],
+    [
+      'nothing to estimate from',
+      'advantage',
+      [{ estimator: 'arpo', mask: [[1]] }],
+      'cases.json: [0]: rewards is missing: give rewards by token, or scores',
+    ],
+    [
+      'turn ends outside',
+      'advantage',
+      [{ estimator: 'gae', bi_level_gae: true, rewards: [[1, 2]], values: [[1, 2]], turn_ends: [[0, 2]] }],
+      'cases.json: [0]: turn_ends[0][1] is 2: turn ends rise and are below 2',
+    ],
+    [
+      'a dual clip of 1',
+      'policy-loss',
+      [{ logprob: [[0]], old_logprob: [[0]], advantages: [[0]], dual_clip: 1 }],
+      'cases.json: [0].dual_clip is 1: give a number above 1',
+    ],
+    [
+      'no group to normalise in',
+      'normalise',
+      [{ scores: [1, 2], grouping: 'state', method: 'mean' }],
+      'cases.json: [0]: group is missing, but grouping is state',
+    ],
+    [
+      'a column that is not there',
+      'collapse',
+      [{ log_probs_per_token: [[-1, -2]], lengths: [1], column: [2], signatures: [0, 1] }],
+      'cases.json: [0]: ',
+    ],
   ])('with %s are refused in one sentence', (_, name, cases, expectedText) => {
     const message = refusal(name, ...cases);
     expect(message.startsWith(expectedText), message).toBe(true);
     expect(message).not.toContain('\n');
     expect(message).toMatch(/: \S+ .+: \S/);
-  }); // prettier-ignore
+  });
 
   it('are refused unless they are an array', () => {
-    expect(() => evaluateCases('kl', '{"kind":"k1"}', 'x.json')).toThrow('x.json: holds {"kind":"k1"}, not an array: put the case into [ ]'); // prettier-ignore
+    expect(() => evaluateCases('kl', '{"kind":"k1"}', 'x.json')).toThrow(
+      'x.json: holds {"kind":"k1"}, not an array: put the case into [ ]',
+    );
     expect(() => evaluateCases('kl', '[', 'x.json')).toThrow(/^x\.json: is not JSON \(.+\): give an array of cases$/);
   });
 });

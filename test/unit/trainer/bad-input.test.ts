@@ -182,7 +182,9 @@ describe('model', () => {
         ...['trainer.test_freq=-1', 'workbench.max_skipped_steps=2'],
       ),
     );
-    expect(message).toMatch(/^engine: the policy's logits are not finite \(row .*\): its weights have diverged; .*lower learning rate \(3 steps in a row changed nothing, workbench\.max_skipped_steps is 2; /); // prettier-ignore
+    expect(message).toMatch(
+      /^engine: the policy's logits are not finite \(row .*\): its weights have diverged; .*lower learning rate \(3 steps in a row changed nothing, workbench\.max_skipped_steps is 2; /,
+    );
     const { metrics, events, checkpoints } = readRun(run);
     expect(metrics.map(({ step, 'train/skipped_step': skipped }) => [step, skipped])).toEqual([
       ...[0, 1].map(step => [step, undefined]),
@@ -239,7 +241,9 @@ describe('environment', () => {
   test('a step that throws is reported with file and line', async () => {
     const { message, run } = await waitedInVain(environment('throws', "throw new Error('the door is stuck');"));
     expect(message).toMatch(/^environment Words \(.*throws\.ts:\d+.*the door is stuck/);
-    expect(message).toMatch(/: fix the file and save it \(\d+ of 8 episodes failed; workbench\.max_failed_episodes_share is 0\.25\), then resume the run$/); // prettier-ignore
+    expect(message).toMatch(
+      /: fix the file and save it \(\d+ of 8 episodes failed; workbench\.max_failed_episodes_share is 0\.25\), then resume the run$/,
+    );
     const [event] = readRun(run).events.filter(({ kind }) => kind === 'environment_error');
     expect(event).toMatchObject({ step: 0, data: { tag: 'Words', kind: 'threw' } });
   });
@@ -288,7 +292,9 @@ describe('environment', () => {
   test('with a share of 0 one failure pauses the run, which continues with identical results once its environment is fixed and it is resumed', async () => {
     const mended = environment('mended', "if (mode === 'train' && seed >= 10004) throw new Error('not yet written');");
     const { message, run } = await waiting([mended, 'workbench.max_failed_episodes_share=0']);
-    expect(message).toMatch(/not yet written.*\(\d of 8 episodes failed; workbench\.max_failed_episodes_share is 0\), then resume the run$/); // prettier-ignore
+    expect(message).toMatch(
+      /not yet written.*\(\d of 8 episodes failed; workbench\.max_failed_episodes_share is 0\), then resume the run$/,
+    );
     expect(readRun(run)).toMatchObject({ status: { step: 2 }, checkpoints: ['step-000002'] });
     environment('mended', '');
     await until('the save is used', () => readRun(run).events.some(({ kind }) => kind === 'environment_reload'));

@@ -36,7 +36,14 @@ afterAll(async () => {
 /** Trains two steps and deletes the second checkpoint. */
 async function runOfTwoSteps(...overrides: string[]) {
   const { code, stderr, answer } = await ragen(
-    ...['train', '--config-name', 'words', 'workbench.keep_checkpoints=9', 'trainer.total_training_steps=2', ...overrides], // prettier-ignore
+    ...[
+      'train',
+      '--config-name',
+      'words',
+      'workbench.keep_checkpoints=9',
+      'trainer.total_training_steps=2',
+      ...overrides,
+    ],
   );
   expect(code, stderr).toBe(0);
   const expected = results(answer.folder);
@@ -75,7 +82,10 @@ test.each([
     // A damaged entry of the checksum cache causes no refusal.
     const kept = join(workspace.folder, 'cache/ragen-workbench/checksums');
     for (const name of readdirSync(kept))
-      writeFileSync(join(kept, name), readFileSync(join(kept, name), 'utf8').replace(/"[0-9a-f]{64}"/, `"${'0'.repeat(64)}"`)); // prettier-ignore
+      writeFileSync(
+        join(kept, name),
+        readFileSync(join(kept, name), 'utf8').replace(/"[0-9a-f]{64}"/, `"${'0'.repeat(64)}"`),
+      );
     const { code, stderr } = await ragen('resume', basename(run));
     expect(code, stderr).toBe(0);
     expect(results(run)).toEqual(expected);

@@ -145,7 +145,10 @@ describe('stop and pause', () => {
     expect(readRun(folder).checkpoints).toEqual([`step-${String(statusOf(folder)!.step).padStart(6, '0')}`]);
     for (const command of ['stop', 'pause']) {
       const { code, stderr } = await ragen(workspace.folder, [command, run]);
-      expect([code, stderr]).toEqual([1, expect.stringContaining(`run ${run} is not training, so there is nothing to ${command}: see ragen runs`)]); // prettier-ignore
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringContaining(`run ${run} is not training, so there is nothing to ${command}: see ragen runs`),
+      ]);
     }
   });
 });

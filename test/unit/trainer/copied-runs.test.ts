@@ -70,7 +70,10 @@ test('a lease of an earlier version, without a folder name, leads to the origina
   const listener = { status: vi.fn(), appended: ignore, event: ignore, trouble };
   const link = new TrainerLink('older', basename(copy), () => Promise.resolve(lease), listener);
   try {
-    await vi.waitFor(() => expect(trouble).toHaveBeenCalledWith(`the lease belongs to the trainer of run ${basename(original)}`), 20_000); // prettier-ignore
+    await vi.waitFor(
+      () => expect(trouble).toHaveBeenCalledWith(`the lease belongs to the trainer of run ${basename(original)}`),
+      20_000,
+    );
     expect(listener.status).not.toHaveBeenCalled();
     expect(link.connected).toBe(false);
   } finally {

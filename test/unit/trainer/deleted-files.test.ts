@@ -73,7 +73,16 @@ test('without any one of its files or folders a run continues, or is refused wit
   }
   const needed = namesIn(join(kept, 'checkpoints', whole)).map(name => `checkpoints/${whole}/${name}`);
   expect(refused).toEqual(
-    ['checkpoints', ...needed, 'checksums.jsonl', 'events.jsonl', 'manifest.json', 'metrics.jsonl', 'scores.jsonl', 'signature.json'].sort(), // prettier-ignore
+    [
+      'checkpoints',
+      ...needed,
+      'checksums.jsonl',
+      'events.jsonl',
+      'manifest.json',
+      'metrics.jsonl',
+      'scores.jsonl',
+      'signature.json',
+    ].sort(),
   );
 }, 600_000);
 

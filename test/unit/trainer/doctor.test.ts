@@ -60,7 +60,9 @@ test('the machine report has versions, cores, memory, disk and providers', async
     );
   const { providers, auto } = machine.onnxruntime;
   expect(providers.find(({ provider }) => provider === 'cpu')).toMatchObject({ installed: true, self_check: null });
-  expect(auto === 'cpu' || providers.some(({ provider, self_check }) => provider === auto && self_check?.faster)).toBe(true); // prettier-ignore
+  expect(auto === 'cpu' || providers.some(({ provider, self_check }) => provider === auto && self_check?.faster)).toBe(
+    true,
+  );
 });
 
 test('an old Node version is detected', () => {
@@ -75,7 +77,13 @@ describe('a run that fits', () => {
     expect(stderr).toBe('');
     expect(code).toBe(0);
     const run = answer.run!;
-    expect(run).toMatchObject({ config_name: 'words', model: { path: 'models/random', trained: 'all' }, fits: true, remedy: null, notes: [] }); // prettier-ignore
+    expect(run).toMatchObject({
+      config_name: 'words',
+      model: { path: 'models/random', trained: 'all' },
+      fits: true,
+      remedy: null,
+      notes: [],
+    });
     expect(run.peak).toEqual({ phase: 'checkpoint', bytes: run.rows.reduce((sum, { bytes }) => sum + bytes, 0) });
     expect(run.phases.at(-1)).toEqual({ phase: 'checkpoint', held: run.peak.bytes });
     expect(run.phases.map(({ phase }) => phase)).not.toContain('critic update');
@@ -87,8 +95,15 @@ describe('a run that fits', () => {
   test('is planned as configured: adapters, a critic, evaluation only', async () => {
     const { answer: adapted } = await doctor('--config-name', 'words', 'lora.rank=2', 'algorithm.adv_estimator=gae');
     expect(adapted.run!.model.trained).toBe('adapters');
-    expect(adapted.run!.rows.map(({ what }) => what)).toEqual(expect.arrayContaining(['base', 'adapters', 'critic optimizer'])); // prettier-ignore
-    const { answer: quantized } = await doctor('--config-name', 'words', 'lora.rank=2', 'workbench.rollout_quantization=int8'); // prettier-ignore
+    expect(adapted.run!.rows.map(({ what }) => what)).toEqual(
+      expect.arrayContaining(['base', 'adapters', 'critic optimizer']),
+    );
+    const { answer: quantized } = await doctor(
+      '--config-name',
+      'words',
+      'lora.rank=2',
+      'workbench.rollout_quantization=int8',
+    );
     expect(quantized.run!.notes).toEqual([expect.stringContaining('rollout_is is auto, which weights')]);
     const { answer: played } = await doctor('--config-name', 'words', 'trainer.val_only=true');
     expect(played.run!.peak.phase).toBe('rollout');
@@ -101,7 +116,9 @@ describe('a run that fits', () => {
     expect(stdout).toMatch(/^Node +\d/);
     expect(stdout).toMatch(/^words with models\/random: [\d,]+ parameters, all of them trained$/m);
     expect(stdout).toMatch(/^ +keys and values +\d+ MiB {2}\(8 episodes \+ 8 in the batch\) × 400 tokens × 64 bytes$/m);
-    expect(stdout).toMatch(/^Peak: \d+ MiB in the checkpoint; .* available\nLargest pass with gradient: [\d,]+ tokens \(ppo_micro_batch_size_per_gpu=4\)\nIt fits\.\nA step: about [\d.]+ s, including [\d.]+ s rollout; all steps: [\d.]+ s \(rough estimate: .*\)\n$/m); // prettier-ignore
+    expect(stdout).toMatch(
+      /^Peak: \d+ MiB in the checkpoint; .* available\nLargest pass with gradient: [\d,]+ tokens \(ppo_micro_batch_size_per_gpu=4\)\nIt fits\.\nA step: about [\d.]+ s, including [\d.]+ s rollout; all steps: [\d.]+ s \(rough estimate: .*\)\n$/m,
+    );
   });
 
   test("of a model without a configuration is limited to the model's positions", async () => {
@@ -124,7 +141,9 @@ describe('a run that does not fit', () => {
     expect(run.rows.find(({ what }) => what === 'weights')!.bytes).toBe(4 * run.model.parameters);
     expect(run.largest_micro_batch).toEqual({ tokens: 0, ppo_micro_batch_size_per_gpu: 0 });
     expect(stderr).toBe(`${run.remedy}\n`);
-    expect(run.remedy).toMatch(/^doctor: the run needs [\d.]+ GiB in its checkpoint, but [\d.]+ GiB is available: even with .*lora\.rank=16 .* it needs [\d.]+ GiB, so use a smaller model or a machine with more memory$/); // prettier-ignore
+    expect(run.remedy).toMatch(
+      /^doctor: the run needs [\d.]+ GiB in its checkpoint, but [\d.]+ GiB is available: even with .*lora\.rank=16 .* it needs [\d.]+ GiB, so use a smaller model or a machine with more memory$/,
+    );
     const { answer: adapted } = await doctor('--config-name', 'words', '--model', 'models/huge', 'lora.rank=8');
     expect(adapted.run!.rows.find(({ what }) => what === 'base')!.bytes).toBe(2 * run.model.parameters); // bfloat16
   });
@@ -160,8 +179,14 @@ test('a run that cannot be planned gives one sentence', async () => {
     ],
     [['--config-name', 'nix'], /^config: there is no configuration "nix": use one of .*words/],
     [['--config-name', 'words', 'lora.rnak=1'], /^config: lora\.rnak is not in the configuration: did you mean/],
-    [['--config-name', 'words', 'actor_rollout_ref.rollout.max_model_len=513'], /max_model_len is 513, but models\/random has 512 positions: lower it$/], // prettier-ignore
-    [['--config-name', 'words', 'actor_rollout_ref.model.lora_adapter_path=nowhere'], /nowhere: has no adapter_config\.json: choose the folder of a LoRA adapter/], // prettier-ignore
+    [
+      ['--config-name', 'words', 'actor_rollout_ref.rollout.max_model_len=513'],
+      /max_model_len is 513, but models\/random has 512 positions: lower it$/,
+    ],
+    [
+      ['--config-name', 'words', 'actor_rollout_ref.model.lora_adapter_path=nowhere'],
+      /nowhere: has no adapter_config\.json: choose the folder of a LoRA adapter/,
+    ],
   ] as const;
   await Promise.all(cases.map(async ([args, sentence]) => expect(await refusal(...args)).toMatch(sentence)));
 });

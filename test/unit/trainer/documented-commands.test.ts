@@ -54,7 +54,20 @@ beforeAll(async () => {
   write('config/corridor.yaml', /`config\/corridor\.yaml`:\s+```yaml\n([\s\S]*?)```/.exec(readme)![1]);
   write('rows.jsonl', '{"tokens":[794,440,72]}\n{"tokens":[5,9,12]}\n');
   write('prompts.json', '[{"messages":[{"role":"user","content":"Where am I?"}]}]');
-  const half = { model_type: 'qwen2', hidden_size: 896, intermediate_size: 4864, num_hidden_layers: 24, num_attention_heads: 14, num_key_value_heads: 2, vocab_size: 151936, max_position_embeddings: 32768, rms_norm_eps: 1e-6, rope_theta: 1e6, tie_word_embeddings: true, hidden_act: 'silu' }; // prettier-ignore
+  const half = {
+    model_type: 'qwen2',
+    hidden_size: 896,
+    intermediate_size: 4864,
+    num_hidden_layers: 24,
+    num_attention_heads: 14,
+    num_key_value_heads: 2,
+    vocab_size: 151936,
+    max_position_embeddings: 32768,
+    rms_norm_eps: 1e-6,
+    rope_theta: 1e6,
+    tie_word_embeddings: true,
+    hidden_act: 'silu',
+  };
   write('half/config.json', JSON.stringify(half));
 });
 afterAll(async () => {
@@ -85,7 +98,12 @@ const finishes = async (words: readonly string[], code = [0]) => {
 
 /** Starts a run of the preset with fewer episodes and many steps, and returns its id after the first step. */
 async function running(): Promise<string> {
-  const small = [...groups('train', [8], 4), ...groups('val', [1], 1), 'ppo_mini_batch_size=16', 'micro_batch_size_per_gpu=16']; // prettier-ignore
+  const small = [
+    ...groups('train', [8], 4),
+    ...groups('val', [1], 1),
+    'ppo_mini_batch_size=16',
+    'micro_batch_size_per_gpu=16',
+  ];
   const args = ['train', '--config-name', 'quickstart', '--detach', ...small, 'trainer.total_training_steps=500'];
   const { answer } = await document<{ run: string; folder: string }>(workspace.folder, args);
   await untilStep(answer.folder, 1);
@@ -103,7 +121,13 @@ type Rule = (words: string[]) => Promise<unknown>;
 /** Plans a command that names its configuration in its original form, before it is shortened. */
 async function plans(words: readonly string[]): Promise<void> {
   if (!words.includes('--config-name') || words.includes('--run')) return;
-  await finishes(['plan', ...words.slice(1).filter(word => word !== '--model').map(word => word === 'ragen-tiny' ? 'model_path=ragen-tiny' : word)]); // prettier-ignore
+  await finishes([
+    'plan',
+    ...words
+      .slice(1)
+      .filter(word => word !== '--model')
+      .map(word => (word === 'ragen-tiny' ? 'model_path=ragen-tiny' : word)),
+  ]);
 }
 
 const train: Rule = async words => {
@@ -141,7 +165,13 @@ const rules: [string, Rule][] = [
   ['env new', words => finishes(words)],
   ['env observations', words => finishes(words.map(word => word.replace(/^(\d+)\.\.\d+$/, '$1..$1')))],
   ['env check', words => finishes(words)],
-  ['env play', words => words.includes('--input') ? given('{"env":"sokoban","config":{"dim_room":[6,6],"num_boxes":1},"seed":10000,"actions":[1,"Right"]}', words) : finishes(words)], // prettier-ignore
+  [
+    'env play',
+    words =>
+      words.includes('--input')
+        ? given('{"env":"sokoban","config":{"dim_room":[6,6],"num_boxes":1},"seed":10000,"actions":[1,"Right"]}', words)
+        : finishes(words),
+  ],
   ['env serve', words => serves(words)],
   ['env versions', words => finishes(words)],
   ['algo', words => given('{"estimator":"grpo","scores":[1,0],"mask":[[1],[1]],"group":[0,0]}', words)],
@@ -216,7 +246,11 @@ describe('names in the text exist', () => {
   const help = new Map<string, Promise<string>>();
   const helpOf = (words: string[]): Promise<string> => {
     const name = words.join(' ');
-    if (!help.has(name)) help.set(name, finishes([...words, '--help']).then(({ stdout }) => stdout)); // prettier-ignore
+    if (!help.has(name))
+      help.set(
+        name,
+        finishes([...words, '--help']).then(({ stdout }) => stdout),
+      );
     return help.get(name)!;
   };
 

@@ -26,7 +26,9 @@ describe('empty_filtered_steps', () => {
     expect(stop?.sentence).toMatch(/^the rollout filter kept no group in 3 steps/);
     const trajectory_filter = { ...rules.workbench.trajectory_filter, strategy: 'top' as const };
     const best = { ...rules, workbench: { ...rules.workbench, trajectory_filter } };
-    expect(earlyStop(afterStep(two, empty), best)?.sentence).toMatch(/^the filters kept no episode .*none of the kept groups succeeds/); // prettier-ignore
+    expect(earlyStop(afterStep(two, empty), best)?.sentence).toMatch(
+      /^the filters kept no episode .*none of the kept groups succeeds/,
+    );
     expect(earlyStop(steps(two, empty, 50), { ...rules, emptyStopSteps: 0 })).toBeNull();
   });
 });

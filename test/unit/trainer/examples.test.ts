@@ -1,5 +1,5 @@
-// Runs what is in examples/: the environment keeps the contract, the bundled model learns it with its configuration, the readers in
-// Python and in TypeScript print the same facts of the run, and the sweep runs all its points.
+// Runs what is in examples/: the environment keeps the contract, the bundled model learns it with its configuration,
+// the readers in Python and in TypeScript print the same facts of the run, and the sweep runs all its points.
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

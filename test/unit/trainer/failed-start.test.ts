@@ -37,7 +37,7 @@ test('a run that fails before its trainer serves it and one that fails afterward
     'trainer.test_freq=-1',
     'workbench.max_skipped_steps=0',
   );
-  expect(after).toMatchObject({ state: 'failed', error: { message: expect.stringContaining('diverged') as string } }); // prettier-ignore
+  expect(after).toMatchObject({ state: 'failed', error: { message: expect.stringContaining('diverged') as string } });
   expect(Object.keys(after)).toEqual(Object.keys(before));
   expect(runsOf(workspace.folder).map(folder => folder.split('/').at(-1))).toEqual([before.run, after.run].sort());
 });

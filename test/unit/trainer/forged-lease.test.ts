@@ -44,6 +44,9 @@ test('an unreadable preset is reported with its file, and the others are listed'
   writeFileSync(join(workspace, 'config', 'good.yaml'), '# Good.\ndefaults: [base]\n');
   writeFileSync(join(workspace, 'config', 'large.yaml'), '#'.repeat(2 ** 20 + 1));
   const found = presets([join(workspace, 'config')]);
-  expect(found.map(({ name, description }) => [name, description])).toEqual([['good', 'Good.'], ['large', '']]); // prettier-ignore
+  expect(found.map(({ name, description }) => [name, description])).toEqual([
+    ['good', 'Good.'],
+    ['large', ''],
+  ]);
   expect(found[1].error).toContain('large.yaml has 1048577 bytes');
 });

@@ -44,7 +44,10 @@ test('an answer in <ans> is replaced like one in <answer>', () => {
   const from = { raw: `<think>${said}`, ids: tokenizer.encode(said) };
   const { ids, kept } = givenTokens(tokenizer, '<think>', { answer: 'Left' }, from, 'ans');
   expect(kept).toBeGreaterThan(2);
-  expect(parseResponse(`<think>${tokenizer.decode(ids)}`, short)).toMatchObject({ thought: 'The goal is above.', actions: ['Left'] }); // prettier-ignore
+  expect(parseResponse(`<think>${tokenizer.decode(ids)}`, short)).toMatchObject({
+    thought: 'The goal is above.',
+    actions: ['Left'],
+  });
   const both = givenTokens(tokenizer, '<think>', { thought: 'Go.', answer: 'Up' }, null, 'ans');
   expect(tokenizer.decode(both.ids)).toBe('Go.</think><ans>Up</ans>');
   expect(tokenizer.decode(givenTokens(tokenizer, '<ans>', { answer: 'Up' }, null, 'ans').ids)).toBe('Up</ans>');
@@ -55,7 +58,12 @@ test('a token that extends into the answer is not kept', () => {
   const encode = (given: string): number[] => Array.from(given, c => 100 + c.charCodeAt(0));
   const decode = (ids: readonly number[]): string =>
     ids.map(id => (id < 100 ? glued[id] : String.fromCharCode(id - 100))).join('');
-  const given = givenTokens({ encode, decode, stopTokenIds: [] }, '<think>', { answer: 'L' }, { raw: `<think>${glued.join('')}`, ids: [0, 1, 2, 3, 4] }); // prettier-ignore
+  const given = givenTokens(
+    { encode, decode, stopTokenIds: [] },
+    '<think>',
+    { answer: 'L' },
+    { raw: `<think>${glued.join('')}`, ids: [0, 1, 2, 3, 4] },
+  );
   expect(given.kept).toBe(2);
   expect(decode(given.ids)).toBe('Go.</think><answer>L</answer>');
 });

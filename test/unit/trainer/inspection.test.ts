@@ -52,7 +52,11 @@ const column = (found: Rescored, name: 'logprob' | 'entropy' | 'reference' | 'va
 
 describe('rescoring', () => {
   test('under the weights that played and trained it, an episode has the stored values', async () => {
-    const critical = ['algorithm.adv_estimator=gae', 'actor_rollout_ref.actor.use_ref=true', 'actor_rollout_ref.actor.use_kl_loss=true']; // prettier-ignore
+    const critical = [
+      'algorithm.adv_estimator=gae',
+      'actor_rollout_ref.actor.use_ref=true',
+      'actor_rollout_ref.actor.use_kl_loss=true',
+    ];
     const run = await trainHere(workspace, [...saving, ...critical], 2);
     for (const step of [1, 2]) {
       const episode = run.episodes.find(each => each.step === step && each.kept)!;
@@ -90,7 +94,12 @@ describe('rescoring', () => {
 
   test('in windowed contexts each sample is a separate context; adapters and 8-bit bases are scored as they train', async () => {
     const windowed = ['agent_proxy.context_window_mode=limited_multi_turn', 'agent_proxy.max_context_window=1'];
-    const adapted = ['lora.rank=2', 'lora.alpha=4', 'lora.target_modules=[q_proj,down_proj]', 'workbench.base_quantization=int8']; // prettier-ignore
+    const adapted = [
+      'lora.rank=2',
+      'lora.alpha=4',
+      'lora.target_modules=[q_proj,down_proj]',
+      'workbench.base_quantization=int8',
+    ];
     const run = await trainHere(workspace, [...saving, ...windowed, ...adapted], 2);
     const episode = run.episodes.find(({ step, kept, tokens }) => step === 2 && kept && tokens.starts)!;
     const found = await inspector.rescore({ ...ref(run, episode), checkpoint: 'step-000001' });
@@ -125,7 +134,12 @@ describe('what if', () => {
     expect(first.written).toMatchObject({ id: `${origin.id}-w1`, file: 'what-if/step-000001.jsonl' });
     expect(first.notes).toEqual([]);
     expect(episode.turns[0]).toEqual(origin.turns[0]);
-    expect(episode.turns[1]).toMatchObject({ state: origin.turns[1].state, raw: '<answer>abc</answer>', executed: ['abc'], reward: 1.5 }); // prettier-ignore
+    expect(episode.turns[1]).toMatchObject({
+      state: origin.turns[1].state,
+      raw: '<answer>abc</answer>',
+      executed: ['abc'],
+      reward: 1.5,
+    });
     expect(episode.what_if).toMatchObject({ of: origin.id, turn: 2, given: { answer: 'abc' }, seed: 5 });
     expect(episode.what_if!.players).toEqual(['hand', 'step-000001'].slice(0, episode.turns.length - 1));
     // Tokens before the turn are the original's, given ones are neither sampled nor scored, the rest is sampled.
@@ -150,7 +164,11 @@ describe('what if', () => {
 
   test('turns are played by hand, then by the policy; a what-if can start from a what-if', async () => {
     const first = await inspector.whatIf({ ...ref(run, origin), turn: 1, given: {}, checkpoint: null, seed: 1 });
-    expect([first.written, first.episode.turns.length, first.episode.final_state]).toEqual([null, 0, origin.turns[0].state]); // prettier-ignore
+    expect([first.written, first.episode.turns.length, first.episode.final_state]).toEqual([
+      null,
+      0,
+      origin.turns[0].state,
+    ]);
     const at = { session: first.session };
     await expect(inspector.whatIfTurn({ ...at, given: {}, checkpoint: null })).rejects.toThrow('needs a response');
     const second = await inspector.whatIf({ ...ref(run, origin), turn: 1, given: {}, checkpoint: null, seed: 1 });
@@ -168,7 +186,13 @@ describe('what if', () => {
     expect(new Set(further.episode.tokens.mask.slice(...given))).toEqual(new Set([0]));
     const late = inspector.whatIfTurn({ session: second.session, given: { answer: 'a' }, checkpoint: null });
     await expect(late).rejects.toThrow('what if: it is closed');
-    const ended = await inspector.whatIf({ ...ref(run, origin), turn: 1, given: { answer: word }, checkpoint: null, seed: 1 }); // prettier-ignore
+    const ended = await inspector.whatIf({
+      ...ref(run, origin),
+      turn: 1,
+      given: { answer: word },
+      checkpoint: null,
+      seed: 1,
+    });
     const kept = await inspector.whatIfEnd(ended.session, true);
     expect(kept!.episode.turns).toHaveLength(1);
     expect(kept!.written!.id).toMatch(/-w\d+$/);
@@ -177,10 +201,22 @@ describe('what if', () => {
   test('the original code plays it again, whatever the file contains now', async () => {
     workspace.write('environments/words.ts', wordsEnvironment('if (mode) throw new Error("edited");'));
     try {
-      const { episode, notes } = await inspector.whatIf({ ...ref(run, origin), turn: 2, given: { answer: 'abc' }, checkpoint: 'initial', seed: 1 }); // prettier-ignore
+      const { episode, notes } = await inspector.whatIf({
+        ...ref(run, origin),
+        turn: 2,
+        given: { answer: 'abc' },
+        checkpoint: 'initial',
+        seed: 1,
+      });
       expect([episode.error, episode.environment, notes]).toEqual([undefined, origin.environment, []]);
       rmSync(join(run.folder, 'environments', origin.environment.version), { recursive: true });
-      const gone = inspector.whatIf({ ...ref(run, origin), turn: 2, given: { answer: 'abc' }, checkpoint: 'initial', seed: 1 }); // prettier-ignore
+      const gone = inspector.whatIf({
+        ...ref(run, origin),
+        turn: 2,
+        given: { answer: 'abc' },
+        checkpoint: 'initial',
+        seed: 1,
+      });
       await expect(gone).rejects.toThrow(/is over before turn 2: its code has changed since it was played: .*edited/);
     } finally {
       workspace.write('environments/words.ts', wordsEnvironment());

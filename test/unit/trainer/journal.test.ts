@@ -129,7 +129,10 @@ test('writes refused by a file system that became read-only can be retried, also
   try {
     remount('ro');
     for (const job of jobs) {
-      const refusal = await job().then(() => undefined, (error: unknown) => error); // prettier-ignore
+      const refusal = await job().then(
+        () => undefined,
+        (error: unknown) => error,
+      );
       expect(refusal).toBeInstanceOf(StoreRefusal);
       expect((refusal as Error).message).toMatch(/\(EROFS\): the file system is read-only: mount it for writing again/);
     }

@@ -33,13 +33,17 @@ test('refuses changes of fixed keys, and then nothing has changed', async () => 
     return stderr;
   };
   expect(await said('model_path=other')).toMatch(
-    new RegExp(`^model_path cannot change in run ${id}, since its checkpoints hold weights of the model that it began with: start a new run by ragen train --from ${id} model_path=other, or change one of actor_rollout_ref`), // prettier-ignore
+    new RegExp(
+      `^model_path cannot change in run ${id}, since its checkpoints hold weights of the model that it began with: start a new run by ragen train --from ${id} model_path=other, or change one of actor_rollout_ref`,
+    ),
   );
   expect(await said('es_manager.train.group_size=2')).toMatch(/since its episodes so far were played with it/);
   expect(await said('algorithm.adv_estimator=rloo')).toMatch(/since its weights so far were trained with it/);
   expect(await said(`${steps}=many`)).toBe(`${steps} is "many": use a number\n`);
   expect(await said(steps)).toMatch(/is not a setting: write key=value/);
-  expect(await said(`${steps}=2`, 'actor_rollout_ref.actor.optim.lr=0.1')).toMatch(/is 2, but a change applies from step 3: use 3 or more/); // prettier-ignore
+  expect(await said(`${steps}=2`, 'actor_rollout_ref.actor.optim.lr=0.1')).toMatch(
+    /is 2, but a change applies from step 3: use 3 or more/,
+  );
   expect(await said(`${steps}=4`, 'actor_rollout_ref.actor.optim.lr=-1')).toMatch(/lr is -1: use /);
   expect([manifest(), readRun(short)]).toEqual(before);
 });
@@ -53,7 +57,9 @@ test('lengthens a finished run bit by bit to one that had that length from the s
   await until('it ends', () => !leaseOf(long));
   expect(results(short)).toEqual(results(long));
   expect(manifest()).toBe(signed);
-  expect(readRun(short).events.filter(({ data }) => data?.key === steps)).toMatchObject([{ step: 2, data: { from: 2, to: 4 } }]); // prettier-ignore
+  expect(readRun(short).events.filter(({ data }) => data?.key === steps)).toMatchObject([
+    { step: 2, data: { from: 2, to: 4 } },
+  ]);
   expect(statusOf(short)).toMatchObject({ state: 'finished', step: 4, total_steps: 4 });
 });
 

@@ -121,7 +121,9 @@ test('a save during a rollout: its episodes finish with the old code, the next o
   }
   expect(events.filter(({ kind }) => kind === 'environment_reload')).toHaveLength(1);
 
-  const { answer: listed } = await document<{ version: string; from: number; sources: string[]; effect: VersionEffect | null }[]>(workspace.folder, ['env', 'versions', folder.id]); // prettier-ignore
+  const { answer: listed } = await document<
+    { version: string; from: number; sources: string[]; effect: VersionEffect | null }[]
+  >(workspace.folder, ['env', 'versions', folder.id]);
   expect(listed.map(({ version, from, sources }) => [version, from, sources])).toEqual([
     [from, 1, ['words.ts']],
     [to, 1, ['words.ts']],
@@ -210,7 +212,10 @@ test('lines reached by the episodes of each step are recorded beside the code, w
   const [{ version }] = counted.manifest.environments;
   const file = (folder: RunFolder) => join(folder.path, 'environments', version, 'coverage.jsonl');
   expect(existsSync(file(plain))).toBe(false);
-  const lines = readFileSync(file(counted), 'utf8').trim().split('\n').map(line => coverageLineSchema.parse(JSON.parse(line))); // prettier-ignore
+  const lines = readFileSync(file(counted), 'utf8')
+    .trim()
+    .split('\n')
+    .map(line => coverageLineSchema.parse(JSON.parse(line)));
   expect(lines.map(({ step }) => step)).toEqual([1, 2]);
   const text = wordsEnvironment().split('\n');
   const resets = 1 + text.findIndex(line => line.includes('= options'));

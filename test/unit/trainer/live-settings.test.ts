@@ -36,7 +36,10 @@ describe('a setting change', () => {
     const settings = new LiveSettings(load());
     settings.take(1, true);
     const { lr: before } = settings.config.actor_rollout_ref.actor.optim;
-    expect(settings.ask({ [lr]: 1e-7, [entropy]: 0.5 })).toMatchObject({ step: 2, changes: [{ key: lr, from: before, to: 1e-7 }, { key: entropy }] }); // prettier-ignore
+    expect(settings.ask({ [lr]: 1e-7, [entropy]: 0.5 })).toMatchObject({
+      step: 2,
+      changes: [{ key: lr, from: before, to: 1e-7 }, { key: entropy }],
+    });
     settings.ask({ [entropy]: 0.25 }); // another change of the same key
     expect(settings.ask({ [lr]: 2e-7 }, true).changes).toHaveLength(1); // dry run
     expect(settings.config.actor_rollout_ref.actor.optim.lr).toBe(before);
@@ -58,7 +61,9 @@ describe('a setting change', () => {
     expect(refusal(settings, { [lr]: 1e-7, [filter]: 0.001 })).toMatch(/ppo_mini_batch_size/); // a rule between keys
     expect(refusal(settings, { lr: 1e-7 })).toBe(`lr cannot change during training: did you mean ${lr}?`);
     expect(refusal(settings, { 'es_manager.train.group_size': 2 })).toMatch(/cannot change during training/);
-    expect(refusal(settings, { 'critic.optim.lr': 1 })).toMatch(/has no effect in this run, since algorithm\.adv_estimator is /); // prettier-ignore
+    expect(refusal(settings, { 'critic.optim.lr': 1 })).toMatch(
+      /has no effect in this run, since algorithm\.adv_estimator is /,
+    );
     expect(refusal(settings, { [steps]: 5 })).toMatch(/is 5, but a change applies from step 6: use 6 or more/);
     expect(refusal(settings, {})).toMatch(/no setting is given/);
     expect(settings.take(6, false)).toEqual([]);
@@ -83,7 +88,11 @@ describe('a setting change', () => {
   it('is read from the events, among events of other kinds', () => {
     const config = load() as unknown as Record<string, unknown>;
     const event = { time: '', step: 1, kind: 'setting' as const, message: '' };
-    const events = [event, { ...event, data: { key: lr, from: 1, to: 0.5 } }, { ...event, data: { key: lr, from: 0.5, to: 0.25 } }]; // prettier-ignore
+    const events = [
+      event,
+      { ...event, data: { key: lr, from: 1, to: 0.5 } },
+      { ...event, data: { key: lr, from: 0.5, to: 0.25 } },
+    ];
     expect(changeable(configInEffect(config, events)).find(({ key }) => key === lr)?.value).toBe(0.25);
     expect(changeable(config).map(({ key }) => key)).not.toContain('critic.optim.lr');
   });

@@ -142,7 +142,12 @@ test('over the run’s socket, the host’s link follows through trainer restart
       void received.push(`tokens ${at} ${tokens.map(({ text }) => text).join('')}`),
   };
   const lease = { pid: process.pid, started: '', endpoint, token: 'secret' };
-  const listener = { status: () => undefined, appended: () => undefined, event: () => undefined, trouble: () => undefined }; // prettier-ignore
+  const listener = {
+    status: () => undefined,
+    appended: () => undefined,
+    event: () => undefined,
+    trouble: () => undefined,
+  };
   const link = new TrainerLink('live', 'live', async () => lease, listener);
   link.watch({ tag: 'Words' }, watcher);
   try {

@@ -36,7 +36,9 @@ test('overlong observations end only their own episodes', async () => {
   expect(episodes).toHaveLength(4);
   for (const { member, turns, truncated, context_reason, final_state } of episodes) {
     const reason = (turn: number) =>
-      new RegExp(`^environment Words has too long an observation in turn ${turn} at seed \\d+, member ${member}: the prompt of \\d{6,7} tokens .*shorten the observation$`); // prettier-ignore
+      new RegExp(
+        `^environment Words has too long an observation in turn ${turn} at seed \\d+, member ${member}: the prompt of \\d{6,7} tokens .*shorten the observation$`,
+      );
     if (member === 2) {
       expect([turns.length, truncated, final_state.length]).toEqual([0, true, largest]);
       expect(context_reason).toMatch(reason(1));

@@ -59,8 +59,20 @@ test('adapters move away from the reference, and rollouts come from a coarser po
 
 test('a checkpoint is an adapter in PEFT’s form, with the optimizer’s state beside it', async () => {
   const checkpoint = join(reference, 'checkpoints', readRun(reference).checkpoints.at(-1)!);
-  const files = ['adapter_config.json', 'adapter_model.safetensors', 'checkpoint.json', 'actor.m', 'actor.m_scale', 'actor.v', 'actor.v_scale']; // prettier-ignore
-  expect(readdirSync(checkpoint).filter(name => name !== 'README.md').sort()).toEqual(files.sort()); // prettier-ignore
+  const files = [
+    'adapter_config.json',
+    'adapter_model.safetensors',
+    'checkpoint.json',
+    'actor.m',
+    'actor.m_scale',
+    'actor.v',
+    'actor.v_scale',
+  ];
+  expect(
+    readdirSync(checkpoint)
+      .filter(name => name !== 'README.md')
+      .sort(),
+  ).toEqual(files.sort());
   const config = JSON.parse(readFileSync(join(checkpoint, 'adapter_config.json'), 'utf8')) as Record<string, unknown>;
   expect(config).toMatchObject({ peft_type: 'LORA', task_type: 'CAUSAL_LM', r: 4, lora_alpha: 8, bias: 'none' });
   expect([...(config.target_modules as string[])].sort()).toEqual(['down_proj', 'q_proj', 'v_proj']);

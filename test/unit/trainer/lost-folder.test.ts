@@ -5,10 +5,25 @@ import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RunReader } from '../../../extension/host/run-reader';
 import { startOf } from '../../../extension/protocol/process-identity';
-import { childrenOf, document, isAlive, killAll, leaseOf, ragen, runsOf, startDetached, until, untilStep } from './terminal'; // prettier-ignore
+import {
+  childrenOf,
+  document,
+  isAlive,
+  killAll,
+  leaseOf,
+  ragen,
+  runsOf,
+  startDetached,
+  until,
+  untilStep,
+} from './terminal';
 import { makeWorkspace, type Workspace } from './workspace';
 
-const endless = ['trainer.total_training_steps=100000', 'workbench.early_stops=[]', 'actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=0']; // prettier-ignore
+const endless = [
+  'trainer.total_training_steps=100000',
+  'workbench.early_stops=[]',
+  'actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=0',
+];
 
 let workspace: Workspace;
 beforeEach(() => void (workspace = makeWorkspace()));
@@ -22,7 +37,9 @@ afterEach(async () => {
  */
 function lastErrors(log: string): { errors: string[]; native: boolean } {
   const lines = readFileSync(log, 'utf8').split('\n');
-  const entries = lines.filter(line => line.startsWith('{')).map(line => JSON.parse(line) as { level: number; msg: string }); // prettier-ignore
+  const entries = lines
+    .filter(line => line.startsWith('{'))
+    .map(line => JSON.parse(line) as { level: number; msg: string });
   return {
     errors: entries.filter(({ level }) => level >= 50).map(({ msg }) => msg),
     native: lines.some(line => /Napi|terminate|^ {4}at /.test(line)),
@@ -89,7 +106,8 @@ test.each([
   [
     'taken by another process',
     'other',
-    (run: string) => `process 1 has taken over ${join(run, 'lease')}, so this trainer ended: follow the other trainer, or stop it and resume the run`, // prettier-ignore
+    (run: string) =>
+      `process 1 has taken over ${join(run, 'lease')}, so this trainer ended: follow the other trainer, or stop it and resume the run`,
   ],
 ])('a trainer whose lease is %s ends with a sentence', { timeout: 120_000 }, async (_, other, sentence) => {
   const run = await startDetached(workspace.folder, endless);

@@ -98,7 +98,10 @@ describe.skipIf(process.platform === 'win32').each(kinds)('a %s', kind => {
     );
     await make(kind, path);
     try {
-      const refused = await bundleEnvironment(source).then(() => undefined, (error: unknown) => error); // prettier-ignore
+      const refused = await bundleEnvironment(source).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
       expect(refused).toBeInstanceOf(BuildError);
       expect((refused as Error).message).toContain(kind === 'device' ? '/dev/zero' : 'part.ts'); // esbuild names a link's target
     } finally {

@@ -20,8 +20,13 @@ test('writes one line per seed, with the observation shown in play', async () =>
   const { code, answer, stderr } = await document(folder, args);
   expect(code, stderr).toBe(0);
   expect(answer).toEqual({ file: join(folder, 'lakes.jsonl'), observations: 300 });
-  const rows = readFileSync(join(folder, 'lakes.jsonl'), 'utf8').trimEnd().split('\n').map(line => JSON.parse(line) as Row); // prettier-ignore
-  expect(rows.map(({ extra_info }) => extra_info)).toEqual(Array.from({ length: 300 }, (_, index) => ({ split: 'train', index, seed: 5 + index }))); // prettier-ignore
+  const rows = readFileSync(join(folder, 'lakes.jsonl'), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line) as Row);
+  expect(rows.map(({ extra_info }) => extra_info)).toEqual(
+    Array.from({ length: 300 }, (_, index) => ({ split: 'train', index, seed: 5 + index })),
+  );
   const { stdout } = await ragen(folder, [
     'env',
     'observations',

@@ -35,7 +35,10 @@ test("the README's environment keeps the contract", async () => {
 test("the README's command trains a policy that learns the environment", async () => {
   const [program, name, ...args] = block('bash').trim().split(' ');
   expect([program, name]).toEqual(['npx', 'ragen']);
-  const { answer, code, stderr } = await document<{ validation: { success: number }[] }>(folder, [...args, 'workbench.threads=2']); // prettier-ignore
+  const { answer, code, stderr } = await document<{ validation: { success: number }[] }>(folder, [
+    ...args,
+    'workbench.threads=2',
+  ]);
   expect(code, stderr).toBe(0);
   const [before, after] = answer.validation.map(({ success }) => success);
   expect(before).toBeLessThan(0.5);

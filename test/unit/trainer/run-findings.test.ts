@@ -13,8 +13,19 @@ const diagnosed = (family: string, regime: number, mutual: number): Record<strin
   [`${family}/mi_upper_bound`]: Math.log(8),
   [`${family}/conditional_entropy_est`]: 0.5,
 });
-const line = (step: number, metrics: Record<string, number>): MetricsLine => ({ step, time: '', wall_s: step, ...metrics }); // prettier-ignore
-const event = (kind: RunEvent['kind'], step: number, data?: Record<string, unknown>): RunEvent => ({ time: '', step, kind, message: `${kind} found`, data }); // prettier-ignore
+const line = (step: number, metrics: Record<string, number>): MetricsLine => ({
+  step,
+  time: '',
+  wall_s: step,
+  ...metrics,
+});
+const event = (kind: RunEvent['kind'], step: number, data?: Record<string, unknown>): RunEvent => ({
+  time: '',
+  step,
+  kind,
+  message: `${kind} found`,
+  data,
+});
 
 const lines = [
   line(0, { 'val-env/2048/success': 0, 'val-env/charts/avg_episode_return': 8.6 }),
@@ -52,7 +63,9 @@ describe('the summary of a run', () => {
     const text = formatClosing(summary, '/runs');
     expect(text).toContain('Stopped early at step 10: early_stop found');
     expect(text).toContain('Validation return 8.60 → 38.70');
-    expect(text).toContain('Diagnosis at step 10: template collapse (I(X;Z) 0.20 of at most 2.08 nats, H(Z|X) 0.50 nats a token)'); // prettier-ignore
+    expect(text).toContain(
+      'Diagnosis at step 10: template collapse (I(X;Z) 0.20 of at most 2.08 nats, H(Z|X) 0.50 nats a token)',
+    );
     expect(text).toContain('Alarms: reward_variance (step 10)');
   });
 
@@ -73,7 +86,9 @@ describe('the table of a run', () => {
     const table = new StepTable('step', out as unknown as NodeJS.WriteStream);
     for (const each of lines) table.row(each);
     for (const each of events) table.event(each);
-    const printed = String(out.read()).split('\n').filter(text => /^[a-z]+ /.test(text)); // prettier-ignore
+    const printed = String(out.read())
+      .split('\n')
+      .filter(text => /^[a-z]+ /.test(text));
     expect(printed).toEqual([
       'diagnosis at step 1: diverse reasoning (I(X;Z) 1.50 of at most 2.08 nats, H(Z|X) 0.50 nats a token)',
       'diagnosis at step 10: template collapse (I(X;Z) 0.20 of at most 2.08 nats, H(Z|X) 0.50 nats a token)',

@@ -16,7 +16,12 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('a scaffold consists of code, cases, configuration and the editor’s settings, and is written once', async () => {
-  const files = ['envs/ice_field/ice_field.ts', 'envs/ice_field/ice_field.cases.json', 'config/ice_field.yaml', 'envs/tsconfig.json']; // prettier-ignore
+  const files = [
+    'envs/ice_field/ice_field.ts',
+    'envs/ice_field/ice_field.cases.json',
+    'config/ice_field.yaml',
+    'envs/tsconfig.json',
+  ];
   expect(made).toEqual({ name: 'ice_field', files: files.map(file => join(folder, file)) });
   const again = await document<{ error: { message: string } }>(folder, ['env', 'new', 'ice_field']);
   expect(again.code).toBe(1);

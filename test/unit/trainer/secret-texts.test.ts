@@ -21,13 +21,19 @@ describe('a secret is found', () => {
       for (const text of [base64(before + key + after), Buffer.from(before + key + after).toString('base64url')]) {
         const cleared = secrets.text(text);
         expect(cleared).toContain('[redacted GYM]');
-        expect(cleared.replace('[redacted GYM]', '').length).toBeLessThanOrEqual(text.length - 4 * Math.floor(key.length / 3 - 1)); // prettier-ignore
+        expect(cleared.replace('[redacted GYM]', '').length).toBeLessThanOrEqual(
+          text.length - 4 * Math.floor(key.length / 3 - 1),
+        );
       }
   });
 
   test('in nested values and in property names, which stay valid JSON', () => {
     const value = { a: [1, { [key]: `x${key}`, n: null }], b: 'plain', c: new Float32Array(2) };
-    expect(secrets.value(value)).toEqual({ a: [1, { '[redacted GYM]': 'x[redacted GYM]', n: null }], b: 'plain', c: value.c }); // prettier-ignore
+    expect(secrets.value(value)).toEqual({
+      a: [1, { '[redacted GYM]': 'x[redacted GYM]', n: null }],
+      b: 'plain',
+      c: value.c,
+    });
     expect(JSON.parse(secrets.json({ a: `"${key}"`, b: 1 }))).toEqual({ a: '"[redacted GYM]"', b: 1 });
   });
 
@@ -151,5 +157,9 @@ test('a value without a secret is returned as the same object', () => {
   expect(secrets.value(value)).toBe(value);
   expect(secrets.json(value, 1)).toBe(JSON.stringify(value, null, 1));
   const none = new Secrets({ PATH: '/usr/bin' });
-  expect([none.value(value), none.text('sk-1122334455667788'), none.stream().take('sk-')]).toEqual([value, 'sk-1122334455667788', 'sk-']); // prettier-ignore
+  expect([none.value(value), none.text('sk-1122334455667788'), none.stream().take('sk-')]).toEqual([
+    value,
+    'sk-1122334455667788',
+    'sk-',
+  ]);
 });

@@ -60,7 +60,10 @@ beforeAll(async () => {
       const { type } = JSON.parse((message as Buffer).toString()) as { type: string };
       const failure = { type: 'error', data: { code: 'EXECUTION_ERROR', message: `it broke for Bearer ${key}` } };
       const repeated = `say a word, ${key}, ${Buffer.from(`Bearer ${key}`).toString('base64')}, ${encodeURIComponent(key)}`;
-      const shown = { type: 'observation', data: { observation: { text: repeated }, reward: 1, done: false, info: { key } } }; // prettier-ignore
+      const shown = {
+        type: 'observation',
+        data: { observation: { text: repeated }, reward: 1, done: false, info: { key } },
+      };
       if (type === 'close') return;
       socket.send(JSON.stringify(type === 'step' && ++steps === 1 ? failure : shown));
     });

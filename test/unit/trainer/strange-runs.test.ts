@@ -1,7 +1,17 @@
 // Run folders of other users: copied, edited, or created under another user's key. The CLI, the trainer and the
 // editor's What If process execute their code only if the user accepts it.
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'; // prettier-ignore
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Episode } from '../../../extension/protocol/run-folder';
@@ -58,7 +68,17 @@ const file = (run: string, name: string): string => join(run, 'environments', or
 const hashOf = (path: string): string => sha256Of(readFileSync(path));
 const replay = (folder: string, accepted?: string[]) => {
   const { mode, step, id } = origin;
-  return inspector.whatIf({ folder, mode, step, id, turn: 2, given: { answer: 'abc' }, checkpoint: 'initial', seed: 1, accepted }); // prettier-ignore
+  return inspector.whatIf({
+    folder,
+    mode,
+    step,
+    id,
+    turn: 2,
+    given: { answer: 'abc' },
+    checkpoint: 'initial',
+    seed: 1,
+    accepted,
+  });
 };
 
 /** Changes a text of the run. */
@@ -73,7 +93,9 @@ describe('what if', () => {
 
   test('executes nothing of a copied folder unless its content is accepted byte for byte', async () => {
     const run = copied();
-    await expect(replay(run)).rejects.toThrow(/manifest\.json \(sha256 [0-9a-f]{64}\) was not written here by your trainer and is not executed/); // prettier-ignore
+    await expect(replay(run)).rejects.toThrow(
+      /manifest\.json \(sha256 [0-9a-f]{64}\) was not written here by your trainer and is not executed/,
+    );
     edit(file(run, 'environment.js'), text => evil() + text);
     const { mode, step, id } = origin;
     const accepted = [join(run, 'manifest.json'), file(run, 'version.json')].map(hashOf);
@@ -90,7 +112,10 @@ describe('what if', () => {
 
   test('plays a permanently accepted copied folder until one of its files changes', async () => {
     const run = copied();
-    const names = ['manifest.json', ...['environment.js', 'version.json'].map(name => `environments/${origin.environment.version}/${name}`)]; // prettier-ignore
+    const names = [
+      'manifest.json',
+      ...['environment.js', 'version.json'].map(name => `environments/${origin.environment.version}/${name}`),
+    ];
     acceptFiles(names.map(name => ({ run: basename(run), file: name, sha256: hashOf(join(run, name)) })));
     expect((await replay(run)).written).not.toBeNull();
     edit(file(run, 'version.json'), text => text.replace('"root": "', '"root": "/elsewhere'));
@@ -143,7 +168,7 @@ describe('the CLI', () => {
   test('resumes, duplicates and evaluates no foreign run, and says what to read', async () => {
     const run = strange();
     const [id, path] = [basename(run), join(run, 'manifest.json')];
-    const expectedText = `run ${id}: ${path} (sha256 ${hashOf(path)}) names the code to execute and was not written here by your trainer (signature.json does not sign it): read it, then repeat the command with --trust-code ${hashOf(path)}`; // prettier-ignore
+    const expectedText = `run ${id}: ${path} (sha256 ${hashOf(path)}) names the code to execute and was not written here by your trainer (signature.json does not sign it): read it, then repeat the command with --trust-code ${hashOf(path)}`;
     for (const args of [
       ['resume', id],
       ['resume', id, '--checkpoint', '1'],
@@ -153,7 +178,10 @@ describe('the CLI', () => {
       const { code, answer } = await ragen(...args, '--trust-code', hashOf(file(run, 'version.json')));
       expect([code, answer.error?.message]).toEqual([1, expectedText]);
     }
-    const trainer = spawnSync(process.execPath, [installation.trainer, '--run', run, '--resume'], { cwd: workspace.folder, encoding: 'utf8' }); // prettier-ignore
+    const trainer = spawnSync(process.execPath, [installation.trainer, '--run', run, '--resume'], {
+      cwd: workspace.folder,
+      encoding: 'utf8',
+    });
     expect([trainer.status, trainer.stderr.includes('was not written here by your trainer')]).toEqual([1, true]);
     expect(existsSync(marker)).toBe(false);
     expect(existsSync(join(run, 'lease'))).toBe(false);
@@ -181,7 +209,9 @@ describe('the CLI', () => {
     edit(join(copy, 'status.json'), text => text.replace('"finished"', '"stopped"'));
     const { code, stderr } = await ragen('sweep', 'tried.yaml');
     expect(code).toBe(1);
-    expect(stderr).toMatch(/run zz-copy: .* was not written here by your trainer \(signature\.json does not sign it\): read it, then run ragen resume zz-copy with --trust-code/); // prettier-ignore
+    expect(stderr).toMatch(
+      /run zz-copy: .* was not written here by your trainer \(signature\.json does not sign it\): read it, then run ragen resume zz-copy with --trust-code/,
+    );
     renameSync(copy, first);
     edit(join(first, 'status.json'), text => text.replace('"stopped"', '"finished"'));
     cpSync(first, copy, { recursive: true });
@@ -194,14 +224,21 @@ describe('the CLI', () => {
     rmSync(join(run, 'metrics.jsonl'));
     symlinkSync(target, join(run, 'metrics.jsonl'));
     const { code, answer } = await ragen('resume', basename(run), '--trust-code', hashOf(join(run, 'manifest.json')));
-    expect([code, answer.error?.message]).toEqual([1, expect.stringMatching(/metrics\.jsonl is a link, which a run folder must not contain/)]); // prettier-ignore
+    expect([code, answer.error?.message]).toEqual([
+      1,
+      expect.stringMatching(/metrics\.jsonl is a link, which a run folder must not contain/),
+    ]);
     expect(readFileSync(target, 'utf8')).toBe('precious');
   });
 
   test('refuses a run of a user without a key like any other foreign run', () => {
     const env = { ...process.env, RAGEN_USER_STORAGE: join(workspace.folder, 'nobody') };
     const cli = join(root, 'dist/cli.cjs');
-    const { status, stderr } = spawnSync(process.execPath, [cli, 'resume', basename(own.folder)], { cwd: workspace.folder, env, encoding: 'utf8' }); // prettier-ignore
+    const { status, stderr } = spawnSync(process.execPath, [cli, 'resume', basename(own.folder)], {
+      cwd: workspace.folder,
+      env,
+      encoding: 'utf8',
+    });
     expect([status, stderr.includes('was not written here by your trainer')]).toEqual([1, true]);
   });
 });

@@ -148,7 +148,9 @@ const lines = (file: string): unknown[] =>
 export function readRun(run: string) {
   const metrics: MetricsLine[] = lines(join(run, 'metrics.jsonl')).map(line => metricsLineSchema.parse(line));
   const events: RunEvent[] = lines(join(run, 'events.jsonl')).map(line => eventSchema.parse(line));
-  const files = readdirSync(join(run, 'episodes')).filter(name => /^(step|val)-\d+\.jsonl$/.test(name)).sort(); // prettier-ignore
+  const files = readdirSync(join(run, 'episodes'))
+    .filter(name => /^(step|val)-\d+\.jsonl$/.test(name))
+    .sort();
   const episodes: Episode[] = files.flatMap(name =>
     lines(join(run, 'episodes', name)).map(line => episodeSchema.parse(line)),
   );

@@ -156,7 +156,12 @@ describe('factors', () => {
 
   test('soft reweighting follows the group’s standard deviation, and reports its weights', () => {
     const { advantages, metrics } = applied('algorithm.soft_advantage_reweight=true');
-    expect(advantages).toEqual([[1, 1], [1, 1], [0, 0], [0, 0]]); // prettier-ignore
+    expect(advantages).toEqual([
+      [1, 1],
+      [1, 1],
+      [0, 0],
+      [0, 0],
+    ]);
     expect(metrics).toEqual({
       'train/soft_reweight_min': 0,
       'train/soft_reweight_max': expect.closeTo(1, 5),
@@ -165,7 +170,12 @@ describe('factors', () => {
   });
 
   test('short samples weigh more, kept shares scale, a control run has weight 0', () => {
-    expect(applied('grpo_advantage_length_weight=true').advantages).toEqual([[0.875, 0.875], [1.75, 1.75], [0.875, 0.875], [0.875, 0.875]]); // prettier-ignore
+    expect(applied('grpo_advantage_length_weight=true').advantages).toEqual([
+      [0.875, 0.875],
+      [1.75, 1.75],
+      [0.875, 0.875],
+      [0.875, 0.875],
+    ]);
     expect(applied('actor_rollout_ref.actor.filter_loss_scaling=sqrt').advantages[0]).toEqual([0.5, 0.5]);
     expect(
       applied('algorithm.zero_task_advantage=true')

@@ -371,7 +371,13 @@ describe('validation', () => {
     const run = await trained([`custom_envs.Words.env_type=${file}`, 'trainer.test_freq=1'], 8);
     expect(run.end).toBe('finished');
     expect(run.lines.map(({ step }) => step)).toEqual([1, 2, 3, 4, 5]);
-    expect(run.lines.map(line => line['early_stopped/low_validation_success'])).toEqual([undefined, undefined, undefined, undefined, 1]); // prettier-ignore
+    expect(run.lines.map(line => line['early_stopped/low_validation_success'])).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      1,
+    ]);
     expect(run.events.at(-1)).toMatch(/^early_stop: val-env\/Words\/success was under 1 % in 5 validations in a row/);
     expect(unknownKeys(run.lines)).toEqual([]);
   });

@@ -8,7 +8,18 @@ import { indexOfFile } from '../../../extension/host/episodes/episode-scan';
 import { RunReader } from '../../../extension/host/run-reader';
 import { TrainerLink } from '../../../extension/host/trainer-link';
 import type { RunStatus } from '../../../extension/protocol/run-folder';
-import { document, isAlive, killAll, leaseOf, readRun, runsOf, startDetached, statusOf, until, untilStep } from './terminal'; // prettier-ignore
+import {
+  document,
+  isAlive,
+  killAll,
+  leaseOf,
+  readRun,
+  runsOf,
+  startDetached,
+  statusOf,
+  until,
+  untilStep,
+} from './terminal';
 import { makeWorkspace } from './workspace';
 import type { Workspace } from './workspace';
 
@@ -102,12 +113,17 @@ describe('two windows on one folder', () => {
       await until('the first hears of it', () => one.state() === 'running');
       // Of two changes of one setting the later one applies; the events contain both or only that one.
       const key = 'actor_rollout_ref.actor.optim.lr';
-      await Promise.all([one.link.change({ [key]: 0.002 }), other.link.change({ 'actor_rollout_ref.rollout.temperature': 0.9 })]); // prettier-ignore
+      await Promise.all([
+        one.link.change({ [key]: 0.002 }),
+        other.link.change({ 'actor_rollout_ref.rollout.temperature': 0.9 }),
+      ]);
       await other.link.change({ [key]: 0.003 });
       await until('both settings hold', () => {
-        const changed = readRun(run).events.filter(({ kind }) => kind === 'setting').map(({ data }) => data);
+        const changed = readRun(run)
+          .events.filter(({ kind }) => kind === 'setting')
+          .map(({ data }) => data);
         return changed.some(data => data?.key === key && data.to === 0.003) && changed.some(data => data?.to === 0.9);
-      }); // prettier-ignore
+      });
       await Promise.all([one.link.stop(), other.link.stop()]);
       await until('the run is stopped', () => !leaseOf(run));
     } finally {
@@ -124,8 +140,10 @@ describe('two windows on one folder', () => {
 
     // Both resume it at the same moment: one trainer starts, the other gets an error.
     const ends = await Promise.all(
-      [0, 1].map(() => document<{ error?: { message: string } }>(workspace.folder, ['resume', basename(run), '--detach'])),
-    ); // prettier-ignore
+      [0, 1].map(() =>
+        document<{ error?: { message: string } }>(workspace.folder, ['resume', basename(run), '--detach']),
+      ),
+    );
     expect(ends.map(({ code }) => code).sort()).toEqual([0, 1]);
     expect(ends.find(({ code }) => code === 1)!.answer.error?.message).toContain(
       `run ${basename(run)} is already being trained by process ${leaseOf(run)!.pid}`,

@@ -355,15 +355,20 @@ describe('zooming', () => {
 
   it('never leaves the full range', () => {
     fc.assert(
-      fc.property(fc.double({ min: 0.01, max: 3, noNaN: true }), fc.double({ min: 0, max: 1000, noNaN: true }), fc.double({ min: -2000, max: 2000, noNaN: true }), (factor, about, distance) => {
-        const part = zoomed(all, all, factor, about) ?? all;
-        for (const { from, to } of [part, panned(part, all, distance)]) {
-          expect(from).toBeGreaterThanOrEqual(-1e-6);
-          expect(to).toBeLessThanOrEqual(1000 + 1e-6);
-          expect(to).toBeGreaterThan(from);
-        }
-      }),
-    ); // prettier-ignore
+      fc.property(
+        fc.double({ min: 0.01, max: 3, noNaN: true }),
+        fc.double({ min: 0, max: 1000, noNaN: true }),
+        fc.double({ min: -2000, max: 2000, noNaN: true }),
+        (factor, about, distance) => {
+          const part = zoomed(all, all, factor, about) ?? all;
+          for (const { from, to } of [part, panned(part, all, distance)]) {
+            expect(from).toBeGreaterThanOrEqual(-1e-6);
+            expect(to).toBeLessThanOrEqual(1000 + 1e-6);
+            expect(to).toBeGreaterThan(from);
+          }
+        },
+      ),
+    );
     expect(panned({ from: 100, to: 200 }, all, -500)).toEqual({ from: 0, to: 100 });
     expect(progressTicks(zoomRange(312, 377), false)).toEqual([350]);
   });
@@ -402,12 +407,38 @@ describe('the arrangement of charts', () => {
   });
 
   it('has the groups in their order', () => {
-    const keys = ['timing_s/gen', 'perf/throughput', 'train/A/success', 'train/A/num_actions', 'rollout/filter_kept_ratio', 'collapse_first_turn_sample/mi_estimate', 'actor/grad_norm', 'actor/lr', 'x']; // prettier-ignore
-    expect(arrange({ keys }).map(group => group.id)).toEqual(['task', 'policy', 'stability', 'collapse', 'filter', 'environments', 'throughput', 'timing', 'other']); // prettier-ignore
+    const keys = [
+      'timing_s/gen',
+      'perf/throughput',
+      'train/A/success',
+      'train/A/num_actions',
+      'rollout/filter_kept_ratio',
+      'collapse_first_turn_sample/mi_estimate',
+      'actor/grad_norm',
+      'actor/lr',
+      'x',
+    ];
+    expect(arrange({ keys }).map(group => group.id)).toEqual([
+      'task',
+      'policy',
+      'stability',
+      'collapse',
+      'filter',
+      'environments',
+      'throughput',
+      'timing',
+      'other',
+    ]);
   });
 
   it('names the tags if there are several, with one line per tag in each chart, and can show one tag only', () => {
-    const keys = ['train/A/success', 'train/B/success', 'train/A/num_actions', 'val-env/B/num_actions', 'train/B/num_actions']; // prettier-ignore
+    const keys = [
+      'train/A/success',
+      'train/B/success',
+      'train/A/num_actions',
+      'val-env/B/num_actions',
+      'train/B/num_actions',
+    ];
     expect(tagsOf(keys)).toEqual(['A', 'B']);
     expect(chartsOf(keys, 'task')![0].lines.map(each => each.label)).toEqual(['train A', 'train B']);
     const [actions] = chartsOf(keys, 'environments')!;
@@ -501,7 +532,13 @@ describe('event marks', () => {
   const event = (step: number, kind: RunEvent['kind']): RunEvent => ({ time: '', step, kind, message: '' });
 
   it('show events of the charts, in order', () => {
-    const happened = [event(9, 'alarm'), event(2, 'checkpoint'), event(3, 'state'), event(4, 'setting'), event(5, 'environment_reload')]; // prettier-ignore
+    const happened = [
+      event(9, 'alarm'),
+      event(2, 'checkpoint'),
+      event(3, 'state'),
+      event(4, 'setting'),
+      event(5, 'environment_reload'),
+    ];
     const marks = marksOf(happened, each => (each.step === 4 ? NaN : each.step));
     expect(marks.map(mark => [mark.kind, mark.x])).toEqual([
       ['checkpoint', 2],

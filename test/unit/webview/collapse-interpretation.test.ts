@@ -25,7 +25,12 @@ const evidenceAt = (series: RunSeries, family: string, step: number, filter: Fil
 
 const seriesOf = (name: string): RunSeries => {
   const series = new RunSeries();
-  series.append(storedFiles(name)['metrics.jsonl'].split('\n').filter(Boolean).map(line => JSON.parse(line) as { step: number })); // prettier-ignore
+  series.append(
+    storedFiles(name)
+      ['metrics.jsonl'].split('\n')
+      .filter(Boolean)
+      .map(line => JSON.parse(line) as { step: number }),
+  );
   return series;
 };
 
@@ -95,7 +100,13 @@ describe('the run driven into collapse', () => {
 
   it('uses nothing after the step', () => {
     const early = new RunSeries();
-    early.append(storedFiles('collapsing-run')['metrics.jsonl'].split('\n').filter(Boolean).map(line => JSON.parse(line) as { step: number }).filter(({ step }) => step <= 44)); // prettier-ignore
+    early.append(
+      storedFiles('collapsing-run')
+        ['metrics.jsonl'].split('\n')
+        .filter(Boolean)
+        .map(line => JSON.parse(line) as { step: number })
+        .filter(({ step }) => step <= 44),
+    );
     expect(interpret(evidenceAt(early, 'collapse_first_turn_sample', 44, null))).toEqual(
       interpret(evidenceAt(series, 'collapse_first_turn_sample', 44, null)),
     );
@@ -197,7 +208,9 @@ describe('signs', () => {
   it('distinguish a solved task from an Echo Trap', () => {
     expect(kinds({ rewardStd: points(fall), success: points(fall.map(() => 0.4)) })).toEqual(['echo trap']);
     expect(kinds({ rewardStd: points(fall), success: points(fall.map(() => 0.97)) })).toEqual(['solved']);
-    expect(interpret(evidence(path, { rewardStd: points(fall), success: points(fall.map(() => 0.97)) })).advice[0].text).toMatch(/^Nothing to change/); // prettier-ignore
+    expect(
+      interpret(evidence(path, { rewardStd: points(fall), success: points(fall.map(() => 0.97)) })).advice[0].text,
+    ).toMatch(/^Nothing to change/);
   });
 
   it('include a gradient spike for twenty steps, lost formats, near-zero token entropy and missing thoughts', () => {
@@ -213,7 +226,10 @@ describe('signs', () => {
 describe('advice', () => {
   const path = pathOf([...steady(5, [1, 1.5]), ...steady(5, [1, 0.1, 0.1])]);
   const narrow = pathOf(steady(8, [0.05, 1.5]));
-  const fall = [...Array<number>(6).fill(0.6), ...Array<number>(6).fill(0.3)].map((value, i) => ({ step: 10 * i, value })); // prettier-ignore
+  const fall = [...Array<number>(6).fill(0.6), ...Array<number>(6).fill(0.3)].map((value, i) => ({
+    step: 10 * i,
+    value,
+  }));
   const advice = (of: PathPoint[], more: Partial<Evidence>) =>
     interpret(evidence(of, more)).advice.map(({ text }) => text);
   const policy = { kl_loss_coef: 0, kl_coef: 0, entropy_coeff: 0.001, adv_estimator: 'grpo', clip_ratio_high: 0.28 };
@@ -266,7 +282,10 @@ describe('advice', () => {
   it('depends on the step: changed weights, and checkpoints before it', () => {
     const setting = (step: number, key: string, to: number) =>
       ({ time: '', step, kind: 'setting', message: '', data: { key, from: 0.001, to } }) as const;
-    const events = [setting(5, 'actor_rollout_ref.actor.entropy_coeff', 0), setting(9, 'actor_rollout_ref.actor.optim.lr', 1)]; // prettier-ignore
+    const events = [
+      setting(5, 'actor_rollout_ref.actor.entropy_coeff', 0),
+      setting(9, 'actor_rollout_ref.actor.optim.lr', 1),
+    ];
     const settings = { policy, filter: keepsAll } as CollapseSettings;
     const at = (step: number) => circumstancesAt({ settings, events, checkpoints: [4, 8] }, step);
     expect([at(4).policy?.entropy_coeff, at(6).policy?.entropy_coeff]).toEqual([0.001, 0]);

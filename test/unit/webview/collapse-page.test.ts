@@ -3,7 +3,13 @@
 // the host.
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { collapseCommand, collapseFamilyAt, collapseLines, collapseReady, groupsAt } from '../../../extension/protocol/collapse-page'; // prettier-ignore
+import {
+  collapseCommand,
+  collapseFamilyAt,
+  collapseLines,
+  collapseReady,
+  groupsAt,
+} from '../../../extension/protocol/collapse-page';
 import { startCollapse } from '../../../webview/collapse/page';
 import { storedFiles } from '../../e2e/fixtures/stored-run.mjs';
 import { hostileTexts } from '../../e2e/preview/data';
@@ -14,7 +20,14 @@ const guide = readFileSync('docs/METRICS.md', 'utf8');
 const collapsing = storedFiles('collapsing-run');
 const diagnosed = storedFiles('diagnosed-run');
 
-beforeEach(() => vi.stubGlobal('ResizeObserver', class { observe() {} })); // prettier-ignore
+beforeEach(() =>
+  vi.stubGlobal(
+    'ResizeObserver',
+    class {
+      observe() {}
+    },
+  ),
+);
 
 async function open(files: StoredFiles, { until = Infinity, kept }: { until?: number; kept?: unknown } = {}) {
   const root = freshPage();
@@ -40,11 +53,20 @@ describe('the Collapse page', () => {
     expect(text('h1')).toBe('3-collapse quickstart seed 10000');
     expect(text('.where')).toBe('step 90 of 90');
     expect(text('.headline')).toBe('Reasoning still differs between prompts, but under one prompt it hardly varies.');
-    expect(all('.regime').map(({ textContent }) => textContent)).toEqual(['compressed reasoning', 'diverse reasoning', 'low-entropy collapse', 'template collapse']); // prettier-ignore
+    expect(all('.regime').map(({ textContent }) => textContent)).toEqual([
+      'compressed reasoning',
+      'diverse reasoning',
+      'low-entropy collapse',
+      'template collapse',
+    ]);
     expect(root.querySelector('.ring')).not.toBeNull();
     expect(root.querySelectorAll('.plane .stop')).toHaveLength(42);
-    expect(root.querySelector('.plane-field')!.getAttribute('aria-label')).toContain('Step 90, compressed reasoning (99.9 % sure): H(Z|X) 0.139 (0.0920 to 0.193)'); // prettier-ignore
-    expect(text('.cell-words')).toMatch(/^Row 1, column 1: log-prob −0\.00890 per token, its own prompt; rank 1 of 16\. train-000090-g005-m01, turn 1/); // prettier-ignore
+    expect(root.querySelector('.plane-field')!.getAttribute('aria-label')).toContain(
+      'Step 90, compressed reasoning (99.9 % sure): H(Z|X) 0.139 (0.0920 to 0.193)',
+    );
+    expect(text('.cell-words')).toMatch(
+      /^Row 1, column 1: log-prob −0\.00890 per token, its own prompt; rank 1 of 16\. train-000090-g005-m01, turn 1/,
+    );
     expect(all('.cell-text')[0].textContent).toMatch(/^Me \(0, 2\), goal \(0, 1\)/);
     expect(all('.cell-text')[1].textContent).toMatch(/^Start: \(0, 2\)\nGoal: \(0, 1\)/);
   });
@@ -82,7 +104,9 @@ describe('the Collapse page', () => {
   });
 
   it('keeps family and step, and restores them', async () => {
-    const { text, all } = await open(collapsing, { kept: { folder: '/r', schema: 1, view: { family: 'collapse_trajectory_sample', step: 44 } } }); // prettier-ignore
+    const { text, all } = await open(collapsing, {
+      kept: { folder: '/r', schema: 1, view: { family: 'collapse_trajectory_sample', step: 44 } },
+    });
     expect(text('.where')).toBe('step 44 of 90');
     expect(all('.choice').map(choice => choice.getAttribute('aria-pressed'))).toEqual(['false', 'true', 'false']);
     expect(text('.cell-words')).toContain('rank 1 of 64');
@@ -122,7 +146,9 @@ describe('the Collapse page', () => {
     const now = root.ownerDocument.activeElement as HTMLElement;
     expect([now.dataset.row, now.dataset.member]).toEqual(['1', '0']);
     await click(now);
-    expect(host.sent).toEqual([{ method: collapseCommand.method, params: { command: 'episode', step: 3, id: now.dataset.episode } }]); // prettier-ignore
+    expect(host.sent).toEqual([
+      { method: collapseCommand.method, params: { command: 'episode', step: 3, id: now.dataset.episode } },
+    ]);
   });
 
   it('shows gradients by bucket, after or before the filter', async () => {
@@ -140,13 +166,22 @@ describe('the Collapse page', () => {
     expect(text('.hero-place .missing')).toContain('workbench.collapse_turn_uniform=true');
     expect(text('.reading .confidence')).toContain('No diagnosis');
     await click(all('.hero-place vscode-button')[0]);
-    expect(host.sent).toEqual([{ method: collapseCommand.method, params: { command: 'copy', text: 'workbench.collapse_turn_uniform=true' } }]); // prettier-ignore
+    expect(host.sent).toEqual([
+      { method: collapseCommand.method, params: { command: 'copy', text: 'workbench.collapse_turn_uniform=true' } },
+    ]);
   });
 
   it('follows a running run, unless the user looks at an earlier step', async () => {
     const { host, text, key } = await open(collapsing, { until: 20 });
-    const lines = collapsing['metrics.jsonl'].split('\n').filter(Boolean).map(line => JSON.parse(line) as { step: number }); // prettier-ignore
-    const snapshot = storedHost(collapsing, guide, 22).answer(collapseReady.method, null) as { run: never; diagnosed: never; checkpoints: never }; // prettier-ignore
+    const lines = collapsing['metrics.jsonl']
+      .split('\n')
+      .filter(Boolean)
+      .map(line => JSON.parse(line) as { step: number });
+    const snapshot = storedHost(collapsing, guide, 22).answer(collapseReady.method, null) as {
+      run: never;
+      diagnosed: never;
+      checkpoints: never;
+    };
     const grow = async (step: number) => {
       host.send(collapseLines, { ...snapshot, lines: lines.filter(line => line.step === step) as never, events: [] });
       await settle();
@@ -160,7 +195,13 @@ describe('the Collapse page', () => {
   });
 
   it('lists alarms with their evidence, and jumps to their steps', async () => {
-    const alarm = { time: '2026-01-01T00:00:00Z', step: 43, kind: 'alarm', message: 'entropy rose over 200 %', data: { step: 44 } }; // prettier-ignore
+    const alarm = {
+      time: '2026-01-01T00:00:00Z',
+      step: 43,
+      kind: 'alarm',
+      message: 'entropy rose over 200 %',
+      data: { step: 44 },
+    };
     const { all, click, text } = await open({ ...collapsing, 'events.jsonl': JSON.stringify(alarm) });
     expect(all('.alarm-list li').map(item => item.textContent)).toEqual(['▲step 44entropy rose over 200 %']);
     await click(all('.alarm-list button')[0]);
@@ -189,7 +230,9 @@ describe('the Collapse page', () => {
   });
 
   it('never renders a text as markup', async () => {
-    const hostile = JSON.parse(collapsing['diagnostics/collapse-000090.json']) as { families: { prompts: { text: string }[]; samples: { text: string; episode: string }[] }[] }; // prettier-ignore
+    const hostile = JSON.parse(collapsing['diagnostics/collapse-000090.json']) as {
+      families: { prompts: { text: string }[]; samples: { text: string; episode: string }[] }[];
+    };
     for (const { prompts, samples } of hostile.families) {
       prompts.forEach((prompt, i) => (prompt.text = hostileTexts[i % hostileTexts.length]));
       samples.forEach((sample, i) => (sample.text = hostileTexts[i % hostileTexts.length]));

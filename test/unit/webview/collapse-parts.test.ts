@@ -27,7 +27,13 @@ const group = (group_id: number, scores: number[], kept: boolean | null = true):
   group_id,
   tag: 'Lake',
   kept,
-  episodes: scores.map((score, member) => ({ id: `e${group_id}${member}`, member, score, success: score > 0, tokens: 10 * (member + 1) })), // prettier-ignore
+  episodes: scores.map((score, member) => ({
+    id: `e${group_id}${member}`,
+    member,
+    score,
+    success: score > 0,
+    tokens: 10 * (member + 1),
+  })),
 });
 
 describe('the description of the filter', () => {
@@ -37,15 +43,25 @@ describe('the description of the filter', () => {
     expect(formatFilter(filter, groups)).toBe(
       'top_p 0.9 of reward variance (linear): kept 2 of 4; groups whose reward variance is zero are dropped first',
     );
-    expect(formatFilter({ ...filter, strategy: 'top_k', value: 0.5, include_zero: true, metric: 'entropy' }, groups)).toBe('top_k 0.5, the 2 groups with the largest entropy: kept 2 of 4'); // prettier-ignore
+    expect(
+      formatFilter({ ...filter, strategy: 'top_k', value: 0.5, include_zero: true, metric: 'entropy' }, groups),
+    ).toBe('top_k 0.5, the 2 groups with the largest entropy: kept 2 of 4');
     expect(formatFilter({ ...filter, value: 1, include_zero: true }, groups)).toBe('No filter (top_p 1): kept 2 of 4');
-    expect(formatFilter({ ...filter, strategy: 'min_p', value: 0.1, include_zero: true, dynamic_sampling: true }, groups)).toMatch(/^min_p 0.1 of the best reward variance: kept 2 of 4; uninformative groups/); // prettier-ignore
+    expect(
+      formatFilter({ ...filter, strategy: 'min_p', value: 0.1, include_zero: true, dynamic_sampling: true }, groups),
+    ).toMatch(/^min_p 0.1 of the best reward variance: kept 2 of 4; uninformative groups/);
     expect(formatFilter(filter, [group(0, [1], null)])).toContain('what was kept is not recorded');
     expect(formatFilter(null, groups)).toBe('The filter’s configuration is not known: kept 2 of 4');
   });
 
   it('includes settings changed before the step', () => {
-    const change = (step: number, key: string, to: number) => ({ time: '', step, kind: 'setting' as const, message: '', data: { key, from: 0, to } }); // prettier-ignore
+    const change = (step: number, key: string, to: number) => ({
+      time: '',
+      step,
+      kind: 'setting' as const,
+      message: '',
+      data: { key, from: 0, to },
+    });
     const value = 'actor_rollout_ref.rollout.rollout_filter_value';
     const events = [change(3, value, 0.5), change(4, 'trainer.total_training_steps', 99), change(7, value, 0.2)];
     expect([3, 4, 7, 8].map(step => filterAt(filter, events, step)?.value)).toEqual([0.9, 0.5, 0.5, 0.2]);
@@ -106,7 +122,11 @@ describe('the matrix', () => {
 describe('the plane', () => {
   const series = new RunSeries();
   const f = 'collapse_first_turn_sample';
-  const values = (h: number, i: number) => ({ [`${f}/conditional_entropy_est`]: h, [`${f}/mi_estimate`]: i, [`${f}/mi_upper_bound`]: Math.log(16) }); // prettier-ignore
+  const values = (h: number, i: number) => ({
+    [`${f}/conditional_entropy_est`]: h,
+    [`${f}/mi_estimate`]: i,
+    [`${f}/mi_upper_bound`]: Math.log(16),
+  });
   series.append([{ step: 0 }, { step: 1, ...values(1, 0.2) }, { step: 2 }, { step: 3, ...values(0.1, 1) }]);
 
   it('draws the diagnosed steps as its path', () => {
@@ -154,7 +174,9 @@ describe('the caption of gradients', () => {
       'The task’s gradient rises from 0.100 where scores differ least (deviation 0) to 0.900 where they differ most (deviation 0.500): reward deviation carries signal. In the lowest bucket entropy outweighs it: there the regularisers dominate the update.',
     );
     expect(gradientCaption(analysis([0.5, 0.5], [0.1, 0.1]))).toMatch(/is about the same.*cannot help much\.$/);
-    expect(gradientCaption(analysis([0.9, 0.1], [0.01, 0.01], 0.8))).toMatch(/falls.*cannot be distinguished from noise \(signal-to-noise ratio 0.800\)\.$/); // prettier-ignore
+    expect(gradientCaption(analysis([0.9, 0.1], [0.01, 0.01], 0.8))).toMatch(
+      /falls.*cannot be distinguished from noise \(signal-to-noise ratio 0.800\)\.$/,
+    );
     expect(gradientCaption(analysis([0.9], [0.1]))).toBe('Only one bucket: nothing to compare.');
   });
 });
@@ -184,11 +206,15 @@ describe('a missing measurement', () => {
     policy: null,
   };
   it('names the override that enables it', () => {
-    expect(missingFamily(settings, 'collapse_first_turn_sample').override).toBe('collapse_detection.first_turn_enabled=true'); // prettier-ignore
+    expect(missingFamily(settings, 'collapse_first_turn_sample').override).toBe(
+      'collapse_detection.first_turn_enabled=true',
+    );
     expect(missingFamily(settings, 'collapse_trajectory_sample')).toEqual({
       text: 'No diagnosis up to this step: the run makes one at step 1 and at every 2nd step.',
     });
-    expect(missingFamily({ ...settings, context_window_mode: 'single_turn' }, 'collapse_turn_sample').override).toBe('agent_proxy.context_window_mode=full'); // prettier-ignore
+    expect(missingFamily({ ...settings, context_window_mode: 'single_turn' }, 'collapse_turn_sample').override).toBe(
+      'agent_proxy.context_window_mode=full',
+    );
     expect(missingGradients(settings).override).toBe('trainer.gradient_analysis_mode=true');
     expect(missingGradients({ ...settings, gradients: true }).override).toBeUndefined();
   });

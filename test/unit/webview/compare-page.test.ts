@@ -2,7 +2,13 @@
 // The comparison of six real runs of two configurations: charts, table and requests.
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { compareColumns, compareGrew, compareOpen, compareReady, type CompareSnapshot } from '../../../extension/protocol/compare-page'; // prettier-ignore
+import {
+  compareColumns,
+  compareGrew,
+  compareOpen,
+  compareReady,
+  type CompareSnapshot,
+} from '../../../extension/protocol/compare-page';
 import { groupCurve, outcomes, pointsOf } from '../../../webview/compare/group-curves';
 import { coloursOf, startCompare } from '../../../webview/compare/page';
 import { comparedHost } from '../../e2e/preview/compared-host';
@@ -14,10 +20,16 @@ const key = 'val-env/QuickFrozenLake/success';
 
 describe('curves over seeds', () => {
   it('are the mean with Student’s interval for two or more seeds, and a single line for one', () => {
-    const a = [{ x: 0, y: 1 }, { x: 2, y: 3 }]; // prettier-ignore
+    const a = [
+      { x: 0, y: 1 },
+      { x: 2, y: 3 },
+    ];
     const b = [{ x: 0, y: 3 }];
     const { mean, band } = groupCurve([a, b]);
-    expect(mean).toEqual([{ x: 0, y: 2 }, { x: 2, y: 3 }]); // prettier-ignore
+    expect(mean).toEqual([
+      { x: 0, y: 2 },
+      { x: 2, y: 3 },
+    ]);
     expect(band!.high[0].y - 2).toBeCloseTo(12.706, 3); // t with one degree of freedom × √2 / √2
     expect(band!.low[1].y).toBeNaN();
     expect(groupCurve([a]).band).toBeUndefined();
@@ -31,7 +43,10 @@ describe('curves over seeds', () => {
     const { final, best } = outcomes([curve(1, 5, Number.NaN), curve(9, 3), curve(Number.NaN)]);
     expect([final!.mean, final!.n, best!.mean]).toEqual([4, 2, 7]);
     expect(outcomes([curve()])).toEqual({ final: null, best: null });
-    expect(pointsOf(curve(1, Number.NaN, 2), 0)).toEqual([{ x: 0, y: 1 }, { x: 2, y: 2 }]); // prettier-ignore
+    expect(pointsOf(curve(1, Number.NaN, 2), 0)).toEqual([
+      { x: 0, y: 1 },
+      { x: 2, y: 2 },
+    ]);
   });
 
   it('have separate colours, and the run’s own colour if no other uses it', () => {
@@ -78,7 +93,12 @@ describe('the page', () => {
   it('shows each result and the keys that differ, and opens runs and the difference', () => {
     const rows = [...root.querySelectorAll('.compare-table tbody tr')].map(row => row.textContent!);
     const heads = [...root.querySelectorAll('.compare-table thead th')].map(cell => cell.textContent);
-    expect(heads.slice(1, 5)).toEqual(['success, final', 'success, best', 'rollout_filter_value', 'rollout_filter_include_zero']); // prettier-ignore
+    expect(heads.slice(1, 5)).toEqual([
+      'success, final',
+      'success, best',
+      'rollout_filter_value',
+      'rollout_filter_include_zero',
+    ]);
     expect(rows[0]).toMatch(/^filter on\d+(\.\d)? % ± \d+(\.\d+)? %.*0\.9falseseed 10000seed 1010000seed 2010000$/);
     expect(rows[1]).toMatch(/difference$/);
     const links = [...root.querySelectorAll<HTMLElement>('button.link')];

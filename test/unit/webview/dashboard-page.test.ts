@@ -445,7 +445,9 @@ describe('the dashboard', () => {
     expect(svg.querySelectorAll('path')).toHaveLength(1);
     expect(svg.documentElement.textContent).toContain('training step');
     click(root.querySelector('[title="Export the metrics shown as CSV"]'));
-    expect((asked[2] as Extract<Export, { kind: 'csv' }>).keys).toEqual(expect.arrayContaining(['critic/score/min', 'timing_s/gen'])); // prettier-ignore
+    expect((asked[2] as Extract<Export, { kind: 'csv' }>).keys).toEqual(
+      expect.arrayContaining(['critic/score/min', 'timing_s/gen']),
+    );
   });
 
   it('sorts the table of all metrics by a column, and keeps the order', async () => {

@@ -36,7 +36,8 @@ export class HostileTexts implements MemoryHost {
 
 function mapped(value: unknown, text: (text: string) => string, name: (key: string) => string, key = ''): unknown {
   if (typeof value === 'string') return own.test(key) ? value : text(value);
-  if (key === 'keys' && Array.isArray(value)) return [...(value as unknown[]), ...markupCorpus.map(each => `train/${each}/success`)]; // prettier-ignore
+  if (key === 'keys' && Array.isArray(value))
+    return [...(value as unknown[]), ...markupCorpus.map(each => `train/${each}/success`)];
   if (Array.isArray(value)) return value.map(item => mapped(item, text, name, key));
   if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
   return Object.fromEntries(Object.entries(value).map(([key, child]) => [name(key), mapped(child, text, name, key)]));

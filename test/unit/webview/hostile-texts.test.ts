@@ -29,7 +29,12 @@ let root: HTMLElement;
 
 beforeEach(() => {
   stubVisibility();
-  vi.stubGlobal('ResizeObserver', class { observe() {} }); // prettier-ignore
+  vi.stubGlobal(
+    'ResizeObserver',
+    class {
+      observe() {}
+    },
+  );
   root = freshPage();
 });
 
@@ -53,7 +58,12 @@ it('the dashboard shows names, events, metrics and the table as plain text', asy
   await settle();
   for (const fold of root.querySelectorAll('.fold')) await click(fold);
   expectTextAlone(root);
-  const events = markupCorpus.map((message, i) => ({ ...runEvents(140)[0], message, step: i, kind: i % 2 ? ('alarm' as const) : ('warning' as const) })); // prettier-ignore
+  const events = markupCorpus.map((message, i) => ({
+    ...runEvents(140)[0],
+    message,
+    step: i,
+    kind: i % 2 ? ('alarm' as const) : ('warning' as const),
+  }));
   host.send(dashboardLines, { run: texts.hostile(runAt(57, 200, { phase: 'x', error: 'y' })), lines: [], events });
   await settle();
   const seen = new Set(shownOf(root));
@@ -124,7 +134,14 @@ const shown = (observation: string) => ({
 it('the Play panel shows observations, actions, legends, infos, hints, differences and errors as plain text', async () => {
   const session: PlayReply['session'] = {
     ...{ environment: 'maze', source: '/w/maze.ts', version: '0123456789abcdef', files: ['/w/maze.ts'], seed: 7 },
-    ...{ config: { size: 4, text: 'x' }, instruction: 'Go.', legend: { P: 'you' }, has_solver: true, total: 1, over: false }, // prettier-ignore
+    ...{
+      config: { size: 4, text: 'x' },
+      instruction: 'Go.',
+      legend: { P: 'you' },
+      has_solver: true,
+      total: 1,
+      over: false,
+    },
     actions: markupCorpus.map((name, id) => ({ id, name })),
     first: { observation: 'start', images: ['AAAA'] },
     steps: markupCorpus.map((text, action) => ({ ...shown(text), action, name: text, info: { [text]: text } })),
@@ -148,8 +165,16 @@ it('New Run shows presets, fields, tags, the estimate, problems and the YAML as 
       method === newRunReady.method
         ? {
             presets: markupCorpus.map(name => ({ id: name, name, description: name })),
-            folders: [{ path: '/w', name: 'w' }, { path: '/x', name: 'x' }], // prettier-ignore
-            groups: [{ title: 'Run', fields: [{ key: 'seed.train', title: 'Seed', help: 'Which.', kind: 'choice', choices: ['a', 'b'] }] }], // prettier-ignore
+            folders: [
+              { path: '/w', name: 'w' },
+              { path: '/x', name: 'x' },
+            ],
+            groups: [
+              {
+                title: 'Run',
+                fields: [{ key: 'seed.train', title: 'Seed', help: 'Which.', kind: 'choice', choices: ['a', 'b'] }],
+              },
+            ],
           }
         : {
             values: { 'seed.train': 'a' },
@@ -162,10 +187,17 @@ it('New Run shows presets, fields, tags, the estimate, problems and the YAML as 
                 remedy: 'less',
                 notes: ['config: so'],
               },
-              ...{ peak: { phase: 'update', bytes: 1 }, available: 2, rows: [{ what: 'x', bytes: 1, how: 'so', phase: 'p' }] }, // prettier-ignore
+              ...{
+                peak: { phase: 'update', bytes: 1 },
+                available: 2,
+                rows: [{ what: 'x', bytes: 1, how: 'so', phase: 'p' }],
+              },
               time: { step_s: 1, generation_s: 1, total_s: 1, basis: 'measured', run: { id: 'r', name: 'first' } },
             },
-            problems: [{ key: 'seed.train', message: 'wrong' }, { key: '', message: 'all wrong' }], // prettier-ignore
+            problems: [
+              { key: 'seed.train', message: 'wrong' },
+              { key: '', message: 'all wrong' },
+            ],
             yaml: markupCorpus.join('\n'),
           },
   };

@@ -124,7 +124,10 @@ it('requests the selected tag, and the stored one', async () => {
 it('an answer that did not parse, and unknown actions, are shown as such', async () => {
   const host = await open('playing');
   const { turns, ...rest } = at(2);
-  const changed = turns.map((turn, i) => ({ ...turn, outcome: { ...turn.outcome!, answer: i === 0 ? null : 'fly', executed: [] } })); // prettier-ignore
+  const changed = turns.map((turn, i) => ({
+    ...turn,
+    outcome: { ...turn.outcome!, answer: i === 0 ? null : 'fly', executed: [] },
+  }));
   host.send(liveEpisode, { episode: { ...rest, turns: changed } });
   expect(all('.warning').slice(0, 2)).toEqual([
     'The answer could not be parsed; no action was executed.',
@@ -135,7 +138,9 @@ it('an answer that did not parse, and unknown actions, are shown as such', async
 it('every phase and every state has a text', () => {
   const phases = ['rollout', 'update', 'validation', 'checkpoint', 'download', 'idle'];
   const titles = phases.map(phase => phaseLabels(runAt(12, 200, { phase }), false).title);
-  const states = (['paused', 'stopping', 'stopped', 'finished', 'failed', 'starting'] as const).map(state => phaseLabels(runAt(12, 200, { state }), false).title); // prettier-ignore
+  const states = (['paused', 'stopping', 'stopped', 'finished', 'failed', 'starting'] as const).map(
+    state => phaseLabels(runAt(12, 200, { state }), false).title,
+  );
   expect(new Set([...titles, ...states]).size).toBe(12);
   const rollout = (chosen: boolean) => phaseLabels(runAt(12, 200, { phase: 'rollout' }), chosen).text;
   expect([rollout(false), rollout(true)]).toEqual([

@@ -27,7 +27,10 @@ const planned = (choice: NewRunChoice): PlannedRun => {
   const problems = steps === 'none' ? [{ key: 'trainer.total_training_steps', message: 'use an integer' }] : [];
   return {
     values: { 'trainer.total_training_steps': '24', 'agent_proxy.enable_think': 'true', ...choice.values },
-    tags: [{ tag: 'Lake', environment: 'frozen_lake' }, { tag: 'Bandit', environment: 'bandit' }], // prettier-ignore
+    tags: [
+      { tag: 'Lake', environment: 'frozen_lake' },
+      { tag: 'Bandit', environment: 'bandit' },
+    ],
     groups: choice.groups ?? { train: { Lake: 8 }, val: { Lake: 16 } },
     estimate:
       problems.length > 0
@@ -69,12 +72,14 @@ async function settled(): Promise<void> {
   for (let i = 0; i < 6; i++) await Promise.resolve();
 }
 const field = (key: string) => root.querySelector<HTMLElement>(`.field[data-key="${key}"]`)!;
-const control = (key: string) => field(key).querySelector<HTMLElement & { value: string; checked: boolean }>('.field-control > :first-child')!; // prettier-ignore
+const control = (key: string) =>
+  field(key).querySelector<HTMLElement & { value: string; checked: boolean }>('.field-control > :first-child')!;
 function type(key: string, value: string): void {
   control(key).value = value;
   control(key).dispatchEvent(new Event('input'));
 }
-const button = (label: string) => [...root.querySelectorAll<HTMLElement>('vscode-button')].find(({ textContent }) => textContent === label)!; // prettier-ignore
+const button = (label: string) =>
+  [...root.querySelectorAll<HTMLElement>('vscode-button')].find(({ textContent }) => textContent === label)!;
 const steps = 'trainer.total_training_steps';
 
 it('shows the first preset with its values and estimated resources', () => {

@@ -110,7 +110,9 @@ describe("environments over the user's data", () => {
     expect(await validated.reset({ seed: 3, mode: 'val' })).toEqual({ observation: 'Target: 3, nums: [1, 2]' });
     expect(await validated.reset({ seed: 3, mode: 'train' })).toEqual({ observation: text(3) });
     const wrong = write('wrong.jsonl', '{"target": "5", "nums": [5]}');
-    await expect(texts({ train_path: wrong }, [0])).rejects.toThrow(`finds no integers in the columns target and nums of row 0 in ${wrong}`); // prettier-ignore
+    await expect(texts({ train_path: wrong }, [0])).rejects.toThrow(
+      `finds no integers in the columns target and nums of row 0 in ${wrong}`,
+    );
   });
   test('static and metamathqa read the published columns', async () => {
     const config = { dataset_name: 'gsm8k', dataset_path: join(golden, 'gsm8k'), split: 'test' };
@@ -140,7 +142,9 @@ describe("environments over the user's data", () => {
     const load = (environment: typeof metamathqa, dataset_path: string) =>
       environment.dependencies!(environment.config.parse({ dataset_path }));
     await expect(load(metamathqa, wrong)).rejects.toThrow('finds no texts in the columns query and response');
-    await expect(staticQuestions.dependencies!(staticQuestions.config.parse({ dataset_path: wrong }))).rejects.toThrow('finds a row without the columns of metamathqa'); // prettier-ignore
+    await expect(staticQuestions.dependencies!(staticQuestions.config.parse({ dataset_path: wrong }))).rejects.toThrow(
+      'finds a row without the columns of metamathqa',
+    );
     const large = write('large.jsonl', '{"question": 1}\n');
     truncateSync(large, (1 << 26) + 1);
     await load(metamathqa, large);

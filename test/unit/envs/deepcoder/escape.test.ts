@@ -380,7 +380,13 @@ print(wrote >> 20)`;
   });
 
   test('is ended at its time limit, also while the sandbox starts', async () => {
-    const program: Program = { interpreter: '/usr/bin/sh', options: [], boundAddresses: true, source: 'sleep 100', stdin: '' }; // prettier-ignore
+    const program: Program = {
+      interpreter: '/usr/bin/sh',
+      options: [],
+      boundAddresses: true,
+      source: 'sleep 100',
+      stdin: '',
+    };
     for (let ms = 0; ms < 40; ms++) {
       const { by } = await runProgram(program, { seconds: ms / 1000, megabytes: 64 }, 'bubblewrap');
       expect([ms, by]).toEqual([ms, 'time']);

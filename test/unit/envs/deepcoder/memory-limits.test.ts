@@ -97,7 +97,13 @@ describe('a control group', () => {
   });
 
   test('of version 1 is created in each hierarchy, below this process’s own', () => {
-    tree('8:pids:/\n4:cpu,memory:/docker/abc/inner\n0::/\n', mount('/cg/memory', 'cgroup', 'cpu,memory', '/docker/abc') + mount('/cg/pids', 'cgroup', 'pids') + mount('/cg/unified', 'cgroup2', ''), { 'cg/memory/inner/tasks': '', 'cg/pids/tasks': '', 'cg/unified/cgroup.subtree_control': '' }); // prettier-ignore
+    tree(
+      '8:pids:/\n4:cpu,memory:/docker/abc/inner\n0::/\n',
+      mount('/cg/memory', 'cgroup', 'cpu,memory', '/docker/abc') +
+        mount('/cg/pids', 'cgroup', 'pids') +
+        mount('/cg/unified', 'cgroup2', ''),
+      { 'cg/memory/inner/tasks': '', 'cg/pids/tasks': '', 'cg/unified/cgroup.subtree_control': '' },
+    );
     const group = ControlGroup.make(limits, root)!;
     const [[memory], [pids]] = [groupIn('cg/memory/inner'), groupIn('cg/pids')];
     expect(readFileSync(join(root, 'cg/memory/inner', memory, 'memory.limit_in_bytes'), 'utf8')).toBe('314572800');

@@ -60,7 +60,14 @@ describe.each<[Processor, Record<string, number>]>([
       EPERM,
       EPERM,
     ]);
-    const pairs = [[1, 1], [1, 1 | 0x80800], [1, 2], [1, 5], [2, 1], [16, 1]]; // prettier-ignore
+    const pairs = [
+      [1, 1],
+      [1, 1 | 0x80800],
+      [1, 2],
+      [1, 5],
+      [2, 1],
+      [16, 1],
+    ];
     expect(pairs.map(args => call(number.socketpair, ...args))).toEqual([allowed, allowed, EPERM, EPERM, EPERM, EPERM]);
     // The kernel reads the lower half of a command: the upper half must not hide a denied one.
     const commands = [0x5401, 0x5412, 0x541c, 2 ** 32 + 0x5412];

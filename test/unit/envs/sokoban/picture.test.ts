@@ -54,7 +54,18 @@ test('a run with an image environment explains the colours and no symbols to the
 });
 
 test('a cell is a square of its colour', () => {
-  const { width, height, data } = PNG.sync.read(Buffer.from(boardPicture([[1, 2, 3], [4, 5, 6]], 1, 2))); // prettier-ignore
+  const { width, height, data } = PNG.sync.read(
+    Buffer.from(
+      boardPicture(
+        [
+          [1, 2, 3],
+          [4, 5, 6],
+        ],
+        1,
+        2,
+      ),
+    ),
+  );
   const upper = [1, 2, 3, 255, 1, 2, 3, 255];
   const lower = [4, 5, 6, 255, 4, 5, 6, 255];
   expect([width, height, ...data]).toEqual([2, 4, ...upper, ...upper, ...lower, ...lower]);

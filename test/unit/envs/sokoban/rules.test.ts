@@ -25,7 +25,11 @@ function roomOf(...rows: string[]): Room {
   };
 }
 const drawing = ({ state, fixed, width }: Room) =>
-  [...state].map((code, at) => (code === 5 && fixed[at] === 2 ? 'S' : symbols[code])).join('').replace(new RegExp(`.{${width}}(?=.)`, 'g'), '$&\n').split('\n'); // prettier-ignore
+  [...state]
+    .map((code, at) => (code === 5 && fixed[at] === 2 ? 'S' : symbols[code]))
+    .join('')
+    .replace(new RegExp(`.{${width}}(?=.)`, 'g'), '$&\n')
+    .split('\n');
 const [up, down, left, right] = [0, 1, 2, 3];
 
 describe('a push', () => {
@@ -119,7 +123,15 @@ describe('observations', () => {
     expect((sokoban.create(config).reset({ seed: 0 }) as { observation: string }).observation.split('\n')[2]).toBe(
       'WWG.AW',
     );
-    expect(sokoban.legend!(config)).toEqual({ W: 'wall', '.': 'empty', G: 'target', C: 'box on target', B: 'box', A: 'player', '@': 'player on target' }); // prettier-ignore
+    expect(sokoban.legend!(config)).toEqual({
+      W: 'wall',
+      '.': 'empty',
+      G: 'target',
+      C: 'box on target',
+      B: 'box',
+      A: 'player',
+      '@': 'player on target',
+    });
     expect(sokoban.legend!({ ...config, observation_format: 'coord' })).toEqual({});
   });
   test('name the true corner in the instruction', () => {

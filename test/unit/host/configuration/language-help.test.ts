@@ -74,7 +74,11 @@ describe('completion', () => {
     expect(namedValues(schemaAt(schema, ['workbench', 'coverage'])!)).toEqual(['true', 'false']);
     const model = ['actor_rollout_ref', 'model'];
     expect(namedValues(schemaAt(schema, [...model, 'lora_adapter_path'])!)).toEqual(['null']);
-    expect(namedValues(schemaAt(schema, [...model, 'enable_gradient_checkpointing'])!).sort()).toEqual(['auto', 'false', 'true']); // prettier-ignore
+    expect(namedValues(schemaAt(schema, [...model, 'enable_gradient_checkpointing'])!).sort()).toEqual([
+      'auto',
+      'false',
+      'true',
+    ]);
   });
 });
 
@@ -96,7 +100,10 @@ describe('diagnostics', () => {
   test('the presets have none except keys without effect', () => {
     for (const name of readdirSync(presets).filter(entry => entry.endsWith('.yaml') && entry !== 'sft.yaml')) {
       const mistakes = mistakesIn(readFileSync(join(presets, name), 'utf8'), schema);
-      expect(mistakes.filter(({ idle }) => !idle), name).toEqual([]); // prettier-ignore
+      expect(
+        mistakes.filter(({ idle }) => !idle),
+        name,
+      ).toEqual([]);
     }
   });
 
@@ -105,7 +112,10 @@ describe('diagnostics', () => {
       'trainer:\n  test_frq: 3',
       ['test_frq', 'trainer.test_frq is not a known key: did you mean test_freq?', 'test_freq'],
     ],
-    ['trainer:\n  adv_estimator: grpo', ['adv_estimator', 'trainer.adv_estimator is not a known key: did you mean algorithm.adv_estimator?', undefined]], // prettier-ignore
+    [
+      'trainer:\n  adv_estimator: grpo',
+      ['adv_estimator', 'trainer.adv_estimator is not a known key: did you mean algorithm.adv_estimator?', undefined],
+    ],
     ['trainer:\n  test_freq: -2', ['-2', 'trainer.test_freq is -2: use an integer ≥ -1', undefined]],
     ['trainer:\n  test_freq: often', ['often', 'trainer.test_freq is "often": use an integer ≥ -1', undefined]],
     [

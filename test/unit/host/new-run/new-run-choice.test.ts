@@ -75,7 +75,8 @@ it('gives the same result as a file and as overrides', () => {
       });
       const file = join(workspace, 'saved.yaml');
       writeFileSync(file, yamlOfChoice(choice, 'quickstart', 'a test'));
-      const load = (source: object) => attempt(() => loadConfig({ overrides: [], presetFolders, workspace, ...source }).config); // prettier-ignore
+      const load = (source: object) =>
+        attempt(() => loadConfig({ overrides: [], presetFolders, workspace, ...source }).config);
       const saved = load({ configFile: file });
       const started = load({ configName: 'quickstart', overrides: overridesOf(choice) });
       expect(saved).toEqual(started);

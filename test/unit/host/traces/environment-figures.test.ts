@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { environmentFigures, methodLines, formatReset, formatStep } from '../../../../extension/host/traces/environment-figures'; // prettier-ignore
+import {
+  environmentFigures,
+  methodLines,
+  formatReset,
+  formatStep,
+} from '../../../../extension/host/traces/environment-figures';
 import type { EpisodeHead } from '../../../../extension/host/traces/episode-heads';
 import { firstDifference, replayCase } from '../../../../extension/host/traces/replay';
 import type { RunEvent } from '../../../../extension/protocol/run-folder';

@@ -2,7 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { byScore, EpisodeHeads, groupOf, readHeads, samePrompt, stepsTowards } from '../../../../extension/host/traces/episode-heads'; // prettier-ignore
+import {
+  byScore,
+  EpisodeHeads,
+  groupOf,
+  readHeads,
+  samePrompt,
+  stepsTowards,
+} from '../../../../extension/host/traces/episode-heads';
 import type { Episode } from '../../../../extension/protocol/run-folder';
 import { lakeEpisode } from './lake-episode';
 
