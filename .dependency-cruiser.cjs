@@ -1,5 +1,23 @@
-// The import law of the processes (docs/ARCHITECTURE.md, table of processes): who may import whom.
+// The import rules of the layers (docs/ARCHITECTURE.md). TypeScript's project references (tsconfig.json of each folder)
+// decide which layer sees which; the rules here are those that references cannot express.
 const not = (name, from, to, comment) => ({ name, severity: 'error', comment, from: { path: from }, to: { path: to } });
+
+/** Below each layer: the layers that it may import, as in its tsconfig.json. */
+const below = {
+  common: [],
+  'run-data': ['common'],
+  protocol: ['common', 'run-data'],
+  algorithms: ['common', 'run-data', 'protocol'],
+  node: ['common', 'run-data', 'protocol'],
+  hub: ['common', 'run-data', 'protocol', 'node'],
+  engine: ['common', 'run-data', 'protocol', 'node', 'algorithms'],
+  models: ['common', 'run-data', 'protocol', 'node', 'algorithms', 'hub', 'engine'],
+  environments: ['common', 'run-data', 'protocol', 'node', 'hub'],
+  trainer: ['common', 'run-data', 'protocol', 'node', 'algorithms', 'hub', 'engine', 'models', 'environments'],
+  cli: ['common', 'run-data', 'protocol', 'node', 'algorithms', 'hub', 'engine', 'models', 'environments', 'trainer'],
+  vscode: ['common', 'run-data', 'protocol', 'node'],
+};
+
 module.exports = {
   forbidden: [
     {
@@ -9,54 +27,48 @@ module.exports = {
       to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
     },
     { name: 'no-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true, pathNot: '^vscode$' } },
+    ...Object.entries(below).map(([layer, allowed]) => ({
+      name: `${layer}-imports-what-lies-below`,
+      severity: 'error',
+      comment: 'a layer imports the layers below it',
+      from: { path: `^extension/${layer}/` },
+      to: { path: '^extension/', pathNot: `^extension/(${[layer, ...allowed].join('|')})/` },
+    })),
     not(
-      'vscode-in-host-only',
-      '^(extension/(trainer|protocol|environment-host)|webview|envs)',
+      'vscode-in-the-extension-host-only',
+      '^(extension/(?!(main\\.ts$|vscode/))|webview|envs)',
       '^vscode$',
-      'vscode exists in the extension host alone',
+      'the module `vscode` exists in the extension host alone',
     ),
     not(
-      'host-owns-no-trainer',
-      '^extension/(host|main)',
-      '^extension/(trainer|environment-host)',
-      'the host talks to a trainer by protocol only',
-    ),
-    not(
-      'native-in-trainer-only',
-      '^(extension/(host|main|protocol|environment-host)|webview)', // environments have a process of their own
+      'native-code-in-trainers-only',
+      '^(extension/(main|vscode|common|run-data|protocol|node|environments)|webview)',
       'node_modules/onnxruntime',
       'native code never runs in the extension host',
     ),
     not(
-      'host-starts-by-the-gate',
-      '^extension/(main|host/(?!(node-runtime|start-run|cli-process|inspection-process)\\.ts$))',
+      'vscode-starts-processes-in-one-place',
+      '^extension/(main|vscode/(?!(processes/(node-runtime|cli-process|inspection-process)|runs/start-run)\\.ts$))',
       '^(node:)?child_process$',
-      'what is started has come through host/cli-launcher.ts, which opens in trusted workspaces alone',
-    ),
-    not('trainer-knows-no-host', '^extension/trainer', '^(extension/(host|main)|webview)', 'a trainer runs headless'),
-    not(
-      'trainer-knows-no-environment-process',
-      '^extension/trainer',
-      '^extension/environment-host',
-      'environments run in their own process',
+      'processes are started through vscode/processes/cli-launcher.ts, which requires a trusted workspace',
     ),
     not(
-      'environment-process-alone',
-      '^extension/environment-host',
-      '^(extension/(trainer|host|main)|webview)',
+      'environment-code-stands-alone',
+      '^extension/environments/runtime',
+      '^extension/(environments/(client|server|tools)|hub)/',
       'the environment process knows the environment API and the protocol',
     ),
     not(
-      'page-imports',
-      '^webview',
-      '^(extension/(host|trainer|environment-host|main)|envs)',
-      'a page knows protocol types alone',
+      'environments-run-in-their-own-process',
+      '^extension/(?!environments/runtime/)',
+      '^extension/environments/runtime/',
+      'environment code is reached by messages only',
     ),
     not(
-      'protocol-is-leaf',
-      '^extension/protocol',
-      '^(extension/(host|trainer|environment-host|main)|webview)',
-      'types that cross a border depend on nobody',
+      'pages-know-messages',
+      '^webview',
+      '^(extension/(?!(common|run-data|protocol)/)|envs)',
+      'a page knows messages, run data and pure helpers',
     ),
     not(
       'environments-are-users',
@@ -65,16 +77,16 @@ module.exports = {
       'an environment imports envs/api alone, as a user would',
     ),
     not(
-      'algorithms-are-pure',
-      '^extension/trainer/(algorithms|diagnostics)',
-      '^(extension/trainer/(engine|models|store|rollout)|node:fs|fs$)',
-      'pure functions on typed arrays',
+      'pure-functions',
+      '^extension/(common|run-data|protocol|algorithms|trainer/diagnostics)/',
+      '^(extension/(trainer/(?!diagnostics/)|engine|models|node)|node:fs|fs$)',
+      'pure functions on values',
     ),
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '^esbuild\\.mjs$' }, // the build script; the resolver mistakes it for the package of that name
-    tsConfig: { fileName: 'tsconfig.json' },
+    exclude: { path: '^(esbuild\\.mjs$|\\.tsbuild)' }, // the build script; the resolver mistakes it for the package of that name
+    tsConfig: { fileName: 'tsconfig.base.json' },
     tsPreCompilationDeps: true,
     enhancedResolveOptions: {
       exportsFields: ['exports'],

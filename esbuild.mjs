@@ -46,16 +46,16 @@ const node = {
 const present = entries => Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(file)));
 const processes = {
   host: 'extension/main.ts',
-  'episode-worker': 'extension/host/episodes/episode-worker.ts',
+  'episode-worker': 'extension/vscode/run-files/episode-worker.ts',
   trainer: 'extension/trainer/main.ts',
-  'engine-worker': 'extension/trainer/engine/worker.ts',
-  cli: 'extension/trainer/cli.ts',
-  'environment-host': 'extension/environment-host/main.ts',
+  'engine-worker': 'extension/models/engine-worker.ts',
+  cli: 'extension/cli/main.ts',
+  'environment-host': 'extension/environments/runtime/main.ts',
 };
 /** These expose all of zod to environments, so they keep all languages. */
 const environments = {
-  'environment-worker': 'extension/environment-host/worker.ts',
-  'environment-contract': 'extension/environment-host/contract/main.ts',
+  'environment-worker': 'extension/environments/runtime/worker/worker.ts',
+  'environment-contract': 'extension/environments/runtime/contract/main.ts',
 };
 /** Entries that are not shipped. */
 const tools = [
@@ -69,7 +69,7 @@ const tools = [
   'onsets',
   'regimes',
 ];
-if (argv.includes('--tiny-model')) processes['make-tiny-model'] = 'extension/trainer/warm-start/make-tiny-model.ts';
+if (argv.includes('--tiny-model')) processes['make-tiny-model'] = 'extension/trainer/sft/make-tiny-model.ts';
 if (argv.includes('--bench')) processes.bench = 'test/bench/main.ts';
 if (argv.includes('--torture'))
   Object.assign(processes, {
@@ -97,7 +97,7 @@ const jobs = [
   {
     ...node,
     keepNames: false,
-    entryPoints: { 'type-check-worker': 'extension/environment-host/type-check-worker.ts' },
+    entryPoints: { 'type-check-worker': 'extension/environments/runtime/build/type-check-worker.ts' },
   },
   {
     ...common,

@@ -9,11 +9,11 @@ const spreads = {
   selector:
     'CallExpression[callee.property.name=/^(push|unshift|splice|concat|max|min|hypot|fromCharCode|fromCodePoint|of|assign|apply)$/] > SpreadElement.arguments',
   message:
-    'The length of data is not bounded by the stack: use appendAll, maximum, minimum or a loop (protocol/lists.ts).',
+    'The length of data is not bounded by the stack: use appendAll, maximum, minimum or a loop (common/lists.ts).',
 };
 
 export default tseslint.config(
-  { ignores: ['node_modules/', 'dist/', '**/.ragen/', '.e2e/', 'test/golden/', 'test-results/'] },
+  { ignores: ['node_modules/', 'dist/', '.tsbuild/', '**/.ragen/', '.e2e/', 'test/golden/', 'test-results/'] },
   ...tseslint.configs.recommended,
   prettier,
   {
@@ -41,8 +41,8 @@ export default tseslint.config(
   },
   { files: ['envs/**/*.ts'], rules: { 'no-restricted-syntax': ['error', barrels, spreads] } },
   {
-    files: ['extension/main.ts', 'extension/host/**/*.ts'],
-    ignores: ['extension/host/notices.ts'],
+    files: ['extension/main.ts', 'extension/vscode/**/*.ts'],
+    ignores: ['extension/vscode/notices.ts'],
     rules: {
       'no-restricted-properties': [
         'error',
@@ -54,13 +54,13 @@ export default tseslint.config(
           'setStatusBarMessage',
         ].map(property => ({
           property,
-          message: 'Tell it by host/notices.ts: texts of runs and models must not become links.',
+          message: 'Tell it by vscode/notices.ts: texts of runs and models must not become links.',
         })),
       ],
     },
   },
   {
-    files: ['test/**', 'examples/**', '*.mjs', '*.js', 'extension/trainer/terminal/**'],
+    files: ['test/**', 'examples/**', '*.mjs', '*.js', 'extension/cli/**'],
     rules: { 'no-console': 'off' },
   },
 );

@@ -1,7 +1,7 @@
 // A cgroup for each tested program, if this process may create one. The kernel then limits the total memory of the
 // program's processes, including kernel structures, and their number. Version 2 uses the nearest enclosing cgroup that
 // delegates memory to its children; version 1 uses a child of this process's cgroup in each of the two hierarchies.
-// Each permission is tested by trying. extension/protocol/control-group.ts is a separate implementation for the
+// Each permission is tested by trying. extension/node/control-group.ts is a separate implementation for the
 // environment process, which kills and counts the processes of its cgroup. This one also limits the number of
 // processes; environments import only the environment API of the product. Sources:
 // docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html, …/cgroup-v1/pids.html.

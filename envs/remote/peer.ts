@@ -117,7 +117,7 @@ export async function ask(
     const response = await fetch(`${url}${path}`, {
       method: body ? 'POST' : 'GET',
       headers: { ...keyHeaders(apiKey), ...(body && { 'content-type': body.type }) },
-      body: body?.body as BodyInit | undefined,
+      body: body?.body as RequestInit['body'] | undefined,
       redirect: 'manual', // never send the key to another host
       signal: AbortSignal.timeout(timeout * 1000),
     });

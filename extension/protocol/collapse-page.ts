@@ -1,10 +1,10 @@
 // Messages between the extension host and the Collapse page. The host sends the run's metrics at once and as they grow.
 // Matrices, gradients and groups are in one file per step; the page requests them for the selected step.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
-import type { CollapseFamily, GradientAnalysisRecord } from './diagnostics';
-import type { MetricNumbers } from './metric-segments';
+import type { CollapseFamily, GradientAnalysisRecord } from '../run-data/diagnostics';
+import type { MetricNumbers } from '../run-data/metric-segments';
 import type { RunSummary } from './pages';
-import type { RunEvent } from './run-folder';
+import type { RunEvent } from '../run-data/run-folder';
 
 /** Keys of metrics.jsonl that the page uses. Only these are sent. */
 export const collapseKeys =

@@ -2,10 +2,10 @@
 // page requests the columns of the visible charts, first as an overview if the run is long, then in full. Typed arrays
 // are sent as they are.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
-import type { CurvePoints } from './curves';
-import type { MetricNumbers } from './metric-segments';
+import type { CurvePoints } from '../common/curves';
+import type { MetricNumbers } from '../run-data/metric-segments';
 import type { RunSummary } from './pages';
-import type { RunEvent } from './run-folder';
+import type { RunEvent } from '../run-data/run-folder';
 
 export interface DashboardSnapshot {
   run: RunSummary;

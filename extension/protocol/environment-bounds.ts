@@ -2,7 +2,7 @@
 // episode. In the trainer, it ends the process, since only a process whose channel was written to by foreign code can
 // send it. Sums and lengths are checked, not only the parts, because thousands of small values are as large as one
 // large value.
-import { isRecord } from './json';
+import { isRecord } from '../common/json';
 
 /**
  * Maximum number of characters of a text returned by an environment, and of parts of a value including the characters

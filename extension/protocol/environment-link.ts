@@ -2,7 +2,7 @@
 // several if some episodes are slow. Requests overlap. Messages are frames (frames.ts) over a pipe on file descriptor
 // 3; `id` pairs a reply with its request.
 import { areNames, isAction, isFailure, largest, longestText, stateProblem } from './environment-bounds';
-import { isRecord } from './json';
+import { isRecord } from '../common/json';
 
 /** Environment variable that names the tag, set for a thread and its child processes. */
 export const tagVariable = 'RAGEN_ENVIRONMENT_TAG';

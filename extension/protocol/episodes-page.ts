@@ -2,10 +2,10 @@
 // (episode-table.ts), and later ones as they are played. The page filters, sorts and lists them itself and requests
 // single episodes in full. The host searches texts, because it has the files.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
-import type { TextTerm } from './episode-filter';
-import type { EpisodeRows } from './episode-table';
+import type { TextTerm } from '../run-data/episode-filter';
+import type { EpisodeRows } from '../run-data/episode-table';
 import type { RunSummary } from './pages';
-import type { Episode } from './run-folder';
+import type { Episode } from '../run-data/run-folder';
 
 export type EpisodeRef = Pick<Episode, 'step' | 'mode' | 'id'>;
 

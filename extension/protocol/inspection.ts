@@ -3,7 +3,7 @@
 // cancelled; a failed request returns a one-sentence message. Log-probs are natural logarithms at the training sampling
 // temperature. Inapplicable values are null.
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
-import type { Episode } from './run-folder';
+import type { Episode } from '../run-data/run-folder';
 
 /** Error codes: the request was cancelled, or it failed for the reason in the error's message. */
 export const cancelledCode = -32800;

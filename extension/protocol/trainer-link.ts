@@ -2,7 +2,7 @@
 // `hello` carries the lease's token and must come first. All persistent data is in the run folder; these messages only
 // announce changes.
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
-import type { RunEvent, RunStatus, SettingChange } from './run-folder';
+import type { RunEvent, RunStatus, SettingChange } from '../run-data/run-folder';
 
 export interface Welcome {
   run: string;

@@ -6,21 +6,21 @@ import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
-import { runFiles } from '../protocol/run-folder';
-import type { RunStatus } from '../protocol/run-folder';
-import { UserError } from '../protocol/user-error';
-import { valueAt } from '../protocol/settings';
-import { changedConfig, onlyEvaluates, storedConfig } from './stored-config';
+import { runFiles } from '../run-data/run-folder';
+import type { RunStatus } from '../run-data/run-folder';
+import { UserError } from '../common/user-error';
+import { valueAt } from '../run-data/settings';
+import { changedConfig, onlyEvaluates, storedConfig } from './run/stored-config';
 import type { RunConfig } from './config/schema';
-import { Journal } from './journal';
-import { newToken } from './run';
-import { RunStopped } from './engine/run-stopped';
-import { RunControl } from './run-control';
-import { clearPrinted, secrets } from './secrets';
-import { openSession } from './run-session';
-import type { RunSession } from './run-session';
-import { refuseSettings, resumeSettings } from './resume-settings';
-import { acceptEvaluation, acceptLogs } from './resumed-logs';
+import { Journal } from './run/journal';
+import { newToken } from './run/run';
+import { RunStopped } from '../engine/run-stopped';
+import { RunControl } from './run/run-control';
+import { clearPrinted, secrets } from '../node/secrets';
+import { openSession } from './run/run-session';
+import type { RunSession } from './run/run-session';
+import { refuseSettings, resumeSettings } from './run/resume-settings';
+import { acceptEvaluation, acceptLogs } from './run/resumed-logs';
 import {
   checkpointNamed,
   newestCheckpoint,
@@ -35,8 +35,8 @@ import type { HeldLease } from './store/lease';
 import { adoptLogs } from './store/log-ledger';
 import { rotateLog } from './store/rotate-log';
 import { RunFolder } from './store/run-folder';
-import { requireNoLinks, requireTrusted } from './trusted-run';
-import { TrainerServer, endpointFor } from './trainer-server';
+import { requireNoLinks, requireTrusted } from './run/trusted-run';
+import { TrainerServer, endpointFor } from './live/trainer-server';
 
 const destination = pino.destination(2);
 const log = pino(

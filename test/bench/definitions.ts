@@ -1,7 +1,7 @@
 // The benchmarks: the settings that both sides receive, as numbers only, so that neither side applies rules of its own.
 // Episode lengths are drawn here once and written out. `operations` is a lower bound of the floating-point operations
 // of the work (necessary-operations.ts).
-import { RandomStream } from '../../extension/trainer/engine/random-stream';
+import { RandomStream } from '../../extension/engine/sampling/random-stream';
 import { iterationOperations, productOperations, rolloutOperations, trainingOperations } from './necessary-operations';
 
 /** A Qwen2 decoder with random weights: tied head, biases on q, k and v. */

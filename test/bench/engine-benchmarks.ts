@@ -12,20 +12,20 @@ import type {
   PolicyLossOptions,
   SamplingOptions,
   WeightedSample,
-} from '../../extension/trainer/engine/engine';
-import { Graph } from '../../extension/trainer/engine/graph';
-import { linear } from '../../extension/trainer/engine/layer-ops';
-import { RandomStream } from '../../extension/trainer/engine/random-stream';
-import { startEngine } from '../../extension/trainer/engine/remote-engine';
-import type { RemoteEngine } from '../../extension/trainer/engine/remote-engine';
-import { Session, float32, loadRuntime } from '../../extension/trainer/engine/session';
-import { Generator } from '../../extension/trainer/models/generator';
-import { mapDecoder } from '../../extension/trainer/models/mapped-decoder';
-import { frozenNetwork } from '../../extension/trainer/models/networks';
-import { HostParameters } from '../../extension/trainer/models/parameter-bank';
-import { PolicyEngine } from '../../extension/trainer/models/policy-engine';
-import { quantizedNetwork } from '../../extension/trainer/models/quantized-base';
-import { Weights } from '../../extension/trainer/models/weights';
+} from '../../extension/engine/engine';
+import { Graph } from '../../extension/engine/graph/graph';
+import { linear } from '../../extension/engine/graph/layer-ops';
+import { RandomStream } from '../../extension/engine/sampling/random-stream';
+import { startEngine } from '../../extension/engine/remote-engine';
+import type { RemoteEngine } from '../../extension/engine/remote-engine';
+import { Session, float32, loadRuntime } from '../../extension/engine/session/session';
+import { Generator } from '../../extension/models/generation/generator';
+import { mapDecoder } from '../../extension/models/decoder/mapped-decoder';
+import { frozenNetwork } from '../../extension/models/decoder/networks';
+import { HostParameters } from '../../extension/models/weights/parameter-bank';
+import { PolicyEngine } from '../../extension/models/policy-engine';
+import { quantizedNetwork } from '../../extension/models/weights/quantized-base';
+import { Weights } from '../../extension/models/weights/weights';
 import type { Workload } from './benchmark';
 import type {
   IterationSettings,

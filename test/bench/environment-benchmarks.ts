@@ -3,7 +3,7 @@
 import frozenLakePackage from '../../envs/frozen-lake/index';
 import sokobanPackage from '../../envs/sokoban/index';
 import type { Environment } from '../../envs/api/environment';
-import { RandomStream } from '../../extension/trainer/engine/random-stream';
+import { RandomStream } from '../../extension/engine/sampling/random-stream';
 import type { Workload } from './benchmark';
 import type { LakeSettings, SokobanSettings } from './definitions';
 

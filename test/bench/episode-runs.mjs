@@ -110,10 +110,10 @@ function episode(step, i) {
 const bundled = join(tmpdir(), `ragen-episode-bench-${process.pid}`);
 await build({
   entryPoints: {
-    index: 'extension/host/episodes/episode-index.ts',
-    scanner: 'extension/host/episodes/thread-scanner.ts',
-    scan: 'extension/host/episodes/episode-scan.ts',
-    'episode-worker': 'extension/host/episodes/episode-worker.ts',
+    index: 'extension/vscode/run-files/episode-index.ts',
+    scanner: 'extension/vscode/run-files/thread-scanner.ts',
+    scan: 'extension/vscode/run-files/episode-scan.ts',
+    'episode-worker': 'extension/vscode/run-files/episode-worker.ts',
   },
   ...{
     bundle: true,

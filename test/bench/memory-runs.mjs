@@ -1,7 +1,7 @@
 // Runs against their memory plans, on Linux: node test/bench/memory-runs.mjs [--only TEXT] [--points FILE]. For each
 // run of the grid it asks `ragen plan`, trains in a process of its own, and sums the most resident memory, seen ten
 // times a second, of the trainer and of the processes that it starts. Prints planned / measured; with --points it
-// replaces the measured runs in the file, which test/unit/models/planned-runs.test.ts holds the plan to, after each
+// replaces the measured runs in the file, which test/unit/trainer/plan/planned-runs.test.ts holds the plan to, after each
 // run, with the commit of the plan that predicted it. A temperature of 5 makes the policy near uniform, so that an
 // answer ends early only by chance (two of 800 tokens end it), and the lengths are chosen so that episodes fill
 // max_model_len: the worst case that a plan must cover.
@@ -152,7 +152,7 @@ const grid = [
   ],
 ];
 
-const made = JSON.parse(readFileSync(join(root, 'test/unit/models/planned-models.json'), 'utf8'));
+const made = JSON.parse(readFileSync(join(root, 'test/unit/trainer/plan/planned-models.json'), 'utf8'));
 const bundled = join(root, 'media/models/ragen-tiny');
 
 /** The folder of a model by its name; a made one has random weights and the bundled model's tokenizer, and is kept. */
@@ -270,7 +270,7 @@ function planned(args) {
   return JSON.parse(stdout).run.peak.bytes;
 }
 
-const planFile = 'extension/trainer/models/memory-plan.ts';
+const planFile = 'extension/models/memory/memory-plan.ts';
 const planCommit = spawnSync('git', ['log', '-1', '--format=%h', '--', planFile], {
   cwd: root,
   encoding: 'utf8',

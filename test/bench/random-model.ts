@@ -5,10 +5,10 @@ import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { RandomStream } from '../../extension/trainer/engine/random-stream';
-import { parameterSpecs, parseDecoderConfig } from '../../extension/trainer/models/decoder-config';
-import { streamModel } from '../../extension/trainer/store/safetensors-writer';
-import type { StreamedTensor } from '../../extension/trainer/store/safetensors-writer';
+import { RandomStream } from '../../extension/engine/sampling/random-stream';
+import { parameterSpecs, parseDecoderConfig } from '../../extension/models/decoder/decoder-config';
+import { streamModel } from '../../extension/models/weights/safetensors-writer';
+import type { StreamedTensor } from '../../extension/models/weights/safetensors-writer';
 import type { ModelSettings } from './definitions';
 
 const block = 2 ** 20;

@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { createCanvas } from '@napi-rs/canvas';
 import { Chart, registerables } from 'chart.js';
 import { z } from 'zod';
-import { metricsLineSchema, runFiles } from '../../extension/protocol/run-folder';
+import { metricsLineSchema, runFiles } from '../../extension/run-data/run-folder';
 
 /** What is drawn of any experiment, a panel each. Panels that no run has numbers for are left out. */
 const panels: readonly { key: string; title: string }[] = [

@@ -7,7 +7,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import { metricsLineSchema, runFiles } from '../../extension/protocol/run-folder';
+import { metricsLineSchema, runFiles } from '../../extension/run-data/run-folder';
 
 const window = 10;
 

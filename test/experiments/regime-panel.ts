@@ -1,8 +1,8 @@
-// The panel of runs that the rule of the regimes (extension/protocol/regimes.ts) is fitted on and checked with. What a
+// The panel of runs that the rule of the regimes (extension/run-data/regimes.ts) is fitted on and checked with. What a
 // run's reasoning really did is taken from the texts of all its episodes, never from log-probs: how many thoughts name
 // the player's true position, and how alike the thoughts are that were written under the same prompt. Pure; regimes.ts
 // reads the runs, and a unit test holds the rule to the figures.
-import { judgeRegime, regimeRule, regimes, type Regime, type RegimeHistory } from '../../extension/protocol/regimes';
+import { judgeRegime, regimeRule, regimes, type Regime, type RegimeHistory } from '../../extension/run-data/regimes';
 
 /** A diagnosed step of a run. */
 export interface PanelStep {

@@ -5,8 +5,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { regimeRule, retrievalOverChance } from '../../extension/protocol/regimes';
-import { episodeSchema, episodesFile, metricsLineSchema, runFiles } from '../../extension/protocol/run-folder';
+import { regimeRule, retrievalOverChance } from '../../extension/run-data/regimes';
+import { episodeSchema, episodesFile, metricsLineSchema, runFiles } from '../../extension/run-data/run-folder';
 import { groundedShare, promptSimilarity } from './panel-texts';
 import { figures, halves, judgedSteps, panelCsv, readPanelCsv } from './regime-panel';
 import type { PanelRun, PanelStep, Rule } from './regime-panel';

@@ -4,10 +4,10 @@ import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { RandomStream } from '../../extension/trainer/engine/random-stream';
+import { RandomStream } from '../../extension/engine/sampling/random-stream';
 import { foldersInCi, tryModelFolders } from '../torture/model-folders';
 import { mutateFolder, mutationNames } from '../torture/model-folder-mutations';
-import { buildBundles, root } from '../unit/environment-host/bundles';
+import { buildBundles, root } from '../support/bundles';
 
 /** Holds what the bundle looks for beside itself. */
 const installed = mkdtempSync(join(tmpdir(), 'ragen-folders-'));

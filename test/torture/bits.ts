@@ -4,9 +4,9 @@
 import { deepStrictEqual } from 'node:assert';
 import { cpSync, existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, sep } from 'node:path';
-import { RandomStream } from '../../extension/trainer/engine/random-stream';
-import { document, killAll, results } from '../unit/trainer/terminal';
-import { makeWorkspace } from '../unit/trainer/workspace';
+import { RandomStream } from '../../extension/engine/sampling/random-stream';
+import { document, killAll, results } from '../support/terminal';
+import { makeWorkspace } from '../support/workspace';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
 

@@ -1,17 +1,17 @@
 // Injects a disk fault at every file-system call of a step's logging and checkpointing, one call at a time and in every
 // way. A later resume must find the state before the step or after it, never a mixture. A run that may wait must end in
-// the state after the step, as without the fault. The journal (trainer/journal.ts), the checkpoints and the resume are
+// the state after the step, as without the fault. The journal (trainer/run/journal.ts), the checkpoints and the resume are
 // the product's own; the step is synthetic.
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
-import { collapseFile } from '../../extension/protocol/diagnostics';
+import { collapseFile } from '../../extension/run-data/diagnostics';
 import type { LoadedEnvironment } from '../../extension/protocol/environment-link';
-import { runFiles } from '../../extension/protocol/run-folder';
-import type { Episode, Manifest, RunStatus } from '../../extension/protocol/run-folder';
-import { UserError } from '../../extension/protocol/user-error';
-import { Journal } from '../../extension/trainer/journal';
-import type { WaitControl } from '../../extension/trainer/journal';
+import { runFiles } from '../../extension/run-data/run-folder';
+import type { Episode, Manifest, RunStatus } from '../../extension/run-data/run-folder';
+import { UserError } from '../../extension/common/user-error';
+import { Journal } from '../../extension/trainer/run/journal';
+import type { WaitControl } from '../../extension/trainer/run/journal';
 import { newestValid, writeCheckpoint } from '../../extension/trainer/store/checkpoint';
 import type { CheckpointState } from '../../extension/trainer/store/checkpoint';
 import { checkLogs } from '../../extension/trainer/store/log-ledger';

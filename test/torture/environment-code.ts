@@ -1,17 +1,17 @@
 // Misbehaving environment code at each place where it is called. An episode fails, an edit is refused or a check fails;
 // the run continues, the next episodes are correct, and no child process outlives the environments. Each case first
 // runs by itself in an environment process, then all of them run repeatedly in a real training run. CI runs the first
-// part (test/unit/environment-host/bad-code).
+// part (test/unit/environments/runtime/bad-code).
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EnvironmentSpec } from '../../extension/protocol/environment-link';
-import type { RunEvent } from '../../extension/protocol/run-folder';
-import { EnvironmentProcess } from '../../extension/trainer/rollout/environment-process';
-import { workspace as sourceFolder } from '../unit/environment-host/bundles';
-import { leaseOf, readRun, startDetached, statusOf } from '../unit/trainer/terminal';
-import { makeWorkspace, root } from '../unit/trainer/workspace';
+import type { RunEvent } from '../../extension/run-data/run-folder';
+import { EnvironmentProcess } from '../../extension/environments/client/environment-process';
+import { workspace as sourceFolder } from '../support/bundles';
+import { leaseOf, readRun, startDetached, statusOf } from '../support/terminal';
+import { makeWorkspace, root } from '../support/workspace';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
 

@@ -1,7 +1,7 @@
 // Fuzz targets for the output of models and model services: turns, reasoning, actions, API responses.
-import { actionOutcomes } from '../../extension/protocol/action-outcomes';
-import { actionsIn } from '../../extension/trainer/environment-server/gym-service';
-import type { Session } from '../../extension/trainer/environment-server/sessions';
+import { actionOutcomes } from '../../extension/run-data/action-outcomes';
+import { actionsIn } from '../../extension/environments/server/gym-service';
+import type { Session } from '../../extension/environments/server/sessions';
 import { ApiClient } from '../../extension/trainer/evaluation/api-client';
 import { apiService } from '../../extension/trainer/evaluation/api-service';
 import type { ApiModel } from '../../extension/trainer/config/schema-evaluation';

@@ -2,8 +2,8 @@
 // (with the request's `id`, and its `method` unless the tag sets another), then, unless that answered the request, a
 // correct one.
 import { Socket } from 'node:net';
-import { isRecord, jsonOrNothing } from '../../extension/protocol/json';
-import { FrameChannel, channelDescriptor } from '../../extension/protocol/frame-channel';
+import { isRecord, jsonOrNothing } from '../../extension/common/json';
+import { FrameChannel, channelDescriptor } from '../../extension/node/frame-channel';
 import type { EnvironmentRequest } from '../../extension/protocol/environment-link';
 
 const channel = new FrameChannel(new Socket({ fd: channelDescriptor }), {

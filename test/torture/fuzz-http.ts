@@ -3,11 +3,11 @@
 import { createConnection } from 'node:net';
 import { join, resolve, sep } from 'node:path';
 import { encodeMultipart } from '../../envs/remote/multipart';
-import { readMessage } from '../../extension/trainer/environment-server/gym-service';
-import { startEnvironmentServer } from '../../extension/trainer/environment-server/http-server';
-import type { EnvironmentServer } from '../../extension/trainer/environment-server/http-server';
-import type { EnvironmentSource } from '../../extension/trainer/environment-server/sessions';
-import { HubClient } from '../../extension/trainer/store/hub-client';
+import { readMessage } from '../../extension/environments/server/gym-service';
+import { startEnvironmentServer } from '../../extension/environments/server/http-server';
+import type { EnvironmentServer } from '../../extension/environments/server/http-server';
+import type { EnvironmentSource } from '../../extension/environments/server/sessions';
+import { HubClient } from '../../extension/hub/hub-client';
 import { answering, responseOf } from './fuzz-answers';
 import { Broken, Escaped, holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';

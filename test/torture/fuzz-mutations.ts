@@ -1,8 +1,8 @@
 // Seeded mutations of valid inputs. Structural mutations know a format (values and keys of JSON, values and lines of
 // YAML), so many results still parse and reach the code behind the parser; byte mutations know no format. An input
 // depends only on (seed, target, number), so it can be reproduced. No input is longer than `mostBytes`.
-import { RandomStream } from '../../extension/trainer/engine/random-stream';
-import { textHash } from '../../extension/protocol/episode-index';
+import { RandomStream } from '../../extension/engine/sampling/random-stream';
+import { textHash } from '../../extension/run-data/episode-index';
 
 /** Maximum length of an input in bytes. */
 export const mostBytes = 4096;

@@ -3,38 +3,38 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve, sep } from 'node:path';
-import { fileCoverage } from '../../extension/host/environment-coverage';
-import { EpisodeIndex } from '../../extension/host/episodes/episode-index';
-import { indexOfFile } from '../../extension/host/episodes/episode-scan';
-import type { EpisodeScanner } from '../../extension/host/episodes/episode-scan';
-import { JsonLines } from '../../extension/host/json-lines';
-import { MetricColumns } from '../../extension/host/metric-columns';
-import { readLabels } from '../../extension/host/run-labels';
-import { RunReader } from '../../extension/host/run-reader';
-import { RunDiagnostics } from '../../extension/host/run-diagnostics';
-import { replayCase } from '../../extension/host/traces/replay';
-import { traceOf } from '../../extension/host/traces/trace';
-import { tokenBytes } from '../../extension/host/traces/token-bytes';
-import { jsonOrNothing } from '../../extension/protocol/json';
-import { collapseFile, gradientsFile } from '../../extension/protocol/diagnostics';
-import type { CollapseDiagnosis, GradientAnalysisRecord } from '../../extension/protocol/diagnostics';
-import { addToIndex, indexColumns, indexLine, isIndexLine } from '../../extension/protocol/episode-index';
-import { EpisodeTable } from '../../extension/protocol/episode-table';
-import { columnsOf, decodeSegments, encodeSegment, numbersOf } from '../../extension/protocol/metric-segments';
+import { fileCoverage } from '../../extension/vscode/environments/environment-coverage';
+import { EpisodeIndex } from '../../extension/vscode/run-files/episode-index';
+import { indexOfFile } from '../../extension/vscode/run-files/episode-scan';
+import type { EpisodeScanner } from '../../extension/vscode/run-files/episode-scan';
+import { JsonLines } from '../../extension/vscode/run-files/json-lines';
+import { MetricColumns } from '../../extension/vscode/run-files/metric-columns';
+import { readLabels } from '../../extension/vscode/runs/run-labels';
+import { RunReader } from '../../extension/vscode/runs/run-reader';
+import { RunDiagnostics } from '../../extension/vscode/run-files/run-diagnostics';
+import { replayCase } from '../../extension/vscode/traces/replay';
+import { traceOf } from '../../extension/vscode/traces/trace';
+import { tokenBytes } from '../../extension/vscode/traces/token-bytes';
+import { jsonOrNothing } from '../../extension/common/json';
+import { collapseFile, gradientsFile } from '../../extension/run-data/diagnostics';
+import type { CollapseDiagnosis, GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
+import { addToIndex, indexColumns, indexLine, isIndexLine } from '../../extension/run-data/episode-index';
+import { EpisodeTable } from '../../extension/run-data/episode-table';
+import { columnsOf, decodeSegments, encodeSegment, numbersOf } from '../../extension/run-data/metric-segments';
 import {
   coverageLineSchema,
   environmentFile,
   episodeSchema,
   runFiles,
   scoresLineSchema,
-} from '../../extension/protocol/run-folder';
-import type { Episode } from '../../extension/protocol/run-folder';
-import { configInEffect } from '../../extension/protocol/settings';
-import { changedConfig } from '../../extension/trainer/stored-config';
+} from '../../extension/run-data/run-folder';
+import type { Episode } from '../../extension/run-data/run-folder';
+import { configInEffect } from '../../extension/run-data/settings';
+import { changedConfig } from '../../extension/trainer/run/stored-config';
 import { newestValid } from '../../extension/trainer/store/checkpoint';
 import { readLease } from '../../extension/trainer/store/lease';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
-import { versionsOf } from '../../extension/trainer/terminal/env-versions';
+import { versionsOf } from '../../extension/cli/environments/env-versions';
 import { Escaped, holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
 

@@ -4,10 +4,10 @@
 import { closeSync, readdirSync, writeFileSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
-import { FrameChannel, channelDescriptor } from '../../extension/protocol/frame-channel';
-import { framed, FrameWriter } from '../../extension/protocol/frames';
+import { FrameChannel, channelDescriptor } from '../../extension/node/frame-channel';
+import { framed, FrameWriter } from '../../extension/node/frames';
 import type { EnvironmentReply, EnvironmentRequest, EpisodeStep } from '../../extension/protocol/environment-link';
-import { RandomStream } from '../../extension/trainer/engine/random-stream';
+import { RandomStream } from '../../extension/engine/sampling/random-stream';
 import { hostileActs, type HostileAct } from './hostile-acts';
 
 const folder = process.env.RAGEN_HOSTILE_FOLDER!;

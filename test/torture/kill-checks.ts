@@ -6,11 +6,11 @@ import { AssertionError, deepStrictEqual, ok } from 'node:assert';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import { runFiles } from '../../extension/protocol/run-folder';
+import { runFiles } from '../../extension/run-data/run-folder';
 import { newestValid } from '../../extension/trainer/store/checkpoint';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
-import { scalarSteps } from '../unit/store/events-in';
-import { statusOf, timed } from '../unit/trainer/terminal';
+import { scalarSteps } from '../support/events-in';
+import { statusOf, timed } from '../support/terminal';
 
 /** The reproducible part of an uninterrupted run that kept all of its checkpoints. */
 export interface Course {

@@ -8,10 +8,10 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { explainExit } from '../../extension/protocol/process-exit';
-import { runFiles } from '../../extension/protocol/run-folder';
-import { installation } from '../../extension/trainer/installation';
-import { isAlive, statusOf } from '../unit/trainer/terminal';
+import { explainExit } from '../../extension/common/process-exit';
+import { runFiles } from '../../extension/run-data/run-folder';
+import { installation } from '../../extension/node/installation';
+import { isAlive, statusOf } from '../support/terminal';
 
 export const phases = ['generation', 'update', 'save', 'log', 'swap'] as const;
 export type Phase = (typeof phases)[number];

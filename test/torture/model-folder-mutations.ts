@@ -15,8 +15,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { isRecord, jsonOrNothing } from '../../extension/protocol/json';
-import type { RandomStream } from '../../extension/trainer/engine/random-stream';
+import { isRecord, jsonOrNothing } from '../../extension/common/json';
+import type { RandomStream } from '../../extension/engine/sampling/random-stream';
 import { mutated } from './fuzz-mutations';
 
 const pick = <T>(list: readonly T[], stream: RandomStream): T => list[stream.integer(list.length)];

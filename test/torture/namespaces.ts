@@ -5,8 +5,8 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync, utimesSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { RunReader } from '../../extension/host/run-reader';
-import { runPhase } from '../../extension/host/run-format';
+import { RunReader } from '../../extension/vscode/runs/run-reader';
+import { runPhase } from '../../extension/vscode/runs/run-format';
 import { readLease } from '../../extension/trainer/store/lease';
 import {
   childrenOf,
@@ -21,8 +21,8 @@ import {
   statusOf,
   until,
   untilStep,
-} from '../unit/trainer/terminal';
-import { makeWorkspace, root } from '../unit/trainer/workspace';
+} from '../support/terminal';
+import { makeWorkspace, root } from '../support/workspace';
 import { scaled } from './scale';
 import type { TortureScale } from './scale';
 

@@ -7,8 +7,8 @@ import fs from 'node:fs';
 import { relative, sep } from 'node:path';
 import { Worker, isMainThread } from 'node:worker_threads';
 import type { Hold, HeldPhase, Orders, Report } from './kill-session';
-import { channelDescriptor } from '../../extension/protocol/frame-channel';
-import { FrameReader } from '../../extension/protocol/frames';
+import { channelDescriptor } from '../../extension/node/frame-channel';
+import { FrameReader } from '../../extension/node/frames';
 
 type Call = (...args: unknown[]) => unknown;
 type Calls = Record<string, Call>;

@@ -5,8 +5,8 @@ import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { logLimits } from '../../extension/trainer/store/rotate-log';
-import { childrenOf, isAlive, leaseOf, startDetached, statusOf } from '../unit/trainer/terminal';
-import { makeWorkspace, wordsEnvironment } from '../unit/trainer/workspace';
+import { childrenOf, isAlive, leaseOf, startDetached, statusOf } from '../support/terminal';
+import { makeWorkspace, wordsEnvironment } from '../support/workspace';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
 

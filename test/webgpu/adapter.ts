@@ -6,9 +6,9 @@ import { existsSync, mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe } from 'vitest';
-import { Graph } from '../../extension/trainer/engine/graph';
-import { cast, scale } from '../../extension/trainer/engine/ops';
-import { Session, float32 } from '../../extension/trainer/engine/session';
+import { Graph } from '../../extension/engine/graph/graph';
+import { cast, scale } from '../../extension/engine/graph/ops';
+import { Session, float32 } from '../../extension/engine/session/session';
 
 /** ICD file of the driver that .ci/software-vulkan installs. */
 const installed = '/opt/ragen-vulkan/lvp_icd.json';

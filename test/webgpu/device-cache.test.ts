@@ -2,12 +2,12 @@
 // are released.
 import { afterEach, expect, it, vi } from 'vitest';
 import { describeWebgpu } from './adapter';
-import { DeviceTensor } from '../../extension/trainer/engine/device-tensor';
-import { RandomStream } from '../../extension/trainer/engine/random-stream';
-import { Session } from '../../extension/trainer/engine/session';
-import { goldenConfig, goldenWeights, plainSampling } from '../unit/models/models';
-import { playedTurns } from '../unit/models/played-turns';
-import type { Turn } from '../unit/models/played-turns';
+import { DeviceTensor } from '../../extension/engine/session/device-tensor';
+import { RandomStream } from '../../extension/engine/sampling/random-stream';
+import { Session } from '../../extension/engine/session/session';
+import { goldenConfig, goldenWeights, plainSampling } from '../support/small-models';
+import { playedTurns } from '../support/played-turns';
+import type { Turn } from '../support/played-turns';
 
 const stream = new RandomStream(22);
 const config = goldenConfig('qwen2');

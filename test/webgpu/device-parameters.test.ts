@@ -2,17 +2,17 @@
 // moments to 1e-6, over several steps of several gradients each, and after saving and restoring the state.
 import { expect, it } from 'vitest';
 import { describeWebgpu } from './adapter';
-import { DeviceTensor } from '../../extension/trainer/engine/device-tensor';
-import type { OptimizerOptions } from '../../extension/trainer/engine/engine';
-import { RandomStream } from '../../extension/trainer/engine/random-stream';
-import type { SessionOptions, Tensor } from '../../extension/trainer/engine/session';
-import { Transfer } from '../../extension/trainer/engine/transfer';
-import { DeviceParameters, openBank } from '../../extension/trainer/models/device-parameters';
-import { HostParameters } from '../../extension/trainer/models/parameter-bank';
-import type { ParameterBank } from '../../extension/trainer/models/parameter-bank';
-import { gradientName } from '../../extension/trainer/models/policy-graphs';
-import { Weights } from '../../extension/trainer/models/weights';
-import { relativeError } from '../unit/models/models';
+import { DeviceTensor } from '../../extension/engine/session/device-tensor';
+import type { OptimizerOptions } from '../../extension/engine/engine';
+import { RandomStream } from '../../extension/engine/sampling/random-stream';
+import type { SessionOptions, Tensor } from '../../extension/engine/session/session';
+import { Transfer } from '../../extension/engine/session/transfer';
+import { DeviceParameters, openBank } from '../../extension/models/weights/device-parameters';
+import { HostParameters } from '../../extension/models/weights/parameter-bank';
+import type { ParameterBank } from '../../extension/models/weights/parameter-bank';
+import { gradientName } from '../../extension/models/graphs/policy-graphs';
+import { Weights } from '../../extension/models/weights/weights';
+import { relativeError } from '../support/small-models';
 
 const webgpu: SessionOptions = { provider: 'webgpu', threads: 1 };
 const specs = [

@@ -8,9 +8,9 @@ import type {
   NamedTensor,
   PolicyLossOptions,
   SamplingOptions,
-} from '../../extension/trainer/engine/engine';
-import { RandomStream } from '../../extension/trainer/engine/random-stream';
-import { PolicyEngine } from '../../extension/trainer/models/policy-engine';
+} from '../../extension/engine/engine';
+import { RandomStream } from '../../extension/engine/sampling/random-stream';
+import { PolicyEngine } from '../../extension/models/policy-engine';
 
 export interface LifeOptions {
   device: LoadOptions['device'];

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { describeWebgpu } from './adapter';
 import { engineLife } from './engine-life';
 import type { LifeOptions } from './engine-life';
-import { goldenFolder, relativeError } from '../unit/models/models';
+import { goldenFolder, relativeError } from '../support/small-models';
 
 const lora = { rank: 4, alpha: 8, dropout: 0, targets: 'all-linear' };
 const cases: [string, Omit<LifeOptions, 'device'>][] = [

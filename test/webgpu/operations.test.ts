@@ -2,16 +2,16 @@
 // Errors that kernels had in the past have their own cases.
 import { expect, it } from 'vitest';
 import { describeHalves, describeWebgpu } from './adapter';
-import { gradients } from '../../extension/trainer/engine/autodiff';
-import { Graph } from '../../extension/trainer/engine/graph';
-import type { FloatType } from '../../extension/trainer/engine/graph';
-import { tokenLogProbs } from '../../extension/trainer/engine/layer-ops';
-import { gatherRows, mul, sumAll } from '../../extension/trainer/engine/ops';
-import { RandomStream } from '../../extension/trainer/engine/random-stream';
-import { Session, float32, int64 } from '../../extension/trainer/engine/session';
-import type { Provider, Tensor } from '../../extension/trainer/engine/session';
-import { compose, operationCases, titleOf } from '../unit/engine/operation-cases';
-import type { OperationCase } from '../unit/engine/operation-cases';
+import { gradients } from '../../extension/engine/graph/autodiff';
+import { Graph } from '../../extension/engine/graph/graph';
+import type { FloatType } from '../../extension/engine/graph/graph';
+import { tokenLogProbs } from '../../extension/engine/graph/layer-ops';
+import { gatherRows, mul, sumAll } from '../../extension/engine/graph/ops';
+import { RandomStream } from '../../extension/engine/sampling/random-stream';
+import { Session, float32, int64 } from '../../extension/engine/session/session';
+import type { Provider, Tensor } from '../../extension/engine/session/session';
+import { compose, operationCases, titleOf } from '../unit/engine/graph/operation-cases';
+import type { OperationCase } from '../unit/engine/graph/operation-cases';
 
 async function run(graph: Graph, provider: Provider, feeds: Record<string, Tensor>): Promise<Record<string, Tensor>> {
   const session = await Session.create(graph, { provider, threads: 1 });

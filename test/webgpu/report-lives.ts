@@ -1,7 +1,7 @@
 // Runs engine-life.ts on WebGPU in a separate process, in which onnxruntime logs the placement of each node
 // (placements.test.ts).
 import ort from 'onnxruntime-node';
-import { computeSmall } from '../../extension/trainer/models/self-check';
+import { computeSmall } from '../../extension/models/self-check';
 import { engineLife } from './engine-life';
 
 async function main(): Promise<void> {

@@ -2,13 +2,13 @@
 // unchanged, belong to their holder, and leave nothing behind.
 import { expect, it } from 'vitest';
 import { describeWebgpu } from './adapter';
-import { DeviceTensor, dispose } from '../../extension/trainer/engine/device-tensor';
-import { Graph } from '../../extension/trainer/engine/graph';
-import { matmul } from '../../extension/trainer/engine/layer-ops';
-import { add, scale, sumAll } from '../../extension/trainer/engine/ops';
-import { Session, float32, int32 } from '../../extension/trainer/engine/session';
-import type { SessionOptions, Tensor } from '../../extension/trainer/engine/session';
-import { Transfer } from '../../extension/trainer/engine/transfer';
+import { DeviceTensor, dispose } from '../../extension/engine/session/device-tensor';
+import { Graph } from '../../extension/engine/graph/graph';
+import { matmul } from '../../extension/engine/graph/layer-ops';
+import { add, scale, sumAll } from '../../extension/engine/graph/ops';
+import { Session, float32, int32 } from '../../extension/engine/session/session';
+import type { SessionOptions, Tensor } from '../../extension/engine/session/session';
+import { Transfer } from '../../extension/engine/session/transfer';
 
 const options: SessionOptions = { provider: 'webgpu', threads: 1 };
 const everything = (): boolean => true;

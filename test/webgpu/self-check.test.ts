@@ -2,7 +2,7 @@
 // faster than the CPU.
 import { expect, it } from 'vitest';
 import { describeHalves, describeWebgpu } from './adapter';
-import { compared, computeSmall, selfCheck } from '../../extension/trainer/models/self-check';
+import { compared, computeSmall, selfCheck } from '../../extension/models/self-check';
 
 describeWebgpu('the self-check', () => {
   it('passes WebGPU, whose gradients differ by rounding alone', async () => {

@@ -1,6 +1,6 @@
 // Specifications of the page's small charts: the diagnosis over training and the signals of an Echo Trap, each with the
 // bound at which its alarm is raised.
-import { alarmNames, alarmRules, boundsOver, streaksOver, type AlarmName } from '../../extension/protocol/alarm-rules';
+import { alarmNames, alarmRules, boundsOver, streaksOver, type AlarmName } from '../../extension/run-data/alarm-rules';
 import { formatValue, type Unit } from '../shared/format';
 import { hue } from '../shared/palette';
 import { lastFinite, type ChartLine, type LineChartSpec } from './line-chart';

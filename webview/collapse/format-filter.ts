@@ -2,8 +2,8 @@
 // log. The reason is derived from the scores and never overrides the log; a filter on data that episodes do not contain
 // (entropy) is explained by its rule only.
 import type { FilterSettings, PromptGroup } from '../../extension/protocol/collapse-page';
-import { maximum } from '../../extension/protocol/lists';
-import type { RunEvent } from '../../extension/protocol/run-folder';
+import { maximum } from '../../extension/common/lists';
+import type { RunEvent } from '../../extension/run-data/run-folder';
 import { formatNumber, formatPercent } from '../shared/format';
 
 export interface JudgedGroup extends PromptGroup {

@@ -1,8 +1,8 @@
 // Gradients of the loss's parts by bucket of prompt groups, from the lowest score deviation to the highest: norms as
 // bars, the ratio of each to its noise, and whether the parts point in the same direction. A sentence above summarizes
 // them.
-import type { GradientAnalysisRecord } from '../../extension/protocol/diagnostics';
-import { maximum } from '../../extension/protocol/lists';
+import type { GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
+import { maximum } from '../../extension/common/lists';
 import { h, replaceChildren, setAttribute } from '../shared/dom';
 import { formatNumber } from '../shared/format';
 import { hue } from '../shared/palette';

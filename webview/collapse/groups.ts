@@ -2,7 +2,7 @@
 // score as a cell. A table, for screen readers. One score cell has the tab stop; arrow keys move it and Enter opens its
 // episode.
 import type { FilterSettings, PromptGroup } from '../../extension/protocol/collapse-page';
-import { maximum, minimum } from '../../extension/protocol/lists';
+import { maximum, minimum } from '../../extension/common/lists';
 import { h, replaceChildren } from '../shared/dom';
 import { formatNumber, formatTick } from '../shared/format';
 import { formatFilter, judgedGroups, type JudgedGroup } from './format-filter';

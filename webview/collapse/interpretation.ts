@@ -3,10 +3,10 @@
 // distinguishes a policy whose reasoning has come to ignore the prompt from one that has not yet learnt to use it. The
 // rules of thumb are explained in docs/METRICS.md.
 import type { FilterSettings, PolicySettings } from '../../extension/protocol/collapse-page';
-import { alarmRules, boundsOver } from '../../extension/protocol/alarm-rules';
-import { median } from '../../extension/protocol/estimate';
-import { enoughPrompts, retrievalOverChance } from '../../extension/protocol/regimes';
-import type { SettingChange } from '../../extension/protocol/run-folder';
+import { alarmRules, boundsOver } from '../../extension/run-data/alarm-rules';
+import { median } from '../../extension/common/estimate';
+import { enoughPrompts, retrievalOverChance } from '../../extension/run-data/regimes';
+import type { SettingChange } from '../../extension/run-data/run-folder';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { Estimate, PathPoint, StepValue } from './run-series';
 

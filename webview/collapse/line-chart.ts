@@ -1,7 +1,7 @@
 // A small chart: lines over steps, an interval band, a bound, and the cursor of the current step, shared by all charts.
 // An SVG without layout measurement: lines are drawn in a unit square that stretches, with strokes that do not; texts
 // are HTML. Dragging on it changes the step.
-import { appendAll } from '../../extension/protocol/lists';
+import { appendAll } from '../../extension/common/lists';
 import { ticksOf, valueRange, type Range } from '../dashboard/axis';
 import { h, replaceChildren, setAttribute, svg } from '../shared/dom';
 import { formatTick, formatValue, type Unit } from '../shared/format';

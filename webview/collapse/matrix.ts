@@ -3,8 +3,8 @@
 // prompt relative to its own prompt (orange: more likely under the other prompt). One cell is selected, by pointer or
 // arrow keys; its two texts are shown next to the matrix. Screen readers read the text of the cell and the table
 // instead of the canvas.
-import type { CollapseFamily } from '../../extension/protocol/diagnostics';
-import { maximum } from '../../extension/protocol/lists';
+import type { CollapseFamily } from '../../extension/run-data/diagnostics';
+import { maximum } from '../../extension/common/lists';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { formatNumber, formatSigned } from '../shared/format';
 import { hue, withAlpha } from '../shared/palette';

@@ -9,7 +9,7 @@ import {
   groupsAt,
   type CollapseSnapshot,
 } from '../../extension/protocol/collapse-page';
-import { meaningOf } from '../../extension/protocol/metric-meanings';
+import { meaningOf } from '../../extension/run-data/metric-meanings';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { messageOf, type Host } from '../shared/host';
 import { onKeys } from '../shared/keyboard';

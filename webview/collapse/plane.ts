@@ -5,8 +5,8 @@
 import { ticksOf, valueRange, type Range } from '../dashboard/axis';
 import { h, replaceChildren, setAttribute, svg } from '../shared/dom';
 import { formatNumber, formatPercent, formatTick } from '../shared/format';
-import { minimum } from '../../extension/protocol/lists';
-import { regimeRule } from '../../extension/protocol/regimes';
+import { minimum } from '../../extension/common/lists';
+import { regimeRule } from '../../extension/run-data/regimes';
 import type { Estimate, PathPoint } from './run-series';
 
 export interface Plane {

@@ -1,5 +1,5 @@
 // Prompts of one environment share most of their text; this file extracts the lines in which they differ.
-import { minimum } from '../../extension/protocol/lists';
+import { minimum } from '../../extension/common/lists';
 
 export interface PromptParts {
   /** Lines in which this prompt may differ from the others. */

@@ -1,7 +1,7 @@
 // The run's numbers by step, as they grow, and what the page makes of them: the path through the plane of H(Z|X) and
 // I(X;Z). A value that a step lacks is NaN; diagnoses are logged at some steps only, everything else at nearly all.
 import type { CollapseSnapshot } from '../../extension/protocol/collapse-page';
-import { judgeRegimes, retrievalOverChance, type RegimeJudgement } from '../../extension/protocol/regimes';
+import { judgeRegimes, retrievalOverChance, type RegimeJudgement } from '../../extension/run-data/regimes';
 
 export class RunSeries {
   readonly steps: number[] = [];

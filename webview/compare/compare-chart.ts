@@ -1,6 +1,6 @@
 // One metric of several runs: one line per group with its band over seeds, and each seed as a thin line behind it.
 // Drawn only while on screen.
-import { maximum } from '../../extension/protocol/lists';
+import { maximum } from '../../extension/common/lists';
 import { h, setAttribute, setText } from '../shared/dom';
 import { formatValue, type Unit } from '../shared/format';
 import type { Theme } from '../shared/theme';

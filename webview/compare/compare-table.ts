@@ -1,7 +1,7 @@
 // Results of each group: the final and the best value of the selected metric as mean ± 95 % interval over seeds, then
 // the configuration keys that differ, and the group's runs.
 import type { CompareSnapshot } from '../../extension/protocol/compare-page';
-import type { Estimate } from '../../extension/protocol/estimate';
+import type { Estimate } from '../../extension/common/estimate';
 import { h } from '../shared/dom';
 import { formatValue, type Unit } from '../shared/format';
 import { displayStatus } from '../shared/run-status';

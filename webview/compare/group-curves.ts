@@ -1,8 +1,8 @@
 // Aggregates the curves of runs that differ only by seed: at each step the mean over the seeds with a value there, with
 // its 95 % interval, and the final and best values of the group. Pure functions on columns; NaN marks lines without the
 // key.
-import { smooth } from '../../extension/protocol/curves';
-import { estimate, type Estimate } from '../../extension/protocol/estimate';
+import { smooth } from '../../extension/common/curves';
+import { estimate, type Estimate } from '../../extension/common/estimate';
 import type { Point } from '../dashboard/curve';
 
 /** A key's values over the steps of a run; both arrays have the same length, and steps increase. */

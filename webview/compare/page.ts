@@ -8,7 +8,7 @@ import {
   compareReady,
   type CompareSnapshot,
 } from '../../extension/protocol/compare-page';
-import { meaningOf } from '../../extension/protocol/metric-meanings';
+import { meaningOf } from '../../extension/run-data/metric-meanings';
 import { arrange, unitOf } from '../dashboard/catalogue';
 import { DrawQueue } from '../dashboard/draw-queue';
 import type { Plotter } from '../dashboard/plot';

@@ -1,6 +1,6 @@
 // Axis ranges that grow in discrete steps, so that charts do not jump while data arrives: a range is kept as long as
 // the data fits into it and fills at least a third.
-import { appendAll } from '../../extension/protocol/lists';
+import { appendAll } from '../../extension/common/lists';
 
 export interface Range {
   min: number;

@@ -1,6 +1,6 @@
 // One metric over the rows of a run, append-only, with an index for fast drawing: the rows of the lowest and highest
 // value of each block, so that drawing 100,000 rows reads only a few thousand values. NaN marks a row without a value.
-import type { CurvePoints } from '../../extension/protocol/curves';
+import type { CurvePoints } from '../../extension/common/curves';
 
 export interface Point {
   x: number;

@@ -9,10 +9,10 @@ import {
   dashboardView,
   type DashboardSnapshot,
 } from '../../extension/protocol/dashboard-page';
-import { appendAll } from '../../extension/protocol/lists';
-import { meaningOf } from '../../extension/protocol/metric-meanings';
+import { appendAll } from '../../extension/common/lists';
+import { meaningOf } from '../../extension/run-data/metric-meanings';
 import type { RunSummary } from '../../extension/protocol/pages';
-import type { RunEvent } from '../../extension/protocol/run-folder';
+import type { RunEvent } from '../../extension/run-data/run-folder';
 import { h, replaceChildren, setText } from '../shared/dom';
 import { messageOf, type Host } from '../shared/host';
 import { onKeys } from '../shared/keyboard';

@@ -2,7 +2,7 @@
 // darker for a larger share of the step's episodes. The host aggregates into as many columns as there are pixels; the
 // crosshair shows a column's values.
 import { dashboardScores, scoreColumn, type ScoreStrip } from '../../extension/protocol/dashboard-page';
-import { maximum } from '../../extension/protocol/lists';
+import { maximum } from '../../extension/common/lists';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { Host } from '../shared/host';

@@ -1,8 +1,8 @@
 // A run's metrics in the page: its rows, and the curves of the metrics that were on screen, first as an overview if the
 // run is long, then complete. Each request is sent once. Rows are appended; a resume starts a new epoch and a new load.
-import { MovingAverage, smoothOn } from '../../extension/protocol/curves';
+import { MovingAverage, smoothOn } from '../../extension/common/curves';
 import { dashboardColumns, type ColumnPart, type DashboardSnapshot } from '../../extension/protocol/dashboard-page';
-import type { MetricNumbers } from '../../extension/protocol/metric-segments';
+import type { MetricNumbers } from '../../extension/run-data/metric-segments';
 import type { Host } from '../shared/host';
 import { Curve, lowerBound } from './curve';
 

@@ -1,7 +1,7 @@
 // A chart as an SVG file: the same lines, ranges, ticks and marks as on the page, plus title, legend and axis title, so
 // that it can be used in a paper. Colours are literal; no external resources. The PNG is this picture, rendered by the
 // browser.
-import { appendAll } from '../../extension/protocol/lists';
+import { appendAll } from '../../extension/common/lists';
 import { formatTick } from '../shared/format';
 import type { Theme } from '../shared/theme';
 import { logTicks, relativePosition, progressTicks, ticksOf } from './axis';

@@ -1,6 +1,6 @@
 // The bar above the charts: name and status of the run, its commands, and the display settings.
 import type { RunSummary } from '../../extension/protocol/pages';
-import { progressOf } from '../../extension/protocol/run-progress';
+import { progressOf } from '../../extension/run-data/run-progress';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { formatDuration, formatNumber, formatPercent } from '../shared/format';
 import { icon, type IconName } from '../shared/icons';

@@ -1,6 +1,6 @@
 // A board as a small SVG in the theme's colours, based on the drawing shared with the host's pictures.
-import { describeBoard, type Board } from '../../extension/protocol/board';
-import { boardDrawing } from '../../extension/protocol/board-picture';
+import { describeBoard, type Board } from '../../extension/common/board';
+import { boardDrawing } from '../../extension/common/board-picture';
 import { svg } from '../shared/dom';
 import type { Theme } from '../shared/theme';
 

@@ -1,10 +1,10 @@
 // The page's episode data: all episodes as columns, complete episodes by id (the most recently opened ones), and which
 // rows match the latest text search.
-import type { EpisodeRow } from '../../extension/protocol/episode-table';
-import { EpisodeTable, type EpisodeRows } from '../../extension/protocol/episode-table';
-import type { TextTerm } from '../../extension/protocol/episode-filter';
+import type { EpisodeRow } from '../../extension/run-data/episode-table';
+import { EpisodeTable, type EpisodeRows } from '../../extension/run-data/episode-table';
+import type { TextTerm } from '../../extension/run-data/episode-filter';
 import { episodeOpen, episodesFound, episodesSearch, episodesSearchEnd } from '../../extension/protocol/episodes-page';
-import type { Episode } from '../../extension/protocol/run-folder';
+import type { Episode } from '../../extension/run-data/run-folder';
 import type { Host } from '../shared/host';
 import { naturalOrder } from './listing';
 

@@ -1,6 +1,6 @@
 // One prompt over training: a strip of its episodes' returns by step, a slider over the steps at which it was played,
 // and the episode of the selected step next to an earlier one, which shows how the reasoning changed.
-import type { EpisodeTable } from '../../extension/protocol/episode-table';
+import type { EpisodeTable } from '../../extension/run-data/episode-table';
 import { h, replaceChildren, setAttribute, setText, svg } from '../shared/dom';
 import { formatSigned } from '../shared/format';
 

@@ -7,9 +7,9 @@ import {
   episodeTrace,
   type EpisodesSnapshot,
 } from '../../extension/protocol/episodes-page';
-import type { EpisodeRow } from '../../extension/protocol/episode-table';
+import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { RunSummary } from '../../extension/protocol/pages';
-import type { Episode } from '../../extension/protocol/run-folder';
+import type { Episode } from '../../extension/run-data/run-folder';
 import { h, replaceChildren } from '../shared/dom';
 import { formatNumber, formatPercent } from '../shared/format';
 import { messageOf, type Host } from '../shared/host';
@@ -20,7 +20,7 @@ import { onThemeChange, readTheme } from '../shared/theme';
 import { keepInView, turnInView } from './anchor';
 import { EpisodeStore } from './episode-store';
 import { episodeView } from './episode-view';
-import { namesMode, parseFilter, rowTest, textTerms, type Term } from '../../extension/protocol/episode-filter';
+import { namesMode, parseFilter, rowTest, textTerms, type Term } from '../../extension/run-data/episode-filter';
 import { listHead, renderItem } from './list-rows';
 import { groupRows, Listing, promptRows, sortRows, type ListItem, type Sort } from './listing';
 import { counterpart, occurrences, timeline, type Occurrence } from './over-training';

@@ -1,12 +1,12 @@
 // One turn: the state shown to the model, its reasoning and actions, and the reward. Everything from the model and the
 // environment is inserted as text.
-import type { Episode, EpisodeTurn } from '../../extension/protocol/run-folder';
+import type { Episode, EpisodeTurn } from '../../extension/run-data/run-folder';
 import { h, type Child } from '../shared/dom';
 import { counted, formatSigned } from '../shared/format';
 import { hue } from '../shared/palette';
 import type { Theme } from '../shared/theme';
-import { actionOutcomes } from '../../extension/protocol/action-outcomes';
-import { gameOf, readBoard, type Game } from '../../extension/protocol/board';
+import { actionOutcomes } from '../../extension/run-data/action-outcomes';
+import { gameOf, readBoard, type Game } from '../../extension/common/board';
 import { boardPicture } from './board-picture';
 import { markedLines } from './changes';
 import { sampledTokens, tokenStrip, tokenSummary } from './tokens';

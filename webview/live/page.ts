@@ -4,8 +4,8 @@
 import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../../extension/protocol/live-page';
 import type { LiveSnapshot } from '../../extension/protocol/live-page';
 import type { RunSummary } from '../../extension/protocol/pages';
-import { progressOf } from '../../extension/protocol/run-progress';
-import { replaceTail } from '../../extension/protocol/lists';
+import { progressOf } from '../../extension/run-data/run-progress';
+import { replaceTail } from '../../extension/common/lists';
 import type { WatchedEpisode } from '../../extension/protocol/trainer-link';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { formatSigned } from '../shared/format';

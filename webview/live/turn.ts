@@ -1,7 +1,7 @@
 // One turn of the watched episode: its state, the tokens as they arrive, split at the end of the reasoning, and the
 // outcome of the answer. Existing elements stay in place while content is added. All text of model and environment is
 // inserted as text.
-import { gameOf, readBoard } from '../../extension/protocol/board';
+import { gameOf, readBoard } from '../../extension/common/board';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
 import { boardPicture } from '../episodes/board-picture';
 import { h, replaceChildren, setText } from '../shared/dom';

@@ -1,7 +1,7 @@
 // Estimated resources of the run, next to the form: memory as a bar against the available memory, and the time per step
 // with the source of the figure.
 import type { RunEstimate } from '../../extension/protocol/new-run-page';
-import { gibibytes } from '../../extension/protocol/numbers';
+import { gibibytes } from '../../extension/common/numbers';
 import { h } from '../shared/dom';
 import { formatDuration, formatNumber } from '../shared/format';
 

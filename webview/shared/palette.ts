@@ -1,6 +1,6 @@
-// Helpers for the data palette of extension/protocol/palette.ts: dash patterns for high contrast, the colour of a run,
+// Helpers for the data palette of extension/common/palette.ts: dash patterns for high contrast, the colour of a run,
 // opacity.
-import { hue, paletteOf } from '../../extension/protocol/palette';
+import { hue, paletteOf } from '../../extension/common/palette';
 
 export { hue, paletteOf };
 

@@ -1,7 +1,7 @@
 // The editor's theme for charts, because a canvas cannot read CSS variables. VS Code sets a body class for the kind of
 // theme and writes the variables into the root element's style; both are observed, so that charts are redrawn after a
 // change.
-import { paletteOf, type ThemeKind } from '../../extension/protocol/palette';
+import { paletteOf, type ThemeKind } from '../../extension/common/palette';
 
 export type { ThemeKind };
 

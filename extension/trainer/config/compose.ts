@@ -5,9 +5,9 @@ import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { ConfigProblem, Location } from './config-error';
 import { shown } from './config-error';
-import { readBoundedSync } from '../../protocol/bounded-file';
-import { mostYamlBytes } from '../../protocol/yaml-text';
-import { didYouMean } from '../../protocol/suggest';
+import { readBoundedSync } from '../../node/bounded-file';
+import { mostYamlBytes } from '../../common/yaml-text';
+import { didYouMean } from '../../common/suggest';
 import { emptyMap, merge, parseYaml } from './yaml-tree';
 import type { MapNode, Tree } from './yaml-tree';
 

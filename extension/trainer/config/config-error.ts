@@ -1,7 +1,7 @@
 // Configuration errors: all problems at once, each with its key and, if the value came from a YAML file, line and
 // column, so that an editor can underline it. Each problem is one sentence with key, value and remedy.
 import { isAbsolute, relative } from 'node:path';
-import { UserError } from '../../protocol/user-error';
+import { UserError } from '../../common/user-error';
 
 /**
  * Source of a value: a position in a YAML file (absolute path, 1-based line and column), or a command-line override.

@@ -2,7 +2,7 @@
 // run or have no effect. Each violation is one sentence about the key to change.
 import { shown } from './config-error';
 import type { RunConfig } from './schema';
-import { didYouMean } from '../../protocol/suggest';
+import { didYouMean } from '../../common/suggest';
 
 /** A violated rule; `sentence` continues after the key name. */
 export interface BrokenRule {

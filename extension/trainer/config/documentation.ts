@@ -1,6 +1,6 @@
 // Generates docs/CONFIGURATION.md from the schema, so the document always matches the program.
-import { expectation } from '../../protocol/json-schema';
-import type { JsonSchema } from '../../protocol/json-schema';
+import { expectation } from '../../common/json-schema';
+import type { JsonSchema } from '../../common/json-schema';
 import { ignoredKeys } from './ignored-keys';
 import { configJsonSchema } from './schema';
 import type { Preset } from './load-config';

@@ -1,7 +1,7 @@
 // Generates media/configuration.schema.json, the JSON schema of a configuration file for editors. It loosens the schema
 // of a complete configuration, because a file is only a part: no key is required, a value may reference another key,
 // ignored keys are accepted, and every key shows its default.
-import type { JsonSchema } from '../../protocol/json-schema';
+import type { JsonSchema } from '../../common/json-schema';
 import { ignoredKeys } from './ignored-keys';
 import { configJsonSchema } from './schema';
 import { chosenNames, spellings } from './validate';

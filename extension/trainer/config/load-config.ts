@@ -1,8 +1,8 @@
 // Loads a configuration from files and overrides: compose, override, interpolate, validate. All problems are reported
 // in one ConfigError.
 import { isAbsolute, resolve } from 'node:path';
-import { readBoundedSync, RefusedFile } from '../../protocol/bounded-file';
-import { mostYamlBytes } from '../../protocol/yaml-text';
+import { readBoundedSync, RefusedFile } from '../../node/bounded-file';
+import { mostYamlBytes } from '../../common/yaml-text';
 import { compose, configNames, findConfig, unknownConfig } from './compose';
 import { ConfigError } from './config-error';
 import type { ConfigProblem } from './config-error';

@@ -1,6 +1,6 @@
 // Checks max_model_len against the model's maximum positions, before the run folder is created. If the length was
 // written for a model that was replaced, it is lowered with a note; if it was set for this model, it is rejected.
-import { valueAt } from '../../protocol/settings';
+import { valueAt } from '../../run-data/settings';
 import { ConfigError } from './config-error';
 import { configHash } from './config-hash';
 import type { LoadedConfig } from './load-config';

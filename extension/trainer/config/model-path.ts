@@ -4,7 +4,7 @@
 import { statSync } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import type { HubModel } from '../store/hub-call';
+import type { HubModel } from '../../hub/hub-call';
 import { ConfigError, shown } from './config-error';
 
 /** A folder with a config.json (absolute path), or a hub model, which may need to be downloaded. */

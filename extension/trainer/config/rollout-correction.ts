@@ -1,7 +1,7 @@
 // Resolves `algorithm.rollout_correction.rollout_is: auto`. With 8-bit rollouts or an 8-bit base, the sampling policy
 // differs slightly from the trained one, so `auto` enables token-level truncated importance sampling
 // (algorithms/rollout-correction.ts); otherwise no correction is needed.
-import type { RolloutCorrection } from '../algorithms/rollout-correction';
+import type { RolloutCorrection } from '../../algorithms/rollout-correction';
 import type { RunConfig } from './schema';
 
 type Config = Pick<RunConfig, 'algorithm' | 'workbench'>;

@@ -4,8 +4,8 @@
 import { z } from 'zod';
 import { agentProxy, customEnvs, esManager } from './schema-episodes';
 import { modelConfig, modelInfo, output } from './schema-evaluation';
-import type { JsonSchema } from '../../protocol/json-schema';
-import { alarmNames } from '../../protocol/alarm-rules';
+import type { JsonSchema } from '../../common/json-schema';
+import { alarmNames } from '../../run-data/alarm-rules';
 import { actorRolloutRef, count, critic, flag } from './schema-policy';
 
 const algorithm = z

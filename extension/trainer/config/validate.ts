@@ -1,9 +1,9 @@
 // Turns a composed tree into a typed configuration: removes ignored keys, checks the schema and the rules between keys,
 // and attaches to every problem the location its value came from.
 import type { z } from 'zod';
-import { expectation, schemaAt } from '../../protocol/json-schema';
-import type { JsonSchema } from '../../protocol/json-schema';
-import { didYouMean } from '../../protocol/suggest';
+import { expectation, schemaAt } from '../../common/json-schema';
+import type { JsonSchema } from '../../common/json-schema';
+import { didYouMean } from '../../common/suggest';
 import { shown } from './config-error';
 import type { ConfigProblem } from './config-error';
 import { brokenRules, mayHoldSecret } from './cross-checks';

@@ -2,7 +2,7 @@
 // still point to the right file. Invariants: keys are unique, `__proto__` never occurs, numbers are finite.
 import { LineCounter, isAlias, isMap, isScalar, isSeq } from 'yaml';
 import type { Node } from 'yaml';
-import { aliasTargets, yamlDocument } from '../../protocol/yaml-text';
+import { aliasTargets, yamlDocument } from '../../common/yaml-text';
 import type { ConfigProblem, Location } from './config-error';
 
 export type Scalar = string | number | boolean | null;

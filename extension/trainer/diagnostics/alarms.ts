@@ -1,5 +1,5 @@
 // The watch for Echo Traps (RAGEN, §3): rewards within a prompt group come to be all alike, thoughts repeat, gradients
-// spike and entropy runs off, before success falls. Each alarm is one of protocol/alarm-rules.ts that holds for the
+// spike and entropy runs off, before success falls. Each alarm is one of run-data/alarm-rules.ts that holds for the
 // newest steps, and states its evidence. Pure functions; what they remember is plain data for checkpoints.
 import {
   alarmNames,
@@ -9,8 +9,8 @@ import {
   noValues,
   watchedMetrics,
   withValue,
-} from '../../protocol/alarm-rules';
-import type { AlarmName, WatchedSeries } from '../../protocol/alarm-rules';
+} from '../../run-data/alarm-rules';
+import type { AlarmName, WatchedSeries } from '../../run-data/alarm-rules';
 
 export type WatchState = {
   series: Record<string, WatchedSeries>;

@@ -3,9 +3,9 @@
 // found again, under RAGEN's names. RAGEN's per-token marginal mixes length-normalised log-probs, a geometric mean; the
 // paper's formula, the log-prob of the mixture divided by the length, has names of its own beginning with `paper_`.
 // Pure functions in double precision; they agree with float32 to 1e-5.
-import { maximum } from '../../protocol/lists';
-import type { RegimeHistory } from '../../protocol/regimes';
-import { UserError } from '../../protocol/user-error';
+import { maximum } from '../../common/lists';
+import type { RegimeHistory } from '../../run-data/regimes';
+import { UserError } from '../../common/user-error';
 
 /** What cross-scoring found. Rows are samples (reasoning texts), columns prompts; logs are natural. */
 export interface CrossScores {

@@ -1,8 +1,8 @@
 // Which prompts and reasoning texts the collapse metrics compare, drawn from a rollout as RAGEN draws them. Each family
 // is a list of columns (prompts) and of samples (reasonings), each with the column that it was written under. All draws
 // come from the given stream.
-import type { IntegerStream } from '../algorithms/mini-batches';
-import { UserError } from '../../protocol/user-error';
+import type { IntegerStream } from '../../algorithms/mini-batches';
+import { UserError } from '../../common/user-error';
 
 /** A turn's context up to where the reasoning begins, and the reasoning, as ids. `turn` counts from 1. */
 export interface TurnPair {

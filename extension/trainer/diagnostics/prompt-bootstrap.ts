@@ -2,7 +2,7 @@
 // alike, so that whole prompts are drawn again, with all their samples; the mixture over prompts that each sample is
 // compared with stays as it was measured, since drawing it again with repetitions would lower its bound ln N. Pure and
 // seeded.
-import type { IntegerStream } from '../algorithms/mini-batches';
+import type { IntegerStream } from '../../algorithms/mini-batches';
 import type { SampleStatistics } from './collapse-metrics';
 
 /** Draws, and the share of them that lies within an interval. */

@@ -1,6 +1,6 @@
 // How much thoughts repeat, the sign of an Echo Trap that a reader sees first (RAGEN, Table 1). Words are what stands
 // between blanks, in small letters. Pure.
-import { maximum } from '../../protocol/lists';
+import { maximum } from '../../common/lists';
 
 /**
  * Of at least one thought: `distinct_1` and `distinct_2`, different words and pairs of neighbouring words over all of

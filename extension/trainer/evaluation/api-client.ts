@@ -2,10 +2,10 @@
 // Retry-After header, which then applies to all requests. Error texts of the service are shown without the key. An
 // outage does not count against the model: a request without an answer ends the evaluation, which can be resumed.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { secrets } from '../secrets';
+import { secrets } from '../../node/secrets';
 import { BodyTooLong, bodyText } from '../../../envs/api/response-body';
-import { UserError } from '../../protocol/user-error';
-import { RandomStream } from '../engine/random-stream';
+import { UserError } from '../../common/user-error';
+import { RandomStream } from '../../engine/sampling/random-stream';
 import { deriveSeed } from '../rollout/seeds';
 import type { ChatMessage } from '../rollout/context-manager';
 import type { ApiAnswer, ApiService } from './api-service';

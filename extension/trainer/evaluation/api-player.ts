@@ -2,16 +2,16 @@
 // independently, so that a slow response delays no other episode. A truncated or filtered response ends its episode as
 // unsolved.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
-import type { Episode } from '../../protocol/run-folder';
+import type { Episode } from '../../run-data/run-folder';
 import type { RunConfig } from '../config/schema';
 import type { ApiModel } from '../config/schema-evaluation';
-import type { Journal } from '../journal';
+import type { Journal } from '../run/journal';
 import { AgentProxy } from '../rollout/agent-proxy';
-import type { EnvironmentPool } from '../rollout/environment-pool';
+import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import { episodeRecord } from '../rollout/episode-record';
 import { generationPrefix, turnProtocol } from '../rollout/turn-protocol';
-import type { RunControl } from '../run-control';
-import { RunStopped } from '../engine/run-stopped';
+import type { RunControl } from '../run/run-control';
+import { RunStopped } from '../../engine/run-stopped';
 import { ApiClient } from './api-client';
 import { ApiGenerator, MessageNumbers } from './api-generator';
 import type { ApiBill } from './api-generator';

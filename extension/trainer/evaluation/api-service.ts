@@ -3,8 +3,8 @@
 // platform.openai.com/docs/api-reference/chat, docs.anthropic.com/en/api/messages. Not tested against the real
 // services.
 import { z } from 'zod';
-import { UserError } from '../../protocol/user-error';
-import { secrets } from '../secrets';
+import { UserError } from '../../common/user-error';
+import { secrets } from '../../node/secrets';
 import type { RunConfig } from '../config/schema';
 import type { ApiModel } from '../config/schema-evaluation';
 import type { ChatMessage } from '../rollout/context-manager';

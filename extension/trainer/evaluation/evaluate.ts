@@ -3,18 +3,18 @@
 // only on weights, seed and env_id, a local model's results equal those of an uninterrupted evaluation. Metrics,
 // trajectories and summary are written at the end.
 import { basename, dirname, join, resolve } from 'node:path';
-import { appendAll } from '../../protocol/lists';
-import { episodeSchema, episodesFile, runFiles } from '../../protocol/run-folder';
-import type { Episode } from '../../protocol/run-folder';
-import { secrets } from '../secrets';
-import { UserError } from '../../protocol/user-error';
+import { appendAll } from '../../common/lists';
+import { episodeSchema, episodesFile, runFiles } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/run-folder';
+import { secrets } from '../../node/secrets';
+import { UserError } from '../../common/user-error';
 import { trajectoriesName } from '../config/output-notes';
 import type { RunConfig } from '../config/schema';
-import type { Journal } from '../journal';
+import type { Journal } from '../run/journal';
 import { episodeSlots } from '../rollout/group-layout';
 import type { EpisodeSlot } from '../rollout/group-layout';
-import { validationSuccess } from '../step-metrics';
-import { makeFolder, replaceFile } from '../store/files';
+import { validationSuccess } from '../loop/step-metrics';
+import { makeFolder, replaceFile } from '../../node/files';
 import { readValues } from '../store/line-log';
 import type { RunFolder } from '../store/run-folder';
 import { evaluationMetrics, summarizeEvaluation, trajectoryFacts } from './evaluation-summary';

@@ -1,11 +1,11 @@
 // Results of an evaluation: metrics under RAGEN's keys, and a summary with success, pass@k and their intervals per tag
 // and overall. Computed from the episodes in the run folder, so a resumed evaluation gives the same result. Episodes
 // whose environment failed say nothing about the model: they are left out and counted.
-import type { Episode, Manifest } from '../../protocol/run-folder';
+import type { Episode, Manifest } from '../../run-data/run-folder';
 import type { RunConfig } from '../config/schema';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { measureRollout } from '../rollout/rollout-metrics';
-import { finiteOnly, metricsOfRollout } from '../step-metrics';
+import { finiteOnly, metricsOfRollout } from '../loop/step-metrics';
 import { meanOverGroups, passAtK, passSizes } from './success-statistics';
 import type { Estimate } from './success-statistics';
 import type { TrajectoryFacts } from './trajectory-line';

@@ -1,13 +1,13 @@
 // Plays an evaluation with a local model, in waves of complete groups: results are committed after each wave, and a
 // wave has as many episodes as are decoded at a time. A response's entropy is that of the model's own distribution
 // (temperature 1, no truncation) over the whole vocabulary, at each sampled token.
-import type { Episode } from '../../protocol/run-folder';
-import { decodedRows } from '../models/generator';
+import type { Episode } from '../../run-data/run-folder';
+import { decodedRows } from '../../models/generation/generator';
 import { episodeRecord } from '../rollout/episode-record';
 import { sampledMask, sampledTokens } from '../rollout/rollout-batch';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
-import { passBudget } from '../run';
-import type { Run } from '../run';
+import { passBudget } from '../run/run';
+import type { Run } from '../run/run';
 import type { Player, ValidationSlot } from './evaluate';
 import { addedMetrics } from './evaluation-summary';
 

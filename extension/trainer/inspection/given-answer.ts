@@ -1,9 +1,9 @@
 // Converts a hand-written response, or its beginning, to token ids after the literal response prefix. The part that
 // equals a recorded response keeps its sampled ids; only new text is tokenised.
 import type { GivenAnswer } from '../../protocol/inspection';
-import type { ChatTokenizer } from '../models/chat-tokenizer';
-import type { AnswerTag } from '../../protocol/tagged-text';
-import { tokenPieces } from '../models/token-pieces';
+import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
+import type { AnswerTag } from '../../common/tagged-text';
+import { tokenPieces } from '../../models/tokenizer/token-pieces';
 
 /** A recorded response: its text including the prefix, and its sampled tokens. */
 export interface RecordedAnswer {

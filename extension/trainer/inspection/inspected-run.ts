@@ -1,29 +1,29 @@
 // A run under inspection: reads its folder, possibly while a trainer runs, and never takes the lease. The list of
 // checkpoints is read anew each time, since a trainer creates and removes them meanwhile.
 import { dirname, join } from 'node:path';
-import { jsonOrNothing } from '../../protocol/json';
+import { jsonOrNothing } from '../../common/json';
 import { initialWeights } from '../../protocol/inspection';
 import type { CheckpointChoice, EpisodeRef } from '../../protocol/inspection';
-import { hasRunFile, namesInRunSync } from '../../protocol/run-file';
+import { hasRunFile, namesInRunSync } from '../../node/run-file';
 import {
   checkpointFolder,
   episodeFile,
   episodeSchema,
   keptEnvironmentSchema,
   runFiles,
-} from '../../protocol/run-folder';
-import type { Episode } from '../../protocol/run-folder';
-import { UserError } from '../../protocol/user-error';
+} from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/run-folder';
+import { UserError } from '../../common/user-error';
 import type { RunConfig } from '../config/schema';
-import type { ChatTokenizer } from '../models/chat-tokenizer';
-import { readTokenizer } from '../models/model-folder';
-import { presentModelFolder } from '../run-model';
+import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
+import { readTokenizer } from '../../models/weights/model-folder';
+import { presentModelFolder } from '../run/run-model';
 import { openCheckpoint, refuseForeign, verifyCheckpoint } from '../store/checkpoint';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import { readLines } from '../store/line-log';
 import { RunFolder } from '../store/run-folder';
-import { presentConfig } from '../stored-config';
-import { requireTrustedCode } from '../trusted-run';
+import { presentConfig } from '../run/stored-config';
+import { requireTrustedCode } from '../run/trusted-run';
 
 /** Number of characters at the start of a line that contain the episode's id. */
 const headLength = 200;

@@ -10,8 +10,8 @@ import type {
   WhatIfRequest,
   WhatIfState,
 } from '../../protocol/inspection';
-import { UserError } from '../../protocol/user-error';
-import { tokenPieces } from '../models/token-pieces';
+import { UserError } from '../../common/user-error';
+import { tokenPieces } from '../../models/tokenizer/token-pieces';
 import { RunFolder } from '../store/run-folder';
 import { InspectedRun } from './inspected-run';
 import { ModelHolder } from './loaded-model';

@@ -3,15 +3,15 @@
 // memory is compared with the available memory.
 import { availableParallelism } from 'node:os';
 import type { CheckpointChoice } from '../../protocol/inspection';
-import { UserError } from '../../protocol/user-error';
-import { startEngine } from '../engine/remote-engine';
-import type { RemoteEngine } from '../engine/remote-engine';
-import { installation } from '../installation';
-import { gibibytes } from '../../protocol/numbers';
-import { memoryForRun } from '../machine-memory';
-import { planMemory } from '../models/memory-plan';
+import { UserError } from '../../common/user-error';
+import { startEngine } from '../../engine/remote-engine';
+import type { RemoteEngine } from '../../engine/remote-engine';
+import { installation } from '../../node/installation';
+import { gibibytes } from '../../common/numbers';
+import { memoryForRun } from '../../node/machine-memory';
+import { planMemory } from '../../models/memory/memory-plan';
 import { deriveSeed } from '../rollout/seeds';
-import { planInput, usesCritic, usesReference, weightsLoaded } from '../run-plan';
+import { planInput, usesCritic, usesReference, weightsLoaded } from '../plan/run-plan';
 import { readFloats } from '../store/checkpoint';
 import type { InspectedRun } from './inspected-run';
 

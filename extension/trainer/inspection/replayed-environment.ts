@@ -2,16 +2,16 @@
 // stored code, the current code is used and a note says so. Neither is executed if the run is not trusted. The caller
 // must stop the process.
 import type { EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
-import type { Episode } from '../../protocol/run-folder';
-import { UserError } from '../../protocol/user-error';
-import { withDataSets } from '../data-sets';
-import { installation } from '../installation';
-import { EnvironmentProcess } from '../rollout/environment-process';
-import { environmentSpecs } from '../rollout/environment-specs';
-import { environmentVariables } from '../rollout/environment-variables';
-import { logNotice } from '../run-environments';
-import { secrets } from '../secrets';
-import { requireNoLinks, requireTrustedCode } from '../trusted-run';
+import type { Episode } from '../../run-data/run-folder';
+import { UserError } from '../../common/user-error';
+import { withDataSets } from '../../hub/data-sets';
+import { installation } from '../../node/installation';
+import { EnvironmentProcess } from '../../environments/client/environment-process';
+import { environmentSpecs } from '../../environments/client/environment-specs';
+import { environmentVariables } from '../../environments/client/environment-variables';
+import { logNotice } from '../run/run-environments';
+import { secrets } from '../../node/secrets';
+import { requireNoLinks, requireTrustedCode } from '../run/trusted-run';
 import type { InspectedRun } from './inspected-run';
 
 export interface ReplayedEnvironment {

@@ -1,9 +1,9 @@
 // Scores the tokens of a stored episode under a checkpoint: policy, reference policy and critic. The ids are used as
 // stored; in a windowed context each training sample is a context of its own, as the model saw it.
 import type { Rescored, RescoredToken, RescoreRequest } from '../../protocol/inspection';
-import type { Episode } from '../../protocol/run-folder';
-import { tokenPieces } from '../models/token-pieces';
-import { passBudget } from '../run';
+import type { Episode } from '../../run-data/run-folder';
+import { tokenPieces } from '../../models/tokenizer/token-pieces';
+import { passBudget } from '../run/run';
 import type { InspectedRun } from './inspected-run';
 import type { LoadedModel } from './loaded-model';
 

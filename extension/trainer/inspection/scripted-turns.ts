@@ -1,9 +1,9 @@
 // Generator for replaying an episode: each turn's tokens are the stored ones, hand-written ones, or sampled by a policy
 // after hand-written ones. The agent proxy uses it like the engine, so prompts, parsing, rewards and context are those
 // of training. Invariant: a row's ids equal the context's, whatever the source of its tokens.
-import { appendAll } from '../../protocol/lists';
-import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
-import type { RemoteEngine } from '../engine/remote-engine';
+import { appendAll } from '../../common/lists';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/engine';
+import type { RemoteEngine } from '../../engine/remote-engine';
 import type { Generator } from '../rollout/agent-proxy';
 
 /** The source of a turn's tokens. */

@@ -16,9 +16,9 @@ import {
   whatIfTokens,
   whatIfTurn,
 } from '../../protocol/inspection';
-import { clearedWriter } from '../cleared-writer';
-import { withoutTimer } from '../../protocol/socket-messages';
-import { UserError } from '../../protocol/user-error';
+import { clearedWriter } from '../../node/cleared-writer';
+import { withoutTimer } from '../../node/socket-messages';
+import { UserError } from '../../common/user-error';
 import { Inspector } from './inspector';
 
 /** Serves until standard input ends. */

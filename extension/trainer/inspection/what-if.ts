@@ -3,13 +3,13 @@
 // stored ones. The result is an ordinary episode, written to `what-if/` with a reference to the original.
 import { existsSync } from 'node:fs';
 import type { GivenAnswer, WhatIfRequest, WhatIfState } from '../../protocol/inspection';
-import { maximum } from '../../protocol/lists';
-import { episodeFile } from '../../protocol/run-folder';
-import type { Episode, EpisodeTurn } from '../../protocol/run-folder';
-import { UserError } from '../../protocol/user-error';
-import { shaped } from '../rollout-collection';
-import type { ChatTokenizer } from '../models/chat-tokenizer';
-import { TokenPieces } from '../models/token-pieces';
+import { maximum } from '../../common/lists';
+import { episodeFile } from '../../run-data/run-folder';
+import type { Episode, EpisodeTurn } from '../../run-data/run-folder';
+import { UserError } from '../../common/user-error';
+import { shaped } from '../loop/rollout-collection';
+import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
+import { TokenPieces } from '../../models/tokenizer/token-pieces';
 import { AgentProxy } from '../rollout/agent-proxy';
 import type { AgentProxyOptions, PlayedSoFar } from '../rollout/agent-proxy';
 import { episodeRecord } from '../rollout/episode-record';

@@ -4,14 +4,14 @@
 // Invariant: an episode's tokens depend only on the weights and (seed, step, env_id, turn), not on the rest of the
 // batch.
 import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/environment-link';
-import { appendAll } from '../../protocol/lists';
-import type { EpisodeTurn } from '../../protocol/run-folder';
-import { UserError } from '../../protocol/user-error';
-import { abortable } from '../abortable';
-import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
+import { appendAll } from '../../common/lists';
+import type { EpisodeTurn } from '../../run-data/run-folder';
+import { UserError } from '../../common/user-error';
+import { abortable } from '../../node/abortable';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/engine';
 import { EpisodeContext, type PromptTokenizer } from './context-manager';
 import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';
-import type { EnvironmentPool } from './environment-pool';
+import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import {
   EnvironmentStateManager,
   isDone,

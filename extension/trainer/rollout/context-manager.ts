@@ -3,8 +3,8 @@
 // the same context as sampling, and the mask is 1 only on them unless configured otherwise.
 // In mode `full` the chat grows in one sample; if the chat had to be shortened, so that a turn's prompt does not begin
 // with all earlier tokens, a new sample begins. In the windowed modes each turn is a sample of its own.
-import { appendAll } from '../../protocol/lists';
-import type { GeneratedRow } from '../engine/engine';
+import { appendAll } from '../../common/lists';
+import type { GeneratedRow } from '../../engine/engine';
 import type { ContextWindow, TurnInHand } from './context-window';
 import type { MaskRule } from './response-mask';
 import type { RolloutSample } from './rollout-batch';

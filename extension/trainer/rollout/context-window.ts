@@ -3,7 +3,7 @@
 // prompts longest first, each with less history; the context takes the first that fits.
 // Responses in a chat are the sampled ids themselves, so a prompt that only grew begins with tokens the model has
 // already read.
-import { appendAll } from '../../protocol/lists';
+import { appendAll } from '../../common/lists';
 import type { ChatMessage, PromptTokenizer } from './context-manager';
 import type { TurnHistory } from './environment-state-manager';
 import { rewardText, turnText, type TurnPrompt, type TurnProtocol } from './turn-protocol';

@@ -1,6 +1,6 @@
 // The single user message of a turn in mode `single_turn` (RAGEN's SimpleMemory and AlfWorldMemory): a summary of the
 // previous turns, and the current turn. Pure text; shows the turns of the window, or fewer if they do not fit.
-import { withAnswerTag } from '../../protocol/tagged-text';
+import { withAnswerTag } from '../../common/tagged-text';
 import type { MemoryText } from './context-window';
 import { canonicalText, demandText, rewardValue, stateText } from './turn-protocol';
 

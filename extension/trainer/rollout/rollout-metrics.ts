@@ -1,7 +1,7 @@
 // Metrics of a rollout under RAGEN's keys: per episode, and averaged over the episodes of each tag. Episodes whose
 // environment failed are left out of every mean and counted in `env_error_rate`, since they say nothing about the
 // policy.
-import { maximum } from '../../protocol/lists';
+import { maximum } from '../../common/lists';
 import { sampledTokens, type RolloutEpisode } from './rollout-batch';
 
 /** Info keys with special handling; all other numbers and flags are averaged over the episode's turns. */

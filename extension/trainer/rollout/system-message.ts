@@ -2,7 +2,7 @@
 // symbols, and the available actions. All of it comes from the environment as configured: a grid with another alphabet
 // is explained with that alphabet, and coordinates are mentioned if the state uses them.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
-import { withAnswerTag, type AnswerTag } from '../../protocol/tagged-text';
+import { withAnswerTag, type AnswerTag } from '../../common/tagged-text';
 
 const opener = "You're a helpful assistant. ";
 

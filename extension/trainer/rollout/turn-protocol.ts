@@ -1,6 +1,6 @@
 // The text protocol of a turn (RAGEN's ctx_manager): the user's text, the prefix of the model's response, and parsing a
 // response into actions. Pure text functions; parsed or canonical text never becomes part of an episode's tokens.
-import { between, thoughtAndAnswer, withAnswerTag, type AnswerTag } from '../../protocol/tagged-text';
+import { between, thoughtAndAnswer, withAnswerTag, type AnswerTag } from '../../common/tagged-text';
 import { pythonFloat } from './python-float';
 
 /** The `agent_proxy` keys that shape a turn, and `workbench.answer_tag`. */

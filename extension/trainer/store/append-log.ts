@@ -1,9 +1,9 @@
 // Append-only files of records of any kind. Invariant: the file up to `offset` consists of complete records; the
 // remains of a failed append are cut before the next one.
 import { createHash } from 'node:crypto';
-import { UserError } from '../../protocol/user-error';
-import { storeError, syncFileSystem } from './files';
-import type { SyncFileSystem } from './files';
+import { UserError } from '../../common/user-error';
+import { storeError, syncFileSystem } from '../../node/files';
+import type { SyncFileSystem } from '../../node/files';
 
 export interface AppendLogOptions {
   /** `each`: every append is durable before it returns; `explicit`: `sync()` makes appends durable. */

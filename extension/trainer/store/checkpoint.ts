@@ -5,12 +5,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, lstatSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import { isMissing, regularTargetSync } from '../../protocol/bounded-file';
-import { checkpointFolder, runFiles } from '../../protocol/run-folder';
-import { UserError } from '../../protocol/user-error';
-import { bytesOf, digestFile, fileSystem, makeFolder, storeError, syncFolder, writeNewFile } from './files';
+import { isMissing, regularTargetSync } from '../../node/bounded-file';
+import { checkpointFolder, runFiles } from '../../run-data/run-folder';
+import { UserError } from '../../common/user-error';
+import { bytesOf, digestFile, fileSystem, makeFolder, storeError, syncFolder, writeNewFile } from '../../node/files';
 import { canonicalJson } from '../config/config-hash';
-import type { FileSystem } from './files';
+import type { FileSystem } from '../../node/files';
 import type { RunSeal } from './manifest-seal';
 
 const manifestName = 'checkpoint.json';

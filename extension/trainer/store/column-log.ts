@@ -1,4 +1,4 @@
-// Writer of `metrics.columns` (protocol/metric-segments.ts): follows metrics.jsonl line by line and appends a segment
+// Writer of `metrics.columns` (run-data/metric-segments.ts): follows metrics.jsonl line by line and appends a segment
 // once enough lines have accumulated. The file is derived data: a write error closes it without affecting the run, and
 // readers take the remaining lines from metrics.jsonl.
 import {
@@ -8,13 +8,13 @@ import {
   numbersOf,
   segmentRows,
   tailBytes,
-} from '../../protocol/metric-segments';
-import type { MetricNumbers } from '../../protocol/metric-segments';
+} from '../../run-data/metric-segments';
+import type { MetricNumbers } from '../../run-data/metric-segments';
 import { createHash } from 'node:crypto';
 import type { LogPiece } from './append-log';
-import { readBoundedSync } from '../../protocol/bounded-file';
-import { syncFileSystem } from './files';
-import type { SyncFileSystem } from './files';
+import { readBoundedSync } from '../../node/bounded-file';
+import { syncFileSystem } from '../../node/files';
+import type { SyncFileSystem } from '../../node/files';
 import { readLines } from './line-log';
 
 export class ColumnLog {

@@ -1,5 +1,5 @@
 // The lease says which process trains a run. It is created exclusively and touched every second.
-// protocol/lease-judgement.ts decides whether its trainer lives: by the process itself on this machine, by the touches
+// node/lease-judgement.ts decides whether its trainer lives: by the process itself on this machine, by the touches
 // for another machine or container. Takeover of an abandoned lease is guarded by a second exclusive file, so that only
 // one of two candidates gets it.
 import {
@@ -15,14 +15,14 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { holderOf, isFresh, pidScopeOf, type LeaseHolder } from '../../protocol/lease-judgement';
-import { isAlive, isSamePidScope, startOf, startTimeOf, currentPidScope } from '../../protocol/process-identity';
-import type { Processes } from '../../protocol/process-identity';
-import { isLeaseOf, leaseSchema, leaseStaleMs, runFiles } from '../../protocol/run-folder';
-import type { Lease } from '../../protocol/run-folder';
-import { readRunFileSync } from '../../protocol/run-file';
-import { UserError } from '../../protocol/user-error';
-import { storeError } from './files';
+import { holderOf, isFresh, pidScopeOf, type LeaseHolder } from '../../node/lease-judgement';
+import { isAlive, isSamePidScope, startOf, startTimeOf, currentPidScope } from '../../node/process-identity';
+import type { Processes } from '../../node/process-identity';
+import { isLeaseOf, leaseSchema, leaseStaleMs, runFiles } from '../../run-data/run-folder';
+import type { Lease } from '../../run-data/run-folder';
+import { readRunFileSync } from '../../node/run-file';
+import { UserError } from '../../common/user-error';
+import { storeError } from '../../node/files';
 
 const touchMs = 1000;
 /**

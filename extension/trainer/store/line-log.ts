@@ -2,14 +2,14 @@
 // leaves a torn tail, which the next writer cuts and readers skip. Invariant: the file up to `offset` consists of
 // complete lines.
 import { dirname } from 'node:path';
-import { readFlags, regularTargetSync } from '../../protocol/bounded-file';
-import { mostLineBytes } from '../../protocol/run-folder';
-import { UserError } from '../../protocol/user-error';
-import { secrets } from '../secrets';
+import { readFlags, regularTargetSync } from '../../node/bounded-file';
+import { mostLineBytes } from '../../run-data/run-folder';
+import { UserError } from '../../common/user-error';
+import { secrets } from '../../node/secrets';
 import { AppendLog } from './append-log';
 import type { AppendLogOptions } from './append-log';
-import { storeError, syncFileSystem } from './files';
-import type { SyncFileSystem } from './files';
+import { storeError, syncFileSystem } from '../../node/files';
+import type { SyncFileSystem } from '../../node/files';
 
 const newline = 0x0a;
 const blockBytes = 1 << 16;

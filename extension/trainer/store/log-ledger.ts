@@ -7,9 +7,9 @@ import { existsSync } from 'node:fs';
 import { lstat, open, readdir, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { runFiles } from '../../protocol/run-folder';
+import { runFiles } from '../../run-data/run-folder';
 import type { LogPiece } from './append-log';
-import { digestFile, storeError } from './files';
+import { digestFile, storeError } from '../../node/files';
 import { LineLog, readLines } from './line-log';
 
 const blockBytes = 1 << 20;

@@ -3,11 +3,11 @@
 // keys unknown to this version, and stays valid when the folder is moved or copied.
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { readRunFileSync } from '../../protocol/run-file';
-import { runFiles } from '../../protocol/run-folder';
-import { UserError } from '../../protocol/user-error';
+import { readRunFileSync } from '../../node/run-file';
+import { runFiles } from '../../run-data/run-folder';
+import { UserError } from '../../common/user-error';
 import { canonicalJson, configHash } from '../config/config-hash';
-import { storeError } from './files';
+import { storeError } from '../../node/files';
 
 /** The run that a checkpoint belongs to. */
 export interface RunSeal {

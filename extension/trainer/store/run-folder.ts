@@ -5,9 +5,9 @@ import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { mkdir, rm, truncate } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { ZodError, type z } from 'zod';
-import { listBoundedSync } from '../../protocol/bounded-file';
+import { listBoundedSync } from '../../node/bounded-file';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
-import { maximum } from '../../protocol/lists';
+import { maximum } from '../../common/lists';
 import {
   environmentFile,
   environmentFiles,
@@ -22,8 +22,8 @@ import {
   runFiles,
   runsFolder,
   statusSchema,
-} from '../../protocol/run-folder';
-import type { CoverageLine, KeptEnvironment, Labels, Manifest, RunStatus } from '../../protocol/run-folder';
+} from '../../run-data/run-folder';
+import type { CoverageLine, KeptEnvironment, Labels, Manifest, RunStatus } from '../../run-data/run-folder';
 import {
   environmentSignature,
   isManifestSigned,
@@ -31,9 +31,9 @@ import {
   readKeptCode,
   sha256Of,
   signedTags,
-} from '../../protocol/run-trust';
-import type { ReadCode, RunCode } from '../../protocol/run-trust';
-import { secrets } from '../secrets';
+} from '../../node/run-trust';
+import type { ReadCode, RunCode } from '../../node/run-trust';
+import { secrets } from '../../node/secrets';
 import {
   hasEntrySync,
   hasRunFile,
@@ -41,9 +41,9 @@ import {
   namesInRunSync,
   readRunFileSync,
   runNamesSync,
-} from '../../protocol/run-file';
-import { UserError } from '../../protocol/user-error';
-import { fileSystem, isTemporary, makeFolder, makeFolderSync, replaceFile, storeError } from './files';
+} from '../../node/run-file';
+import { UserError } from '../../common/user-error';
+import { fileSystem, isTemporary, makeFolder, makeFolderSync, replaceFile, storeError } from '../../node/files';
 import type { LogPiece } from './append-log';
 import { EventLog, eventLogName } from './event-log';
 import { sourceSnapshots } from './source-snapshots';

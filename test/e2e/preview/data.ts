@@ -2,10 +2,10 @@
 // a real run: reward rises and plateaus, validation every tenth step, one step with a non-finite gradient, FrozenLake
 // and Sokoban episodes. Seeded, so that screenshots can be compared.
 import type { ScoreStrip } from '../../../extension/protocol/dashboard-page';
-import { columnsOf } from '../../../extension/protocol/metric-segments';
-import type { EpisodeRow } from '../../../extension/protocol/episode-table';
+import { columnsOf } from '../../../extension/run-data/metric-segments';
+import type { EpisodeRow } from '../../../extension/run-data/episode-table';
 import type { RunSummary } from '../../../extension/protocol/pages';
-import type { Episode, EpisodeTurn, MetricsLine, RunEvent } from '../../../extension/protocol/run-folder';
+import type { Episode, EpisodeTurn, MetricsLine, RunEvent } from '../../../extension/run-data/run-folder';
 import { generator } from '../fixtures/generator.mjs';
 import { pageMarkup } from '../fixtures/markup-corpus.mjs';
 

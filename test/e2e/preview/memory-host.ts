@@ -1,6 +1,6 @@
 // In-memory host for the pages: answers requests as the extension host does, from generated runs. Page tests use it
 // directly; the preview uses it behind acquireVsCodeApi.
-import { overviewOf, smooth } from '../../../extension/protocol/curves';
+import { overviewOf, smooth } from '../../../extension/common/curves';
 import {
   dashboardColumns,
   dashboardExport,
@@ -9,9 +9,9 @@ import {
   type ColumnPart,
   type DashboardSnapshot,
 } from '../../../extension/protocol/dashboard-page';
-import { addToIndex, indexLine } from '../../../extension/protocol/episode-index';
-import { EpisodeTable } from '../../../extension/protocol/episode-table';
-import type { TextTerm } from '../../../extension/protocol/episode-filter';
+import { addToIndex, indexLine } from '../../../extension/run-data/episode-index';
+import { EpisodeTable } from '../../../extension/run-data/episode-table';
+import type { TextTerm } from '../../../extension/run-data/episode-filter';
 import {
   episodeOpen,
   episodesReady,
@@ -19,8 +19,8 @@ import {
   type EpisodeRef,
   type EpisodesSnapshot,
 } from '../../../extension/protocol/episodes-page';
-import type { Episode } from '../../../extension/protocol/run-folder';
-import { parseMetricMeanings } from '../../../extension/protocol/metric-meanings';
+import type { Episode } from '../../../extension/run-data/run-folder';
+import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
 import {
   columnsOfLines,
   episodesOf,

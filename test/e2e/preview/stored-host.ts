@@ -8,11 +8,11 @@ import {
   groupsAt,
   type CollapseSnapshot,
 } from '../../../extension/protocol/collapse-page';
-import { collapseSettings } from '../../../extension/host/collapse-settings';
-import { promptGroups } from '../../../extension/host/prompt-groups';
-import { collapseFile, gradientsFile, type CollapseDiagnosis } from '../../../extension/protocol/diagnostics';
-import { parseMetricMeanings } from '../../../extension/protocol/metric-meanings';
-import { columnsOf, numbersOf } from '../../../extension/protocol/metric-segments';
+import { collapseSettings } from '../../../extension/vscode/pages/collapse-settings';
+import { promptGroups } from '../../../extension/vscode/run-files/prompt-groups';
+import { collapseFile, gradientsFile, type CollapseDiagnosis } from '../../../extension/run-data/diagnostics';
+import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
+import { columnsOf, numbersOf } from '../../../extension/run-data/metric-segments';
 import {
   episodesFile,
   groupsFile,
@@ -20,7 +20,7 @@ import {
   type Manifest,
   type RunEvent,
   type RunStatus,
-} from '../../../extension/protocol/run-folder';
+} from '../../../extension/run-data/run-folder';
 import { rowOf } from './data';
 import type { MemoryHost } from './memory-host';
 

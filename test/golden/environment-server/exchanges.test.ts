@@ -11,7 +11,7 @@ import alfworld from '../../../envs/alfworld/index';
 import type { Environment, Observation } from '../../../envs/api/environment';
 import remote from '../../../envs/remote/index';
 import { decodeMultipart } from '../../../envs/remote/multipart';
-import { builtIn, request, startServing, type Serving } from '../../unit/environment-server/serving';
+import { builtIn, request, startServing, type Serving } from '../../unit/environments/server/serving';
 
 type Json = Record<string, unknown>;
 

@@ -11,7 +11,7 @@ import {
   CorridorPool,
   ScriptedGenerator,
   showIds,
-} from '../../unit/rollout/scripted-rollout';
+} from '../../unit/trainer/rollout/scripted-rollout';
 
 const answers: Record<string, string[]> = {
   'g000-m00': ['two cells</think><answer>Right || Right</answer>', 'one more</think> <answer>right</answer> done'],

@@ -2,7 +2,7 @@
 // trained on («…»), one block per training sample. `vitest -u` rewrites the files after an intended change.
 import { expect, it } from 'vitest';
 import { AgentProxy } from '../../../extension/trainer/rollout/agent-proxy';
-import { characterTokenizer, corridor, corridorOptions, CorridorPool, ScriptedGenerator, showIds } from '../../unit/rollout/scripted-rollout';
+import { characterTokenizer, corridor, corridorOptions, CorridorPool, ScriptedGenerator, showIds } from '../../unit/trainer/rollout/scripted-rollout';
 
 const thinking = [
   'two cells</think><answer>Right || Right</answer>',

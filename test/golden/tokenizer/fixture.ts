@@ -2,7 +2,7 @@
 // Its tokenizer.json is own.json in this folder: trainBpe must reproduce it byte for byte, and the Python library reads
 // it (make/tokenizer.py).
 import { readFileSync } from 'node:fs';
-import { trainBpe } from '../../../extension/trainer/warm-start/bpe';
+import { trainBpe } from '../../../extension/trainer/sft/bpe';
 
 export const corpus = readFileSync('test/golden/tokenizer/corpus.txt', 'utf8').split('\n');
 

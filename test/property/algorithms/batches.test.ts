@@ -1,12 +1,12 @@
 // Properties of the rollout filter, the loss weights and the mini-batches.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { aggregationWeights, type LossAggMode } from '../../../extension/trainer/algorithms/loss-aggregation';
-import { splitMiniBatches } from '../../../extension/trainer/algorithms/mini-batches';
-import { policyLoss } from '../../../extension/trainer/algorithms/policy-loss';
-import { RandomStream } from '../../../extension/trainer/engine/random-stream';
-import { selectGroups } from '../../../extension/trainer/algorithms/group-selection';
-import { filterTrajectories } from '../../../extension/trainer/algorithms/trajectory-filter';
+import { aggregationWeights, type LossAggMode } from '../../../extension/algorithms/loss-aggregation';
+import { splitMiniBatches } from '../../../extension/algorithms/mini-batches';
+import { policyLoss } from '../../../extension/algorithms/policy-loss';
+import { RandomStream } from '../../../extension/engine/sampling/random-stream';
+import { selectGroups } from '../../../extension/algorithms/group-selection';
+import { filterTrajectories } from '../../../extension/algorithms/trajectory-filter';
 
 const modes: LossAggMode[] = ['token-mean', 'seq-mean-token-sum', 'seq-mean-token-mean', 'seq-mean-token-sum-norm'];
 const selection = fc.record({

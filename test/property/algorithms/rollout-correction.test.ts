@@ -1,8 +1,8 @@
 // Properties of truncated importance weights, for any log-probs.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { rolloutWeights } from '../../../extension/trainer/algorithms/rollout-correction';
-import type { CorrectionBatch, RolloutCorrection } from '../../../extension/trainer/algorithms/rollout-correction';
+import { rolloutWeights } from '../../../extension/algorithms/rollout-correction';
+import type { CorrectionBatch, RolloutCorrection } from '../../../extension/algorithms/rollout-correction';
 
 const logprob = fc.double({ min: -30, max: 0, noNaN: true }).map(Math.fround);
 const token = fc.record({ old: logprob, rollout: logprob, on: fc.boolean() });

@@ -2,15 +2,15 @@
 // GSPO and CISPO, dynamic sampling, per-turn samples, and batch adjustment to a divisor.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { adjustedSamples } from '../../../extension/trainer/algorithms/batch-adjustment';
-import { biLevelAdvantages, nonZeroRewards } from '../../../extension/trainer/algorithms/bi-level-gae';
-import { groupsToSample, overlongReward, filterGroups } from '../../../extension/trainer/algorithms/dapo';
-import { joinEpisodes, spreadOverSamples } from '../../../extension/trainer/algorithms/episode-samples';
-import { generalizedAdvantages } from '../../../extension/trainer/algorithms/gae';
-import { maskedGaeAdvantages } from '../../../extension/trainer/algorithms/masked-gae';
-import { tokenLosses } from '../../../extension/trainer/algorithms/policy-loss';
-import { spreadOverTurns, turnGrpoAdvantages } from '../../../extension/trainer/algorithms/turn-advantages';
-import { RandomStream } from '../../../extension/trainer/engine/random-stream';
+import { adjustedSamples } from '../../../extension/algorithms/batch-adjustment';
+import { biLevelAdvantages, nonZeroRewards } from '../../../extension/algorithms/bi-level-gae';
+import { groupsToSample, overlongReward, filterGroups } from '../../../extension/algorithms/dapo';
+import { joinEpisodes, spreadOverSamples } from '../../../extension/algorithms/episode-samples';
+import { generalizedAdvantages } from '../../../extension/algorithms/gae';
+import { maskedGaeAdvantages } from '../../../extension/algorithms/masked-gae';
+import { tokenLosses } from '../../../extension/algorithms/policy-loss';
+import { spreadOverTurns, turnGrpoAdvantages } from '../../../extension/algorithms/turn-advantages';
+import { RandomStream } from '../../../extension/engine/sampling/random-stream';
 
 const number = fc.integer({ min: -200, max: 200 }).map(hundredths => hundredths / 100);
 const share = fc.constantFrom(0, 0.5, 0.9, 1);

@@ -1,14 +1,10 @@
 // GAE over an episode with an observation gap, with two masks, bi-level GAE, and the critic's loss, against
 // hand-computed vectors.
 import { describe, expect, it } from 'vitest';
-import {
-  biLevelAdvantages,
-  biLevelGaeAdvantages,
-  nonZeroRewards,
-} from '../../../extension/trainer/algorithms/bi-level-gae';
-import { gaeAdvantages, generalizedAdvantages } from '../../../extension/trainer/algorithms/gae';
-import { maskedGaeAdvantages } from '../../../extension/trainer/algorithms/masked-gae';
-import { valueLoss } from '../../../extension/trainer/algorithms/value-loss';
+import { biLevelAdvantages, biLevelGaeAdvantages, nonZeroRewards } from '../../../extension/algorithms/bi-level-gae';
+import { gaeAdvantages, generalizedAdvantages } from '../../../extension/algorithms/gae';
+import { maskedGaeAdvantages } from '../../../extension/algorithms/masked-gae';
+import { valueLoss } from '../../../extension/algorithms/value-loss';
 import { expectNumbers } from './expect-numbers';
 
 describe('GAE', () => {

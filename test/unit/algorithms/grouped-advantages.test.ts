@@ -1,19 +1,15 @@
 // GRPO, Dr.GRPO, BRPO, ARPO, turn-wise GRPO, RLOO, ReMax and the group baseline of REINFORCE++ against hand-computed
 // vectors.
 import { describe, expect, it } from 'vitest';
-import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../../extension/trainer/algorithms/grpo';
+import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../../extension/algorithms/grpo';
 import {
   discountedReturns,
   reinforcePlusPlusAdvantages,
   reinforcePlusPlusBaselineAdvantages,
-} from '../../../extension/trainer/algorithms/reinforce';
-import { remaxAdvantages } from '../../../extension/trainer/algorithms/remax';
-import { rlooAdvantages } from '../../../extension/trainer/algorithms/rloo';
-import {
-  spreadOverTurns,
-  turnGrpoAdvantages,
-  turnReturns,
-} from '../../../extension/trainer/algorithms/turn-advantages';
+} from '../../../extension/algorithms/reinforce';
+import { remaxAdvantages } from '../../../extension/algorithms/remax';
+import { rlooAdvantages } from '../../../extension/algorithms/rloo';
+import { spreadOverTurns, turnGrpoAdvantages, turnReturns } from '../../../extension/algorithms/turn-advantages';
 import { expectNumbers } from './expect-numbers';
 
 const grpo = { norm_adv_by_std_in_grpo: true };

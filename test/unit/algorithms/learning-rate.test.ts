@@ -1,7 +1,7 @@
 // Learning-rate schedules: their end points, and that each stays within [0, lr].
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { learningRate } from '../../../extension/trainer/algorithms/learning-rate';
+import { learningRate } from '../../../extension/algorithms/learning-rate';
 
 const schedule = (lr_scheduler_type: 'constant' | 'linear' | 'cosine', lr_warmup_steps = 0) => ({
   lr: 1e-3,

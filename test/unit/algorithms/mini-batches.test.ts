@@ -1,7 +1,7 @@
 // Mini-batches: sizes and order.
 import { describe, expect, it } from 'vitest';
-import { splitMiniBatches } from '../../../extension/trainer/algorithms/mini-batches';
-import { RandomStream } from '../../../extension/trainer/engine/random-stream';
+import { splitMiniBatches } from '../../../extension/algorithms/mini-batches';
+import { RandomStream } from '../../../extension/engine/sampling/random-stream';
 
 describe('mini-batches', () => {
   it('have a smaller last batch and no duplicates', () => {

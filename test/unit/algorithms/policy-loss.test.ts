@@ -1,12 +1,12 @@
 // The surrogate's bounds, the KL estimators, the four aggregations and the metrics, against hand-computed values.
 import { describe, expect, it } from 'vitest';
-import { klInReward, tokenKl } from '../../../extension/trainer/algorithms/kl';
-import { nextKlCoefficient } from '../../../extension/trainer/algorithms/kl-controller';
-import { aggregationWeights } from '../../../extension/trainer/algorithms/loss-aggregation';
-import { cispoTokenLoss } from '../../../extension/trainer/algorithms/cispo';
-import { tokenPolicyLoss } from '../../../extension/trainer/algorithms/clipped-surrogate';
-import { gspoTokenLoss, sequenceLogRatio } from '../../../extension/trainer/algorithms/gspo';
-import { policyLoss, type PolicyLossSettings } from '../../../extension/trainer/algorithms/policy-loss';
+import { klInReward, tokenKl } from '../../../extension/algorithms/kl';
+import { nextKlCoefficient } from '../../../extension/algorithms/kl-controller';
+import { aggregationWeights } from '../../../extension/algorithms/loss-aggregation';
+import { cispoTokenLoss } from '../../../extension/algorithms/cispo';
+import { tokenPolicyLoss } from '../../../extension/algorithms/clipped-surrogate';
+import { gspoTokenLoss, sequenceLogRatio } from '../../../extension/algorithms/gspo';
+import { policyLoss, type PolicyLossSettings } from '../../../extension/algorithms/policy-loss';
 import { expectNumbers } from './expect-numbers';
 
 const clip = { clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 3 };

@@ -1,8 +1,8 @@
 // Reward normalisation and the advantage weights, against hand-computed vectors.
 import { describe, expect, it } from 'vitest';
-import { lengthWeights, softAdvantageWeights } from '../../../extension/trainer/algorithms/advantage-weights';
-import { normalizeRewards } from '../../../extension/trainer/algorithms/reward-normalization';
-import { placeRewards } from '../../../extension/trainer/algorithms/token-sequences';
+import { lengthWeights, softAdvantageWeights } from '../../../extension/algorithms/advantage-weights';
+import { normalizeRewards } from '../../../extension/algorithms/reward-normalization';
+import { placeRewards } from '../../../extension/algorithms/token-sequences';
 import { expectNumbers } from './expect-numbers';
 
 describe('reward normalisation', () => {

@@ -1,7 +1,7 @@
 // Weights and statistics against hand-computed values, from ratios that are powers of two.
 import { describe, expect, it } from 'vitest';
-import { rolloutWeights } from '../../../extension/trainer/algorithms/rollout-correction';
-import type { CorrectionBatch } from '../../../extension/trainer/algorithms/rollout-correction';
+import { rolloutWeights } from '../../../extension/algorithms/rollout-correction';
+import type { CorrectionBatch } from '../../../extension/algorithms/rollout-correction';
 
 const ln = (...xs: number[]): Float32Array => Float32Array.from(xs, Math.log);
 

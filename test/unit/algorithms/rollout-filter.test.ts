@@ -1,14 +1,14 @@
 // The rollout filter on one vector of group scores: every strategy, both types, with and without zero scores, and edge
 // cases.
 import { describe, expect, it } from 'vitest';
-import { selectGroups, type GroupSelection } from '../../../extension/trainer/algorithms/group-selection';
+import { selectGroups, type GroupSelection } from '../../../extension/algorithms/group-selection';
 import {
   filterLossScale,
   filterRollouts,
   groupScore,
   type RolloutFilter,
-} from '../../../extension/trainer/algorithms/rollout-filter';
-import { UserError } from '../../../extension/protocol/user-error';
+} from '../../../extension/algorithms/rollout-filter';
+import { UserError } from '../../../extension/common/user-error';
 
 type Call = Partial<{
   strategy: GroupSelection['rollout_filter_strategy'];

@@ -1,11 +1,11 @@
 // Which samples a step trains on: DAPO's dynamic sampling and overlong penalty, per-turn samples joined to episodes,
 // and RAGEN's ways to make the batch divisible.
 import { describe, expect, it } from 'vitest';
-import { adjustedSamples, batchMultiple } from '../../../extension/trainer/algorithms/batch-adjustment';
-import { groupsToSample, overlongReward, filterGroups } from '../../../extension/trainer/algorithms/dapo';
-import { joinEpisodes, spreadOverSamples } from '../../../extension/trainer/algorithms/episode-samples';
-import { filterRollouts, type RolloutFilter } from '../../../extension/trainer/algorithms/rollout-filter';
-import { RandomStream } from '../../../extension/trainer/engine/random-stream';
+import { adjustedSamples, batchMultiple } from '../../../extension/algorithms/batch-adjustment';
+import { groupsToSample, overlongReward, filterGroups } from '../../../extension/algorithms/dapo';
+import { joinEpisodes, spreadOverSamples } from '../../../extension/algorithms/episode-samples';
+import { filterRollouts, type RolloutFilter } from '../../../extension/algorithms/rollout-filter';
+import { RandomStream } from '../../../extension/engine/sampling/random-stream';
 
 describe('dynamic sampling', () => {
   it('drops groups with equal scores, and keeps single samples', () => {

@@ -1,6 +1,6 @@
 // The trajectory filter on worked examples: two groups of four episodes.
 import { describe, expect, it } from 'vitest';
-import { filterTrajectories, type TrajectoryFilter } from '../../../extension/trainer/algorithms/trajectory-filter';
+import { filterTrajectories, type TrajectoryFilter } from '../../../extension/algorithms/trajectory-filter';
 
 const top: TrajectoryFilter = { strategy: 'top', value: 0.25, metric: 'reward', only_successful: true };
 const batch = {

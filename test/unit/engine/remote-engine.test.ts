@@ -6,11 +6,11 @@ import { join, resolve } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { build } from 'esbuild';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { UserError } from '../../../extension/protocol/user-error';
-import { startEngine } from '../../../extension/trainer/engine/remote-engine';
-import type { RemoteEngine } from '../../../extension/trainer/engine/remote-engine';
-import { PolicyEngine } from '../../../extension/trainer/models/policy-engine';
-import { plainLoad, plainSampling } from '../models/models';
+import { UserError } from '../../../extension/common/user-error';
+import { startEngine } from '../../../extension/engine/remote-engine';
+import type { RemoteEngine } from '../../../extension/engine/remote-engine';
+import { PolicyEngine } from '../../../extension/models/policy-engine';
+import { plainLoad, plainSampling } from '../../support/small-models';
 
 const bundle = mkdtempSync(join(tmpdir(), 'ragen-engine-'));
 const workerFile = join(bundle, 'engine-worker.cjs');
@@ -26,7 +26,7 @@ const start = (file = workerFile): RemoteEngine => {
 
 beforeAll(async () => {
   await build({
-    entryPoints: ['extension/trainer/engine/worker.ts'],
+    entryPoints: ['extension/models/engine-worker.ts'],
     outfile: workerFile,
     define: { 'import.meta.url': '__importMetaUrl' },
     banner: { js: "const __importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },

@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { EnvironmentProcess } from '../../../extension/trainer/rollout/environment-process';
+import type { EnvironmentProcess } from '../../../extension/environments/client/environment-process';
 import { isolationMissing } from './deepcoder/isolation';
-import { buildEntry, root, startProcess } from '../environment-host/bundles';
+import { buildEntry, root, startProcess } from '../../support/bundles';
 
 let entry: string;
 let running: EnvironmentProcess;

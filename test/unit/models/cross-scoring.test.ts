@@ -1,14 +1,14 @@
 // Cross-scoring against the naive method: each pair of prompt and text scored as a separate sequence.
 import { describe, expect, it } from 'vitest';
-import type { PassBudget } from '../../../extension/trainer/engine/engine';
-import { RandomStream } from '../../../extension/trainer/engine/random-stream';
-import { PackedSessions } from '../../../extension/trainer/models/packed-sessions';
-import { CrossScoring } from '../../../extension/trainer/models/cross-scoring';
-import { HostParameters } from '../../../extension/trainer/models/parameter-bank';
-import { Policy } from '../../../extension/trainer/models/policy';
-import { trainedNetwork } from '../../../extension/trainer/models/networks';
-import type { Session } from '../../../extension/trainer/engine/session';
-import { goldenConfig, goldenWeights } from './models';
+import type { PassBudget } from '../../../extension/engine/engine';
+import { RandomStream } from '../../../extension/engine/sampling/random-stream';
+import { PackedSessions } from '../../../extension/models/graphs/packed-sessions';
+import { CrossScoring } from '../../../extension/models/cross-scoring';
+import { HostParameters } from '../../../extension/models/weights/parameter-bank';
+import { Policy } from '../../../extension/models/policy';
+import { trainedNetwork } from '../../../extension/models/decoder/networks';
+import type { Session } from '../../../extension/engine/session/session';
+import { goldenConfig, goldenWeights } from '../../support/small-models';
 
 const options = { threads: 1 };
 const roomy: PassBudget = { maxTokens: 4096, maxRows: 128 };

@@ -2,12 +2,12 @@
 // and weights and moments keep or regain their previous state. Also the memory of packed passes: one is alive at a
 // time.
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { CriticSample, OptimizerOptions, PolicyLossOptions } from '../../../extension/trainer/engine/engine';
-import type { WeightedSample } from '../../../extension/trainer/engine/engine';
-import { RunStopped } from '../../../extension/trainer/engine/run-stopped';
-import { EngineUndo } from '../../../extension/trainer/models/engine-undo';
-import { PolicyEngine } from '../../../extension/trainer/models/policy-engine';
-import { goldenFolder, plainLoad, plainSampling } from './models';
+import type { CriticSample, OptimizerOptions, PolicyLossOptions } from '../../../extension/engine/engine';
+import type { WeightedSample } from '../../../extension/engine/engine';
+import { RunStopped } from '../../../extension/engine/run-stopped';
+import { EngineUndo } from '../../../extension/models/engine-undo';
+import { PolicyEngine } from '../../../extension/models/policy-engine';
+import { goldenFolder, plainLoad, plainSampling } from '../../support/small-models';
 
 const optimizer: OptimizerOptions = { lr: 0.01, betas: [0.9, 0.99], eps: 1e-8, weight_decay: 0.01, grad_clip: 1 };
 const loss: PolicyLossOptions = {

@@ -1,8 +1,8 @@
 // What a stop reverts of a training step: everything for few parameters, nothing for many.
 import { expect, it } from 'vitest';
-import { EngineUndo } from '../../../extension/trainer/models/engine-undo';
-import { HostParameters } from '../../../extension/trainer/models/parameter-bank';
-import { Weights } from '../../../extension/trainer/models/weights';
+import { EngineUndo } from '../../../extension/models/engine-undo';
+import { HostParameters } from '../../../extension/models/weights/parameter-bank';
+import { Weights } from '../../../extension/models/weights/weights';
 
 const optimizer = { lr: 0.1, betas: [0.9, 0.99] as [number, number], eps: 1e-8, weight_decay: 0, grad_clip: 1 };
 

@@ -1,9 +1,9 @@
 // Measured gradients against those of optimizer steps, and their geometry against separately computed vectors.
 import { describe, expect, it } from 'vitest';
-import type { LossPart, PolicyLossOptions, WeightedSample } from '../../../extension/trainer/engine/engine';
-import { RandomStream } from '../../../extension/trainer/engine/random-stream';
-import { analyseGradients } from '../../../extension/trainer/models/gradient-analysis';
-import type { Policy } from '../../../extension/trainer/models/policy';
+import type { LossPart, PolicyLossOptions, WeightedSample } from '../../../extension/engine/engine';
+import { RandomStream } from '../../../extension/engine/sampling/random-stream';
+import { analyseGradients } from '../../../extension/models/gradient-analysis';
+import type { Policy } from '../../../extension/models/policy';
 import {
   goldenConfig,
   goldenLoss,
@@ -12,7 +12,7 @@ import {
   relativeError,
   trainedPolicy,
   wholeBatch,
-} from './models';
+} from '../../support/small-models';
 
 const config = goldenConfig('qwen2');
 const load = (): Policy => trainedPolicy(config, goldenWeights('qwen2'));

@@ -2,17 +2,12 @@
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { UserError } from '../../../extension/protocol/user-error';
-import type {
-  LoadOptions,
-  MomentFormat,
-  OptimizerOptions,
-  PolicyLossOptions,
-} from '../../../extension/trainer/engine/engine';
-import { PolicyEngine } from '../../../extension/trainer/models/policy-engine';
-import { writeSafetensors } from '../../../extension/trainer/store/safetensors-writer';
-import { temporaryFolder } from '../store/folder';
-import { goldenFolder, plainLoad, plainSampling, relativeError, wholeBatch } from './models';
+import { UserError } from '../../../extension/common/user-error';
+import type { LoadOptions, MomentFormat, OptimizerOptions, PolicyLossOptions } from '../../../extension/engine/engine';
+import { PolicyEngine } from '../../../extension/models/policy-engine';
+import { writeSafetensors } from '../../../extension/models/weights/safetensors-writer';
+import { temporaryFolder } from '../../support/temporary-folder';
+import { goldenFolder, plainLoad, plainSampling, relativeError, wholeBatch } from '../../support/small-models';
 
 const folder = temporaryFolder();
 const optimizer: OptimizerOptions = { lr: 0.01, betas: [0.9, 0.99], eps: 1e-8, weight_decay: 0.01, grad_clip: 1 };

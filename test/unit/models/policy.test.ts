@@ -1,11 +1,11 @@
 // Steps of a policy: on-policy surrogate, any micro-batch split, samples without trained tokens, supervised training,
 // non-finite values.
 import { describe, expect, it } from 'vitest';
-import { policyLoss } from '../../../extension/trainer/algorithms/policy-loss';
-import type { OptimizerOptions, PolicyLossOptions, WeightedSample } from '../../../extension/trainer/engine/engine';
-import { RandomStream } from '../../../extension/trainer/engine/random-stream';
-import type { Policy } from '../../../extension/trainer/models/policy';
-import { goldenConfig, goldenWeights, relativeError, trainedPolicy, wholeBatch } from './models';
+import { policyLoss } from '../../../extension/algorithms/policy-loss';
+import type { OptimizerOptions, PolicyLossOptions, WeightedSample } from '../../../extension/engine/engine';
+import { RandomStream } from '../../../extension/engine/sampling/random-stream';
+import type { Policy } from '../../../extension/models/policy';
+import { goldenConfig, goldenWeights, relativeError, trainedPolicy, wholeBatch } from '../../support/small-models';
 
 const loss: PolicyLossOptions = {
   clip_ratio_low: 0.2,

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { compared, computeSmall, selfCheck, selfCheckApart } from '../../../extension/trainer/models/self-check';
-import type { Computed } from '../../../extension/trainer/models/self-check';
-import { Weights } from '../../../extension/trainer/models/weights';
+import { compared, computeSmall, selfCheck, selfCheckApart } from '../../../extension/models/self-check';
+import type { Computed } from '../../../extension/models/self-check';
+import { Weights } from '../../../extension/models/weights/weights';
 
 const expected = await computeSmall({ threads: 1 });
 

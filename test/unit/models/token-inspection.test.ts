@@ -1,11 +1,11 @@
 // Token distributions, checked against the log-prob of every vocabulary token at each position, computed one by one.
 import { expect, it } from 'vitest';
-import { inspectGraph } from '../../../extension/trainer/models/policy-graphs';
-import { RandomStream } from '../../../extension/trainer/engine/random-stream';
-import { batchFeeds, chunkFeeds, scalarFeeds } from '../../../extension/trainer/models/batch-feeds';
-import { PackedSessions } from '../../../extension/trainer/models/packed-sessions';
-import { planPasses } from '../../../extension/trainer/models/packing';
-import { goldenConfig, goldenWeights, trainedPolicy, wholeBatch } from './models';
+import { inspectGraph } from '../../../extension/models/graphs/policy-graphs';
+import { RandomStream } from '../../../extension/engine/sampling/random-stream';
+import { batchFeeds, chunkFeeds, scalarFeeds } from '../../../extension/models/graphs/batch-feeds';
+import { PackedSessions } from '../../../extension/models/graphs/packed-sessions';
+import { planPasses } from '../../../extension/models/graphs/packing';
+import { goldenConfig, goldenWeights, trainedPolicy, wholeBatch } from '../../support/small-models';
 
 const config = goldenConfig('qwen2');
 const stream = new RandomStream(3);

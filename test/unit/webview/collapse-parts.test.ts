@@ -3,7 +3,7 @@
 // and lines.
 import { describe, expect, it } from 'vitest';
 import type { FilterSettings, PromptGroup } from '../../../extension/protocol/collapse-page';
-import type { CollapseFamily } from '../../../extension/protocol/diagnostics';
+import type { CollapseFamily } from '../../../extension/run-data/diagnostics';
 import { filterAt, formatFilter, judgedGroups } from '../../../webview/collapse/format-filter';
 import { gradientCaption, type GradientAnalysis } from '../../../webview/collapse/gradients';
 import { thinned } from '../../../webview/collapse/line-chart';

@@ -10,7 +10,7 @@ import {
   dashboardView,
   type Export,
 } from '../../../extension/protocol/dashboard-page';
-import type { MetricNumbers } from '../../../extension/protocol/metric-segments';
+import type { MetricNumbers } from '../../../extension/run-data/metric-segments';
 import { startDashboard } from '../../../webview/dashboard/page';
 import { paletteOf } from '../../../webview/shared/palette';
 import { hostileTexts, metricLines, runAt, runEvents } from '../../e2e/preview/data';

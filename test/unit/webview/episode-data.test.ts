@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { EpisodeRow } from '../../../extension/protocol/episode-table';
-import type { EpisodeTable } from '../../../extension/protocol/episode-table';
-import type { EpisodeTurn } from '../../../extension/protocol/run-folder';
-import { actionOutcomes } from '../../../extension/protocol/action-outcomes';
-import { changedCells, describeBoard, gameOf, readBoard } from '../../../extension/protocol/board';
+import type { EpisodeRow } from '../../../extension/run-data/episode-table';
+import type { EpisodeTable } from '../../../extension/run-data/episode-table';
+import type { EpisodeTurn } from '../../../extension/run-data/run-folder';
+import { actionOutcomes } from '../../../extension/run-data/action-outcomes';
+import { changedCells, describeBoard, gameOf, readBoard } from '../../../extension/common/board';
 import { markedLines, markChanges } from '../../../webview/episodes/changes';
 import { ending } from '../../../webview/episodes/episode-view';
 import { groupRows, Listing, naturalOrder, promptRows, sortRows } from '../../../webview/episodes/listing';

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { describe, expect, it } from 'vitest';
-import { addToIndex, indexLine } from '../../../extension/protocol/episode-index';
-import { EpisodeTable } from '../../../extension/protocol/episode-table';
+import { addToIndex, indexLine } from '../../../extension/run-data/episode-index';
+import { EpisodeTable } from '../../../extension/run-data/episode-table';
 import {
   episodeOpen,
   episodesFound,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { EpisodeRow } from '../../../extension/protocol/episode-table';
+import type { EpisodeRow } from '../../../extension/run-data/episode-table';
 import {
   namesMode,
   parseFilter,
@@ -8,7 +8,7 @@ import {
   textTerms,
   type NumberField,
   type Term,
-} from '../../../extension/protocol/episode-filter';
+} from '../../../extension/run-data/episode-filter';
 import { tableOf } from './rows';
 
 const row: EpisodeRow = {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { meaningOf, parseMetricMeanings } from '../../../extension/protocol/metric-meanings';
+import { meaningOf, parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
 import { metricLines } from '../../e2e/preview/data';
 
 const meanings = parseMetricMeanings(readFileSync(new URL('../../../docs/METRICS.md', import.meta.url), 'utf8'));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { colourOfRun, dashes, hue, paletteOf, withAlpha } from '../../../webview/shared/palette';
 import { themeKind } from '../../../webview/shared/theme';
-import { contrast, distance, visions } from './colour-vision';
+import { contrast, distance, visions } from '../../support/colour-vision';
 
 // Editor backgrounds of the themes that ship with VS Code.
 const backgrounds = {

@@ -1,6 +1,6 @@
 // Data of page tests and previews must be data that a trainer could have written.
 import { describe, expect, it } from 'vitest';
-import { episodeSchema, eventSchema, metricsLineSchema, statusSchema } from '../../../extension/protocol/run-folder';
+import { episodeSchema, eventSchema, metricsLineSchema, statusSchema } from '../../../extension/run-data/run-folder';
 import { episodesOf, metricLines, rowOf, runAt, runEvents } from '../../e2e/preview/data';
 
 describe('generated runs', () => {

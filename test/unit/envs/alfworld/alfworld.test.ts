@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import alfworld from '../../../../envs/alfworld/index';
 import { alfWorldMemory } from '../../../../extension/trainer/rollout/memories';
-import { asked as turn, past } from '../../rollout/scripted-rollout';
+import { asked as turn, past } from '../../trainer/rollout/scripted-rollout';
 import { tinyHouse } from './tiny-house';
 
 let house: Awaited<ReturnType<typeof tinyHouse>>;

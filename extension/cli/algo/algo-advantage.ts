@@ -1,0 +1,182 @@
+// `ragen algo advantage`: every estimator on one batch of rows, by RAGEN's names. A row is an episode, or a turn if
+// `episode` says which rows belong together. Raw advantages include values at masked tokens where the original computes
+// them; whitened ones are 0 there.
+import { z } from 'zod';
+import { UserError } from '../../common/user-error';
+import { biLevelAdvantages, nonZeroRewards } from '../../algorithms/bi-level-gae';
+import { generalizedAdvantages } from '../../algorithms/gae';
+import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../algorithms/grpo';
+import { centredScores, discountedReturns } from '../../algorithms/reinforce';
+import { remaxAdvantages } from '../../algorithms/remax';
+import { rlooAdvantages } from '../../algorithms/rloo';
+import { placeRewards, spreadOverTokens, whitenTokens } from '../../algorithms/token-sequences';
+import { spreadOverTurns, turnGrpoAdvantages } from '../../algorithms/turn-advantages';
+import {
+  define,
+  ids,
+  index,
+  maskOf,
+  maskRows,
+  numbered,
+  numbers,
+  rows,
+  sameLength,
+  sameShape,
+  shortest,
+} from './algo-forms';
+
+const advantageForm = z.object({
+  estimator: z.enum([
+    'gae',
+    'grpo',
+    'rloo',
+    'reinforce_plus_plus',
+    'reinforce_plus_plus_baseline',
+    'remax',
+    'brpo',
+    'arpo',
+  ]),
+  baselines: numbers.optional(),
+  rewards: rows.optional(),
+  scores: numbers.optional(),
+  values: rows.optional(),
+  mask: maskRows.optional(),
+  group: ids.optional(),
+  episode: ids.optional(),
+  gamma: z.number().default(1),
+  lam: z.number().default(1),
+  high_level_gamma: z.number().default(0.95),
+  high_level_lam: z.number().optional(),
+  turn_value: z.enum(['end', 'start']).default('end'),
+  bi_level_gae: z.boolean().default(false),
+  turn_ends: z.array(z.array(index)).optional(),
+  use_turn_scores: z.boolean().default(false),
+  norm_adv_by_std_in_grpo: z.boolean().default(true),
+  whiten: z.boolean().default(true),
+  compat: z.enum(['none', 'ragen']).default('none'),
+});
+
+/** Advantages and returns by token. */
+export const advantage = define(advantageForm, input => {
+  const { estimator } = input;
+  const batch = tokenBatch(input);
+  const { masks, rewards, values, scores } = batch;
+  const grouped = { scores, groups: batch.groups, episodes: batch.episodes };
+  const whitened = (raw: Float32Array[]): Float32Array[] => {
+    const advantages = raw.map(row => row.slice());
+    if (input.whiten) whitenTokens(advantages, masks);
+    return advantages;
+  };
+  const alike = (advantages: Float32Array[]) => ({ advantages, returns: advantages });
+  switch (estimator) {
+    case 'gae': {
+      if (!values) throw new UserError('values is missing, but gae needs them: give the values of the critic');
+      const raw = rewards.map((reward, row) => {
+        const sequence = { rewards: reward, values: values[row], mask: masks[row] };
+        if (!input.bi_level_gae) return generalizedAdvantages(sequence, input);
+        return biLevelAdvantages({ ...sequence, turnEnds: input.turn_ends?.[row] ?? nonZeroRewards(reward) }, input);
+      });
+      const counts = (row: number, token: number): boolean => !input.bi_level_gae || masks[row][token] === 1;
+      const returns = raw.map((line, row) => line.map((a, token) => (counts(row, token) ? a + values[row][token] : 0)));
+      return answer({ advantages: whitened(raw), returns });
+    }
+    case 'grpo':
+      if (input.use_turn_scores) return answer(alike(turnWise(input, batch)));
+      return answer(alike(spreadOverTokens(grpoAdvantages(required(grouped, estimator), input), masks)));
+    case 'rloo':
+      return answer(alike(spreadOverTokens(rlooAdvantages(required(grouped, estimator)), masks)));
+    case 'brpo':
+      return answer(alike(spreadOverTokens(brpoAdvantages(grouped, input), masks)));
+    case 'arpo':
+      return answer(alike(spreadOverTokens(arpoAdvantages(scores), masks)));
+    case 'reinforce_plus_plus': {
+      const gaps = input.compat === 'ragen' ? 'reset' : 'carry';
+      const returns = rewards.map((reward, row) =>
+        discountedReturns({ rewards: reward, mask: masks[row] }, input.gamma, gaps),
+      );
+      return answer({ advantages: whitened(returns), returns });
+    }
+    case 'remax': {
+      if (!input.baselines)
+        throw new UserError(
+          'baselines is missing, but remax needs it: give the score of the greedy rollout of each row',
+        );
+      sameLength('rewards', rewards, { baselines: input.baselines });
+      const sequences = rewards.map((reward, row) => ({ rewards: reward, mask: masks[row] }));
+      return answer({
+        advantages: remaxAdvantages(sequences, input.baselines),
+        returns: remaxAdvantages(sequences, new Float32Array(rewards.length)),
+      });
+    }
+    case 'reinforce_plus_plus_baseline':
+      return answer(alike(whitened(spreadOverTokens(centredScores(required(grouped, estimator)), masks))));
+  }
+});
+
+/** The arrays that the advantage estimators read. */
+interface TokenBatch {
+  masks: Uint8Array[];
+  rewards: Float32Array[];
+  scores: Float32Array;
+  values?: Float32Array[];
+  groups?: number[];
+  episodes?: number[];
+}
+
+type AdvantageCase = z.output<typeof advantageForm>;
+
+/**
+ * The batch of a case: a score without rewards is placed on the last sampled token; scores default to the sum of the
+ * rewards.
+ */
+function tokenBatch({ rewards, scores, values, mask, group, episode, turn_ends }: AdvantageCase): TokenBatch {
+  const shape = rewards ?? mask ?? values ?? scores?.map(() => [1]);
+  if (!shape || (!rewards && !scores)) throw new UserError('rewards is missing: give rewards by token, or scores');
+  sameShape(rewards ? 'rewards' : mask ? 'mask' : 'values', shape, { values, mask });
+  sameLength('rewards', shape, { scores, group, episode, turn_ends });
+  const masks = shape.map((row, i) => maskOf(mask?.[i], row.length));
+  turn_ends?.forEach((ends, row) =>
+    ends.forEach((end, turn) => {
+      if (end < masks[row].length && (turn === 0 || end > ends[turn - 1])) return;
+      throw new UserError(`turn_ends[${row}][${turn}] is ${end}: turn ends rise and are below ${masks[row].length}`);
+    }),
+  );
+  const padded = masks.map((row, i) => {
+    const last = row.lastIndexOf(1);
+    return rewards ? Float32Array.from(rewards[i]) : placeRewards(row.length, last < 0 ? [] : [last], [scores![i]]);
+  });
+  return {
+    masks,
+    rewards: padded,
+    scores: Float32Array.from(scores ?? padded.map(row => row.reduce((sum, reward) => sum + reward, 0))),
+    values: values?.map(row => Float32Array.from(row)),
+    groups: group && numbered(group),
+    episodes: episode && numbered(episode),
+  };
+}
+
+/** Turn-wise GRPO: a turn's reward is the sum over its tokens. */
+function turnWise(input: AdvantageCase, { rewards, masks, groups }: TokenBatch): Float32Array[] {
+  const { turn_ends: ends } = input;
+  if (!ends) throw new UserError('turn_ends is missing, but use_turn_scores is true: give the last token of each turn');
+  const turns = rewards.map((row, i) =>
+    ends[i].map((end, turn) =>
+      row.slice(turn === 0 ? 0 : ends[i][turn - 1] + 1, end + 1).reduce((sum, r) => sum + r, 0),
+    ),
+  );
+  const { groups: known } = required({ groups }, 'grpo');
+  return turnGrpoAdvantages({ rewards: turns, groups: known }, input).map((row, i) =>
+    spreadOverTurns(row, ends[i], masks[i]),
+  );
+}
+
+function required<T extends { groups?: number[] }>(batch: T, estimator: string): T & { groups: number[] } {
+  const { groups } = batch;
+  if (!groups) throw new UserError(`group is missing, but ${estimator} needs it: give the group of each row`);
+  return { ...batch, groups };
+}
+
+const answer = (found: { advantages: Float32Array[]; returns: Float32Array[] }) => ({
+  advantages: found.advantages.map(row => Array.from(row, shortest)),
+  returns: found.returns.map(row => Array.from(row, shortest)),
+});

@@ -1,0 +1,163 @@
+// The functions that `ragen algo` evaluates: the input schema (zod) and the result for each name. They call the same
+// functions as training; this file only converts numbers to arrays and back. Inputs are rounded to float32, like the
+// tensors of the originals. Contract: results have the keys listed in docs/TERMINAL.md; an invalid case is a UserError
+// that begins with the key.
+import { z } from 'zod';
+import { UserError } from '../../common/user-error';
+import { selectGroups } from '../../algorithms/group-selection';
+import { klKindNamed, tokenKl } from '../../algorithms/kl';
+import { policyLoss, tokenLosses } from '../../algorithms/policy-loss';
+import { normalizeRewards } from '../../algorithms/reward-normalization';
+import { valueLoss } from '../../algorithms/value-loss';
+import { collapseMetrics } from '../../trainer/diagnostics/collapse-metrics';
+import { advantage } from './algo-advantage';
+import {
+  define,
+  ids,
+  index,
+  maskOf,
+  maskRows,
+  numbered,
+  numbers,
+  rows,
+  sameLength,
+  sameShape,
+  shortest,
+} from './algo-forms';
+import type { AlgoFunction } from './algo-forms';
+
+const filter = define(
+  z.object({
+    scores: z.array(z.number().nullable()),
+    rollout_filter_value: z.number().default(1),
+    rollout_filter_strategy: z.string().default('top_p'),
+    rollout_filter_type: z.string().default('largest'),
+    rollout_filter_include_zero: z.boolean().default(true),
+    rollout_filter_top_p_prob_mode: z.string().default('linear'),
+    rollout_filter_selection_eps: z.number().default(0.01),
+  }),
+  ({ scores, ...options }) => {
+    try {
+      const kept = selectGroups(
+        Float32Array.from(scores, score => score ?? NaN),
+        options as Parameters<typeof selectGroups>[1],
+      );
+      return { kept: kept.toSorted((a, b) => a - b) };
+    } catch (error) {
+      if (error instanceof UserError) return { error: error.message };
+      throw error;
+    }
+  },
+);
+
+const policy = define(
+  z.object({
+    logprob: rows,
+    old_logprob: rows,
+    advantages: rows,
+    mask: maskRows.optional(),
+    clip_low: z.number().default(0.2),
+    clip_high: z.number().default(0.28),
+    dual_clip: z.number().gt(1).default(3),
+    loss_agg_mode: z
+      .enum(['token-mean', 'seq-mean-token-sum', 'seq-mean-token-mean', 'seq-mean-token-sum-norm'])
+      .default('token-mean'),
+    loss_mode: z.enum(['vanilla', 'gspo', 'cispo']).default('vanilla'),
+  }),
+  ({ logprob, old_logprob, advantages, mask, clip_low, clip_high, dual_clip, loss_agg_mode, loss_mode }) => {
+    sameShape('logprob', logprob, { old_logprob, advantages, mask });
+    const sequences = logprob.map((row, i) => ({
+      logprobs: Float32Array.from(row),
+      old_logprobs: Float32Array.from(old_logprob[i]),
+      advantages: Float32Array.from(advantages[i]),
+      mask: maskOf(mask?.[i], row.length),
+    }));
+    const clip = { clip_ratio_low: clip_low, clip_ratio_high: clip_high, clip_ratio_c: dual_clip };
+    const terms = { entropy_coeff: 0, use_kl_loss: false, kl_loss_coef: 0, kl_loss_type: 'kl' } as const;
+    const loss = policyLoss(sequences, { ...clip, ...terms, loss_agg_mode, policy_loss: { loss_mode } });
+    return {
+      per_token: sequences.map(sequence => tokenLosses(sequence, clip, loss_mode).map(({ loss }) => loss)),
+      loss: loss.pg_loss,
+      clipfrac: loss.pg_clipfrac,
+      ppo_kl: loss.ppo_kl,
+    };
+  },
+);
+
+const value = define(
+  z.object({
+    vpreds: rows,
+    returns: rows,
+    old_values: rows,
+    mask: maskRows.optional(),
+    clip: z.number().min(0).default(0.5),
+  }),
+  ({ vpreds, returns, old_values, mask, clip }) => {
+    sameShape('vpreds', vpreds, { returns, old_values, mask });
+    const sequences = vpreds.map((row, i) => ({
+      values: Float32Array.from(row),
+      old_values: Float32Array.from(old_values[i]),
+      returns: Float32Array.from(returns[i]),
+      mask: maskOf(mask?.[i], row.length),
+    }));
+    const { vf_loss, vf_clipfrac } = valueLoss(sequences, clip);
+    return { loss: vf_loss, clipfrac: vf_clipfrac };
+  },
+);
+
+const kl = define(z.object({ logprob: rows, ref: rows, kind: z.string() }), ({ logprob, ref, kind }) => {
+  sameShape('logprob', logprob, { ref });
+  const known = klKindNamed(kind);
+  if (!known) throw new UserError(`kind is ${JSON.stringify(kind)}: use kl, k1, abs, mse, k2, low_var_kl or k3`);
+  return {
+    per_token: logprob.map((row, i) => row.map((x, t) => tokenKl(known, Math.fround(x) - Math.fround(ref[i][t])))),
+  };
+});
+
+const normalise = define(
+  z.object({
+    scores: numbers,
+    penalties: numbers.optional(),
+    group: ids.optional(),
+    tag: ids.optional(),
+    grouping: z.enum(['state', 'inductive', 'batch']).default('state'),
+    method: z.enum(['identity', 'mean', 'mean_std', 'asym_clip']).default('identity'),
+  }),
+  ({ scores, penalties, group, tag, grouping, method }) => {
+    sameLength('scores', scores, { penalties, group, tag });
+    const needed = { state: { group }, inductive: { tag }, batch: {} }[grouping];
+    for (const [key, given] of Object.entries(needed))
+      if (!given) throw new UserError(`${key} is missing, but grouping is ${grouping}: give one for each score`);
+    const episodes = {
+      scores: scores.map((score, i) => Math.fround(score) + Math.fround(penalties?.[i] ?? 0)),
+      groups: numbered(group ?? []),
+      tags: (tag ?? []).map(String),
+    };
+    return { scores: Array.from(normalizeRewards(episodes, { grouping, method }), shortest) };
+  },
+);
+
+const collapse = define(
+  z.object({
+    log_probs_per_token: rows,
+    lengths: z.array(index),
+    column: z.array(index),
+    signatures: z.array(z.json()),
+  }),
+  ({ log_probs_per_token, lengths, column, signatures }) => {
+    const perToken = log_probs_per_token.map(row => Float32Array.from(row));
+    const scores = { perToken, lengths, columns: column, signatures: signatures.map(one => JSON.stringify(one)) };
+    return { metrics: collapseMetrics(scores).metrics };
+  },
+);
+
+/** All functions by their name on the command line. */
+export const algoFunctions: Readonly<Record<string, AlgoFunction>> = {
+  advantage,
+  filter,
+  'policy-loss': policy,
+  'value-loss': value,
+  kl,
+  normalise,
+  collapse,
+};

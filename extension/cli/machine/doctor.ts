@@ -1,0 +1,132 @@
+// `ragen doctor`: reports this machine's resources, and whether a run fits into its memory. The plan only needs
+// config.json, so a hub model is planned without fetching its weights. Contract: the JSON document has everything in
+// the text, with more precision.
+import type { Command } from 'commander';
+import { maximum } from '../../common/lists';
+import { autoCandidates, providerStates } from '../../engine/session/devices';
+import { gibibytes } from '../../common/numbers';
+import { selfCheckApart } from '../../models/self-check';
+import { defaultConfig, planRun } from '../../trainer/plan/run-report';
+import type { RunQuestion, RunReport } from '../../trainer/plan/run-report';
+import type { StepTime } from '../../trainer/plan/step-time';
+import { answer } from '../answer';
+import type { Answer } from '../answer';
+import { environmentLimitRows } from '../environments/environment-limits';
+import { machineReport } from './machine-report';
+import type { MachineReport } from './machine-report';
+import { presetFolders, workspaceOf } from '../runs/start';
+
+export interface PlanFlags {
+  model?: string;
+  configName?: string;
+  config?: string;
+  workspace?: string;
+  json?: boolean;
+}
+
+export function addDoctor(program: Command): void {
+  program
+    .command('doctor')
+    .description('what this machine has, and whether a run fits into its memory')
+    .argument('[overrides...]', 'key=value, such as lora.rank=16')
+    .option('--model <model>', 'folder, hub model or bundled model, instead of model_path')
+    .option('--config-name <name>', `configuration by name (with --model or overrides alone: ${defaultConfig})`)
+    .option('--config <file>', 'configuration file')
+    .option('--workspace <folder>', 'folder with configurations and runs (default: the current folder)')
+    .option('--json', 'print one JSON document on standard output, logs on standard error')
+    .action((overrides: string[], flags: PlanFlags) => answer(flags, () => doctor(overrides, flags)));
+}
+
+async function doctor(overrides: readonly string[], flags: PlanFlags): Promise<Answer> {
+  const workspace = workspaceOf(flags.workspace);
+  const asked = overrides.length > 0 || [flags.model, flags.configName, flags.config].some(flag => flag !== undefined);
+  const run = asked ? (await planRun(questionOf(overrides, flags, workspace), 'doctor')).run : null;
+  const candidates = autoCandidates(await providerStates());
+  const machine = await machineReport(workspace, provider => selfCheckApart(provider, 0), candidates);
+  const { node } = machine;
+  const failed = node.fits
+    ? (run?.remedy ?? undefined)
+    : `doctor: this is Node ${node.version}, but ${node.required} is needed: install a newer one`;
+  return {
+    document: { machine, run },
+    plainText: [...formatMachine(machine), ...(run ? ['', ...formatRun(run)] : [])].join('\n'),
+    failed,
+  };
+}
+
+/** The run that a command's flags describe. */
+export const questionOf = (overrides: readonly string[], flags: PlanFlags, workspace: string): RunQuestion => ({
+  configName: flags.configName,
+  configFile: flags.config,
+  model: flags.model,
+  overrides,
+  presetFolders: presetFolders(workspace),
+  workspace,
+});
+
+function formatMachine(report: MachineReport): string[] {
+  const { node, platform, cpu, memory, onnxruntime, disk, folders, environments, optional } = report;
+  const providers = onnxruntime.providers.map(({ provider, known, installed, self_check }) => {
+    const state = !known ? 'not in this build' : !installed ? 'library not installed' : 'available';
+    const tried =
+      provider === 'cpu' || !known || !installed ? '' : `, ${self_check?.about ?? 'not tried: no GPU found'}`;
+    return [`  ${provider}`, `${state}${tried}`];
+  });
+  const limit = memory.limit === null ? '' : `, limited to ${gibibytes(memory.limit)} by a control group`;
+  return table([
+    ['Node', `${node.version}${node.fits ? '' : ` (${node.required} is needed)`} on ${platform}`],
+    ['Processor', `${cpu.model}, ${cpu.usable} of ${cpu.cores} cores usable`],
+    ['Memory', `${gibibytes(memory.available)} available of ${gibibytes(memory.total)}${limit}`],
+    ['Disk', `${gibibytes(disk.free)} free in ${disk.folder}`],
+    ...folders.flatMap(({ for: use, problem }) =>
+      problem === null ? [] : [['Folder', `${problem}; it is for ${use}`]],
+    ),
+    ['onnxruntime', `${onnxruntime.version}; auto is ${onnxruntime.auto}`],
+    ...providers,
+    ...environmentLimitRows(environments),
+    ...optional.map(({ name, found, for: use }) => [name, found ?? `not found; only ${use} would need it`]),
+  ]);
+}
+
+export function formatRun(run: RunReport): string[] {
+  const { model, rows, phases, peak, available, largest_micro_batch: largest } = run;
+  const trained = model.trained === 'all' ? 'all of them trained' : 'adapters trained over them';
+  const pass =
+    largest.tokens > 0
+      ? `Largest pass with gradient: ${largest.tokens.toLocaleString('en')} tokens (ppo_micro_batch_size_per_gpu=${largest.ppo_micro_batch_size_per_gpu})`
+      : 'Largest pass with gradient: none; not even one episode of maximum length fits';
+  return [
+    `${run.config_name} with ${model.path}: ${model.parameters.toLocaleString('en')} parameters, ${trained}`,
+    ...run.notes.map(note => `note: ${note}`),
+    ...table(
+      phases.flatMap(({ phase, held }) => [
+        [`  ${phase}`, gibibytes(held).padStart(9), 'held by its end'],
+        ...rows
+          .filter(row => row.phase === phase)
+          .map(({ what, bytes, how }) => [`    ${what}`, gibibytes(bytes).padStart(9), how]),
+      ]),
+    ),
+    `Peak: ${gibibytes(peak.bytes)} in the ${peak.phase}; ${gibibytes(available)} available`,
+    ...(phases.some(({ phase }) => phase === 'policy update') ? [pass] : []),
+    run.fits ? 'It fits.' : 'It does not fit.',
+    ...(run.time ? [formatTime(run.time)] : []),
+  ];
+}
+
+/** Rows of cells with aligned columns. */
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = [0, 1].map(i => maximum(rows.map(cells => cells[i].length)));
+  return rows.map(cells => cells.map((cell, i) => (i < cells.length - 1 ? cell.padEnd(widths[i]) : cell)).join('  '));
+}
+
+function formatTime({ step_s, generation_s, total_s, basis, run }: StepTime): string {
+  const from = {
+    measured: `as measured in ${run?.id}`,
+    scaled: `scaled from ${run?.id}`,
+    assumed: 'rough estimate: no run measured on this machine yet',
+  };
+  return `A step: about ${seconds(step_s)}, including ${seconds(generation_s)} rollout; all steps: ${seconds(total_s)} (${from[basis]})`;
+}
+
+const seconds = (s: number): string =>
+  s < 90 ? `${s.toPrecision(2)} s` : s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;

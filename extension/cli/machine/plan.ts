@@ -1,0 +1,33 @@
+// `ragen plan`: plans a run without starting it: resolved configuration, memory use and time per step. Contract: a run
+// that does not fit is a valid result; an invalid configuration fails as in `ragen train`.
+import type { Command } from 'commander';
+import { defaultConfig, planRun } from '../../trainer/plan/run-report';
+import { answer } from '../answer';
+import type { Answer } from '../answer';
+import { questionOf, formatRun } from './doctor';
+import type { PlanFlags } from './doctor';
+import { workspaceOf } from '../runs/start';
+
+export function addPlan(program: Command): void {
+  program
+    .command('plan')
+    .description('what a run would take of memory and time, before it is started')
+    .argument('[overrides...]', 'key=value, such as lora.rank=16')
+    .option('--model <model>', 'folder, model of the hub or one that comes along, in place of model_path')
+    .option('--config-name <name>', `configuration by name (with --model or overrides alone: ${defaultConfig})`)
+    .option('--config <file>', 'configuration file')
+    .option('--workspace <folder>', 'folder whose configurations and runs are meant (default: here)')
+    .option('--json', 'print one JSON document on standard output')
+    .addHelpText(
+      'after',
+      `
+Output with --json: {"run": {"rows": [{"what", "bytes", "how", "phase"}, …], "peak", "fits", "remedy", "time", …}, "config": {…}, "ignored": […]}.`,
+    )
+    .action((overrides: string[], flags: PlanFlags) => answer(flags, () => plan(overrides, flags)));
+}
+
+async function plan(overrides: readonly string[], flags: PlanFlags): Promise<Answer> {
+  const { run, loaded } = await planRun(questionOf(overrides, flags, workspaceOf(flags.workspace)), 'plan');
+  const { config, ignored, sources } = loaded;
+  return { document: { run, config, ignored, sources }, plainText: formatRun(run).join('\n') };
+}

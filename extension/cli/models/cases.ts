@@ -1,0 +1,33 @@
+// The input of commands that take an array of cases: a JSON file or standard input.
+import { readFileSync } from 'node:fs';
+import { text as readStream } from 'node:stream/consumers';
+import { UserError } from '../../common/user-error';
+import { shown } from '../../trainer/config/config-error';
+
+/** The name of `--input` in sentences. */
+export const inputName = (input: string): string => (input === '-' ? 'standard input' : input);
+
+/** Reads the text of `--input`: a file, or standard input for `-`. Throws a UserError. */
+export async function readInput(input: string): Promise<string> {
+  if (input === '-') return readStream(process.stdin);
+  try {
+    return readFileSync(input, 'utf8');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new UserError(`${input}: cannot be read (${code ?? message}): give --input a JSON file that is there`);
+  }
+}
+
+/** Parses the cases of a JSON text; `file` is used in errors only. Throws a UserError. */
+export function parseCases(text: string, file: string): unknown[] {
+  let cases: unknown;
+  try {
+    cases = JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch (error) {
+    throw new UserError(
+      `${file}: is not JSON (${(error as Error).message.replaceAll(/\s+/g, ' ')}): give an array of cases`,
+    );
+  }
+  if (!Array.isArray(cases)) throw new UserError(`${file}: holds ${shown(cases)}, not an array: put the case into [ ]`);
+  return cases;
+}

@@ -1,0 +1,158 @@
+// `ragen export`: writes a model or a run's checkpoint, optionally with a merged adapter, as a folder that other tools
+// can load. An interrupted or failed export leaves nothing behind.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { SingleBar, Presets } from 'cli-progress';
+import type { Command } from 'commander';
+import { UserError } from '../../common/user-error';
+import { exportModel } from '../../models/weights/export-model';
+import type { ExportRequest, Exported } from '../../models/weights/export-model';
+import { adapterConfigName } from '../../models/adapters/peft-adapter';
+import { checkpointFor } from '../../trainer/run/run-checkpoint';
+import { RunFolder } from '../../trainer/store/run-folder';
+import { requireNoLinks } from '../../trainer/run/trusted-run';
+import type { StoredType } from '../../models/weights/safetensors-writer';
+import { answer } from '../answer';
+import { downloadBar, megabytes, modelFolder } from './fetch-model';
+import type { Parse } from './model-options';
+import { workspaceOf } from '../runs/start';
+
+interface ExportFlags {
+  model?: string;
+  adapter?: string;
+  run?: string;
+  checkpoint?: string;
+  workspace?: string;
+  out: string;
+  format: ExportRequest['format'];
+  dtype?: StoredType;
+  maxShardSize: number;
+  json?: boolean;
+}
+
+const storedTypes: Readonly<Record<string, StoredType>> = { f32: 'F32', bf16: 'BF16', f16: 'F16' };
+
+const storedType: Parse<StoredType> = text => {
+  if (Object.hasOwn(storedTypes, text)) return storedTypes[text];
+  throw new UserError(`--dtype is ${JSON.stringify(text)}: use one of ${Object.keys(storedTypes).join(', ')}`);
+};
+
+const format: Parse<ExportRequest['format']> = text => {
+  if (text === 'safetensors' || text === 'onnx') return text;
+  throw new UserError(`--format is ${JSON.stringify(text)}: use one of safetensors, onnx`);
+};
+
+const units: Readonly<Record<string, number>> = {
+  B: 1,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  KIB: 2 ** 10,
+  MIB: 2 ** 20,
+  GIB: 2 ** 30,
+};
+
+const byteCount: Parse<number> = text => {
+  const [, digits, unit] = /^(\d+(?:\.\d+)?) ?([KMG]?i?B)$/i.exec(text) ?? [];
+  const bytes = digits ? Math.floor(Number(digits) * units[unit.toUpperCase()]) : 0;
+  if (bytes > 0) return bytes;
+  throw new UserError(`--max-shard-size is ${JSON.stringify(text)}: give a size such as 5GB or 500MB`);
+};
+
+export function addExport(program: Command): void {
+  program
+    .command('export')
+    .description('write a model, with an adapter merged into it, as a folder that other tools load')
+    .option(
+      '--model <model>',
+      'folder in Hugging Face format, hub model (organisation/name), or the name of a bundled model',
+    )
+    .option('--adapter <folder>', 'LoRA adapter in PEFT format, merged into the model')
+    .option('--run <id>', 'export a checkpoint of this run, instead of --model')
+    .option('--checkpoint <name>', 'which checkpoint of the run, such as step-000100 (default: the newest)')
+    .requiredOption('--out <folder>', 'output folder; must be missing or empty')
+    .option('--format <name>', 'safetensors; onnx adds model.onnx over the same weights', format, 'safetensors')
+    .option('--dtype <type>', 'f32, bf16 or f16 (default: the type that the model has; f32 for onnx)', storedType)
+    .option('--max-shard-size <size>', 'maximum size of weights per file', byteCount, byteCount('5GB'))
+    .option('--workspace <folder>', 'folder whose .ragen/runs holds the runs (default: here)')
+    .option('--json', 'print one JSON document on standard output, logs on standard error')
+    .addHelpText(
+      'after',
+      `
+Output with --json: {"folder", "dtype", "parameters", "files": [name, …], "merged_layers"}. The folder has config.json,
+generation_config.json, tokenizer and chat template of the model, and model.safetensors, or shards and their index. With
+--format onnx also model.onnx: input_ids, attention_mask, position_ids [b, t] (int64) to logits [b, t, vocab] (float32), in
+operators of ONNX alone (opset 21), without a cache; its weights are the safetensors files beside it.`,
+    )
+    .action((flags: ExportFlags) => answer(flags, () => runExport(flags)));
+}
+
+async function runExport(flags: ExportFlags): Promise<{ document: unknown; plainText: string }> {
+  const source = await sourceOf(flags);
+  const stop = new AbortController();
+  const abort = (): void => stop.abort();
+  process.once('SIGINT', abort).once('SIGTERM', abort);
+  const bar = process.stderr.isTTY
+    ? new SingleBar(
+        { ...downloadBar, hideCursor: true, clearOnComplete: true, stream: process.stderr, barsize: 24 },
+        Presets.shades_classic,
+      )
+    : null;
+  bar?.start(1, 0, { file: flags.out, size: '' });
+  try {
+    const exported = await exportModel({
+      ...source,
+      out: flags.out,
+      format: flags.format,
+      dtype: flags.dtype,
+      maxShardBytes: flags.maxShardSize,
+      signal: stop.signal,
+      onProgress: (bytes, total) => {
+        bar?.setTotal(total);
+        bar?.update(bytes, { file: flags.out, size: megabytes(total) });
+      },
+    });
+    return { document: documentOf(exported), plainText: formatExported(exported) };
+  } finally {
+    bar?.stop();
+    process.off('SIGINT', abort).off('SIGTERM', abort);
+  }
+}
+
+/** The folders of model and adapter. For a checkpoint with an adapter only, the base is the run's model. */
+async function sourceOf(flags: ExportFlags): Promise<{ model: string; adapter?: string }> {
+  const workspace = workspaceOf(flags.workspace);
+  if (flags.run === undefined) {
+    if (flags.checkpoint !== undefined)
+      throw new UserError(`export: --checkpoint ${flags.checkpoint} needs a run: give its id with --run`);
+    if (flags.model === undefined) throw new UserError('export: nothing to export: give --model or --run');
+    if (existsSync(join(flags.model, adapterConfigName)) && !existsSync(join(flags.model, 'config.json')))
+      throw new UserError(`--model is the adapter ${flags.model}: give it with --adapter, and its base with --model`);
+    return { model: await modelFolder(flags.model, process.cwd(), '--model'), adapter: flags.adapter };
+  }
+  if (flags.model !== undefined || flags.adapter !== undefined)
+    throw new UserError(`export: --run ${flags.run} names model and adapter: leave out --model and --adapter`);
+  const run = RunFolder.find(workspace, flags.run);
+  requireNoLinks(run);
+  const checkpoint = await checkpointFor(run, flags.checkpoint, `ragen export --run ${run.id}`);
+  if (!checkpoint) throw new UserError(`export: run ${flags.run} has no checkpoint: train it further`);
+  const { folder } = checkpoint;
+  if (!existsSync(join(folder, adapterConfigName))) return { model: folder };
+  const { config, model } = run.manifest;
+  const path = String(config.model_path);
+  const base = model.revision === undefined ? path : `${path.split('@')[0]}@${model.revision}`;
+  return { model: await modelFolder(base, workspace), adapter: folder };
+}
+
+const documentOf = ({ folder, dtype, parameters, files, mergedLayers }: Exported) => ({
+  folder,
+  dtype: Object.keys(storedTypes).find(name => storedTypes[name] === dtype),
+  parameters,
+  files,
+  merged_layers: mergedLayers,
+});
+
+function formatExported({ folder, dtype, parameters, mergedLayers }: Exported): string {
+  const merged = mergedLayers > 0 ? `, an adapter merged into ${mergedLayers} layers` : '';
+  return `${parameters.toLocaleString('en-US')} parameters in ${dtype}${merged} → ${folder}`;
+}

@@ -1,0 +1,44 @@
+// Finds the folder of a model that a command names: a folder, a bundled model, or a hub model, which is fetched with a
+// progress bar.
+import { SingleBar, Presets } from 'cli-progress';
+import { modelSource } from '../../trainer/config/model-path';
+import { installation } from '../../node/installation';
+import { fetchHubModel, findHubModel } from '../../hub/hub-model';
+import type { HubProgress } from '../../hub/hub-model';
+
+/**
+ * Returns the absolute path of the model's folder. `asked` is the option that gave `model`, for errors (default: the
+ * configuration key). While fetching, standard error shows a progress bar on a terminal, else one line. Throws a
+ * UserError if the model does not exist or cannot be fetched.
+ */
+export async function modelFolder(
+  model: string,
+  workspace: string,
+  asked?: string,
+  out: NodeJS.WriteStream = process.stderr,
+): Promise<string> {
+  const source = modelSource(model, { workspace, modelFolders: [installation.models], asked });
+  if ('folder' in source) return source.folder;
+  const { folder, files } = await findHubModel(source.hub);
+  if (folder !== null) return folder;
+  const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+  out.write(`Fetching ${model} (${megabytes(total)})\n`);
+  const look = { ...downloadBar, hideCursor: true, clearOnComplete: true, stream: out, barsize: 24 };
+  const bar = out.isTTY ? new SingleBar(look, Presets.shades_classic) : null;
+  bar?.start(total, 0, { file: '', size: megabytes(total) });
+  try {
+    return (await fetchHubModel(source.hub, { onProgress: progress => showDownload(bar, progress) })).folder;
+  } finally {
+    bar?.stop();
+  }
+}
+
+/** The format of a progress bar of bytes. */
+export const downloadBar = { format: '{bar} {percentage} % of {size} · {file} · {eta_formatted} left', etaBuffer: 50 };
+
+export function showDownload(bar: SingleBar | null | undefined, { file, bytes, total }: HubProgress): void {
+  bar?.setTotal(total);
+  bar?.update(bytes, { file, size: megabytes(total) });
+}
+
+export const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1e6)} MB`;

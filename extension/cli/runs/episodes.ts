@@ -1,0 +1,136 @@
+// `ragen episodes RUN`: the episodes of a run, listed, filtered with the filter syntax of the Episodes page, printed in
+// full, or written as one HTML file. Columns and filter are shared with the page (run-data/episode-table.ts,
+// episode-filter.ts); files are read one by one.
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { parseFilter, rowTest, textTerms } from '../../run-data/episode-filter';
+import { addToIndex, indexLine } from '../../run-data/episode-index';
+import { EpisodeTable } from '../../run-data/episode-table';
+import type { EpisodeRow } from '../../run-data/episode-table';
+import { printable } from '../../common/printable';
+import { episodeSchema, episodesFile } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/run-folder';
+import { UserError } from '../../common/user-error';
+import { readValues } from '../../trainer/store/line-log';
+import { RunFolder } from '../../trainer/store/run-folder';
+import { answer } from '../answer';
+import type { Answer } from '../answer';
+import { episodesHtml } from './episodes-html';
+import { withCommon } from './serve';
+import type { CommonFlags } from './serve';
+import { workspaceOf } from './start';
+
+interface EpisodesFlags extends CommonFlags {
+  limit: string;
+  print?: boolean;
+  html?: string;
+}
+
+interface Found {
+  row: EpisodeRow;
+  episode: Episode;
+}
+
+export function addEpisodes(program: Command): void {
+  withCommon(program.command('episodes').description('list, filter, print and export the episodes of a run'))
+    .argument('<run>', 'id of the run')
+    .argument(
+      '[filter...]',
+      'such as success:false step:4..8 tag:lake mode:val text:stuck; put terms that begin with - after --',
+    )
+    .option('--limit <n>', 'maximum number of episodes, the newest first', '50')
+    .option('--print', 'whole episodes instead of a line each')
+    .option('--html <file>', 'write them as one HTML file')
+    .addHelpText(
+      'after',
+      `
+Output with --json: a list of {"id", "step", "mode", "tag", "success", "score", "reward", …}; with --print the episodes as the run folder
+has them; with --html {"file", "episodes"}.`,
+    )
+    .action((run: string, filter: string[], flags: EpisodesFlags) =>
+      answer(flags, async () => episodes(run, filter, flags)),
+    );
+}
+
+function episodes(run: string, filter: readonly string[], flags: EpisodesFlags): Answer {
+  const workspace = workspaceOf(flags.workspace);
+  const folder = RunFolder.find(workspace, run);
+  if (!/^[1-9]\d{0,6}$/.test(flags.limit))
+    throw new UserError(`--limit is ${flags.limit}: give a whole number from 1 on`);
+  const found = search(folder, filter.join(' '), Number(flags.limit));
+  if (flags.html !== undefined) {
+    const file = resolve(workspace, flags.html);
+    writeFileSync(
+      file,
+      episodesHtml(
+        folder.manifest.name,
+        found.map(({ episode }) => episode),
+      ),
+    );
+    return { document: { file, episodes: found.length }, plainText: `${found.length} episodes: ${file}` };
+  }
+  if (flags.print)
+    return { document: found.map(({ episode }) => episode), plainText: found.map(formatEpisode).join('\n\n') || none };
+  return {
+    document: found.map(({ row }) => row),
+    plainText: found.map(({ row }) => formatRow(row)).join('\n') || none,
+  };
+}
+
+const none = 'No such episodes.';
+
+/** The newest `limit` episodes that match a filter line. @throws UserError for an invalid line */
+function search(folder: RunFolder, line: string, limit: number): Found[] {
+  const { terms, problems } = parseFilter(line);
+  if (problems.length > 0) throw new UserError(`filter: ${problems[0]}`);
+  const texts = textTerms(terms).map(({ value, not }) => ({ value: value.toLowerCase(), not }));
+  const found: Found[] = [];
+  for (const { mode, step } of filesOf(folder)) {
+    const table = new EpisodeTable();
+    const index = indexLine(mode, step, 0);
+    const all = [...readValues(folder.file(episodesFile(mode, step)), text => episodeSchema.parse(text))];
+    for (const { value, next } of all) addToIndex(index, value, next);
+    table.addLine(index);
+    const passes = rowTest(terms, table);
+    all.forEach(({ value: episode }, row) => {
+      if (!passes(row)) return;
+      const text = textOf(episode).toLowerCase();
+      if (texts.every(({ value, not }) => text.includes(value) !== not)) found.push({ row: table.row(row), episode });
+    });
+    if (found.length >= limit) return found.slice(0, limit);
+  }
+  return found;
+}
+
+/** Files of episodes, newest first. */
+function filesOf(folder: RunFolder): { mode: 'train' | 'val'; step: number }[] {
+  return readdirSync(join(folder.path, 'episodes'))
+    .flatMap(name => {
+      const [, kind, step] = /^(step|val)-(\d+)\.jsonl$/.exec(name) ?? [];
+      return kind === undefined
+        ? []
+        : [{ mode: kind === 'val' ? ('val' as const) : ('train' as const), step: Number(step) }];
+    })
+    .sort((a, b) => b.step - a.step || a.mode.localeCompare(b.mode));
+}
+
+/** The text that `text:` searches: states, responses, the final state and the error. */
+const textOf = ({ turns, final_state, error }: Episode): string =>
+  [...turns.flatMap(({ state, raw }) => [state, raw]), final_state, error ?? ''].join('\n');
+
+function formatRow({ id, tag, success, score, turns, tokens, invalid, kept }: EpisodeRow): string {
+  const marks = [success ? '✓' : '✗', kept === false ? 'left out' : ''].join(' ');
+  return printable(
+    `${id}  ${tag}  ${score.toFixed(2).padStart(7)}  ${turns} turns  ${tokens} tokens  ${invalid} invalid  ${marks}`,
+  );
+}
+
+function formatEpisode({ row, episode }: Found): string {
+  const turns = episode.turns.map(
+    ({ turn, state, raw, reward }) => `── turn ${turn} ──\n${state}\n\n${raw}\n\nreward ${reward}`,
+  );
+  return [formatRow(row), ...turns, `── end ──\n${episode.final_state}`]
+    .map(text => text.split('\n').map(printable).join('\n'))
+    .join('\n');
+}

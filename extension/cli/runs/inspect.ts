@@ -1,0 +1,105 @@
+// `ragen inspect`: the tokens of a stored episode under a checkpoint of its run, as a table or JSON; with --stdio, a
+// process that answers the editor's requests about runs. It can run beside the run's trainer: it takes no lease, runs
+// at low priority and uses no GPU.
+import { constants, setPriority } from 'node:os';
+import type { Command } from 'commander';
+import type { EpisodeRef, Rescored } from '../../protocol/inspection';
+import { maximum } from '../../common/lists';
+import { UserError } from '../../common/user-error';
+import { Inspector } from '../../trainer/inspection/inspector';
+import { serveInspector } from '../../trainer/inspection/service';
+import { RunFolder } from '../../trainer/store/run-folder';
+import { answer } from '../answer';
+import { wholeNumber } from '../models/model-options';
+import { withCommon } from './serve';
+import type { CommonFlags } from './serve';
+import { workspaceOf } from './start';
+
+interface InspectFlags extends CommonFlags {
+  checkpoint?: string;
+  all?: boolean;
+  threads: number;
+  stdio?: boolean;
+}
+
+export function addInspect(program: Command): void {
+  withCommon(program.command('inspect').description('the tokens of a stored episode under a checkpoint of its run'))
+    .argument('[run]', 'id of the run')
+    .argument('[episode]', 'id of the episode, such as train-000012-g003-m05')
+    .option('--checkpoint <name>', 'such as step-000100, or initial (default: the newest)')
+    .option('--all', 'score the prompts’ tokens too, not only the sampled ones')
+    .option('--threads <count>', 'threads on the CPU; 0 for half of the cores', wholeNumber('--threads', 0, 1024), 0)
+    .option('--stdio', 'answer requests of an editor on standard input, until it ends')
+    .addHelpText(
+      'after',
+      `
+Of each sampled token: its probability when it was sampled and under the checkpoint, its rank, the entropy of the distribution, its
+log-prob under the reference policy and the critic's value where the run has them, and the top tokens. The stored ids are scored
+as they are. With --json: {"checkpoint", "temperature", "hasReference", "hasCritic", "tokens": […]}, one entry a token of the episode.`,
+    )
+    .action(async (run: string | undefined, episode: string | undefined, flags: InspectFlags) => {
+      setPriority(constants.priority.PRIORITY_LOW); // inherited by threads and processes started from here on
+      if (flags.stdio) return serveInspector(flags.threads);
+      return answer(flags, async () => {
+        if (run === undefined || episode === undefined)
+          throw new UserError('inspect: name a run and an episode: ragen inspect RUN EPISODE');
+        const { path: folder } = RunFolder.find(workspaceOf(flags.workspace), run);
+        const ref = { folder, ...parseEpisodeId(episode) };
+        const found = await inspected(ref, flags);
+        return { document: found, plainText: table(found) };
+      });
+    });
+}
+
+async function inspected(ref: EpisodeRef, { checkpoint, all, threads }: InspectFlags): Promise<Rescored> {
+  const phase = (words: string): void => void process.stderr.write(`${words} …\n`);
+  const inspector = new Inspector(threads, { phase, whatIfTokens: () => undefined });
+  try {
+    return await inspector.rescore({ ...ref, checkpoint, all });
+  } finally {
+    await inspector.close();
+  }
+}
+
+/** Parses mode and step from an episode's id. */
+function parseEpisodeId(id: string): Pick<EpisodeRef, 'mode' | 'step' | 'id'> {
+  const [, mode, step] = /^(train|val)-(\d{6,})-g\d+-m\d+(?:-w\d+)?$/.exec(id) ?? [];
+  if (mode !== 'train' && mode !== 'val')
+    throw new UserError(`inspect: ${id} is not an episode: give an id such as train-000012-g003-m05`);
+  return { mode, step: Number(step), id };
+}
+
+function table({ tokens, checkpoint, hasReference, hasCritic }: Rescored): string {
+  const fixed = (x: number | null, digits = 3): string => (x === null ? '' : x.toFixed(digits));
+  const heads = [
+    ...['token', 'id', 'p', 'log-prob', 'rank', 'entropy'],
+    ...(hasReference ? ['reference'] : []),
+    ...(hasCritic ? ['value'] : []),
+    'top tokens',
+  ];
+  const rows = tokens
+    .filter(({ logprob }) => logprob !== null)
+    .map(({ id, text, logprob, rank, entropy, reference, value, top }) => [
+      JSON.stringify(text),
+      String(id),
+      fixed(Math.exp(logprob!)),
+      fixed(logprob),
+      String(rank),
+      fixed(entropy),
+      ...(hasReference ? [fixed(reference)] : []),
+      ...(hasCritic ? [fixed(value)] : []),
+      top.map(each => `${JSON.stringify(each.text)} ${fixed(Math.exp(each.logprob), 2)}`).join('  '),
+    ]);
+  const widths = heads.map((head, i) =>
+    maximum(
+      rows.map(row => row[i].length),
+      head.length,
+    ),
+  );
+  const last = heads.length - 1;
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, i) => (i === 0 || i === last ? cell.padEnd(i === last ? 0 : widths[i]) : cell.padStart(widths[i])))
+      .join('  ');
+  return [`Under ${checkpoint.name}`, '', line(heads), ...rows.map(line)].join('\n');
+}

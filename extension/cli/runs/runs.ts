@@ -1,0 +1,91 @@
+// `ragen runs`: lists the runs of a folder with their state and the user's labels.
+import { basename } from 'node:path';
+import type { Command } from 'commander';
+import type { RunStatus } from '../../run-data/run-folder';
+import { UserError } from '../../common/user-error';
+import { readLease } from '../../trainer/store/lease';
+import { printable } from '../../common/printable';
+import { RunFolder } from '../../trainer/store/run-folder';
+import { answer } from '../answer';
+import { unended, withCommon } from './serve';
+import type { CommonFlags } from './serve';
+import { workspaceOf } from './start';
+
+interface RunsFlags extends CommonFlags {
+  archived?: boolean;
+  tag?: string;
+}
+
+export function addRuns(program: Command): void {
+  withCommon(program.command('runs').description('list the runs of this folder'))
+    .option('--archived', 'archived runs too')
+    .option('--tag <tag>', 'only runs with this tag')
+    .action((flags: RunsFlags) =>
+      answer(flags, async () => {
+        const { runs, damaged } = RunFolder.survey(workspaceOf(flags.workspace));
+        const rows = [...runs.map(rowOf), ...damaged.map(damagedRow)].filter(
+          ({ archived, tags }) => (flags.archived || !archived) && (!flags.tag || tags.includes(flags.tag)),
+        );
+        const none = 'No runs here yet: ragen train --config-name quickstart';
+        return { document: rows, plainText: rows.map(formatRow).join('\n') || none };
+      }),
+    );
+}
+
+interface Row {
+  run: string;
+  name: string;
+  /** The run's state, or `damaged` if its manifest or status cannot be used: `error` says why. */
+  state: string;
+  step: number;
+  total_steps: number | null;
+  episodes?: { done: number; of: number };
+  success: number | null;
+  live: boolean;
+  tags: string[];
+  archived: boolean;
+  folder: string;
+  error?: string;
+}
+
+/** The row of a folder whose manifest cannot be used. */
+const damagedRow = ({ folder, reason }: { folder: string; reason: string }): Row => ({
+  ...{ run: basename(folder), name: basename(folder), state: 'damaged', step: 0, total_steps: null, success: null },
+  ...{ live: false, tags: [], archived: false, folder, error: reason },
+});
+
+function rowOf(folder: RunFolder): Row {
+  let status: RunStatus | null;
+  let live: boolean;
+  try {
+    status = folder.readStatus();
+    live = readLease(folder.path)?.live ?? false;
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    return { ...damagedRow({ folder: folder.path, reason: error.message }), name: folder.manifest.name };
+  }
+  const interrupted = !live && status !== null && unended.includes(status.state);
+  const { name = folder.manifest.name, tags = folder.manifest.tags ?? [], archived = false } = folder.readLabels();
+  return {
+    run: folder.id,
+    name,
+    state: interrupted ? 'interrupted' : (status?.state ?? 'new'),
+    step: status?.step ?? 0,
+    total_steps: status?.total_steps ?? null,
+    ...(status?.episodes && { episodes: status.episodes }),
+    success: status?.success ?? null,
+    live,
+    tags,
+    archived,
+    folder: folder.path,
+    ...(status?.error !== undefined && { error: status.error }),
+  };
+}
+
+function formatRow({ run, name, state, step, total_steps, episodes, success, tags, archived, error }: Row): string {
+  if (state === 'damaged') return printable(`${run}  ${state}: ${error}`);
+  const { done, of } = episodes ?? { done: step, of: total_steps ?? '?' };
+  const share = success === null ? '' : `${(success * 100).toFixed(1)} %`;
+  const labels = [name, ...tags.map(tag => `#${tag}`), ...(archived ? ['(archived)'] : [])].join(' ');
+  return `${run}  ${state.padEnd(11)} ${String(done).padStart(6)}/${of}  ${share.padStart(7)}  ${printable(labels)}`;
+}

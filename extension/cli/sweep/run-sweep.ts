@@ -1,0 +1,117 @@
+// Runs a sweep, up to `jobs` runs at a time: finished runs are skipped, running ones are joined, interrupted ones
+// resume from their checkpoint, and missing ones are created. A failed run does not end the sweep. On a halt no further
+// run starts, and running ones stop after their step with a checkpoint.
+import { isMadeOf } from '../../trainer/config/model-length';
+import type { RunStatus } from '../../run-data/run-folder';
+import { UserError } from '../../common/user-error';
+import { follow } from '../runs/follow';
+import { unexplainedEnd, makeRun, startTrainer } from '../runs/start';
+import type { StepTable } from '../runs/step-table';
+import { readLease } from '../../trainer/store/lease';
+import { RunFolder } from '../../trainer/store/run-folder';
+import { requireTrusted } from '../../trainer/run/trusted-run';
+import type { SweepMember, SweepPlan } from './sweep-plan';
+
+export interface SweepOptions {
+  workspace: string;
+  /** Maximum number of concurrent runs. */
+  jobs: number;
+  halt: AbortSignal;
+  /** Draws a followed run; null for none. */
+  table(): StepTable | null;
+  /** Prints a line when a run starts or ends. */
+  printLine(line: string): void;
+}
+
+/**
+ * The newest run of each member of the plan, by the member's index; runs signed by this user's trainer take precedence.
+ */
+export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolder> {
+  const own = RunFolder.list(workspace).filter(({ manifest }) => manifest.sweep?.id === plan.id);
+  const found = new Map<number, RunFolder>();
+  plan.members.forEach((member, m) => {
+    const runs = own.filter(({ manifest }) => isMadeOf(manifest, member.loaded));
+    const run = runs.find(({ manifestCode }) => manifestCode.signed) ?? runs.at(0);
+    if (run) found.set(m, run);
+  });
+  return found;
+}
+
+/** Runs what is not finished. Returns the folders of all members that have one. */
+export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<Map<number, RunFolder>> {
+  const runs = runsOf(plan, options.workspace);
+  const reported = new Set<string>();
+  const note = (sentence: string): void => {
+    if (!reported.has(sentence)) options.printLine(`note: ${sentence}`);
+    reported.add(sentence);
+  };
+  const isDone = (m: number): boolean => isLive(runs.get(m)) === false && isFinished(runs.get(m));
+  const left = [...plan.members.keys()].filter(m => !isDone(m));
+  const done = plan.members.length - left.length;
+  if (done > 0) options.printLine(`${done} of ${plan.members.length} runs are finished already`);
+  const worker = async (): Promise<void> => {
+    for (let m = left.shift(); m !== undefined && !options.halt.aborted; m = left.shift()) {
+      const label = `[${m + 1}/${plan.members.length}] ${describe(plan, plan.members[m])}`;
+      try {
+        const { folder, status, lost } = await play(plan, m, runs, { ...options, note }, label);
+        const success =
+          typeof status?.success === 'number' ? `, validation success ${(status.success * 100).toFixed(1)} %` : '';
+        options.printLine(
+          `${label}: ${lost ?? `${status?.state} after ${status?.step} steps${success}`} (${folder.id})`,
+        );
+      } catch (error) {
+        if (!(error instanceof UserError)) throw error;
+        options.printLine(`${label}: ${error.message}`);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(options.jobs, left.length) }, worker));
+  return runs;
+}
+
+/** Creates, joins or resumes the run of one member and follows it to its end. */
+async function play(
+  plan: SweepPlan,
+  m: number,
+  runs: Map<number, RunFolder>,
+  { workspace, halt, table, printLine, note }: SweepOptions & { note(sentence: string): void },
+  label: string,
+): Promise<{ folder: RunFolder; status: RunStatus | null; lost?: string }> {
+  const member = plan.members[m];
+  const earlier = runs.get(m);
+  const { configName, configFile, overrides } = member;
+  const sweep = { id: plan.id, point: describe(plan, member) };
+  const made = earlier
+    ? { folder: earlier, notes: [] }
+    : await makeRun({ configName, configFile, overrides, workspace, sweep, tags: plan.tags });
+  for (const sentence of made.notes) note(sentence);
+  const { folder } = made;
+  runs.set(m, folder);
+  const joined = earlier && isLive(earlier);
+  const pid = joined ? readLease(earlier.path)?.lease?.pid : undefined;
+  if (earlier && !joined) requireTrusted(earlier, { remedy: `read it, then run ragen resume ${earlier.id}` });
+  printLine(`${label}: ${joined ? 'joining' : earlier ? 'resuming' : 'starting'} ${folder.id}`);
+  const trainer = joined ? undefined : await startTrainer(folder, workspace, earlier ? ['--resume'] : []);
+  const status = await follow(folder, table(), halt, undefined, () => (trainer?.ended() ?? null) !== null);
+  const gone = status === null || !['finished', 'stopped', 'failed'].includes(status.state);
+  const lost = gone ? await unexplainedEnd(folder, trainer ?? { pid, ended: () => null }) : status.error;
+  return { folder, status, lost };
+}
+
+const isLive = (run: RunFolder | undefined): boolean => (run ? (readLease(run.path)?.live ?? false) : false);
+
+/** Whether a run's status is finished; false if it cannot be read, which playing the run reports. */
+function isFinished(run: RunFolder | undefined): boolean {
+  try {
+    return run?.readStatus()?.state === 'finished';
+  } catch (error) {
+    if (error instanceof UserError) return false;
+    throw error;
+  }
+}
+
+/** The point of a run and, if the point has several, its seed. */
+function describe(plan: SweepPlan, { point, seed }: SweepMember): string {
+  const several = plan.members.filter(other => other.point === point).length > 1;
+  return `${plan.points[point].label}${several ? `, seed ${seed}` : ''}`;
+}

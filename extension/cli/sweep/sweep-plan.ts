@@ -1,0 +1,251 @@
+// Expands a sweep file into runs: every configuration × entry of the list × point of the grid × seed, each an ordinary
+// configuration with overrides. All are loaded and checked before the first starts. A run belongs to a plan by the
+// sweep's name and its configuration's hash, so a file can be extended without repeating finished runs.
+import { basename, isAbsolute, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { UserError } from '../../common/user-error';
+import { configNames, findConfig } from '../../trainer/config/compose';
+import { loadConfig } from '../../trainer/config/load-config';
+import type { LoadedConfig } from '../../trainer/config/load-config';
+import { didYouMean } from '../../common/suggest';
+import { readBoundedSync } from '../../node/bounded-file';
+import { mostYamlBytes, yamlValue } from '../../common/yaml-text';
+import { installation } from '../../node/installation';
+import { environmentSpecs } from '../../environments/client/environment-specs';
+
+const value: z.ZodType<unknown> = z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(z.unknown())]);
+const overrides = z.array(z.string().min(1));
+const names = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]);
+
+const sweepSchema = z
+  .strictObject({
+    config_name: names.optional().describe('configurations by name'),
+    config: names.optional().describe('configuration files, from the workspace'),
+    overrides: overrides.default([]).describe('of every run'),
+    grid: z.record(z.string().min(1), z.array(value).min(1)).default({}).describe('every combination of values by key'),
+    list: z
+      .array(z.union([overrides, z.strictObject({ name: z.string().min(1), overrides })]))
+      .min(1)
+      .optional()
+      .describe('overrides that go together'),
+    seeds: z
+      .union([z.int().min(1), z.array(z.int().min(0)).min(1)])
+      .optional()
+      .describe('values of seed.train, or a number of seeds a million apart'),
+    tags: z.array(z.string().min(1)).default([]),
+  })
+  .refine(({ config_name, config }) => (config_name === undefined) !== (config === undefined), {
+    message: 'give either config_name or config',
+  });
+
+/**
+ * Distance of counted seeds: environments use one seed per group and step, counting up from seed.train, and runs must
+ * not share them.
+ */
+const seedStride = 1_000_000;
+
+/** A file that expands to more runs than this is a mistake; checking this many takes about 15 seconds. */
+const mostRuns = 1000;
+
+/** One row of the comparison: what its runs have in common. */
+export interface SweepPoint {
+  /** The entry's name and values, such as `GRPO, rollout_filter_value=0.9`. */
+  label: string;
+  config: string;
+  /** The name of its entry in the list, if given. */
+  name?: string;
+  /** Values of the keys that the sweep sets, by key. */
+  values: Record<string, unknown>;
+}
+
+/** One run of the sweep. */
+export interface SweepMember {
+  /** Index of its point. */
+  point: number;
+  seed: number;
+  configName?: string;
+  configFile?: string;
+  overrides: string[];
+  /** Its configuration, before its length is fitted to the model. */
+  loaded: Pick<LoadedConfig, 'config' | 'hash' | 'lengthIsOfModel'>;
+}
+
+export interface SweepPlan {
+  id: string;
+  /** Absolute path of its file. */
+  file: string;
+  tags: string[];
+  points: SweepPoint[];
+  members: SweepMember[];
+  /** Keys whose values differ between points; keys set by named entries of the list are left out. */
+  keys: string[];
+  named: boolean;
+}
+
+export interface SweepSource {
+  workspace: string;
+  /** Folders of configurations; a sweep given by name is in `sweeps/` below one of them. */
+  presetFolders: readonly string[];
+  /** Overrides of every run, after the file's own. */
+  overrides?: readonly string[];
+}
+
+/**
+ * The file of a sweep: a path (relative to the workspace), or a name in `sweeps/` of the configuration folders.
+ * @throws UserError if there is none
+ */
+export function findSweep(fileOrName: string, { workspace, presetFolders }: SweepSource): string {
+  const folders = presetFolders.map(folder => join(folder, 'sweeps'));
+  if (!/\.ya?ml$/.test(fileOrName)) {
+    const found = findConfig(fileOrName, folders);
+    if (found !== undefined) return found;
+    const known = [...new Set(folders.flatMap(configNames))];
+    throw new UserError(
+      `sweep: there is no sweep ${JSON.stringify(fileOrName)}: ${didYouMean(fileOrName, known, `give a .yaml file or one of ${known.join(', ')}`)}`,
+    );
+  }
+  return isAbsolute(fileOrName) ? fileOrName : resolve(workspace, fileOrName);
+}
+
+/**
+ * Reads a sweep and checks each of its runs.
+ * @throws UserError with the file, the point and what is wrong with it
+ */
+export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
+  const file = findSweep(fileOrName, source);
+  const id = basename(file).replace(/\.ya?ml$/, '');
+  const sweep = parseSweep(file);
+  const configs = [sweep.config_name ?? sweep.config ?? []].flat();
+  const entries = (sweep.list ?? [[]]).map(entry => (Array.isArray(entry) ? { overrides: entry } : entry));
+  const gridSizes = Object.values(sweep.grid).map(values => values.length);
+  const seedCount = typeof sweep.seeds === 'number' ? sweep.seeds : (sweep.seeds?.length ?? 1);
+  const runs = [configs.length, entries.length, ...gridSizes, seedCount].reduce((product, count) => product * count);
+  if (runs > mostRuns)
+    throw new UserError(
+      `sweep: ${file} expands to ${runs} runs (configurations × list × grid × seeds), more than the limit of ${mostRuns}: split it into several files`,
+    );
+  const grid = Object.entries(sweep.grid).reduce<[string, unknown][][]>(
+    (points, [key, values]) =>
+      points.flatMap(point => values.map(v => [...point, [key, v] satisfies [string, unknown]])),
+    [[]],
+  );
+  const shorten = shortNames([...Object.keys(sweep.grid), ...entries.flatMap(e => e.overrides.map(keyOf))].map(bare));
+
+  const points: SweepPoint[] = [];
+  const members: SweepMember[] = [];
+  for (const config of configs)
+    for (const entry of entries)
+      for (const cell of grid) {
+        const name = 'name' in entry ? entry.name : undefined;
+        const own = [...entry.overrides, ...cell.map(([key, v]) => `${key}=${written(v)}`)];
+        const parts = [
+          ...(configs.length > 1 ? [config] : []),
+          ...(name !== undefined
+            ? [name]
+            : entry.overrides.map(text => `${shorten(bare(keyOf(text)))}=${valueOf(text)}`)),
+          ...cell.map(([key, v]) => `${shorten(bare(key))}=${written(v)}`),
+        ];
+        const label = parts.join(', ') || config;
+        const load = (seed: number | undefined) => {
+          const where = sweep.config_name === undefined ? { configFile: config } : { configName: config };
+          const all = [
+            ...[...sweep.overrides, ...(source.overrides ?? []), ...own],
+            ...(seed === undefined ? [] : [`seed.train=${seed}`]),
+          ];
+          const named = `trainer.experiment_name=${JSON.stringify(`${id} ${label}${seed === undefined ? '' : ` seed ${seed}`}`)}`;
+          const loaded = checked(id, label, { ...where, overrides: [...all, named] }, source);
+          return { ...where, overrides: [...all, named], loaded };
+        };
+        const unseeded = load(undefined);
+        const first = unseeded.loaded;
+        const base = first.config.seed.train;
+        for (const seed of countedSeeds(sweep.seeds, base) ?? [undefined]) {
+          members.push({ point: points.length, seed: seed ?? base, ...(seed === undefined ? unseeded : load(seed)) });
+        }
+        const keys = [...entry.overrides.map(keyOf), ...cell.map(([key]) => key)].map(bare);
+        points.push({ label, config, name, values: Object.fromEntries(keys.map(key => [key, valueAt(first, key)])) });
+      }
+
+  // A point that does not set a key set by another point gets the key's value from its configuration.
+  const varied = [...new Set(points.flatMap(point => Object.keys(point.values)))];
+  points.forEach((point, p) => {
+    const member = members.find(m => m.point === p)!;
+    const missing = varied.filter(key => !Object.hasOwn(point.values, key));
+    if (missing.length === 0) return;
+    const loaded = checked(id, point.label, member, source);
+    for (const key of missing) point.values[key] = valueAt(loaded, key);
+  });
+  const named = points.some(({ name }) => name !== undefined);
+  const differs = (key: string) => new Set(points.map(({ values }) => JSON.stringify(values[key]))).size > 1;
+  const keys = (named ? Object.keys(sweep.grid).map(bare) : varied).filter(differs);
+  return { id, file, tags: sweep.tags, points, members, keys, named };
+}
+
+function parseSweep(file: string): z.infer<typeof sweepSchema> {
+  let plain: unknown;
+  try {
+    plain = yamlValue(readBoundedSync(file, { most: mostYamlBytes, within: null }).toString('utf8'));
+  } catch (error) {
+    const [reason] = (error as Error).message.split('\n', 1);
+    throw new UserError(`sweep: ${file} cannot be read (${reason}): correct it`, { cause: error });
+  }
+  const parsed = sweepSchema.safeParse(plain);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const location = issue.path.length > 0 ? `${issue.path.join('.')}: ` : '';
+  throw new UserError(`sweep: ${file}: ${location}${issue.message}`);
+}
+
+/** Loads one point's configuration and checks it, including its environments. */
+function checked(
+  id: string,
+  label: string,
+  where: { configName?: string; configFile?: string; overrides: readonly string[] },
+  { workspace, presetFolders }: SweepSource,
+): LoadedConfig {
+  try {
+    const loaded = loadConfig({ ...where, workspace, presetFolders });
+    const { es_manager, custom_envs } = loaded.config;
+    const tags = [...es_manager.train.env_configs.tags, ...es_manager.val.env_configs.tags];
+    environmentSpecs(tags, custom_envs, installation.environments, workspace);
+    return loaded;
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    throw new UserError(`sweep ${id}, ${label}: ${error.message}`, { cause: error });
+  }
+}
+
+function countedSeeds(seeds: number | readonly number[] | undefined, base: number): readonly number[] | undefined {
+  if (typeof seeds !== 'number') return seeds;
+  return Array.from({ length: seeds }, (_, k) => base + k * seedStride);
+}
+
+/** Shortens each key to its last part if that is unique, else keeps the whole key. */
+function shortNames(keys: readonly string[]): (key: string) => string {
+  const last = (key: string) => key.split('.').at(-1)!;
+  const distinct = [...new Set(keys)];
+  return key => (distinct.filter(other => last(other) === last(key)).length > 1 ? key : last(key));
+}
+
+/** A value as written in an override. */
+const written = (v: unknown): string =>
+  typeof v === 'string' && /^[\w./-]+$/.test(v) && Number.isNaN(Number(v)) && !/^(true|false|null)$/i.test(v)
+    ? v
+    : JSON.stringify(v);
+
+const keyOf = (override: string): string => override.split('=', 1)[0];
+const valueOf = (override: string): string => override.slice(keyOf(override).length + 1);
+/** A key without Hydra's prefixes (`+`, `++`, `~`). */
+const bare = (key: string): string => key.replace(/^(\+{1,2}|~)/, '');
+
+function valueAt({ config, resolved }: LoadedConfig, key: string): unknown {
+  const walk = (from: unknown): unknown =>
+    key
+      .split('.')
+      .reduce<unknown>(
+        (node, part) =>
+          typeof node === 'object' && node !== null ? (node as Record<string, unknown>)[part] : undefined,
+        from,
+      );
+  return walk(config) ?? walk(resolved) ?? null;
+}

@@ -1,0 +1,84 @@
+// `ragen sweep`: runs every point of a sweep file as an ordinary run, and compares them. All state is in the run
+// folders, so the same command continues an interrupted sweep. The comparison is also written to .ragen/sweeps/<name>.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { compare, comparisonCsv, comparisonTable, incomplete, jobCount } from './comparison';
+import type { Comparison } from './comparison';
+import { runSweep, runsOf } from './run-sweep';
+import { readSweep } from './sweep-plan';
+import { answer } from '../answer';
+import type { Answer } from '../answer';
+import { presetFolders, workspaceOf } from '../runs/start';
+import { StepTable } from '../runs/step-table';
+
+interface SweepFlags {
+  jobs: number;
+  compare?: boolean;
+  workspace?: string;
+  json?: boolean;
+}
+
+/** Folder of a workspace for the comparisons of its sweeps. */
+const sweepsFolder = '.ragen/sweeps';
+
+export function addSweep(program: Command): void {
+  program
+    .command('sweep')
+    .description('run a list or grid of overrides, and compare')
+    .argument('<file>', 'YAML file, or the name of a sweep in config/sweeps or among the presets')
+    .argument('[overrides...]', 'key=value, for every run')
+    .option('--jobs <n>', 'runs at a time', jobCount, 1)
+    .option('--compare', 'compare existing runs without starting any')
+    .option('--workspace <folder>', 'folder whose .ragen/runs holds the runs (default: here)')
+    .option('--json', 'print one JSON document on standard output, logs on standard error')
+    .addHelpText(
+      'after',
+      `
+A file names configurations (config_name or config), overrides of every run, a grid (key: [value, …]), a list (of override lists,
+or of {name, overrides}), seeds ([n, …] or how many) and tags. Interrupting stops the runs in hand after their step; the same
+command goes on, and runs that are finished are not run again.
+Output with --json: {"sweep", "keys", "points": [{"label", "config", "name", "values", "final", "best": {"mean", "interval", "n"},
+"runs": [{"run", "seed", "state", "steps", "final", "best", "best_step", "wall_s"}]}]}.`,
+    )
+    .action((file: string, overrides: string[], flags: SweepFlags) =>
+      answer(flags, () => sweep(file, overrides, flags)),
+    );
+}
+
+async function sweep(file: string, overrides: readonly string[], flags: SweepFlags): Promise<Answer> {
+  const workspace = workspaceOf(flags.workspace);
+  const plan = readSweep(file, { workspace, presetFolders: presetFolders(workspace), overrides });
+  if (flags.compare) return answerOf(compare(plan, runsOf(plan, workspace)), workspace);
+  const halt = new AbortController();
+  const printLine = (line: string): void => void process.stderr.write(`${line}\n`);
+  const interrupt = (): void => {
+    if (halt.signal.aborted) {
+      printLine('The current runs continue: see ragen runs. The same command joins them.');
+      process.exit(130);
+    }
+    halt.abort();
+    printLine('Stopping after the current steps (interrupt again to leave the runs running).');
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
+  try {
+    const table = () => (flags.jobs === 1 ? new StepTable() : null);
+    const runs = await runSweep(plan, { workspace, jobs: flags.jobs, halt: halt.signal, table, printLine });
+    return answerOf(compare(plan, runs), workspace);
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupt);
+  }
+}
+
+/** Writes the comparison to its folder and returns it as the command's answer. */
+function answerOf(comparison: Comparison, workspace: string): Answer {
+  const folder = resolve(workspace, sweepsFolder, comparison.sweep);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'comparison.json'), `${JSON.stringify(comparison, null, 1)}\n`);
+  writeFileSync(join(folder, 'comparison.csv'), comparisonCsv(comparison));
+  return {
+    document: comparison,
+    plainText: `${comparisonTable(comparison)}\n\nMeans over seeds ± 95 % interval. As JSON and CSV: ${folder}`,
+    failed: incomplete(comparison),
+  };
+}

@@ -1,0 +1,51 @@
+// Maps each configured tag to its source file: a built-in environment by RAGEN's `env_type`, or the user's own
+// TypeScript file by path.
+import { existsSync, readFileSync } from 'node:fs';
+import { isAbsolute, join, resolve } from 'node:path';
+import type { EnvironmentSpec } from '../../protocol/environment-link';
+import { UserError } from '../../common/user-error';
+
+/**
+ * RAGEN's environments by env_type; those missing from the registry get an error message of their own, since the name
+ * is correct.
+ */
+const ragenEnvironments: readonly string[] = [
+  ...['alfworld', 'bandit', 'countdown', 'deepcoder', 'frozen_lake', 'game_2048', 'lean', 'metamathqa', 'rubikscube'],
+  ...['search', 'sokoban', 'spatial', 'static', 'sudoku', 'webshop'],
+];
+
+export interface TagSource {
+  env_type: string;
+  env_config?: Record<string, unknown> | null;
+}
+
+/** File names of the built-in environments in their folder, by env_type, from its registry.json. */
+export const builtInFiles = (builtIn: string): Record<string, string> =>
+  JSON.parse(readFileSync(join(builtIn, 'registry.json'), 'utf8')) as Record<string, string>;
+
+/**
+ * @param builtIn folder of the built-in environments
+ * @throws UserError if a tag's env_type is neither built in nor a file
+ */
+export function environmentSpecs(
+  tags: readonly string[],
+  custom_envs: Readonly<Record<string, TagSource>>,
+  builtIn: string,
+  workspace: string,
+): EnvironmentSpec[] {
+  const registry = builtInFiles(builtIn);
+  return [...new Set(tags)].map(tag => {
+    const { env_type, env_config } = custom_envs[tag];
+    const known = Object.hasOwn(registry, env_type) ? join(builtIn, registry[env_type]) : undefined;
+    const source = known ?? (isAbsolute(env_type) ? env_type : resolve(workspace, env_type));
+    if (!existsSync(source)) {
+      const builtInTypes = Object.keys(registry).join(', ');
+      throw new UserError(
+        ragenEnvironments.includes(env_type)
+          ? `config: custom_envs.${tag}.env_type is ${env_type}, an environment of RAGEN that is not available in this version: use one of ${builtInTypes} or your own TypeScript file`
+          : `config: custom_envs.${tag}.env_type is ${env_type}, which is neither built in (${builtInTypes}) nor a file: correct it`,
+      );
+    }
+    return { tag, env_type, source, config: env_config ?? {} };
+  });
+}

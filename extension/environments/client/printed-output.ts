@@ -1,0 +1,21 @@
+// Forwards the output of an environment process within a budget. When the budget is used up, reading pauses and the
+// process blocks: endless output would otherwise keep this process busy. Secrets are cleared, also across chunk
+// boundaries.
+import type { Readable } from 'node:stream';
+import type { OutputBudget } from '../../node/output-budget';
+import { secrets } from '../../node/secrets';
+
+/** Milliseconds for which reading pauses. */
+const pauseMs = 200;
+
+export function pipeLines(output: Readable | null, budget: OutputBudget, emit: (text: string) => void): void {
+  const cleared = secrets.stream();
+  const pass = (text: string): void => (text === '' ? undefined : emit(text));
+  output?.on('end', () => pass(cleared.rest()));
+  output?.setEncoding('utf8').on('data', (printed: string) => {
+    const text = budget.take(printed);
+    if (text !== '') return pass(cleared.take(text));
+    output.pause();
+    setTimeout(() => output.resume(), pauseMs).unref();
+  });
+}

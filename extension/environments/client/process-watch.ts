@@ -1,0 +1,223 @@
+// Monitors an environment process from outside, also between calls: ends it if it stops answering pings, or if it and
+// its children exceed the memory limit. The process itself first ends a thread that uses too much memory; this monitor
+// covers what the process cannot see (children, files in memory) and a process that is blocked. Time is counted per
+// check of this process, so that delays of this process or a sleeping machine are not blamed on the environment.
+import { ControlGroup } from '../../node/control-group';
+import type { ThreadMemory } from '../../protocol/environment-link';
+import { gibibytes } from '../../common/numbers';
+import { machineMemory } from '../../node/machine-memory';
+import { ProcessTree, type TreeMemory } from '../../node/process-tree';
+
+/** Why a process was ended. */
+export interface Offence {
+  kind: 'channel' | 'flood' | 'memory' | 'silent';
+  /** A predicate whose subject is the environment. */
+  what: string;
+  /** What the user can do, in the imperative. */
+  remedy: string;
+  /** The memory is held by child processes, which outlive the call that started them. */
+  children?: boolean;
+  /** The tag at fault, if known. */
+  tag?: string;
+}
+
+export interface WatchLimits {
+  /** Milliseconds without a reply to a ping. */
+  silentMs: number;
+  /** Milliseconds for which the process may be stopped (SIGSTOP). */
+  stoppedMs: number;
+  /** Milliseconds that the process has to get below the memory limit by itself. */
+  overMs: number;
+  /** Milliseconds between two checks. */
+  lookMs: number;
+}
+
+const usual: WatchLimits = { silentMs: 30_000, stoppedMs: 5_000, overMs: 2_000, lookMs: 250 };
+/** Number of recent checks for which the children's memory is remembered. */
+const mostSeen = 8;
+/** Milliseconds between two pings. */
+const pingMs = 1000;
+
+export interface Watched {
+  pid: number | undefined;
+  ownerTag: string;
+  memoryBytes: number;
+  limits: Partial<WatchLimits>;
+}
+
+export interface WatchOwner {
+  /** Pings the process; resolves with the memory of its threads. */
+  ping(): Promise<ThreadMemory[] | undefined>;
+  offended(offence: Offence): void;
+}
+
+/** Control groups whose processes were killed but may not have exited yet. */
+const leaving = new Set<ControlGroup>();
+let clearing: NodeJS.Timeout | undefined;
+
+function clearLeaving(): void {
+  for (const group of leaving) {
+    group.end();
+    if (group.remove()) leaving.delete(group);
+  }
+  if (leaving.size === 0) clearing = void clearInterval(clearing);
+}
+
+/** Milliseconds that this process waits for them when it exits. */
+const leavingMs = 500;
+process.on('exit', () => {
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  for (let ms = 0; leaving.size > 0 && ms < leavingMs; ms += 10) {
+    clearLeaving();
+    if (leaving.size > 0) Atomics.wait(pause, 0, 0, 10);
+  }
+});
+
+export class ProcessWatch {
+  debugged = false;
+  private readonly limits: WatchLimits;
+  /** Bytes above which the process gets no time to free memory; also the limit of its control group. */
+  private readonly mostBytes: number;
+  private readonly group: ControlGroup | undefined;
+  private readonly tree: ProcessTree | undefined;
+  private readonly timer: NodeJS.Timeout;
+  private silent = 0;
+  private stopped = 0;
+  private over = 0;
+  private looked = performance.now();
+  private pinged = 0;
+  private pinging = false;
+  private looking = false;
+  private threads: ThreadMemory[] = [];
+  private children = new Map<string, number>();
+  /** Memory of children at the latest checks, by tag: a child killed by the kernel is gone by the next check. */
+  private readonly seen: ReadonlyMap<string, number>[] = [];
+
+  constructor(
+    private readonly watched: Watched,
+    private readonly owner: WatchOwner,
+  ) {
+    const { pid, ownerTag, memoryBytes, limits } = watched;
+    this.limits = { ...usual, ...limits };
+    const { total } = machineMemory();
+    this.mostBytes = Math.max(memoryBytes, Math.min(2 * memoryBytes + 2 ** 28, (memoryBytes + total) / 2));
+    if (pid !== undefined) {
+      this.group = ControlGroup.create(this.mostBytes);
+      if (this.group && !this.group.add(pid)) {
+        this.group.remove();
+        this.group = undefined;
+      }
+      if (Number.isFinite(memoryBytes)) this.tree = new ProcessTree(pid, ownerTag, this.group);
+    }
+    this.timer = setInterval(() => void this.look(), this.limits.lookMs);
+    this.timer.unref();
+  }
+
+  /** Called when a message arrives from the process. */
+  signOfLife(): void {
+    this.silent = 0;
+  }
+
+  /** The offence of a process that exited by `signal`, if the kernel killed it for its memory; else undefined. */
+  exitOffence(signal: NodeJS.Signals | null): Offence | undefined {
+    return signal === 'SIGKILL' && this.group?.outOfMemory ? this.memoryOffence() : undefined;
+  }
+
+  /** Kills everything in the process's control group, if it has one. */
+  endGroup(): void {
+    this.group?.end();
+  }
+
+  /** Stops monitoring. */
+  close(): void {
+    clearInterval(this.timer);
+    if (this.group && !this.group.remove()) leaving.add(this.group);
+    if (leaving.size > 0) clearing ??= setInterval(clearLeaving, 100).unref();
+  }
+
+  private async look(): Promise<void> {
+    if (this.looking) return;
+    this.looking = true;
+    const now = performance.now();
+    const passed = Math.min(now - this.looked, 2 * this.limits.lookMs);
+    this.looked = now;
+    this.ping(now);
+    try {
+      const memory = await this.tree?.measure(this.over > 0);
+      if (!this.debugged) this.judgeLife(passed, memory?.stopped ?? false);
+      if (memory) this.judgeMemory(passed, memory);
+      if (this.group?.outOfMemory) this.owner.offended({ ...this.childOffence(), children: true });
+    } finally {
+      this.looking = false;
+    }
+  }
+
+  private ping(now: number): void {
+    if (this.pinging || now < this.pinged + pingMs) return;
+    [this.pinging, this.pinged] = [true, now];
+    void this.owner.ping().then(threads => {
+      this.pinging = false;
+      if (threads) this.threads = threads;
+    });
+  }
+
+  private judgeLife(passed: number, stopped: boolean): void {
+    const { silentMs, stoppedMs } = this.limits;
+    if (this.pinging) this.silent += passed;
+    this.stopped = stopped ? this.stopped + passed : 0;
+    const remedy = "do not send signals to the environment's own process, and look for native code that never returns";
+    if (this.stopped >= stoppedMs)
+      this.owner.offended({ kind: 'silent', what: `stopped its process for ${stoppedMs} ms (SIGSTOP)`, remedy });
+    else if (this.silent >= silentMs)
+      this.owner.offended({ kind: 'silent', what: `left its process unresponsive for ${silentMs} ms`, remedy });
+  }
+
+  private judgeMemory(passed: number, { bytes, processes }: TreeMemory): void {
+    const { memoryBytes } = this.watched;
+    this.children = new Map();
+    for (const { tag, bytes: own } of processes)
+      if (tag !== undefined) this.children.set(tag, (this.children.get(tag) ?? 0) + own);
+    this.seen.push(this.children);
+    if (this.seen.length > mostSeen) this.seen.shift();
+    if (bytes <= memoryBytes) this.over = 0;
+    else if (this.over === 0)
+      this.over = 1; // the next measurement is exact
+    else {
+      this.over += passed;
+      // The process cannot free memory that its children hold.
+      const byChildren = processes[0].bytes <= memoryBytes;
+      if (byChildren || this.over >= this.limits.overMs || bytes > this.mostBytes)
+        this.owner.offended({ ...this.memoryOffence(), children: byChildren });
+    }
+  }
+
+  /**
+   * The offence when the kernel killed a child at the group's limit, which fast allocation reaches between two checks.
+   */
+  private childOffence(): Offence {
+    const held = new Map<string, number>();
+    for (const look of this.seen) for (const [tag, bytes] of look) held.set(tag, Math.max(bytes, held.get(tag) ?? 0));
+    return this.memoryOffence(held, 0);
+  }
+
+  /** @param least bytes that a tag must hold to be blamed */
+  private memoryOffence(held = this.heldNow(), least = this.watched.memoryBytes / 4): Offence {
+    const { memoryBytes } = this.watched;
+    const [first, second] = [...held].sort(([, a], [, b]) => b - a);
+    // Blame a tag only if it holds a large part of the limit and more than twice as much as any other.
+    const clear = first && first[1] > least && first[1] > 2 * (second?.[1] ?? 0);
+    return {
+      kind: 'memory',
+      what: `exceeded the memory limit for environments of ${gibibytes(memoryBytes)}, including the processes it started`,
+      remedy: 'keep less in memory, or raise workbench.max_environment_memory_gb',
+      ...(clear && { tag: first[0] }),
+    };
+  }
+
+  /** Bytes by tag, of threads and children. */
+  private heldNow(): Map<string, number> {
+    const held = new Map(this.children);
+    for (const { tag, bytes } of this.threads) held.set(tag, (held.get(tag) ?? 0) + bytes);
+    return held;
+  }
+}

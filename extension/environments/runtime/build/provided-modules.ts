@@ -1,0 +1,37 @@
+// Modules that the worker provides to environments, so that they need no node_modules: zod, pngjs and the environment
+// API.
+import * as pngjs from 'pngjs';
+import * as zod from 'zod';
+import * as boardText from '../../../../envs/api/board-text';
+import * as environmentApi from '../../../../envs/api/environment';
+import * as picture from '../../../../envs/api/picture';
+import * as numpyLegacy from '../../../../envs/api/random/numpy-legacy';
+import * as pcg64 from '../../../../envs/api/random/pcg64';
+import * as pythonRandom from '../../../../envs/api/random/python-random';
+import * as actionMask from '../../../../envs/api/wrappers/action-mask';
+import * as frameHistory from '../../../../envs/api/wrappers/frame-history';
+import * as observation from '../../../../envs/api/wrappers/observation';
+import * as record from '../../../../envs/api/wrappers/record';
+import * as rewardShaping from '../../../../envs/api/wrappers/reward-shaping';
+import * as timeLimit from '../../../../envs/api/wrappers/time-limit';
+import * as wrap from '../../../../envs/api/wrappers/wrap';
+import type { ProvidedName } from './provided-names';
+
+export const providedModules: Readonly<Record<ProvidedName, unknown>> = {
+  zod,
+  'zod/v4': zod,
+  pngjs,
+  'ragen-workbench/api': environmentApi,
+  'ragen-workbench/api/board-text': boardText,
+  'ragen-workbench/api/picture': picture,
+  'ragen-workbench/api/random/numpy-legacy': numpyLegacy,
+  'ragen-workbench/api/random/pcg64': pcg64,
+  'ragen-workbench/api/random/python-random': pythonRandom,
+  'ragen-workbench/api/wrappers/action-mask': actionMask,
+  'ragen-workbench/api/wrappers/frame-history': frameHistory,
+  'ragen-workbench/api/wrappers/observation': observation,
+  'ragen-workbench/api/wrappers/record': record,
+  'ragen-workbench/api/wrappers/reward-shaping': rewardShaping,
+  'ragen-workbench/api/wrappers/time-limit': timeLimit,
+  'ragen-workbench/api/wrappers/wrap': wrap,
+};

@@ -1,0 +1,33 @@
+// Action policy for random play. With named actions it samples one of the ids. With text actions it samples from
+// meaningful texts, correct or not (examples in the instruction, the solver's plan, tokens of the observation), and
+// from meaningless ones.
+import type { Action } from '../../../../envs/api/environment';
+import type { Pcg64 } from '../../../../envs/api/random/pcg64';
+import type { State } from './instance';
+
+const nonsense = ['', ' ', '0', 'none of these', '((', '𝔵 → ü'];
+
+/**
+ * Returns a function that chooses the next action of an episode with the first state `first`. `plan` is the solver's
+ * plan at the start of the episode.
+ */
+export function actionChooser(
+  first: State,
+  instruction: string,
+  plan: readonly Action[],
+): (random: Pcg64, state: State) => Action {
+  const ids = Object.keys(first.names ?? {}).map(Number);
+  if (ids.length > 0) return random => ids[random.integers(0, ids.length)];
+  const examples = [...instruction.matchAll(/<answer>([\s\S]*?)<\/answer>/g)].flatMap(([, answer]) =>
+    answer.split('||'),
+  );
+  const known: Action[] = [...examples.map(example => example.trim()), ...plan];
+  return (random, state) => {
+    const pick = <T>(from: readonly T[]): T => from[random.integers(0, from.length)];
+    const pieces = state.text.match(/[\w-]+(?:\[[^\]]*\])?|\[[^\]]*\]/g) ?? [];
+    const kind = random.random();
+    if (kind < 0.5 && known.length > 0) return pick(known);
+    if (kind < 0.85 && pieces.length > 0) return pick(pieces);
+    return pick(nonsense);
+  };
+}

@@ -1,0 +1,106 @@
+// Sends the output of the environment process: replies, checked against the protocol's bounds and split into frames of
+// limited size, and printed text, batched because environments print line by line. A state that fits no frame fails its
+// own episode only.
+import { stateProblem } from '../../protocol/environment-bounds';
+import type { EnvironmentNotice, EnvironmentReply, EpisodeStep } from '../../protocol/environment-link';
+import { FrameError } from '../../node/frames';
+import { OutputBudget } from '../../node/output-budget';
+
+/** Milliseconds for which printed text is batched. */
+const gatherMs = 50;
+/** Printed characters forwarded per second, over all environments. Equals the rate that the trainer accepts. */
+const printedPerSecond = 131_072;
+/** Approximate maximum of characters and bytes of states in one frame. */
+const characters = 2 ** 22;
+
+type States = Extract<EnvironmentReply, { method: 'reset' | 'step' }>;
+
+export class ReplySender {
+  private readonly printed = new Map<string, EnvironmentNotice>();
+  private readonly budget = new OutputBudget(printedPerSecond);
+  private gathering: NodeJS.Timeout | undefined;
+
+  constructor(private readonly send: (message: EnvironmentReply | EnvironmentNotice, sent?: () => void) => void) {}
+
+  notice({ tag, stream, text }: EnvironmentNotice): void {
+    const passed = this.budget.take(text);
+    if (passed === '') return;
+    const key = `${stream} ${tag}`;
+    const before = this.printed.get(key)?.text ?? '';
+    this.printed.set(key, { method: 'log', tag, stream, text: before + passed });
+    this.gathering ??= setTimeout(() => this.flush(), gatherMs).unref();
+  }
+
+  /** Sends a reply after the text that was printed before it. */
+  reply(reply: EnvironmentReply, sent?: () => void): void {
+    this.flush();
+    if (reply.method === 'reset' || reply.method === 'step') this.states(reply, sent);
+    else this.send(reply, sent);
+  }
+
+  private flush(): void {
+    clearTimeout(this.gathering);
+    this.gathering = undefined;
+    for (const notice of this.printed.values()) this.send(notice);
+    this.printed.clear();
+  }
+
+  private states(reply: States, sent?: () => void): void {
+    const states = (reply.episodes as EpisodeStep[]).map(withinBounds);
+    let [part, room]: [EpisodeStep[], number] = [[], characters];
+    for (const state of states) {
+      const size = sizeOf(state);
+      if (part.length > 0 && size > room) {
+        this.sendStates({ ...reply, episodes: part, more: true });
+        [part, room] = [[], characters];
+      }
+      part.push(state);
+      room -= size;
+    }
+    this.sendStates({ ...reply, episodes: part }, sent);
+  }
+
+  private sendStates(reply: States, sent?: () => void): void {
+    try {
+      this.send(reply, sent);
+    } catch (error) {
+      if (!(error instanceof FrameError) || reply.episodes.every(({ error: failure }) => failure)) throw error;
+      const why = `returned more in one step than a message may hold (${error.message})`;
+      this.send({ ...reply, episodes: (reply.episodes as EpisodeStep[]).map(state => failed(state, why)) }, sent);
+    }
+  }
+}
+
+/**
+ * Returns the state, or a failure of its episode if the state exceeds the bounds. Only messages forged by environment
+ * code do.
+ */
+function withinBounds(state: EpisodeStep): EpisodeStep {
+  const problem = stateProblem(state);
+  return problem === undefined ? state : failed(state, `sent a state that ${problem}`);
+}
+
+const failed = ({ episode, version }: EpisodeStep, why: string): EpisodeStep => ({
+  episode,
+  observation: '',
+  outcomes: [],
+  version,
+  error: {
+    kind: 'bad_value',
+    message: `environment of episode ${episode} ${why}: return smaller values, and do not post messages`,
+  },
+});
+
+/** Approximate size of a state: characters and bytes, with its outcomes. */
+function sizeOf({ observation, images = [], outcomes, info }: EpisodeStep): number {
+  const pictures = images.reduce((sum, { length }) => sum + length, 0);
+  const infos = [info, ...outcomes.map(outcome => outcome.info)];
+  return observation.length + pictures + infos.reduce<number>((sum, item) => sum + charactersOf(item, 0), 0);
+}
+
+function charactersOf(value: unknown, depth: number): number {
+  if (typeof value === 'string') return 1 + value.length;
+  if (value instanceof Uint8Array) return value.length;
+  if (typeof value !== 'object' || value === null || depth > 16) return 4;
+  return Object.entries(value).reduce((sum, [key, item]) => sum + key.length + charactersOf(item, depth + 1), 4);
+}

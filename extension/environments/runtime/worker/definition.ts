@@ -1,0 +1,159 @@
+// Turns a bundle into an environment definition, inside the worker: compiles it under a path beside its source (so that
+// breakpoints and stack traces resolve to the user's .ts), checks its exports, and parses its configuration. Every
+// fault names its remedy.
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { compileFunction } from 'node:vm';
+import type { z } from 'zod';
+import type { Environment, EnvironmentDefinition } from '../../../../envs/api/environment';
+import { areNames, largest, longestText } from '../../../protocol/environment-bounds';
+import { builtInFolder } from '../build/built-in';
+import { badValue, FaultError, faultOf } from '../fault';
+import { providedModules } from '../build/provided-modules';
+import { isProvided } from '../build/provided-names';
+import { plainValue, shown } from './values';
+import type { Description, WorkerSetup } from '../work';
+
+const badDefinition = (what: string, remedy: string) => new FaultError({ kind: 'build', what, remedy });
+
+/** Evaluates the bundle and returns its checked default export. */
+export function loadDefinition({ code, filename, source }: WorkerSetup): EnvironmentDefinition {
+  const ownRequire = createRequire(source);
+  const require = (name: string): unknown => (isProvided(name) ? providedModules[name] : ownRequire(name));
+  const module = { exports: {} as { default?: unknown } };
+  const parameters = ['exports', 'require', 'module', '__filename', '__dirname', '__importMetaUrl', builtInFolder];
+  const run = compileFunction(code, parameters, { filename }) as (...values: unknown[]) => void;
+  const builtIn = new URL('../envs/', import.meta.url).href; // relative to the parent folder of this bundle
+  run(module.exports, require, module, source, dirname(source), pathToFileURL(source).href, builtIn);
+
+  const found = module.exports.default as Partial<EnvironmentDefinition> | undefined;
+  const remedy = 'end the file with "export default defineEnvironment({ name, config, instruction, create })"';
+  if (found === null || typeof found !== 'object') throw badDefinition('has no default export', remedy);
+  if (typeof found.name !== 'string' || found.name === '')
+    throw badDefinition('has a definition without a name', remedy);
+  if (found.name.length > longestText)
+    throw badDefinition(`has a name of ${found.name.length} characters`, `give it one of at most ${longestText}`);
+  if (typeof found.config?.safeParse !== 'function')
+    throw badDefinition(
+      `has a definition whose config is ${shown(found.config)}, no zod schema`,
+      'set it to z.object({ … }), or z.object({}) for no options',
+    );
+  if (typeof found.create !== 'function') throw badDefinition('has a definition without create(config)', remedy);
+  if (typeof found.instruction !== 'string' && typeof found.instruction !== 'function')
+    throw badDefinition(
+      `has a definition whose instruction is ${shown(found.instruction)}`,
+      'set it to a string ("" for none)',
+    );
+  return found as EnvironmentDefinition;
+}
+
+/** One day in milliseconds. */
+const maxTimeoutMs = 86_400_000;
+
+/** Describes the definition under a parsed configuration. Creates one environment to detect its optional methods. */
+export async function describe(
+  { name, instruction, legend, actions, wholeAnswer = false, dependencies, patience, create }: EnvironmentDefinition,
+  config: Record<string, unknown>,
+): Promise<Description> {
+  await present(dependencies, config); // first, because the instruction may depend on it
+  const text = typeof instruction === 'function' ? instruction(config) : instruction;
+  if (typeof text !== 'string' || text.length > largest)
+    throw badValue(`has the instruction ${shown(text)}`, `use a string of at most ${largest} characters`);
+  const environment = checkedEnvironment(create(config));
+  const has_solver = typeof environment.solve === 'function';
+  await environment.close?.();
+  const names = typeof actions === 'function' ? actions(config) : actions;
+  const patience_ms: unknown = patience?.(config) ?? 0;
+  if (typeof patience_ms !== 'number' || !(patience_ms >= 0 && patience_ms <= maxTimeoutMs))
+    throw badValue(`returned the patience ${shown(patience_ms)}`, `return milliseconds, at most ${maxTimeoutMs}`);
+  return {
+    name,
+    config: plainValue(config) as Record<string, unknown>,
+    instruction: text,
+    legend: checkedLegend(legend?.(config) ?? {}),
+    ...(!isEmpty(names) && { actions: checkedActions(names) }),
+    has_solver,
+    whole_answer: wholeAnswer,
+    patience_ms,
+  };
+}
+
+/**
+ * Checks the environment's dependencies. A fault also carries the parsed configuration, which is valid even if a
+ * dependency is missing.
+ */
+async function present(
+  dependencies: EnvironmentDefinition['dependencies'],
+  config: Record<string, unknown>,
+): Promise<void> {
+  try {
+    await dependencies?.(config);
+  } catch (error) {
+    throw new FaultError({ ...faultOf(error), config: plainValue(config) as Record<string, unknown> });
+  }
+}
+
+/** @throws FaultError when `create` has not returned an environment */
+export function checkedEnvironment(environment: Environment): Environment {
+  if (typeof environment?.reset !== 'function' || typeof environment.step !== 'function')
+    throw badValue(`returned ${shown(environment)} from create(config)`, 'return an object with reset and step');
+  return environment;
+}
+
+const isEmpty = (names: unknown): boolean =>
+  names === undefined || (typeof names === 'object' && names !== null && Object.keys(names).length === 0);
+
+/** Returns a copy of the action names by id. @throws FaultError when `actions` has another form */
+export function checkedActions(actions: unknown): Record<number, string> {
+  const entries = actions === null || typeof actions !== 'object' ? [] : Object.entries(actions);
+  if (entries.length === 0 || !entries.every(([id, name]) => Number.isInteger(Number(id)) && typeof name === 'string'))
+    throw badValue(
+      `returned ${shown(actions)} as actions`,
+      'return names by integer ids, such as { 1: "Left" }, or undefined',
+    );
+  const names = Object.fromEntries(entries) as Record<number, string>;
+  if (!areNames(names))
+    throw badValue('returned action names that are too long', `return at most ${largest} characters in all`);
+  return names;
+}
+
+function checkedLegend(legend: unknown): Record<string, string> {
+  const entries = legend === null || typeof legend !== 'object' ? [] : Object.entries(legend);
+  if (typeof legend !== 'object' || !entries.every(([, meaning]) => typeof meaning === 'string'))
+    throw badValue(`returned the legend ${shown(legend)}`, 'return meanings by symbol, such as { "#": "wall" }');
+  return plainValue(Object.fromEntries(entries)) as Record<string, string>;
+}
+
+/** Parses the configuration and fills in defaults. A fault names the key by its path in the configuration file. */
+export function parseConfig(schema: z.ZodType, given: Record<string, unknown>, tag: string): Record<string, unknown> {
+  const keyPath = (path: readonly PropertyKey[]) => ['custom_envs', tag, 'env_config', ...path.map(String)].join('.');
+  const known = knownKeys(schema);
+  const unknown = known && Object.keys(given).find(key => !known.includes(key));
+  if (known && unknown !== undefined)
+    throw badValue(`does not know ${keyPath([unknown])} (${shown(given[unknown])})`, `use one of ${known.join(', ')}`);
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data as Record<string, unknown>;
+  const [issue] = parsed.error.issues;
+  const value = issue.path.reduce<unknown>(
+    (held, key) => (held as Record<PropertyKey, unknown> | undefined)?.[key],
+    given,
+  );
+  const [head, ...tail] = issue.message.split(': ');
+  const allowed = tail.length > 0 ? tail.join(': ') : head;
+  throw badValue(
+    `does not accept ${keyPath(issue.path)}, which is ${shown(value)} (${allowed})`,
+    'give it an allowed value',
+  );
+}
+
+/**
+ * Returns the keys of an object schema, also of one behind a transform. Undefined for other schemas and for objects
+ * that accept unknown keys.
+ */
+function knownKeys(schema: z.ZodType): string[] | undefined {
+  const def = schema.def as { type: string; in?: z.ZodType; shape?: object; catchall?: z.ZodType };
+  if (def.type === 'pipe' && def.in) return knownKeys(def.in);
+  if (def.type !== 'object' || !def.shape) return undefined;
+  return !def.catchall || def.catchall.def.type === 'never' ? Object.keys(def.shape) : undefined;
+}

@@ -1,0 +1,56 @@
+// Turns a fault into the sentence shown to the user: which environment, where in the source, at which seed and after
+// which actions, and how to fix it.
+import type { EnvironmentFailure } from '../../../protocol/environment-link';
+import type { Bundle } from '../build/build';
+import { sourceLocation } from '../source-location';
+import { shown } from './values';
+import type { Fault, WorkItem } from '../work';
+
+export interface FailureContext {
+  tag: string;
+  source: string;
+  bundle: Pick<Bundle, 'filename' | 'map'>;
+  timeoutMs: number;
+  /** Action names by id, if any. */
+  names?: Record<number, string>;
+  /** The work item that failed; absent while the environment loads. */
+  item?: WorkItem;
+  /** The episode of the item, with the actions executed before the item. */
+  episode?: { seed: number; member: number; actions: readonly (number | string)[] };
+}
+
+/** Maximum number of actions listed; the newest are shown. */
+const actionsShown = 20;
+
+/** Returns the failure for a fault in its context. */
+export function failureOf(fault: Fault, context: FailureContext): EnvironmentFailure {
+  const { tag, source, item, episode, names } = context;
+  const location = sourceLocation(fault.stack, context.bundle);
+  const name = (action: number | string) => (typeof action === 'number' && names?.[action]) || shown(action);
+  const parts = [`environment ${tag} (${location ?? source}) ${fault.what}`];
+  if (fault.kind === 'timed_out' && (!item || item.do === 'load')) parts.push('while it was loaded');
+  if (item && item.do !== 'load') {
+    const executed = item.do === 'step' || item.do === 'replay' ? item.actions.slice(0, Math.max(fault.action, 0)) : [];
+    const acting =
+      (item.do === 'step' || item.do === 'replay') && fault.action >= 0 ? item.actions[fault.action] : undefined;
+    const call = item.do === 'replay' && acting === undefined ? 'reset' : item.do === 'replay' ? 'step' : item.do;
+    parts.push(`in ${call}(${acting === undefined ? '' : name(acting)})`);
+    if (episode) {
+      const done = [...episode.actions, ...executed];
+      const hidden = done.length - actionsShown;
+      const list = done.slice(-actionsShown).map(name);
+      parts.push(`at seed ${episode.seed}, member ${episode.member}`);
+      parts.push(
+        done.length === 0
+          ? 'before any action'
+          : `after ${hidden > 0 ? `${hidden} actions and ` : ''}[${list.join(', ')}]`,
+      );
+    }
+  }
+  return {
+    kind: fault.kind,
+    message: `${parts.join(' ')}: ${fault.remedy}`,
+    at: location ?? source,
+    ...(fault.config && { config: fault.config }),
+  };
+}

@@ -1,0 +1,299 @@
+// Runs work items on the episodes of one environment, inside the worker. No returned value is trusted: each is checked
+// before it is sent. An error thrown by environment code ends only its own episode.
+import { types } from 'node:util';
+import type { Environment, EnvironmentDefinition, MaybePromise, Observation } from '../../../../envs/api/environment';
+import { largest, largestImages } from '../../../protocol/environment-bounds';
+import { checkedActions, checkedEnvironment, describe, loadDefinition, parseConfig } from './definition';
+import { lockBuiltIns } from '../build/built-ins';
+import { badValue, FaultError, faultOf } from '../fault';
+import { Owner, runFor } from './unhandled-errors';
+import { bytesOf, copied, elementsOf, isNotPlain, plainValue, shown } from './values';
+import type { Outcome, WorkerSetup, WorkItem, WorkResult } from '../work';
+
+const mostImages = 1024;
+
+/** Supervises an item's calls into environment code. */
+export interface CallWatch {
+  /** Called when a call starts. `action` is the index of its action, −1 for other calls. */
+  enters(action: number): void;
+  /**
+   * Called when a call returns a promise. Settles like the promise, or rejects with a fault at the time limit or when
+   * the owner is interrupted.
+   */
+  waits<T>(promise: PromiseLike<T>, owner: Owner): Promise<T>;
+}
+
+/** The item that is running. */
+interface CurrentItem {
+  watch: CallWatch;
+  owner: Owner;
+  /** Index of the current action, for faults. */
+  action: number;
+}
+
+/** An item that is done. */
+export interface Finished {
+  result: WorkResult;
+  owner: Owner;
+}
+
+interface Episode {
+  environment: Environment;
+  owner: Owner;
+}
+
+export class Runner {
+  private definition!: EnvironmentDefinition;
+  private config: Record<string, unknown> = {};
+  private readonly episodes = new Map<string, Episode>();
+
+  constructor(private readonly setup: WorkerSetup) {}
+
+  /**
+   * Runs one item. A fault is part of the result, never thrown. Items of different episodes may overlap. Stray errors
+   * of the owner before `sent` is called become part of the result.
+   */
+  run(item: WorkItem, watch: CallWatch): MaybePromise<Finished> {
+    const owner = this.ownerOf(item);
+    const current: CurrentItem = { watch, owner, action: -1 };
+    const reached: Partial<WorkResult> = {};
+    owner.working++;
+    try {
+      refuseFaulty(owner);
+      const pending = runFor(owner, () => this.perform(item, reached, current));
+      if (pending)
+        return pending.then(
+          () => this.finished(item, current, reached),
+          (error: unknown) => this.finished(item, current, reached, { error }),
+        );
+    } catch (error) {
+      return this.finished(item, current, reached, { error });
+    }
+    return this.finished(item, current, reached);
+  }
+
+  private finished(
+    item: WorkItem,
+    { owner, action }: CurrentItem,
+    reached: WorkResult,
+    thrown?: { error: unknown },
+  ): Finished {
+    let result = reached;
+    if (thrown || owner.fault) {
+      const fault = { ...(owner.fault ?? faultOf(thrown?.error)), action };
+      const asEnded = owner.fault !== undefined || fault.kind === 'timed_out'; // as when the worker was ended
+      result = asEnded ? { fault } : { ...reached, fault };
+      owner.fault = undefined;
+      if (item.do !== 'solve') this.forget(item, owner);
+    }
+    owner.working--;
+    if (item.do === 'close' || item.do === 'load') owner.over = item.do === 'close' || result.fault !== undefined;
+    owner.unsent = result;
+    return { result, owner };
+  }
+
+  /** Marks the result as sent: later stray errors of its owner fail the next item. */
+  sent(item: WorkItem, { result, owner }: Finished): void {
+    if (owner.unsent !== result) return;
+    owner.unsent = undefined;
+    if (item.do === 'load') owner.over = true;
+    if (result.fault && item.do !== 'solve') this.forget(item, owner);
+  }
+
+  private forget(item: WorkItem, owner: Owner): void {
+    owner.over = true;
+    if (item.do !== 'load' && this.episodes.get(item.episode)?.owner === owner) this.episodes.delete(item.episode);
+  }
+
+  private ownerOf(item: WorkItem): Owner {
+    if (item.do === 'load') return new Owner(`environment ${this.setup.tag} at load`);
+    const { episode } = item;
+    const held = item.do === 'reset' || item.do === 'replay' ? undefined : this.episodes.get(episode);
+    const member = item.do === 'reset' || item.do === 'replay' ? `, seed ${item.seed}, member ${item.member},` : '';
+    return held?.owner ?? new Owner(`environment ${this.setup.tag} in episode ${episode}${member}`);
+  }
+
+  /** Calls into environment code. Returns its value, or a supervised promise if it returned one. */
+  private call<T>(current: CurrentItem, action: number, code: () => MaybePromise<T>): MaybePromise<T> {
+    current.action = action;
+    current.watch.enters(action);
+    const returned = code();
+    return isThenable(returned) ? current.watch.waits(returned, current.owner) : returned;
+  }
+
+  /** Runs an item. Stays synchronous if the environment does, as most steps do. */
+  private perform(item: WorkItem, result: Partial<WorkResult>, current: CurrentItem): MaybePromise<void> {
+    if (item.do !== 'step') return this.performOther(item, result, current);
+    const outcomes: Outcome[] = [];
+    result.outcomes = outcomes;
+    return this.step(this.episode(item.episode), item.actions, 0, result, outcomes, current);
+  }
+
+  private async performOther(
+    item: Exclude<WorkItem, { do: 'step' }>,
+    result: Partial<WorkResult>,
+    current: CurrentItem,
+  ): Promise<void> {
+    if (item.do === 'load') {
+      current.watch.enters(-1);
+      this.definition = loadDefinition(this.setup);
+      this.config = parseConfig(this.definition.config, this.setup.config, this.setup.tag);
+      result.description = await this.call(current, -1, () => describe(this.definition, this.config));
+      lockBuiltIns();
+    } else if (item.do === 'reset') {
+      await this.reset(item, result, current);
+    } else if (item.do === 'replay') {
+      const environment = await this.reset(item, {}, current);
+      for (let i = 0; i < item.actions.length; i++)
+        await this.call(current, i, () => environment.step(item.actions[i]));
+    } else if (item.do === 'solve') {
+      const environment = this.episode(item.episode);
+      result.solution = solution(await this.call(current, -1, () => environment.solve?.()));
+    } else {
+      const held = this.episodes.get(item.episode);
+      this.episodes.delete(item.episode);
+      await this.call(current, -1, () => held?.environment.close?.());
+    }
+  }
+
+  private episode(id: string): Environment {
+    const held = this.episodes.get(id);
+    if (!held) throw badValue(`has no episode ${id}`, 'reset it first');
+    return held.environment;
+  }
+
+  private async reset(
+    { episode, seed, member, mode }: { episode: string; seed: number; member: number; mode: 'train' | 'val' },
+    result: Partial<WorkResult>,
+    current: CurrentItem,
+  ): Promise<Environment> {
+    const earlier = this.episodes.get(episode);
+    this.episodes.delete(episode);
+    if (earlier) {
+      earlier.owner.over = true;
+      await runFor(earlier.owner, () => this.call(current, -1, () => earlier.environment.close?.()));
+    }
+    current.watch.enters(-1);
+    const environment = checkedEnvironment(this.definition.create(this.config));
+    const begun: unknown = await this.call(current, -1, () => environment.reset({ seed, member, mode }));
+    if (begun === null || typeof begun !== 'object')
+      throw badValue(`returned ${shown(begun)}`, 'return { observation } from reset');
+    const { observation, info, actions } = begun as { observation?: Observation; info?: unknown; actions?: unknown };
+    setObservation(observation, result);
+    if (info !== undefined) result.info = checkedInfo(info);
+    if (actions !== undefined) result.actions = checkedActions(actions);
+    this.episodes.set(episode, { environment, owner: current.owner });
+    return environment;
+  }
+
+  /** Executes the actions from index `from`. Becomes asynchronous if the environment does. */
+  private step(
+    environment: Environment,
+    actions: (number | string)[],
+    from: number,
+    result: Partial<WorkResult>,
+    outcomes: Outcome[],
+    current: CurrentItem,
+  ): MaybePromise<void> {
+    const settle = (step: unknown, i: number): boolean => {
+      const { observation, ...outcome } = checkedStep(step, actions[i]);
+      setObservation(observation, result);
+      outcomes.push(outcome);
+      refuseFaulty(current.owner);
+      return outcome.terminated || outcome.truncated || i === actions.length - 1;
+    };
+    for (let i = from; i < actions.length; i++) {
+      const returned = this.call(current, i, () => environment.step(actions[i]));
+      if (isPending(returned))
+        return returned.then(step =>
+          settle(step, i) ? undefined : this.step(environment, actions, i + 1, result, outcomes, current),
+        );
+      if (settle(returned, i)) return;
+    }
+  }
+}
+
+/** @throws FaultError when the owner has a stray error */
+function refuseFaulty({ fault }: Owner): void {
+  if (fault) throw new FaultError(fault);
+}
+
+function isThenable<T>(value: MaybePromise<T>): value is Promise<T> {
+  return (
+    ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+    typeof (value as { then?: unknown }).then === 'function'
+  );
+}
+
+/** Whether a return value of `call` is a promise, which is always the worker's own. */
+const isPending = <T>(value: MaybePromise<T>): value is Promise<T> => types.isPromise(value);
+
+function checkedStep(step: unknown, action: number | string): Outcome & { observation: unknown } {
+  const shape = 'return { observation, reward, terminated, truncated, info } from step';
+  if (step === null || typeof step !== 'object') throw badValue(`returned ${shown(step)}`, shape);
+  const { observation, reward, terminated, truncated, info } = step as Record<string, unknown>;
+  if (typeof reward !== 'number' || !Number.isFinite(reward))
+    throw badValue(`returned the reward ${shown(reward)}`, 'return a finite number as the reward');
+  if (typeof terminated !== 'boolean') throw badValue(`returned ${shown(terminated)} as terminated`, shape);
+  if (typeof truncated !== 'boolean') throw badValue(`returned ${shown(truncated)} as truncated`, shape);
+  return { action, reward, terminated, truncated, info: checkedInfo(info), observation };
+}
+
+function setObservation(observation: unknown, result: Partial<WorkResult>): void {
+  const { text, images } = (typeof observation === 'string' ? { text: observation } : (observation ?? {})) as {
+    text?: unknown;
+    images?: unknown;
+  };
+  if (typeof text !== 'string')
+    throw badValue(
+      `returned the observation ${shown(observation)}`,
+      'return a text, or { text, images }, as the observation',
+    );
+  if (text.length > largest)
+    throw badValue(`returned an observation of ${text.length} characters`, `return at most ${largest}`);
+  const pictures = images === undefined ? undefined : checkedImages(images);
+  result.observation = text;
+  if (pictures) result.images = pictures;
+}
+
+function checkedImages(images: unknown): Uint8Array[] {
+  const noBytes = () =>
+    badValue('returned images that are not byte arrays', 'return PNG bytes as Uint8Array in images');
+  if (!Array.isArray(images)) throw noBytes();
+  const { length } = images;
+  if (length > mostImages) throw badValue(`returned ${length} images`, `return at most ${mostImages}`);
+  let bytes = 0;
+  return copied(images, length, (_, image) => {
+    if (!types.isUint8Array(image)) throw noBytes();
+    bytes += elementsOf(image);
+    if (bytes > largestImages) throw badValue(`returned ${bytes} bytes of images`, `return at most ${largestImages}`);
+    return bytesOf(image);
+  });
+}
+
+function checkedInfo(info: unknown): Record<string, unknown> {
+  if (info === null || typeof info !== 'object' || Array.isArray(info))
+    throw badValue(`returned ${shown(info)} as info`, 'return an object as info ({} if there is nothing to report)');
+  try {
+    return plainValue(info) as Record<string, unknown>;
+  } catch (error) {
+    if (!isNotPlain(error)) throw error; // thrown by environment code
+    throw badValue(`returned an invalid info: ${error.message}`, 'put plain data into info');
+  }
+}
+
+function solution(actions: unknown): (number | string)[] | undefined {
+  if (actions === undefined) return undefined;
+  const refused = () => badValue(`returned ${shown(actions)}`, 'return an array of actions, or nothing, from solve');
+  if (!Array.isArray(actions)) throw refused();
+  const { length } = actions;
+  if (length > largest) throw badValue(`returned ${length} actions`, `return at most ${largest} from solve`);
+  let room = largest;
+  return copied(actions, length, (_, action) => {
+    if (typeof action !== 'string' && !(typeof action === 'number' && Number.isFinite(action))) throw refused();
+    room -= typeof action === 'string' ? action.length : 1;
+    if (room < 0)
+      throw badValue(`returned actions of more than ${largest} characters`, 'return shorter ones from solve');
+    return action;
+  });
+}

@@ -1,0 +1,185 @@
+// The worker thread that runs one environment. Publishes each call into environment code in the shared array. Items
+// start in order; while one waits for a promise, the next may start. Printed text is sent as log messages and does not
+// reach the streams of the process.
+import { types } from 'node:util';
+import { getHeapStatistics } from 'node:v8';
+import { parentPort, workerData } from 'node:worker_threads';
+import { OutputBudget } from '../../../node/output-budget';
+import { CoverageRecorder } from './coverage-recorder';
+import { FaultError, timedOut } from '../fault';
+import { Runner, type CallWatch, type Finished } from './runner';
+import { catchUnhandled, keepThread, type Owner } from './unhandled-errors';
+import {
+  noItem,
+  progress,
+  several,
+  type CoverageQuestion,
+  type FromWorker,
+  type ToWorker,
+  type WorkerSetup,
+  type WorkItem,
+  type WorkResult,
+} from '../work';
+
+// Saved at load, since environment code may replace the globals.
+const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = globalThis;
+const turn = () => new Promise<void>(resolve => setImmediate(resolve));
+
+/** Maximum number of characters of output logged per second. */
+const logLimit = 65_536;
+
+/** Milliseconds between two updates of the thread's memory in the shared array. */
+const memoryMs = 200;
+
+const setup = workerData as WorkerSetup;
+const port = parentPort!;
+const shared = new Int32Array(setup.progress);
+const send = (message: FromWorker) => port.postMessage(message);
+
+const budget = new OutputBudget(logLimit);
+function print(stream: 'stdout' | 'stderr', printed: string): void {
+  const text = budget.take(printed);
+  if (text !== '') send({ stream, text });
+}
+for (const stream of ['stdout', 'stderr'] as const) {
+  process[stream].write = ((chunk: string | Uint8Array, ...rest: unknown[]) => {
+    print(stream, typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8'));
+    const done = rest.find(value => typeof value === 'function') as (() => void) | undefined;
+    if (done) queueMicrotask(done);
+    return true;
+  }) as typeof process.stdout.write;
+}
+
+/** Items that wait for a promise, with the index of their action. */
+const waiting = new Map<number, number>();
+const queue: { number: number; item: WorkItem }[] = [];
+let { limitMs, overlap }: Pick<ToWorker, 'limitMs' | 'overlap'> = { limitMs: 0, overlap: 1 };
+let done: { number: number; item: WorkItem; result: WorkResult; owner: Owner }[] = [];
+let working = false;
+let wake: () => void = () => undefined;
+let beat: NodeJS.Timeout | undefined;
+let answering: NodeJS.Immediate | undefined;
+
+setInterval(() => Atomics.store(shared, progress.kibibytes, heldKibibytes()), memoryMs).unref();
+
+const recorder = setup.cover ? new CoverageRecorder(setup.filename) : undefined;
+const runner = new Runner(setup);
+const listenAgain = catchUnhandled(text => print('stderr', text));
+keepThread();
+
+port.on('message', (message: ToWorker | CoverageQuestion) => {
+  if (message === 'coverage') return send({ covered: recorder?.take() ?? [] });
+  ({ limitMs, overlap } = message);
+  listenAgain();
+  message.items.forEach((item, i) => queue.push({ number: message.first + i, item }));
+  if (!working) void work();
+});
+
+/** Runs the queue in order. While an item waits, the next one starts. */
+async function work(): Promise<void> {
+  working = true;
+  while (queue.length > 0) {
+    for (let next = queue.shift(); next; next = queue.shift()) {
+      while (waiting.size >= overlap) {
+        answer();
+        await new Promise<void>(resolve => (wake = resolve));
+      }
+      if (overlap === 1) await settled();
+      const begins = begun(next.number, next.item);
+      if (begins) await begins;
+      if (waiting.size > 0) await turn(); // a promise may have settled
+    }
+    await settled(); // stray promises may have failed by now
+  }
+  working = false;
+  answer();
+}
+
+/** Runs the pending microtasks and ticks of the last item. With `overlap` 1 the item counts as current until then. */
+async function settled(): Promise<void> {
+  await turn();
+  idle();
+}
+
+/**
+ * Starts an item. The returned promise resolves when the item is done or first waits; undefined if it finishes
+ * synchronously.
+ */
+function begun(number: number, item: WorkItem): Promise<void> | undefined {
+  let action = -1;
+  let resolve: () => void = () => undefined;
+  const watch: CallWatch = {
+    enters(newest) {
+      action = newest;
+      Atomics.store(shared, progress.item, number);
+      Atomics.store(shared, progress.action, action);
+      Atomics.add(shared, progress.calls, 1);
+    },
+    async waits(promise, owner) {
+      waiting.set(number, action);
+      beat ??= setInterval(() => Atomics.add(shared, progress.calls, 1), Math.min(Math.max(limitMs / 16, 2), 100));
+      idle();
+      resolve();
+      try {
+        return await within(promise, owner);
+      } finally {
+        waiting.delete(number);
+        if (waiting.size === 0) beat = void clearInterval(beat);
+        if (overlap > 1) idle();
+        wake();
+      }
+    },
+  };
+  const finish = (finished: Finished) => {
+    done.push({ number, item, ...finished });
+    if (overlap > 1) idle();
+    resolve();
+    if (!working) answering ??= setImmediate(answer); // batch with other results of this turn
+  };
+  const running = runner.run(item, watch);
+  if (!types.isPromise(running)) return void finish(running as Finished);
+  void running.then(finish);
+  return waiting.has(number) ? undefined : new Promise<void>(settled => (resolve = settled));
+}
+
+/**
+ * Settles like the promise, or rejects with a timeout fault. At the time limit, pending events are processed first,
+ * since code of other episodes may have blocked the event loop. The owner may interrupt the wait.
+ */
+function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const ms = limitMs;
+    const timer = setTimeout(async () => {
+      await turn();
+      fail(new FaultError(timedOut(ms)));
+    }, ms);
+    const settle = () => {
+      clearTimeout(timer);
+      owner.interrupt = undefined;
+    };
+    const fail = (error: unknown) => (settle(), reject(error as Error));
+    owner.interrupt = fail;
+    promise.then(value => (settle(), resolve(value)), fail);
+  });
+}
+
+/** Publishes the item that the worker waits for, now that no environment code runs. */
+function idle(): void {
+  const [first] = waiting;
+  Atomics.store(shared, progress.action, first?.[1] ?? -1);
+  Atomics.store(shared, progress.item, waiting.size > 1 ? several : (first?.[0] ?? noItem));
+}
+
+/** Sends the finished results. */
+function answer(): void {
+  answering = undefined;
+  if (done.length > 0) send({ results: done.map(({ number, result }) => [number, result]) });
+  for (const each of done) runner.sent(each.item, each);
+  done = [];
+}
+
+/** KiB of this thread's heap, its buffers and its native memory. */
+function heldKibibytes(): number {
+  const { total_heap_size, external_memory, malloced_memory } = getHeapStatistics();
+  return Math.ceil((total_heap_size + external_memory + malloced_memory) / 1024);
+}

@@ -1,0 +1,313 @@
+// The environments that a server offers and their sessions, independent of the protocol. Environment code runs only in
+// the environment process; this file manages episode ids, serialisation and timeouts. Each session does one thing at a
+// time. Invariants: never more than `maxSessions`; a session idle for `sessionTimeoutMs` is closed; a step is applied
+// exactly once.
+import { randomInt, randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
+import type { EnvironmentPool } from '../client/environment-pool';
+
+/** A refused request, with its HTTP status. */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError';
+  constructor(
+    readonly status: 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 422 | 500 | 503,
+    message: string,
+    /** Seconds after which to retry. */
+    readonly retryAfter?: number,
+  ) {
+    super(message);
+  }
+}
+
+export interface EnvironmentSource extends EnvironmentPool {
+  load(specs: EnvironmentSpec[]): Promise<{ environments: LoadedEnvironment[]; error?: EnvironmentFailure }>;
+}
+
+export interface SessionOptions {
+  pool: EnvironmentSource;
+  /** The offered environments, by the names that clients use; the first is the default. */
+  offered: readonly EnvironmentSpec[];
+  /** Whether clients may pass configurations of their own. */
+  allowConfig: boolean;
+  maxSessions: number;
+  /** Maximum concurrent sessions of one client; default `maxSessions`. */
+  maxClientSessions?: number;
+  sessionTimeoutMs: number;
+  /** Milliseconds of a monotonic clock. */
+  now?(): number;
+}
+
+/** A request for a session; names and ids as given by the client. */
+export interface SessionRequest {
+  /** The environment; default the first. */
+  name?: string;
+  config?: Record<string, unknown>;
+  id?: string;
+  /** The client that the session counts against. */
+  client: string;
+}
+
+export interface SessionReset {
+  seed: number;
+  member: number;
+  mode: 'train' | 'val';
+}
+
+/** The state of an episode. */
+export interface SessionState {
+  text: string;
+  /** PNG bytes. */
+  images: Uint8Array[];
+  /** Sum over the actions of the last step. */
+  reward: number;
+  terminated: boolean;
+  truncated: boolean;
+  info: Record<string, unknown>;
+}
+
+/** Maximum number of loaded client configurations; each has a thread. */
+const mostConfigurations = 16;
+
+/** Seconds after which clients should retry a full server. */
+const retryAfter = 5;
+
+export class Sessions {
+  private readonly open = new Map<string, Session>();
+  /** Clients whose sessions are being created. */
+  private readonly opening: string[] = [];
+  private readonly loaded = new Map<string, Promise<LoadedEnvironment>>();
+  private readonly sweep: NodeJS.Timeout;
+  private readonly now: () => number;
+
+  constructor(private readonly options: SessionOptions) {
+    this.now = options.now ?? (() => performance.now());
+    this.sweep = setInterval(() => void this.closeIdle(), Math.min(Math.max(options.sessionTimeoutMs / 4, 50), 60_000));
+    this.sweep.unref();
+  }
+
+  get names(): string[] {
+    return this.options.offered.map(({ tag }) => tag);
+  }
+
+  get maxSessions(): number {
+    return this.options.maxSessions;
+  }
+
+  get sessionTimeoutMs(): number {
+    return this.options.sessionTimeoutMs;
+  }
+
+  list(): Session[] {
+    return [...this.open.values()];
+  }
+
+  /** Returns an environment's description; loads the environment on first use. */
+  async environment(name?: string, config: Record<string, unknown> = {}): Promise<LoadedEnvironment> {
+    const { offered, allowConfig, pool } = this.options;
+    const spec = name === undefined ? offered[0] : offered.find(({ tag }) => tag === name);
+    if (!spec) throw new ServiceError(404, `there is no environment ${name}: ask for one of ${this.names.join(', ')}`);
+    const own = Object.entries(config).filter(([key, value]) => !isDeepStrictEqual(spec.config[key], value));
+    if (own.length > 0 && !allowConfig)
+      throw new ServiceError(
+        403,
+        `env_config.${own[0][0]} is not this server's: leave it out, or start the server with --allow-config`,
+      );
+    const tag = own.length === 0 ? spec.tag : `${spec.tag} ${JSON.stringify(own)}`;
+    const known = this.loaded.get(tag);
+    if (known) return known;
+    if (this.loaded.size >= offered.length + mostConfigurations)
+      throw new ServiceError(
+        503,
+        `the limit of ${mostConfigurations} loaded configurations is reached: use one of them`,
+      );
+    const loading = (async () => {
+      const { environments, error } = await pool.load([
+        { ...spec, tag, config: { ...spec.config, ...Object.fromEntries(own) } },
+      ]);
+      if (error) throw new ServiceError(own.length > 0 ? 422 : 500, withoutFolder(error));
+      return environments[0];
+    })();
+    this.loaded.set(tag, loading);
+    loading.catch(() => this.loaded.delete(tag));
+    return loading;
+  }
+
+  /**
+   * Creates a session without an episode.
+   * @throws ServiceError 503 if the limit for all clients or for this client is reached
+   */
+  async create({ name, config, id = randomUUID(), client }: SessionRequest): Promise<Session> {
+    const { maxSessions, maxClientSessions = maxSessions, pool } = this.options;
+    if (this.open.has(id)) throw new ServiceError(409, `there is a session ${id} already: close it, or choose another`);
+    const clients = [...this.opening, ...this.list().map(session => session.client)];
+    const own = clients.filter(each => each === client).length;
+    if (clients.length >= maxSessions) throw atCapacity(`${maxSessions}/${maxSessions} sessions active`);
+    if (own >= maxClientSessions) throw atCapacity(`${own}/${maxClientSessions} sessions of your address active`);
+    this.opening.push(client);
+    try {
+      const environment = await this.environment(name, config);
+      const session = new Session(id, client, environment, pool, this.now, () => this.open.delete(id));
+      this.open.set(id, session);
+      return session;
+    } finally {
+      this.opening.splice(this.opening.indexOf(client), 1);
+    }
+  }
+
+  get(id: string): Session | undefined {
+    return this.open.get(id);
+  }
+
+  /** Closes sessions that have been idle for too long. */
+  async closeIdle(): Promise<void> {
+    const idle = this.list().filter(session => session.idleMs > this.options.sessionTimeoutMs);
+    await Promise.all(idle.map(session => session.close()));
+  }
+
+  async closeAll(): Promise<void> {
+    clearInterval(this.sweep);
+    await Promise.all(this.list().map(session => session.close()));
+  }
+}
+
+const atCapacity = (what: string): ServiceError =>
+  new ServiceError(503, `Server at capacity: ${what}. Try again later or close sessions.`, retryAfter);
+
+export class Session {
+  readonly createdAt = Date.now();
+  steps = 0;
+  /** Sum of the episode's rewards. */
+  total = 0;
+  /** Called when the session is closed for any reason. */
+  onClosed: (() => void) | undefined;
+  private state: SessionState | undefined;
+  private begun: SessionReset | undefined;
+  private names: Readonly<Record<number, string>> | undefined;
+  private queue: Promise<unknown> = Promise.resolve();
+  private pendingRequests = 0;
+  private asked: number;
+  private closed = false;
+
+  constructor(
+    readonly id: string,
+    /** The client that it was created for. */
+    readonly client: string,
+    readonly environment: LoadedEnvironment,
+    private readonly pool: EnvironmentPool,
+    private readonly now: () => number,
+    private readonly forget: () => void,
+  ) {
+    this.asked = now();
+  }
+
+  /** Milliseconds since the last request; 0 during one. */
+  get idleMs(): number {
+    return this.pendingRequests > 0 ? 0 : this.now() - this.asked;
+  }
+
+  get seed(): number | undefined {
+    return this.begun?.seed;
+  }
+
+  /** Names of the episode's actions by id; undefined if actions are texts. */
+  get actions(): Readonly<Record<number, string>> | undefined {
+    return this.names;
+  }
+
+  /** Begins an episode; without a seed, a random one is drawn. */
+  reset({ seed = randomInt(2 ** 31), member = 0, mode = 'train' }: Partial<SessionReset>): Promise<SessionState> {
+    return this.inTurn(async () => {
+      this.state = undefined;
+      const reset = { seed, member, mode };
+      const [begun] = await this.pool.reset([{ episode: this.id, tag: this.environment.tag, ...reset }]);
+      if (begun.error) throw new ServiceError(500, withoutFolder(begun.error));
+      const { observation, images = [], info = {}, actions } = begun;
+      const names = actions ?? this.environment.actions;
+      this.names = names && Object.keys(names).length > 0 ? names : undefined;
+      this.begun = reset;
+      this.steps = this.total = 0;
+      return (this.state = { text: observation, images, reward: 0, terminated: false, truncated: false, info });
+    });
+  }
+
+  /**
+   * Executes actions in order up to the one that ends the episode; without actions the state stays.
+   * @param choose returns the actions, given the action names of this episode
+   */
+  step(choose: (names: Readonly<Record<number, string>> | undefined) => (number | string)[]): Promise<SessionState> {
+    return this.inTurn(async () => {
+      const { state } = this;
+      if (!state) throw new ServiceError(409, 'there is no episode: reset the environment first');
+      if (state.terminated || state.truncated)
+        throw new ServiceError(409, 'the episode has ended: reset the environment');
+      const actions = choose(this.names);
+      if (actions.length === 0) {
+        const info = { action_is_valid: false, action_is_effective: false };
+        return (this.state = { ...state, reward: 0, info });
+      }
+      const [step] = await this.pool.step([{ episode: this.id, actions }]);
+      if (step.error) {
+        this.state = undefined;
+        throw new ServiceError(500, withoutFolder(step.error));
+      }
+      const { observation: text, images = [], outcomes } = step;
+      this.steps += outcomes.length;
+      const reward = outcomes.reduce((sum, outcome) => sum + outcome.reward, 0);
+      this.total += reward;
+      const { terminated, truncated } = outcomes[outcomes.length - 1];
+      const info = Object.fromEntries(outcomes.flatMap(outcome => Object.entries(outcome.info)));
+      return (this.state = { text, images, reward, terminated, truncated, info });
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    this.forget();
+    await this.queue;
+    await this.pool.closeEpisodes([this.id]);
+    this.onClosed?.();
+  }
+
+  private async inTurn<T>(job: () => Promise<T>): Promise<T> {
+    if (this.closed) throw new ServiceError(404, `Session ${this.id} was closed`);
+    this.pendingRequests++;
+    const turn = this.queue.then(job).finally(() => {
+      this.pendingRequests--;
+      this.asked = this.now();
+    });
+    this.queue = turn.catch(() => undefined);
+    return turn;
+  }
+}
+
+/** The task as a system prompt: instruction, symbols and, with `withActions`, the actions. */
+export function taskText(
+  { instruction, legend, actions }: LoadedEnvironment,
+  { withActions }: { withActions: boolean },
+): string {
+  const symbols = Object.entries(legend).map(([symbol, meaning]) => `${symbol}: ${meaning}`);
+  const names = withActions ? Object.values(actions ?? {}) : [];
+  return [
+    instruction,
+    ...(symbols.length > 0 ? ['Symbols in the state:', symbols.join(', ')] : []),
+    ...(names.length > 0 ? ['Available actions:', names.join(', ')] : []),
+  ].join('\n');
+}
+
+/** Resolves a name, id or text from a client to an action; undefined if it matches none. */
+export function actionMeant(
+  given: number | string,
+  names: Readonly<Record<number, string>> | undefined,
+): number | string | undefined {
+  if (!names) return given;
+  const wanted = String(given).trim().toLowerCase();
+  const named = Object.entries(names).find(([, name]) => name.toLowerCase() === wanted);
+  if (named && typeof given === 'string') return Number(named[0]);
+  return Object.hasOwn(names, wanted) ? Number(wanted) : undefined;
+}
+
+/** The message of a failure without folders of this machine, for clients. */
+const withoutFolder = ({ message }: EnvironmentFailure): string =>
+  message.replace(/\((?:[^()]*[\\/])?([^()\\/]+)\)/, '($1)');

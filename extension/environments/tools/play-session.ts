@@ -1,0 +1,251 @@
+// One interactively played episode: act, undo by replay, restart with a seed, solve, and replay on new code. Invariant:
+// the shown episode is the result of (seed, actions) on the code in use; if a replay fails, the error says so and the
+// session keeps the previous episode.
+import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
+import type {
+  PlayDifference,
+  PlayDo,
+  PlayedStep,
+  PlayReply,
+  PlaySession,
+  Shown,
+} from '../../protocol/environment-tools';
+import { UserError } from '../../common/user-error';
+import type { EnvironmentProcess } from '../client/environment-process';
+import { actionOf, nameOf, type ActionNames } from './named-actions';
+import { startToolProcess } from './tool-process';
+import { shownOf } from './transcripts';
+
+/** Maximum number of steps for a solver that makes no progress. */
+const mostSolved = 500;
+
+interface Episode {
+  loaded: LoadedEnvironment;
+  seed: number;
+  names: ActionNames;
+  first: Shown;
+  steps: PlayedStep[];
+}
+
+/** A failure of the environment's code, with its location. */
+class CodeFailure extends UserError {
+  constructor(readonly failure: EnvironmentFailure) {
+    super(failure.message);
+  }
+}
+
+export class Session {
+  private episode: Episode | undefined;
+  private loaded: LoadedEnvironment | undefined;
+  private hint: string[] | null | undefined;
+  private reloaded: PlaySession['reloaded'];
+  private readonly id = 'played';
+
+  private constructor(
+    private readonly environments: EnvironmentProcess,
+    private readonly spec: EnvironmentSpec,
+    private seed: number,
+  ) {}
+
+  /** Starts a process for the session; the first `reload` loads the environment. */
+  static async open(spec: EnvironmentSpec, seed: number): Promise<Session> {
+    return new Session(await startToolProcess([spec]), spec, seed);
+  }
+
+  /**
+   * Executes a request and returns the session's state; mistakes of the player or the environment are returned, not
+   * thrown.
+   */
+  async answer(id: number, asked: PlayDo): Promise<PlayReply> {
+    try {
+      this.hint = undefined;
+      this.reloaded = undefined;
+      await this.perform(asked);
+      return { id, session: this.state };
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      const at = error instanceof CodeFailure ? error.failure.at : undefined;
+      return { id, session: this.state, error: { message: error.message, ...(at !== undefined && { at }) } };
+    }
+  }
+
+  close(): Promise<void> {
+    return this.environments.stop();
+  }
+
+  private get state(): PlaySession | undefined {
+    const { episode } = this;
+    if (!episode) return undefined;
+    const { loaded, seed, names, first, steps } = episode;
+    return {
+      environment: loaded.name,
+      source: loaded.source,
+      version: loaded.version,
+      files: loaded.files.filter(file => !/[\\/]node_modules[\\/]/.test(file)),
+      config: loaded.config,
+      seed,
+      instruction: loaded.instruction,
+      legend: loaded.legend,
+      actions: Object.entries(names ?? {}).map(([id, name]) => ({ id: Number(id), name })),
+      has_solver: loaded.has_solver,
+      first,
+      steps,
+      total: steps.reduce((sum, { reward }) => sum + reward, 0),
+      over: isOver(steps),
+      ...(this.hint !== undefined && { hint: this.hint }),
+      ...(this.reloaded && { reloaded: this.reloaded }),
+    };
+  }
+
+  private async perform(asked: PlayDo): Promise<void> {
+    switch (asked.do) {
+      case 'act':
+        return this.act(asked.action);
+      case 'undo':
+        return this.undo();
+      case 'restart': {
+        this.seed = asked.seed ?? this.seed;
+        this.episode = await this.replay([]);
+        return;
+      }
+      case 'hint': {
+        const { names } = this.current();
+        this.hint = (await this.solution())?.map(action => nameOf(action, names)) ?? null;
+        return;
+      }
+      case 'solve':
+        return this.solve();
+      case 'reload':
+        return this.reload();
+    }
+  }
+
+  private async act(given: number | string): Promise<void> {
+    const episode = this.current();
+    if (isOver(episode.steps))
+      throw new UserError('the episode is over: undo the last action, or start another episode');
+    const action = actionOf(given, episode.names);
+    try {
+      episode.steps.push(await this.step(episode, action));
+    } catch (error) {
+      // The process has dropped this episode: restore it by replay.
+      if (error instanceof CodeFailure) this.episode = await this.replay(actionsOf(episode));
+      throw error;
+    }
+  }
+
+  private async undo(): Promise<void> {
+    const episode = this.current();
+    if (episode.steps.length === 0) throw new UserError('there is no action to undo: the episode has just begun');
+    this.episode = await this.replay(actionsOf(episode).slice(0, -1));
+  }
+
+  /**
+   * Plays the solver's plan; if randomness leads elsewhere, replays from the start position and plans again at each
+   * step.
+   */
+  private async solve(): Promise<void> {
+    const from = actionsOf(this.current());
+    const plan = await this.solution();
+    if (!plan || plan.length === 0)
+      throw new UserError('the solver finds no solution from here: undo actions, or start another episode');
+    for (const action of plan) if (!isOver(this.current().steps)) await this.act(action);
+    if (isSolved(this.current().steps)) return;
+    const asItWas = this.current();
+    this.episode = await this.replay(from);
+    for (let i = 0; i < mostSolved && !isOver(this.current().steps); i++) {
+      const [next] = (await this.solution()) ?? [];
+      if (next === undefined) break;
+      await this.act(next);
+    }
+    if (!isSolved(this.current().steps)) this.episode = await this.replay(actionsOf(asItWas));
+  }
+
+  /** The solver's actions from the current state; undefined if it finds none. */
+  private async solution(): Promise<(number | string)[] | undefined> {
+    const { loaded } = this.current();
+    if (!loaded.has_solver) throw new UserError(`${loaded.name} has no solver: give its environment a solve()`);
+    const [{ actions }] = await this.environments.solve([this.id]);
+    return actions;
+  }
+
+  private async reload(): Promise<void> {
+    const { environments, error } = await this.environments.load([this.spec]);
+    if (error) throw new CodeFailure(error);
+    [this.loaded] = environments;
+    const before = this.episode;
+    const after = await this.replay(before ? actionsOf(before) : []);
+    if (before) this.reloaded = { from: before.loaded.version, differences: differencesOf(before, after) };
+    this.episode = after;
+  }
+
+  /** Replays the actions on the code in use, until the episode ends. */
+  private async replay(actions: readonly (number | string)[]): Promise<Episode> {
+    const { loaded, seed } = this;
+    if (!loaded) throw new UserError('the environment has not loaded yet: fix it, then reload');
+    const [state] = await this.environments.reset([
+      { episode: this.id, tag: this.spec.tag, seed, member: 0, mode: 'train' },
+    ]);
+    if (state.error) throw new CodeFailure(state.error);
+    const names = state.actions ?? loaded.actions;
+    const episode: Episode = { loaded, seed, names, first: shownOf(state), steps: [] };
+    for (const action of actions) {
+      if (isOver(episode.steps)) break;
+      episode.steps.push(await this.step(episode, action));
+    }
+    return episode;
+  }
+
+  private async step({ names }: Episode, action: number | string): Promise<PlayedStep> {
+    const [state] = await this.environments.step([{ episode: this.id, actions: [action] }]);
+    if (state.error) throw new CodeFailure(state.error);
+    const [{ reward, terminated, truncated, info }] = state.outcomes;
+    return { action, name: nameOf(action, names), ...shownOf(state), reward, terminated, truncated, info };
+  }
+
+  private current(): Episode {
+    if (!this.episode) throw new UserError('the environment has not loaded yet: fix it, then reload');
+    return this.episode;
+  }
+}
+
+const actionsOf = ({ steps }: Episode) => steps.map(({ action }) => action);
+const isOver = (steps: readonly PlayedStep[]) => steps.at(-1)?.terminated === true || steps.at(-1)?.truncated === true;
+
+/** Whether the episode ended with success; if the environment does not report it, with a positive last reward. */
+function isSolved(steps: readonly PlayedStep[]): boolean {
+  const last = steps.at(-1);
+  if (!last || !isOver(steps)) return false;
+  const said = last.info['success'];
+  return typeof said === 'boolean' ? said : last.reward > 0;
+}
+
+/** Differences of the new code's episode from the old one's, in step order. */
+function differencesOf(before: Episode, after: Episode): PlayDifference[] {
+  const differences: PlayDifference[] = [];
+  const compare = (step: number, what: PlayDifference['what'], one: string, other: string) => {
+    if (one !== other) differences.push({ step, what, before: one, after: other });
+  };
+  const shown = (step: number, one: Shown, other: Shown) => {
+    compare(step, 'observation', one.observation, other.observation);
+    const images = ({ images = [] }: Shown) => images.map(image => `${image.length} ${image}`).join(' ');
+    if (images(one) !== images(other)) {
+      const count = ({ images = [] }: Shown) => `${images.length} image${images.length === 1 ? '' : 's'}`;
+      differences.push({ step, what: 'images', before: count(one), after: count(other) });
+    }
+  };
+  shown(0, before.first, after.first);
+  before.steps.forEach((one, i) => {
+    const other = after.steps.at(i);
+    const step = i + 1;
+    if (!other) return void differences.push({ step, what: 'missing', before: one.name, after: 'the episode is over' });
+    shown(step, one, other);
+    compare(step, 'reward', String(one.reward), String(other.reward));
+    compare(step, 'end', endOf(one), endOf(other));
+    compare(step, 'info', JSON.stringify(one.info), JSON.stringify(other.info));
+  });
+  return differences;
+}
+
+const endOf = ({ terminated, truncated }: PlayedStep) =>
+  [terminated && 'terminated', truncated && 'truncated'].filter(Boolean).join(' and ') || 'continues';

@@ -1,0 +1,57 @@
+// The environment process for tools: each environment loads or fails separately, and messages name the place where the
+// tool's user wrote a value instead of a run's configuration.
+import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
+import { installation } from '../../node/installation';
+import { secrets } from '../../node/secrets';
+import { EnvironmentProcess } from '../client/environment-process';
+import { environmentVariables } from '../client/environment-variables';
+
+/** Milliseconds allowed for a call into environment code, unless the environment requests more. */
+const stepTimeoutMs = 10_000;
+
+/** Starts the process for these environments; their output goes to standard error. The caller must stop it. */
+export function startToolProcess(
+  specs: readonly Pick<EnvironmentSpec, 'env_type' | 'config'>[],
+): Promise<EnvironmentProcess> {
+  secrets.nameAllIn(specs);
+  return EnvironmentProcess.start({
+    entry: installation.environmentHost,
+    variables: environmentVariables(specs, installation.environments),
+    stepTimeoutMs,
+    onNotice: notice => {
+      if (notice.method === 'log') process.stderr.write(notice.text);
+    },
+  });
+}
+
+export type LoadOutcome = { environment: LoadedEnvironment } | { failure: EnvironmentFailure };
+
+/** Loads environments with distinct tags; outcomes in the order of the specifications. */
+export async function loadEach(
+  environments: EnvironmentProcess,
+  specs: readonly EnvironmentSpec[],
+): Promise<LoadOutcome[]> {
+  const together = await environments.load([...specs]);
+  const outcomes: LoadOutcome[] = [];
+  for (const spec of specs) {
+    const environment = together.environments.find(({ tag }) => tag === spec.tag);
+    if (environment) outcomes.push({ environment });
+    else {
+      // A load reports only its first failure.
+      const alone = await environments.load([spec]);
+      outcomes.push(alone.error ? { failure: alone.error } : { environment: alone.environments[0] });
+    }
+  }
+  return outcomes;
+}
+
+/**
+ * Rewrites a message about a run's configuration for a tool's input.
+ * @param location where the tool's user gave the configuration: `[3].config`, `--set`
+ */
+export function withLocation(message: string, tag: string, location: string): string {
+  return message
+    .replaceAll(`custom_envs.${tag}.env_config`, location)
+    .replace(`config: custom_envs.${tag}.env_type is ${tag}, which `, `environment ${tag} `)
+    .replace(`config: custom_envs.${tag}.env_type is ${tag}`, `environment ${tag}`);
+}

@@ -1,0 +1,51 @@
+// Hub data sets in environment configurations. The trainer fetches each value `hf://datasets/organisation/name` of an
+// env_config before it loads the environment, and replaces it with the folder's path: environments only read files.
+// RAGEN's `dataset_path` and `dataset_name_or_path` name data sets without the scheme; such a name is accepted if no
+// file or folder has it.
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { EnvironmentSpec } from '../protocol/environment-link';
+import { fetchHubDataSet, hubDataSet, type HubDataSet } from './hub-data-set';
+import type { FetchOptions } from './hub-model';
+
+/** RAGEN's keys whose values name data sets without the scheme. */
+const namesOfDataSets = new Set(['dataset_path', 'dataset_name_or_path']);
+const plainName = /^[\w-][\w.-]*\/[\w-][\w.-]*(@[\w./-]+)?$/;
+
+/** Returns the data set that an env_config value names, or undefined. */
+export function dataSetOf(key: string, value: unknown, workspace: string): HubDataSet | undefined {
+  if (typeof value !== 'string') return undefined;
+  const plain = namesOfDataSets.has(key) && plainName.test(value) && !existsSync(resolve(workspace, value));
+  return hubDataSet(plain ? `hf://datasets/${value}` : value);
+}
+
+/**
+ * Returns the specifications with hub data sets replaced by local folders, fetching those that are missing.
+ * @param report receives one line for each data set that has to be fetched
+ * @throws UserError if a data set cannot be fetched
+ */
+export async function withDataSets(
+  specs: readonly EnvironmentSpec[],
+  workspace: string,
+  report: (line: string) => void,
+  options: Pick<FetchOptions, 'client' | 'signal'> = {},
+): Promise<EnvironmentSpec[]> {
+  const found: EnvironmentSpec[] = [];
+  for (const spec of specs) {
+    const config = { ...spec.config };
+    for (const [key, value] of Object.entries(config)) {
+      const set = dataSetOf(key, value, workspace);
+      if (!set) continue;
+      let reported = false;
+      config[key] = await fetchHubDataSet(set, {
+        ...options,
+        onProgress: ({ total }) => {
+          if (!reported) report(`fetching the data set ${set.repo} (${Math.ceil(total / 1e6)} MB) for ${spec.tag}`);
+          reported = true;
+        },
+      });
+    }
+    found.push({ ...spec, config });
+  }
+  return found;
+}

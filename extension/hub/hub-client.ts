@@ -1,0 +1,166 @@
+// The Hugging Face hub over HTTP: the commit of a revision, its files, and a file's bytes from any offset. The library
+// @huggingface/hub implements the protocol; each exchange runs in a `Call`, which turns failures into one sentence.
+import { datasetInfo, downloadFile, listFiles, modelInfo } from '@huggingface/hub';
+import { UserError } from '../common/user-error';
+import { Call, HubInterrupted, HubRangeRefused, HubUnreachable, NotAHub, hubOptions, pageOf } from './hub-call';
+import type { Fetch, HubModel, HubOptions } from './hub-call';
+
+export interface HubFile {
+  /**
+   * For a model, the name of a file beside config.json (subfolders are ignored); for a data set, a path with slashes.
+   */
+  name: string;
+  bytes: number;
+  /**
+   * The hub's id of the content: its sha256 (64 hex digits) for large files, git's sha1 of the blob (40) for others.
+   */
+  etag: string;
+}
+
+export interface HubListing {
+  /** The commit that the revision refers to now, 40 hex digits. */
+  commit: string;
+  files: HubFile[];
+}
+
+/** Maximum attempts without progress before the error is reported. */
+export const mostTries = 5;
+
+export class HubClient {
+  constructor(readonly options: HubOptions = hubOptions()) {}
+
+  /** Lists the files of a revision, with retries. Throws HubUnreachable, or a UserError with the hub's refusal. */
+  async list(model: HubModel, signal?: AbortSignal): Promise<HubListing> {
+    const { retryMs } = this.options;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.call(model, signal, fetch => this.listOnce(model, fetch));
+      } catch (error) {
+        if (!(error instanceof HubInterrupted)) throw error;
+        if (error.unreachable || tries >= mostTries) throw new HubUnreachable(error.what, error.remedy);
+        await pause(Math.max(error.waitMs, retryMs * 2 ** (tries - 1)), signal);
+      }
+    }
+  }
+
+  /**
+   * Yields the bytes of a file at a commit from offset `from` on, without retries. Throws HubInterrupted if a retry may
+   * get the rest, HubRangeRefused if it must begin at 0, and a UserError for a refusal.
+   */
+  async *read(
+    model: HubModel,
+    commit: string,
+    file: HubFile,
+    from: number,
+    signal?: AbortSignal,
+  ): AsyncGenerator<Uint8Array> {
+    const { endpoint } = this.options;
+    const path = file.name.split('/').map(encodeURIComponent).join('/');
+    const url = `${endpoint}/${pageOf(model)}/resolve/${commit}/${path}`;
+    const call = new Call(this.options, model, signal, response => checkExtent(response, file, from, model));
+    try {
+      const blob = await downloadFile({
+        repo: { type: model.type ?? 'model', name: model.repo },
+        path: file.name,
+        revision: commit,
+        hubUrl: endpoint,
+        fetch: call.fetch,
+        xet: false,
+        downloadInfo: { url, size: file.bytes, etag: file.etag },
+      });
+      if (!blob) throw new Error(`hub: no content of ${file.name}`);
+      const reader = blob.slice(from).stream().getReader();
+      try {
+        for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+          call.alive();
+          yield value!;
+        }
+      } finally {
+        void reader.cancel().catch(() => undefined);
+      }
+    } catch (error) {
+      throw call.explain(error);
+    } finally {
+      call.end();
+    }
+  }
+
+  private async call<T>(model: HubModel, signal: AbortSignal | undefined, work: (fetch: Fetch) => Promise<T>) {
+    const call = new Call(this.options, model, signal);
+    try {
+      return await work(async (...request) => withinBytes(await call.fetch(...request), this.options));
+    } catch (error) {
+      throw call.explain(error);
+    } finally {
+      call.end();
+    }
+  }
+
+  private async listOnce({ repo, revision, type = 'model' }: HubModel, fetch: Fetch): Promise<HubListing> {
+    const { endpoint: hubUrl } = this.options;
+    const asked = { name: repo, revision, additionalFields: ['sha' as const], hubUrl, fetch };
+    const { sha: commit } = type === 'dataset' ? await datasetInfo(asked) : await modelInfo(asked);
+    if (typeof commit !== 'string' || !/^[0-9a-f]{40}$/.test(commit)) throw new NotAHub();
+    const files: HubFile[] = [];
+    const recursive = type === 'dataset';
+    const wanted = recursive ? /^\w[\w.=-]*(\/\w[\w.=-]*)*$/ : /^\w[\w.-]*$/;
+    for await (const entry of listFiles({ repo: { type, name: repo }, revision: commit, recursive, hubUrl, fetch })) {
+      const { path, size, oid, lfs } = entry;
+      if (entry.type !== 'file' || typeof path !== 'string' || !wanted.test(path)) continue;
+      const etag = lfs?.oid ?? oid;
+      const isEtag = typeof etag === 'string' && /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag);
+      if (!Number.isSafeInteger(size) || size < 0 || !isEtag) throw new NotAHub();
+      files.push({ name: path, bytes: size, etag });
+    }
+    return { commit, files };
+  }
+}
+
+/** Maximum bytes of a list page; a page of a thousand entries has about a tenth of that. */
+const mostPageBytes = 2 ** 24;
+
+/** A response whose body fails with a UserError after more bytes than a list page may have. */
+function withinBytes(response: Response, { endpoint }: HubOptions): Response {
+  let bytes = 0;
+  const count = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      bytes += chunk.length;
+      if (bytes <= mostPageBytes) return controller.enqueue(chunk);
+      throw new UserError(
+        `hub: ${endpoint} answers with a list of more than ${mostPageBytes} bytes a page: check HF_ENDPOINT, or try again later`,
+      );
+    },
+  });
+  const { status, statusText, headers } = response;
+  return new Response(response.body?.pipeThrough(count) ?? null, { status, statusText, headers });
+}
+
+/** Waits; rejects with the signal's reason on abort. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason as Error);
+    const giveUp = (): void => {
+      clearTimeout(timer);
+      reject(signal!.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', giveUp);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', giveUp, { once: true });
+  });
+}
+
+/** Throws unless the response holds the rest of the file from `from` on. */
+function checkExtent(response: Response, { name, bytes }: HubFile, from: number, { repo }: HubModel): void {
+  const { status, headers } = response;
+  if (status === 416 || (from > 0 && status !== 206)) throw new HubRangeRefused(`${name}: status ${status}`);
+  const range = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers.get('content-range') ?? '');
+  const length = headers.get('content-length');
+  const [start, whole] = range ? [Number(range[1]), Number(range[2])] : [0, length === null ? bytes : Number(length)];
+  if (start !== from) throw new HubRangeRefused(`${name}: the response begins at ${start} instead of ${from}`);
+  if (whole !== bytes)
+    throw new UserError(
+      `hub: ${name} of ${repo} has ${whole} bytes, but the hub's list says ${bytes}: try again later, or name another revision`,
+    );
+}

@@ -1,0 +1,230 @@
+// A hub model as a folder on disk. A cached copy is used without network access; otherwise it is fetched and appears
+// only when complete and verified. Only files that the trainer reads are fetched: configuration, tokenizer, safetensors
+// weights (or an adapter's).
+import { statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { UserError } from '../common/user-error';
+import type { FileSystem } from '../node/files';
+import { HubCache } from './hub-cache';
+import type { CachedModel } from './hub-cache';
+import { HubUnreachable } from './hub-call';
+import type { HubModel } from './hub-call';
+import { HubClient } from './hub-client';
+import type { HubFile } from './hub-client';
+import { downloadFile } from './hub-download';
+import { readRegular } from '../node/regular-file';
+
+const small = [
+  'config.json',
+  'generation_config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'chat_template.jinja',
+];
+const index = 'model.safetensors.index.json';
+const single = 'model.safetensors';
+const adapter = ['adapter_config.json', 'adapter_model.safetensors'];
+
+/** Facts about a model that are known before its weights are fetched. */
+export interface HubModelFacts {
+  repo: string;
+  /** The commit that the revision refers to. */
+  commit: string;
+  /** The files that belong to the model. */
+  files: HubFile[];
+  /** The model's folder if it is complete, else null. */
+  folder: string | null;
+}
+
+export interface HubProgress {
+  /** The file being downloaded. */
+  file: string;
+  /** Bytes present and total bytes, over all files. */
+  bytes: number;
+  total: number;
+}
+
+export interface FetchOptions {
+  onProgress?: (progress: HubProgress) => void;
+  /** Aborts; partial downloads are kept. */
+  signal?: AbortSignal;
+  client?: HubClient;
+  /** File system for writing contents. */
+  fs?: FileSystem;
+}
+
+/**
+ * Finds a model: in the cache if it was fetched before, else at the hub; its small files (all but the weights) are in
+ * the cache afterwards. Throws a UserError if the hub refuses, cannot be reached, or has no such model.
+ */
+export async function findHubModel(model: HubModel, options: FetchOptions = {}): Promise<HubModelFacts> {
+  const { client = new HubClient() } = options;
+  const { repo, revision } = model;
+  const cache = new HubCache(repo);
+  const known = await cache.commitOf(revision);
+  const complete = known === null ? null : await cache.complete(known);
+  const damaged = complete && (await cache.damagedFile(complete, options.signal));
+  if (complete && !damaged) return { repo, ...complete };
+  try {
+    if (client.options.offline) throw new HubUnreachable('hub: HF_HUB_OFFLINE is set', 'unset it');
+    const { commit, files } = await client.list(damaged ? { ...model, revision: known! } : model, options.signal); // same commit
+    await cache.prepare();
+    await cache.keepRevision(revision, commit);
+    const again = await completeOrDiscarded(cache, commit, options.signal); // fetched under another revision's name, or damaged
+    if (again) return { repo, ...again };
+    const light = files.filter(({ name }) => small.includes(name) || name === index || name === adapter[0]);
+    await download(light, model, commit, cache, { ...options, client });
+    const names = await modelFiles(model, files, index => readText(cache.blob(index.etag)));
+    const own = files.filter(({ name }) => names.has(name));
+    const [rest, weights] = [own.filter(file => !isWeights(file)), own.filter(isWeights)];
+    return { repo, commit, files: [...rest, ...weights], folder: null }; // in download order
+  } catch (error) {
+    if (!(error instanceof HubUnreachable)) throw error;
+    if (complete && damaged) throw damagedOffline(complete, damaged, error);
+    const found = await fetchedByOthers(model, cache);
+    const broken = found && (await cache.damagedFile(found, options.signal));
+    if (found && broken) throw damagedOffline(found, broken, error);
+    if (found) return { repo, ...found };
+    throw new UserError(
+      `${error.what}, and ${cache.root} does not hold ${repo} at ${revision}: go online once to fetch it, or give a folder with a model`,
+      { cause: error },
+    );
+  }
+}
+
+/** The model folder of a commit if it is complete and intact; damaged ones are removed. */
+export async function completeOrDiscarded(
+  cache: HubCache,
+  commit: string,
+  signal?: AbortSignal,
+): Promise<CachedModel | null> {
+  for (;;) {
+    const complete = await cache.complete(commit);
+    const damaged = complete && (await cache.damagedFile(complete, signal));
+    if (!complete || !damaged) return complete;
+    await cache.discard(complete, damaged);
+  }
+}
+
+/** The error for a damaged cached file while the hub cannot be reached. */
+export const damagedOffline = ({ folder }: CachedModel, { name, etag }: HubFile, error: HubUnreachable): UserError =>
+  new UserError(
+    `hub: ${join(folder, name)} is damaged (its content is not ${etag}), and it cannot be fetched again now (${error.what}): go online once, or delete ${folder} and put the files there by hand`,
+    { cause: error },
+  );
+
+/**
+ * Returns the model's folder, fetching it if needed. Throws like `findHubModel`, and for a full disk; can be called
+ * again after any failure.
+ */
+export async function fetchHubModel(model: HubModel, options: FetchOptions = {}): Promise<CachedModel> {
+  const { client = new HubClient(), signal } = options;
+  const { folder, commit, files } = await findHubModel(model, { client, signal, fs: options.fs });
+  const cache = new HubCache(model.repo);
+  if (folder !== null) return { folder, commit, files };
+  await checkRoom(files, model, cache);
+  await download(files, model, commit, cache, { ...options, client });
+  return cache.assemble(
+    commit,
+    files,
+    files.map(({ etag }) => cache.blob(etag)),
+  );
+}
+
+/** Calls `work` with a folder that has a found model's small files and no weights. */
+export function withSmallFiles<T>(facts: HubModelFacts, work: (folder: string) => Promise<T>): Promise<T> {
+  const files = facts.files.filter(file => !isWeights(file));
+  return new HubCache(facts.repo).withFiles(files, work);
+}
+
+const readText = async (file: string): Promise<string> => (await readRegular(file)).toString('utf8');
+
+const isWeights = ({ name }: HubFile): boolean => name.endsWith('.safetensors');
+
+/** Downloads the missing files into the cache. Throws like `downloadFile`. */
+export async function download(
+  files: readonly HubFile[],
+  model: HubModel,
+  commit: string,
+  cache: HubCache,
+  { client, onProgress, signal, fs }: FetchOptions & { client: HubClient },
+): Promise<void> {
+  const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+  let done = 0;
+  for (const file of files) {
+    const onBytes = (here: number): void => onProgress?.({ file: file.name, bytes: done + here, total });
+    await downloadFile(file, { client, cache, model, commit, onBytes, signal, fs });
+    done += file.bytes;
+  }
+}
+
+/** Names of the files that make up the model. Throws a UserError if the repository has no usable ones. */
+async function modelFiles(
+  { repo }: HubModel,
+  files: readonly HubFile[],
+  read: (index: HubFile) => Promise<string>,
+): Promise<Set<string>> {
+  const names = new Set(files.map(({ name }) => name));
+  const present = small.filter(name => names.has(name));
+  if (!names.has('config.json')) {
+    if (adapter.every(name => names.has(name))) return new Set([...present, ...adapter]);
+    throw new UserError(
+      `hub: ${repo} has no config.json, so it is not a model in Hugging Face format: choose another repository`,
+    );
+  }
+  if (names.has(single)) return new Set([...present, single]);
+  const indexFile = files.find(({ name }) => name === index);
+  if (!indexFile)
+    throw new UserError(
+      `hub: ${repo} has no weights in safetensors format (neither ${single} nor ${index}): choose a repository that has them, or convert them`,
+    );
+  const shards = shardsIn(await read(indexFile));
+  const missing = shards?.find(name => !names.has(name));
+  if (!shards || missing !== undefined)
+    throw new UserError(
+      `hub: ${index} of ${repo} ${shards ? `names ${missing}, which is missing` : 'is not an index of shards'}: choose another revision`,
+    );
+  return new Set([...present, index, ...shards]);
+}
+
+function shardsIn(text: string): string[] | null {
+  try {
+    const { weight_map: map } = JSON.parse(text) as { weight_map?: unknown };
+    if (typeof map !== 'object' || map === null) return null;
+    const shards = [...new Set(Object.values(map) as unknown[])];
+    return shards.every(name => typeof name === 'string') ? shards : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A complete model that Hugging Face's own tools left in the cache, usable without network access; else null. */
+async function fetchedByOthers(model: HubModel, cache: HubCache): Promise<CachedModel | null> {
+  const snapshot = await cache.otherSnapshot(model.revision);
+  if (!snapshot) return null;
+  const { commit, folder, files, sources } = snapshot;
+  const sourceOf = (file: HubFile): string => sources[files.indexOf(file)];
+  try {
+    const names = await modelFiles(model, files, index => readText(sourceOf(index)));
+    if (!names.has('tokenizer.json') && !names.has(adapter[0])) return null;
+    const chosen = files.filter(({ name }) => names.has(name));
+    // A read-only cache is used as is.
+    return await cache.assemble(commit, chosen, chosen.map(sourceOf)).catch(() => ({ folder, commit, files: chosen }));
+  } catch {
+    return null; // the other tool fetched only some of the files
+  }
+}
+
+/** Throws if the disk has no room for the missing files. */
+export async function checkRoom(files: readonly HubFile[], { repo }: HubModel, cache: HubCache): Promise<void> {
+  const absent = await Promise.all(files.map(async file => ((await cache.hasBlob(file)) ? 0 : file.bytes)));
+  const needed = absent.reduce((sum, bytes) => sum + bytes, 0) - (await cache.partialBytes(files));
+  const { bavail, bsize } = await statfs(cache.root);
+  if (needed > bavail * bsize)
+    throw new UserError(
+      `hub: ${repo} needs ${gigabytes(needed)} more on the disk of ${cache.root}, which has ${gigabytes(bavail * bsize)} free: free space, or set HF_HOME to a folder of another disk`,
+    );
+}
+
+const gigabytes = (bytes: number): string =>
+  bytes < 1e9 ? `${Math.ceil(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;

@@ -1,0 +1,116 @@
+// LoRA: a frozen linear layer W [out, in] gets two trained factors A [rank, in] and B [out, rank] and computes x·(W +
+// alpha/rank · B·A)ᵀ. Names, layout, layer selection and initialisation follow PEFT (github.com/huggingface/peft), so
+// adapters are interchangeable. Only the projections of the decoder layers take adapters, not the embedding and the
+// output head.
+import { UserError } from '../../common/user-error';
+import type { AdapterOptions } from '../../engine/engine';
+import type { RandomStream } from '../../engine/sampling/random-stream';
+import { parameterSpecs } from '../decoder/decoder-config';
+import type { DecoderConfig, ParameterSpec } from '../decoder/decoder-config';
+import type { Weights } from '../weights/weights';
+
+/** Rank, alpha, dropout and target layers. */
+export type LoraOptions = AdapterOptions;
+
+/** Returns whether targets is 'all-linear', which PEFT matches case-insensitively. */
+export const choosesAll = (targets: LoraOptions['targets']): targets is string =>
+  typeof targets === 'string' && targets.toLowerCase() === 'all-linear';
+
+/** Returns the factor of B·A. */
+export const loraScale = (lora: Pick<LoraOptions, 'alpha' | 'rank'>): number => lora.alpha / lora.rank;
+
+/** Modules that PEFT can also adapt, in a form not supported here. */
+const withoutAdapter = ['model.embed_tokens', 'lm_head'];
+
+/**
+ * Returns the full names of the linear layers that `targets` selects, such as model.layers.0.self_attn.q_proj, in
+ * parameter order. A list entry selects the layer with that name and those whose name ends with a dot and the entry; a
+ * string other than 'all-linear' is a regular expression that must match the whole name.
+ * @throws UserError naming the pattern if it is not a regular expression, selects nothing, or selects embedding or
+ * output head
+ */
+export function loraModules(config: DecoderConfig, targets: LoraOptions['targets']): string[] {
+  const modules = linearSpecs(config).map(({ name }) => moduleOf(name));
+  if (choosesAll(targets)) return modules;
+  const patterns = typeof targets === 'string' ? [wholeName(targets)] : targets.map(byNameOrSuffix);
+  for (const { pattern, matches } of patterns) {
+    const refused = withoutAdapter.find(matches);
+    if (refused !== undefined)
+      throw new UserError(
+        `LoRA: target_modules ${show(pattern)} selects ${refused}, for which adapters are not supported: use all-linear or layers such as q_proj`,
+      );
+    if (!modules.some(matches))
+      throw new UserError(
+        `LoRA: target_modules ${show(pattern)} chooses none of the model's linear layers: use all-linear or names among ${shortNames(modules)}`,
+      );
+  }
+  if (patterns.length === 0)
+    throw new UserError(`LoRA: target_modules is empty: use all-linear or names among ${shortNames(modules)}`);
+  return modules.filter(module => patterns.some(({ matches }) => matches(module)));
+}
+
+/**
+ * Returns the factors as parameters: per module `${module}.lora_A.weight` [rank, in], then `${module}.lora_B.weight`
+ * [out, rank].
+ */
+export function loraSpecs(config: DecoderConfig, lora: LoraOptions): ParameterSpec[] {
+  const chosen = new Set(loraModules(config, lora.targets));
+  return linearSpecs(config).flatMap(({ name, dims: [out, from] }) => {
+    const module = moduleOf(name);
+    if (!chosen.has(module)) return [];
+    return [
+      { name: factorName(module, 'A'), dims: [lora.rank, from] },
+      { name: factorName(module, 'B'), dims: [out, lora.rank] },
+    ];
+  });
+}
+
+/** Returns the parameter name of a module's factor. */
+export const factorName = (module: string, factor: 'A' | 'B'): string => `${module}.lora_${factor}.weight`;
+
+/**
+ * Initialises the factors like PEFT: A uniform in ±1/√in (Kaiming with a = √5), B zeros, so the adapter initially has
+ * no effect. Other parameters among `weights` are unchanged.
+ */
+export function initializeLora(weights: Weights, stream: RandomStream): void {
+  for (const { name, dims } of weights.specs) {
+    const view = weights.view(name);
+    if (name.endsWith('.lora_B.weight')) view.fill(0);
+    if (!name.endsWith('.lora_A.weight')) continue;
+    const bound = 1 / Math.sqrt(dims[1]);
+    for (let i = 0; i < view.length; i++) view[i] = bound * (2 * stream.uniform() - 1);
+  }
+}
+
+/** Returns the weights of the linear layers that can take an adapter, [out, in]. */
+const linearSpecs = (config: DecoderConfig): ParameterSpec[] =>
+  parameterSpecs(config).filter(({ name, dims }) => dims.length === 2 && !withoutAdapter.includes(moduleOf(name)));
+
+const moduleOf = (weight: string): string => weight.slice(0, -'.weight'.length);
+
+interface Pattern {
+  pattern: string;
+  matches: (module: string) => boolean;
+}
+
+function wholeName(pattern: string): Pattern {
+  let expression: RegExp;
+  try {
+    expression = new RegExp(`^(?:${pattern})$`);
+  } catch (error) {
+    throw new UserError(
+      `LoRA: target_modules ${show(pattern)} is not a valid regular expression (${(error as Error).message}): use all-linear or a list of names`,
+    );
+  }
+  return { pattern, matches: module => expression.test(module) };
+}
+
+const byNameOrSuffix = (pattern: string): Pattern => ({
+  pattern,
+  matches: module => module === pattern || module.endsWith(`.${pattern}`),
+});
+
+const show = (pattern: string): string => JSON.stringify(pattern);
+
+const shortNames = (modules: readonly string[]): string =>
+  [...new Set(modules.map(module => module.slice(module.lastIndexOf('.') + 1)))].join(', ');

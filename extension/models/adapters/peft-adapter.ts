@@ -1,0 +1,269 @@
+// LoRA adapters as folders in PEFT format: adapter_config.json and adapter_model.safetensors, with tensors named
+// base_model.model.<module>.lora_A.weight [r, in] and .lora_B.weight [out, r]. Options for which PEFT would compute
+// something other than x·(W + scale·B·A)ᵀ are rejected by name, and every tensor is validated against the base before
+// use. Keys and their defaults: github.com/huggingface/peft, src/peft/tuners/lora/config.py.
+import { join } from 'node:path';
+import { z } from 'zod';
+import { UserError } from '../../common/user-error';
+import { fileSystem, makeFolder, replaceFile, storeError } from '../../node/files';
+import type { FileSystem } from '../../node/files';
+import { readRegular } from '../../node/regular-file';
+import { SafetensorsFile } from '../weights/safetensors';
+import { safetensorsParts } from '../weights/safetensors-writer';
+import type { DecoderConfig } from '../decoder/decoder-config';
+import { choosesAll, factorName, loraModules, loraSpecs } from './lora';
+import type { LoraOptions } from './lora';
+import { Weights } from '../weights/weights';
+
+export const adapterConfigName = 'adapter_config.json';
+export const adapterWeightsName = 'adapter_model.safetensors';
+const prefix = 'base_model.model.';
+
+/** An adapter in memory: its options, and its factors laid out by `loraSpecs`. */
+export interface Adapter {
+  lora: LoraOptions;
+  factors: Weights;
+}
+
+/** Modules for which an adapter file may hold factors or full weights (modules_to_save), which is not supported. */
+const wholeModules = ['lm_head', 'embed_tokens'];
+
+const targetSchema = z.union([z.string(), z.array(z.string())]).nullish();
+const configSchema = z.looseObject({
+  peft_type: z.string(),
+  base_model_name_or_path: z.string().nullish(),
+  r: z.number().int().positive().default(8),
+  lora_alpha: z.number().default(8),
+  lora_dropout: z.number().min(0).max(1).nullish(),
+  use_rslora: z.boolean().nullish(),
+  target_modules: targetSchema,
+  exclude_modules: targetSchema,
+  layers_to_transform: z.unknown().optional(),
+  init_lora_weights: z.unknown().optional(),
+});
+type PeftConfig = z.infer<typeof configSchema>;
+
+const merged = "merge it into its base with peft's merge_and_unload and use the merged model";
+/** Keys that change an adapter's computation; rejected unless empty or equal to the value here. */
+const neutral: Readonly<Record<string, unknown>> = {
+  bias: 'none',
+  lora_bias: false,
+  use_dora: false,
+  use_qalora: false,
+  modules_to_save: null,
+  rank_pattern: {},
+  alpha_pattern: {},
+  layer_replication: null,
+  target_parameters: null,
+  trainable_token_indices: null,
+  alora_invocation_tokens: null,
+  use_bdlora: null,
+  arrow_config: null,
+  kasa_config: null,
+  monteclora_config: null,
+  velora_config: null,
+};
+/** Initialisations that leave the base weights unchanged; others (PiSSA, OLoRA, …) require a modified base. */
+const plainInitializations: readonly unknown[] = [undefined, null, true, false, 'gaussian', 'orthogonal', 'eva'];
+
+/**
+ * Reads an adapter for the base with this configuration in `base.folder`. The returned targets are `all-linear` or the
+ * shortest list of names that selects the adapter's modules. The scale alpha/√r of use_rslora is expressed as an alpha
+ * multiplied by √r.
+ * @throws UserError with file, key or tensor, and remedy
+ */
+export async function readAdapter(
+  folder: string,
+  base: { config: DecoderConfig; folder: string },
+  fs: FileSystem = fileSystem,
+): Promise<Adapter> {
+  const config = await readConfig(folder, fs);
+  const file = await SafetensorsFile.open(await weightsFile(folder, fs), fs);
+  try {
+    const modules = modulesOf(file, config, base);
+    const lora = {
+      rank: config.r,
+      alpha: config.use_rslora ? config.lora_alpha * Math.sqrt(config.r) : config.lora_alpha,
+      dropout: config.lora_dropout ?? 0,
+      targets: shortestTargets(base.config, modules),
+    };
+    const factors = new Weights(loraSpecs(base.config, lora));
+    for (const { name, dims } of factors.specs) {
+      const tensor = prefix + name;
+      const shape = file.tensors.get(tensor)!.shape;
+      if (shape.join() !== dims.join())
+        throw new UserError(
+          `${file.file}: the tensor ${tensor} is [${shape.join(', ')}], but for ${base.folder} at rank ${config.r} it must be [${dims.join(', ')}]: ${ownBase(config)}`,
+        );
+      const data = await file.readFloats(tensor);
+      const bad = data.findIndex(x => !Number.isFinite(x));
+      if (bad >= 0)
+        throw new UserError(
+          `${file.file}: the tensor ${tensor} holds ${data[bad]} at element ${bad}: download the adapter again, it is damaged`,
+        );
+      factors.view(name).set(data);
+    }
+    return { lora, factors };
+  } finally {
+    await file.close();
+  }
+}
+
+/** Writes an adapter like PEFT, with the configuration last. `base` is the model's folder or its hub id. */
+export async function writeAdapter(
+  folder: string,
+  adapter: Adapter,
+  base: string,
+  fs: FileSystem = fileSystem,
+): Promise<void> {
+  await makeFolder(folder, fs);
+  const files = adapterFiles(adapter, base);
+  for (const name of [adapterWeightsName, adapterConfigName]) await replaceFile(join(folder, name), [files[name]], fs);
+}
+
+/** Returns the files of an adapter folder, by name. */
+export function adapterFiles({ lora, factors }: Adapter, base: string): Record<string, Uint8Array> {
+  const tensors = factors.specs.map(({ name, dims }) => ({
+    name: prefix + name,
+    shape: dims,
+    data: factors.view(name),
+  }));
+  // Only keys known to every peft version. `all-linear` is expanded to names, because not every reader supports it.
+  const { targets } = lora;
+  const config = {
+    alpha_pattern: {},
+    auto_mapping: null,
+    base_model_name_or_path: base,
+    bias: 'none',
+    fan_in_fan_out: false,
+    inference_mode: true,
+    init_lora_weights: true,
+    layers_pattern: null,
+    layers_to_transform: null,
+    lora_alpha: lora.alpha,
+    lora_dropout: lora.dropout,
+    modules_to_save: null,
+    peft_type: 'LORA',
+    r: lora.rank,
+    rank_pattern: {},
+    revision: null,
+    target_modules: choosesAll(targets) ? lastNames(factors.specs.map(({ name }) => moduleOf(name))) : targets,
+    task_type: 'CAUSAL_LM',
+    use_dora: false,
+    use_rslora: false,
+  };
+  return {
+    [adapterConfigName]: Buffer.from(`${JSON.stringify(config, null, 2)}\n`),
+    [adapterWeightsName]: Buffer.concat(safetensorsParts(tensors)),
+  };
+}
+
+async function readConfig(folder: string, fs: FileSystem): Promise<PeftConfig> {
+  const file = join(folder, adapterConfigName);
+  let json: unknown;
+  try {
+    json = JSON.parse((await readRegular(file, fs)).toString('utf8'));
+  } catch (error) {
+    if (error instanceof SyntaxError)
+      throw new UserError(`${file}: is not JSON (${error.message.replace(/\s+/g, ' ')}): download the adapter again`);
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+      throw new UserError(`${folder}: has no ${adapterConfigName}: choose the folder of a LoRA adapter in PEFT format`);
+    throw storeError('read', file, error);
+  }
+  const type = (json as { peft_type?: unknown } | null)?.peft_type;
+  if (typeof type === 'string' && type !== 'LORA')
+    throw new UserError(`${file}: peft_type is ${JSON.stringify(type)}, which is not supported: use a LORA adapter`);
+  const parsed = configSchema.safeParse(json);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new UserError(
+      `${file}: ${issue.path.join('.') || 'content'}: ${issue.message}: is this a LoRA adapter's ${adapterConfigName}?`,
+    );
+  }
+  const config = parsed.data;
+  const refused = Object.keys(neutral).find(key => !isNeutral(config[key], neutral[key]));
+  const key = refused ?? (plainInitializations.includes(config.init_lora_weights) ? undefined : 'init_lora_weights');
+  if (key !== undefined)
+    throw new UserError(`${file}: ${key} is ${JSON.stringify(config[key])}, which is not supported: ${merged}`);
+  return config;
+}
+
+const isNeutral = (value: unknown, expected: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === false ||
+  value === expected ||
+  (typeof value === 'object' && Object.keys(value).length === 0);
+
+async function weightsFile(folder: string, fs: FileSystem): Promise<string> {
+  const names = await fs.readdir(folder).catch((error: unknown) => {
+    throw storeError('read', folder, error);
+  });
+  if (names.includes(adapterWeightsName)) return join(folder, adapterWeightsName);
+  const remedy = names.includes('adapter_model.bin')
+    ? 'save the adapter with safe_serialization=True'
+    : 'choose the folder of a LoRA adapter';
+  throw new UserError(`${folder}: has no ${adapterWeightsName}: ${remedy}`);
+}
+
+/** Returns the modules with both factors in the file, in parameter order. Throws for unknown or missing tensors. */
+function modulesOf(
+  { file, tensors }: SafetensorsFile,
+  config: PeftConfig,
+  base: { config: DecoderConfig; folder: string },
+): string[] {
+  const known = loraModules(base.config, 'all-linear');
+  const expected = new Map(
+    known.flatMap(module =>
+      (['A', 'B'] as const).map(factor => [prefix + factorName(module, factor), module] as const),
+    ),
+  );
+  for (const name of tensors.keys()) {
+    if (expected.has(name)) continue;
+    const whole = wholeModules.find(module => name.includes(module));
+    if (whole !== undefined)
+      throw new UserError(
+        `${file}: the tensor ${name} changes ${whole}, for which adapters are not supported: ${merged}`,
+      );
+    throw new UserError(
+      `${file}: the tensor ${name} belongs to no linear layer of ${base.folder} that supports adapters: ${ownBase(config)}`,
+    );
+  }
+  const present = new Set([...tensors.keys()].map(name => expected.get(name)!));
+  if (present.size === 0) throw new UserError(`${file}: has no tensors: download the adapter again`);
+  const chosen = new Set(chosenModules(known, config));
+  for (const module of known) {
+    if (!present.has(module) && !chosen.has(module)) continue;
+    const missing = (['A', 'B'] as const).map(factor => prefix + factorName(module, factor)).find(x => !tensors.has(x));
+    if (missing !== undefined)
+      throw new UserError(`${file}: the tensor ${missing} is missing: download the adapter again, it is incomplete`);
+  }
+  return known.filter(module => present.has(module));
+}
+
+/**
+ * Returns the modules that must have factors according to the configuration; empty unless it lists plain names. With
+ * regular expressions or layer restrictions, which only control where PEFT creates factors, the file alone determines
+ * the modules.
+ */
+function chosenModules(known: readonly string[], config: PeftConfig): readonly string[] {
+  const { target_modules: targets, exclude_modules: exclude, layers_to_transform: layers } = config;
+  if (!Array.isArray(targets) || (exclude?.length ?? 0) > 0 || (layers ?? null) !== null) return [];
+  return known.filter(module => targets.some(name => module === name || module.endsWith(`.${name}`)));
+}
+
+function shortestTargets(config: DecoderConfig, modules: readonly string[]): LoraOptions['targets'] {
+  const suffixes = lastNames(modules);
+  const same = (targets: LoraOptions['targets']): boolean => loraModules(config, targets).join() === modules.join();
+  return (['all-linear', suffixes] as const).find(same) ?? modules;
+}
+
+/** Returns the distinct last name components, such as `q_proj` for model.layers.0.self_attn.q_proj. */
+const lastNames = (modules: readonly string[]): string[] => [
+  ...new Set(modules.map(module => module.slice(module.lastIndexOf('.') + 1))),
+];
+
+const moduleOf = (factor: string): string => factor.replace(/\.lora_[AB]\.weight$/, '');
+
+const ownBase = ({ base_model_name_or_path: base }: PeftConfig): string =>
+  base ? `use it with the base it was made for, ${base}` : 'use it with the base it was made for';

@@ -1,0 +1,254 @@
+// Cross-scoring for the diagnosis of template collapse: the log-prob of every text after every prompt. A naive
+// implementation processes each prompt once per text. Here each distinct prompt (and each common prefix of prompts) is
+// processed once, its keys and values are reused for all texts, equal texts are computed once per prompt, and logits
+// are computed for the texts' tokens only. Invariant: apart from rounding, a pair's value depends neither on the other
+// pairs nor on the budget.
+import { maximum } from '../common/lists';
+import type { PassBudget } from '../engine/engine';
+import { masked } from '../engine/session/padding';
+import { float32, int32, int64 } from '../engine/session/session';
+import type { SessionOptions, Tensor } from '../engine/session/session';
+import { unwatched } from '../engine/work-units';
+import { chunkFeeds, headChunks, scalarFeeds } from './graphs/batch-feeds';
+import { prefixGraph, suffixGraph } from './graphs/cross-graphs';
+import type { DecoderConfig } from './decoder/decoder-config';
+import { withoutDropout } from './decoder/networks';
+import { PackedSessions, passSize } from './graphs/packed-sessions';
+import { headIndex, packPass, planPasses } from './graphs/packing';
+import type { ParameterBank } from './weights/parameter-bank';
+import type { Network } from './graphs/policy-graphs';
+
+/**
+ * Maximum packed text tokens in a pass after a prompt. The fastest of 256 to 4096 on the CPU: the scores fit into its
+ * caches.
+ */
+export const continuedTokens = 1024;
+
+export class CrossScoring {
+  private readonly network: Network;
+  private readonly sessions: PackedSessions;
+  /** Separate sessions, because the outputs of a prompt's session are in use while texts are scored. */
+  private readonly continuing: PackedSessions;
+
+  constructor(
+    network: Network,
+    private readonly bank: ParameterBank,
+    options: SessionOptions,
+  ) {
+    // A text of one episode after the prompt of another may exceed the maximum episode length.
+    this.network = {
+      ...withoutDropout(network),
+      maxPositions: 2 * (network.maxPositions ?? network.config.maxPositions),
+    };
+    this.sessions = new PackedSessions(this.network, options, false);
+    this.continuing = this.sessions.likewise();
+  }
+
+  /**
+   * Returns the summed log-probs of all tokens of text i after prompt j under the current weights: [texts][prompts], in
+   * nats. `budget` bounds the tokens and texts of a pass. Texts and prompts must have at least one token, else an
+   * Error.
+   */
+  async sums(
+    prompts: readonly Int32Array[],
+    texts: readonly Int32Array[],
+    { maxTokens, maxRows }: PassBudget,
+    temperature: number,
+    units = unwatched,
+  ): Promise<Float64Array[]> {
+    if ([...prompts, ...texts].some(({ length }) => length === 0))
+      throw new Error('cross-scoring: every prompt and every text needs a token');
+    const { config } = this.network;
+    const columns = distinct(prompts);
+    const rows = distinct(texts);
+    const found = rows.values.map(() => new Float64Array(columns.values.length));
+    const parts = cutTexts(rows.values, Math.min(maxTokens, continuedTokens), maxRows).map(part => ({
+      part,
+      ...textFeeds(
+        part.map(i => rows.values[i]),
+        config,
+      ),
+    }));
+    const samples = columns.values.map(ids => ({ ids }));
+    const total = columns.values.length * parts.length;
+    let done = 0;
+    for (const { shared, ...pass } of planPasses(samples, { maxTokens, maxRows })) {
+      const packed = packPass({ shared, ...pass }, samples, config);
+      const ends = packed.members.map((column, k) => packed.at(k, columns.values[column].length - 1));
+      const session = await this.sessions.get(
+        'prefixes',
+        { shared, chunks: 1 },
+        prefixGraph,
+        passSize(packed.feeds, config),
+      );
+      const read = await session.run({ ...this.bank.feeds(), ...packed.feeds, ends: indices(ends) });
+      for (const [k, column] of packed.members.entries()) {
+        const { length } = columns.values[column];
+        const prefix = prefixFeeds(read, k, length, position => packed.at(k, position), config);
+        for (const { part, ...feeds } of parts) {
+          units.next(done++, total);
+          const logprobs = await this.scoreSuffixes(prefix, length, feeds, temperature);
+          let n = 0;
+          for (const i of part)
+            for (const end = n + rows.values[i].length; n < end; n++) found[i][column] += logprobs[n];
+        }
+      }
+    }
+    return rows.index.map(i => Float64Array.from(columns.index, j => found[i][j]));
+  }
+
+  /** Returns the log-probs of all tokens of the texts of a pass after a prompt of `promptLength` tokens. */
+  private async scoreSuffixes(
+    prefix: Record<string, Tensor>,
+    promptLength: number,
+    { feeds, offsets, count }: TextFeeds,
+    temperature: number,
+  ): Promise<Float32Array> {
+    const chunks = headChunks(count, this.network.config.vocabSize);
+    const session = await this.continuing.get(`suffixes ${chunks}`, { shared: true, chunks }, suffixGraph);
+    const positions = BigInt64Array.from(offsets, offset => BigInt(promptLength + offset));
+    const { logprob } = await session.run({
+      ...this.bank.feeds(),
+      ...prefix,
+      ...feeds,
+      positions: int64(positions, [positions.length]),
+      ...chunkFeeds(count, chunks),
+      ...scalarFeeds({ inverse_temperature: 1 / temperature }),
+    });
+    return logprob.data as Float32Array;
+  }
+}
+
+/** Returns the distinct values, and the index of each input among them. */
+function distinct(all: readonly Int32Array[]): { values: Int32Array[]; index: number[] } {
+  const places = new Map<string, number>();
+  const values: Int32Array[] = [];
+  const index = all.map(ids => {
+    const key = ids.join();
+    const place = places.get(key) ?? values.push(ids) - 1;
+    places.set(key, place);
+    return place;
+  });
+  return { values, index };
+}
+
+/** Splits text indices into parts that fit one pass; texts of similar length are grouped. */
+function cutTexts(texts: readonly Int32Array[], maxTokens: number, maxRows: number): number[][] {
+  const parts: number[][] = [];
+  let tokens = Infinity;
+  for (const i of [...texts.keys()].sort((a, b) => texts[b].length - texts[a].length || a - b)) {
+    if (tokens + texts[i].length > maxTokens || parts.at(-1)!.length >= maxRows) {
+      parts.push([]);
+      tokens = 0;
+    }
+    parts.at(-1)!.push(i);
+    tokens += texts[i].length;
+  }
+  return parts;
+}
+
+/**
+ * Returns the keys and values of the k-th prompt of a pass as blocks [kvHeads, u, headSize], with its last hidden
+ * state.
+ */
+function prefixFeeds(
+  read: Readonly<Record<string, Tensor>>,
+  k: number,
+  length: number,
+  at: (position: number) => number,
+  { kvHeads, headSize, hiddenSize, layers }: DecoderConfig,
+): Record<string, Tensor> {
+  const places = Array.from({ length }, (_, position) => at(position) * kvHeads);
+  const block = (name: string): Tensor => {
+    const all = read[name].data as Float32Array;
+    const out = new Float32Array(length * kvHeads * headSize);
+    let next = 0;
+    for (let h = 0; h < kvHeads; h++)
+      for (const place of places) {
+        const from = (place + h) * headSize;
+        out.set(all.subarray(from, from + headSize), next);
+        next += headSize;
+      }
+    return float32(out, [kvHeads, length, headSize]);
+  };
+  const feeds: Record<string, Tensor> = {};
+  for (let i = 0; i < layers; i++) {
+    feeds[`beginning_key.${i}`] = block(`key.${i}`);
+    feeds[`beginning_value.${i}`] = block(`value.${i}`);
+  }
+  const last = (read.last.data as Float32Array).subarray(k * hiddenSize, (k + 1) * hiddenSize);
+  return { ...feeds, before: float32(last, [1, hiddenSize]) };
+}
+
+/** Texts as packed tokens, independent of the prompt; all `count` tokens are predicted. */
+interface TextFeeds {
+  /** The texts' feeds of suffixGraph, except positions. */
+  feeds: Record<string, Tensor>;
+  /** Position of each packed token within its text. */
+  offsets: number[];
+  count: number;
+}
+
+function textFeeds(texts: readonly Int32Array[], c: DecoderConfig): TextFeeds {
+  const t = maximum(texts.map(({ length }) => length));
+  const count = texts.reduce((sum, { length }) => sum + length, 0);
+  const places = new Int32Array(texts.length * t).fill(-1);
+  // A dummy token fills empty slots. Also added for a single token, because single-row matmuls use other kernels.
+  const n = places.length > count || count === 1 ? count + 1 : count;
+  const ids = new Array<number>(n).fill(0);
+  const offsets = new Array<number>(n).fill(0);
+  const rows: number[] = [];
+  let at = 0;
+  texts.forEach((text, m) =>
+    text.forEach((id, i) => {
+      places[m * t + i] = at;
+      rows.push(i === 0 ? n : at - 1); // index n is the prompt's last token, after all text tokens
+      ids[at] = id;
+      offsets[at++] = i;
+    }),
+  );
+  const groups = c.heads / c.kvHeads;
+  const layout = [{ places, outer: 1, inner: texts.length, length: t }];
+  const queries = headIndex(layout, n, count, c.kvHeads, groups);
+  const keys = headIndex(layout, n, count, c.kvHeads, 1);
+  const blocks = [c.kvHeads, texts.length];
+  const byHead = new Int32Array(n * c.heads);
+  const headsBack = new Int32Array(n * c.heads);
+  for (let query = 0; query < n * c.heads; query++) {
+    const head = query % c.heads;
+    const row = (Math.floor(head / groups) * n + Math.floor(query / c.heads)) * groups + (head % groups);
+    byHead[row] = query;
+    headsBack[query] = row;
+  }
+  return {
+    count,
+    offsets,
+    feeds: {
+      ids: indices(ids),
+      by_head: int32(byHead, [c.kvHeads, n * groups]),
+      heads_back: int32(headsBack, [n * c.heads]),
+      query_blocks: int32(queries.forward[0], [...blocks, groups * t]),
+      key_blocks: int32(keys.forward[0], [...blocks, t]),
+      own_rows: int32(
+        queries.forward[0].map(query => headsBack[query]),
+        [...blocks, groups * t],
+      ),
+      own_places: int32(
+        byHead.map(query => queries.back[query]),
+        [c.kvHeads, n * groups],
+      ),
+      own_mask: stackedCausalMask(groups, t),
+      rows: indices(rows),
+      targets: indices(ids.slice(0, count)),
+    },
+  };
+}
+
+/** Returns the additive mask [groups·t, t]: query i of each group attends to tokens 0…i. */
+function stackedCausalMask(groups: number, t: number): Tensor {
+  const data = new Float32Array(groups * t * t);
+  for (let row = 0; row < groups * t; row++) data.fill(masked, row * t + (row % t) + 1, (row + 1) * t);
+  return float32(data, [groups * t, t]);
+}
+
+const indices = (all: readonly number[]): Tensor => int64(BigInt64Array.from(all, BigInt), [all.length]);

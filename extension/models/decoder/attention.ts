@@ -1,0 +1,180 @@
+// Attention over packed tokens: among themselves (training and scoring, differentiable), or over cached keys and values
+// plus the new tokens (generation). Grouped-query attention without copying keys: queries that share a key head are
+// stacked along time, so one matmul per key head serves all of them. In a group of episodes the common prefix is
+// computed once, and its keys and values are shared by all rows (cf. Hydragen, arXiv 2402.05099, here with gradients).
+import type { Dim, Graph, Value } from '../../engine/graph/graph';
+import { matmul, softmax, softmaxProduct } from '../../engine/graph/layer-ops';
+import { add, reshape } from '../../engine/graph/ops';
+import {
+  arrange,
+  collect,
+  concatLast,
+  joinTimes,
+  repeatMembers,
+  splitLast,
+  splitTimes,
+} from '../../engine/graph/packed-ops';
+import type { Attend } from './decoder';
+import type { DecoderConfig } from './decoder-config';
+
+const stacked = (size: string, groups: number): Dim => (groups === 1 ? size : `${groups}*${size}`);
+
+/**
+ * Causal attention among packed tokens. Without shared prefixes: blocks of b rows of t tokens. With shared prefixes: p
+ * prefixes of u tokens, each continued by m rows of t tokens that attend to the prefix and to themselves. Rows are
+ * split into e early and l late tokens, and early queries skip late keys. This avoids a quarter of the scores, all of
+ * them masked.
+ */
+export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): Attend {
+  const groups = c.heads / c.kvHeads;
+  const batch: Dim[] = shared ? ['p', c.kvHeads, 'm'] : ['b', c.kvHeads];
+  const [gt, gu] = [stacked('t', groups), stacked('u', groups)];
+  const index = (name: string, dims: readonly Dim[]): Value => g.input(name, 'int32', dims);
+  const queryRows = index('query_rows', [...batch, gt]);
+  const keyRows = index('key_rows', [...batch, 't']);
+  const maskOf = (name: string, own: string, seen: string): Value =>
+    g.input(name, 'float32', shared ? ['p', 1, 1, 1, own, `u+${seen}`] : [own, seen]);
+  const masks = [maskOf('early_mask', 'e', 'e'), maskOf('late_mask', 'l', 't')];
+  const beginning = shared
+    ? {
+        queries: index('query_prefixes', ['p', c.kvHeads, gu]),
+        keys: index('key_prefixes', ['p', c.kvHeads, 'u']),
+        causal: g.input('prefixes_mask', 'float32', ['u', 'u']),
+      }
+    : undefined;
+  const queryPlaces = index('query_places', ['n*h']);
+  const keyPlaces = index('key_places', ['n*k']);
+  const alpha = c.headSize ** -0.5;
+
+  /**
+   * Returns the attention output of stacked queries [.., groups·t, headSize] over keys and values [.., s, headSize].
+   */
+  const attended = (q: Value, k: Value, v: Value, mask: Value): Value => {
+    const scores = matmul(g, q, k, { transB: true, alpha });
+    const apart: Dim[] = [...scores.dims.slice(0, -2), groups, ...mask.dims.slice(-2)];
+    return softmaxProduct(g, reshape(g, add(g, reshape(g, scores, apart), mask), scores.dims), v);
+  };
+  return (_layer, q, k, v) => {
+    const heads = (x: Value, places: Value): Value => reshape(g, x, [places.dims[0], c.headSize]);
+    const blocks = (x: Value, places: Value, prefixes: Value | undefined, rows: Value): Value[] =>
+      arrange(g, heads(x, places), prefixes ? [prefixes, rows] : [rows], places);
+    const [rowQ, prefixQ] = blocks(q, queryPlaces, beginning?.queries, queryRows).toReversed();
+    const [rowK, prefixK] = blocks(k, keyPlaces, beginning?.keys, keyRows).toReversed();
+    const [rowV, prefixV] = blocks(v, keyPlaces, beginning?.keys, keyRows).toReversed();
+
+    const halves = splitTimes(g, reshape(g, rowQ, [...batch, groups, 't', c.headSize]), ['e', 'l']);
+    /** Returns the keys or values each half attends to: the whole prefix, plus the row up to the end of the half. */
+    const seen = (row: Value, prefix: Value | undefined): Value[] => {
+      const [early, late] = splitTimes(g, row, ['e', 'l']);
+      const before = prefix ? [repeatMembers(g, prefix, 'm')] : [];
+      const until = (parts: Value[], dim: string): Value =>
+        parts.length === 1 ? parts[0] : joinTimes(g, parts, prefix ? `u+${dim}` : dim);
+      return [until([...before, early], 'e'), until([...before, early, late], 't')];
+    };
+    const [keys, values] = [seen(rowK, prefixK), seen(rowV, prefixV)];
+    const contexts = halves.map((half, i) => {
+      const [time] = half.dims.slice(-2);
+      const queries = reshape(g, half, [...batch, stacked(String(time), groups), c.headSize]);
+      return reshape(g, attended(queries, keys[i], values[i], masks[i]), half.dims);
+    });
+    const context = reshape(g, joinTimes(g, contexts, 't'), rowQ.dims);
+    const all = beginning ? [attended(prefixQ, prefixK, prefixV, beginning.causal), context] : [context];
+    const forward = beginning ? [beginning.queries, queryRows] : [queryRows];
+    return reshape(g, collect(g, all, forward, queryPlaces), q.dims);
+  };
+}
+
+/**
+ * Attention of packed new tokens, one chunk for each of b rows, over cached keys and values and the chunk itself.
+ * Declares the inputs past_key.i, past_value.i [b, kvHeads, s, headSize] and past_mask [b, 1, 1, 1, s] (0 for filled
+ * slots, large negative otherwise), and the outputs key.i, value.i [n, kvHeads·headSize] of the new tokens. Not
+ * differentiable.
+ */
+export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
+  const { pastMask, newMask, heads } = cachedInputs(g, c, 't', ['t', 't']);
+  return (layer, q, k, v) => {
+    g.output(`key.${layer}`, k);
+    g.output(`value.${layer}`, v);
+    const past = pastOf(g, c, layer);
+    const chunk = { keys: heads.keys(k), values: heads.keys(v), mask: newMask };
+    return heads.back(overBoth(g, c, heads.queries(q), { ...past, mask: pastMask }, chunk, 't'), q);
+  };
+}
+
+/**
+ * `cachedAttention` for keys and values that stay on a device. The chunk has slots [b, kvHeads, t, headSize] that may
+ * already hold tokens: inputs held_key.i, held_value.i [b, kvHeads, c, headSize] with c = t or 1. Slots with `written`
+ * [1, 1, t, 1] = 1 receive new tokens: either one token per slot, or one token per row. All t slots become the outputs
+ * key.i, value.i. The caller supplies the chunk's mask new_mask [1, 1, 1, q, t] for q new tokens per row.
+ */
+export function residentAttention(g: Graph, c: DecoderConfig): Attend {
+  const { pastMask, newMask, heads } = cachedInputs(g, c, 'q', [1, 1, 1, 'q', 't']);
+  const written = g.emit('Greater', [g.input('written', 'float32', [1, 1, 't', 1]), g.scalar(0)], 'bool', [
+    1,
+    1,
+    't',
+    1,
+  ]);
+  return (layer, q, k, v) => {
+    const slots = (stem: string, x: Value): Value => {
+      const held = g.input(`held_${stem}.${layer}`, 'float32', ['b', c.kvHeads, 'c', c.headSize]);
+      const all = g.emit('Where', [written, heads.keys(x), held], 'float32', ['b', c.kvHeads, 't', c.headSize]);
+      g.output(`${stem}.${layer}`, all);
+      return all;
+    };
+    const past = pastOf(g, c, layer);
+    const chunk = { keys: slots('key', k), values: slots('value', v), mask: newMask };
+    return heads.back(overBoth(g, c, heads.queries(q), { ...past, mask: pastMask }, chunk, 'q'), q);
+  };
+}
+
+/** Keys and values [b, kvHeads, slots, headSize] and the additive mask of their slots. */
+interface Segment {
+  keys: Value;
+  values: Value;
+  mask: Value;
+}
+
+/**
+ * Declares the inputs shared by all layers, for `t` new tokens per row, and returns the mappings between packed tokens
+ * and blocks.
+ */
+function cachedInputs(g: Graph, c: DecoderConfig, t: string, newDims: readonly Dim[]) {
+  const pastMask = g.input('past_mask', 'float32', ['b', 1, 1, 1, 's']);
+  const newMask = g.input('new_mask', 'float32', newDims);
+  const queryRows = g.input('query_rows', 'int32', ['b', c.kvHeads, stacked(t, c.heads / c.kvHeads)]);
+  const keyRows = g.input('key_rows', 'int32', ['b', c.kvHeads, t]);
+  const queryPlaces = g.input('query_places', 'int32', ['n*h']);
+  const block = (x: Value, rows: Value, places: Dim): Value =>
+    g.emit('Gather', [reshape(g, x, [places, c.headSize]), rows], 'float32', [...rows.dims, c.headSize], { axis: 0 });
+  return {
+    pastMask,
+    newMask,
+    heads: {
+      queries: (q: Value): Value => block(q, queryRows, 'n*h'),
+      keys: (k: Value): Value => block(k, keyRows, 'n*k'),
+      back: (context: Value, q: Value): Value => reshape(g, collect(g, [context], [queryRows], queryPlaces), q.dims),
+    },
+  };
+}
+
+function pastOf(g: Graph, c: DecoderConfig, layer: number): Pick<Segment, 'keys' | 'values'> {
+  const past = (stem: string): Value => g.input(`past_${stem}.${layer}`, 'float32', ['b', c.kvHeads, 's', c.headSize]);
+  return { keys: past('key'), values: past('value') };
+}
+
+/** Returns the attention output of `t` queries per row over the past (s slots) and their chunk. */
+function overBoth(g: Graph, c: DecoderConfig, queries: Value, past: Segment, chunk: Segment, t: string): Value {
+  const groups = c.heads / c.kvHeads;
+  const alpha = c.headSize ** -0.5;
+  const scored = ({ keys, mask }: Segment): Value => {
+    const scores = matmul(g, queries, keys, { transB: true, alpha });
+    return add(g, reshape(g, scores, ['b', c.kvHeads, groups, t, keys.dims[2]]), mask);
+  };
+  const toPast = scored(past);
+  const toNew = scored(chunk);
+  const [onPast, onNew] = splitLast(g, softmax(g, concatLast(g, toPast, toNew, 's+t')), toPast, toNew);
+  const read = (weights: Value, { keys, values }: Segment): Value =>
+    matmul(g, reshape(g, weights, ['b', c.kvHeads, stacked(t, groups), keys.dims[2]]), values);
+  return add(g, read(onPast, past), read(onNew, chunk));
+}

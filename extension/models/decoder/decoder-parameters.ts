@@ -1,0 +1,207 @@
+// Parameter sources of a decoder graph, and the resulting form of its linear layers: trained weights are graph inputs,
+// frozen weights are constants mapped from files or held in memory, 8-bit weights are constants derived from them; any
+// linear layer may have a trained low-rank adapter (lora.ts). One decoder description thus serves full training, LoRA,
+// scoring under the base model and quantised rollouts.
+import { dequantized, frozenLinear, int8Linear, quantizeRows } from '../../engine/graph/frozen-ops';
+import type { Int8Weight, QuantizedRows } from '../../engine/graph/frozen-ops';
+import type { ElementType, FloatType, Graph, Value } from '../../engine/graph/graph';
+import { linear } from '../../engine/graph/layer-ops';
+import { cast, gatherRows, mul, reshape, scale } from '../../engine/graph/ops';
+import type { ParameterSpec } from './decoder-config';
+import { factorName, loraScale } from '../adapters/lora';
+import type { LoraOptions } from '../adapters/lora';
+
+/** A tensor stored in a safetensors file. */
+export interface FileTensor {
+  kind: 'file';
+  dtype: 'F32' | 'F16' | 'BF16';
+  /** File name within the model folder, byte offset and length. */
+  file: string;
+  offset: number;
+  bytes: number;
+}
+
+type FileLocation = Pick<FileTensor, 'file' | 'offset' | 'bytes'>;
+
+/** A linear layer's weight as int8 [in, out] with a float32 scale per column, both in files. */
+export interface Int8Tensor {
+  kind: 'int8';
+  weight: FileLocation;
+  scale: FileLocation;
+}
+
+/** A tensor copied into the graph as a constant. */
+export interface MemoryTensor {
+  kind: 'memory';
+  data: Float32Array;
+}
+
+export type TensorSource = { kind: 'input' } | MemoryTensor | FileTensor | Int8Tensor;
+
+export interface Adapter extends LoraOptions {
+  /** Modules with adapter factors. */
+  modules: ReadonlySet<string>;
+}
+
+/** How the parameters of a network are stored and used. */
+export interface ParameterPlan {
+  specs: readonly ParameterSpec[];
+  source(name: string): TensorSource;
+  adapter?: Adapter;
+  /** Multiply 8-bit weights with 8-bit activations (rollouts) instead of dequantising them to float32 (training). */
+  int8Products?: boolean;
+  /** Type of matmuls with weights, float32 by default; everything else is always float32. */
+  products?: FloatType;
+}
+
+const castCode: Record<FloatType, number> = { float32: 1, float16: 10 };
+const fileTypes: Record<FileTensor['dtype'], ElementType> = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' };
+
+export class DecoderParameters {
+  /** Loss scale for float16 gradients, so that small values do not underflow; 1 for float32. */
+  readonly gradientScale: number;
+  /** The trained inputs of the graph, by name. */
+  readonly trained = new Map<string, Value>();
+  private readonly dims: ReadonlyMap<string, readonly number[]>;
+  private readonly constants = new Map<string, Value>();
+  private readonly quantized = new Map<string, QuantizedRows>();
+  private dropoutNoise?: { row: Value; column: Value };
+
+  constructor(
+    private readonly g: Graph,
+    private readonly plan: ParameterPlan,
+  ) {
+    this.gradientScale = plan.products === 'float16' ? 2 ** 12 : 1;
+    this.dims = new Map(plan.specs.map(({ name, dims }) => [name, dims]));
+  }
+
+  has(name: string): boolean {
+    return this.dims.has(name);
+  }
+
+  /** Returns a norm weight or a bias as float32. */
+  vector(name: string): Value {
+    return this.float(name);
+  }
+
+  /** Returns the embedding rows [n, hidden] for ids [n]. */
+  embed(name: string, ids: Value): Value {
+    const table = this.stored(name);
+    if (table.type === 'float32') return gatherRows(this.g, table, ids);
+    // Converts only the rows that are read to float32.
+    const rows = this.g.emit('Gather', [table, ids], table.type, [...ids.dims, table.dims[1]], { axis: 0 });
+    return this.g.emit('Cast', [rows], 'float32', rows.dims, { to: 1 });
+  }
+
+  /** Applies the linear layer `module` to x [n, in]: weight, optional bias, optional adapter. */
+  linear(module: string, x: Value): Value {
+    const biasName = `${module}.bias`;
+    const bias = this.has(biasName) ? this.vector(biasName) : null;
+    const y = this.product(`${module}.weight`, x, bias);
+    return cast(this.g, this.plan.adapter?.modules.has(module) ? this.adapted(module, x, y) : y, 'float32');
+  }
+
+  /** Returns x [n, in] · Wᵀ for a weight by name, without adapter: the output head. */
+  base(name: string, x: Value): Value {
+    return cast(this.g, this.product(name, x, null), 'float32');
+  }
+
+  /**
+   * Returns x [n, in] · Wᵀ (+ bias) in the type of matmuls; weights are cast separately for each matmul, so that no
+   * converted copy outlives it.
+   */
+  private product(name: string, x: Value, bias: Value | null): Value {
+    const { g } = this;
+    const { products = 'float32' } = this.plan;
+    const source = this.plan.source(name);
+    if (source.kind === 'input')
+      return linear(g, cast(g, x, products), this.float(name, products), bias && cast(g, bias, products));
+    if (source.kind !== 'int8')
+      return frozenLinear(g, cast(g, x, products), () => this.float(name, products), bias && cast(g, bias, products));
+    const weight = this.int8(name, source);
+    if (!this.plan.int8Products) return frozenLinear(g, x, () => dequantized(g, weight), bias, false);
+    let rows = this.quantized.get(x.name);
+    if (!rows) this.quantized.set(x.name, (rows = quantizeRows(g, x)));
+    return int8Linear(g, rows, weight, bias);
+  }
+
+  /** Returns y + alpha/rank · B·A·x. */
+  private adapted(module: string, x: Value, y: Value): Value {
+    const { g } = this;
+    const adapter = this.plan.adapter!;
+    const type = y.type as FloatType;
+    const [a, b] = [this.float(factorName(module, 'A'), type), this.float(factorName(module, 'B'), type)];
+    const input = cast(g, adapter.dropout > 0 ? this.dropped(x, adapter.dropout) : x, type);
+    return linear(g, scale(g, linear(g, input, a), loraScale(adapter)), b, y);
+  }
+
+  /**
+   * Applies dropout whose mask is a hash of two random vectors drawn by the host for each run, one number per token and
+   * one per feature: identical on every machine and when activations are recomputed.
+   */
+  private dropped(x: Value, share: number): Value {
+    const { g } = this;
+    this.dropoutNoise ??= {
+      row: g.input('dropout_rows', 'float32', [x.dims[0]]),
+      column: g.input('dropout_columns', 'float32', ['features']),
+    };
+    const width = x.dims[1];
+    const column = g.emit(
+      'Slice',
+      [this.dropoutNoise.column, g.integers([0]), g.integers([Number(width)]), g.integers([0])],
+      'float32',
+      [width],
+    );
+    const row = reshape(g, this.dropoutNoise.row, [x.dims[0], 1]);
+    const product = g.emit('Mul', [row, column], 'float32', x.dims);
+    const wave = g.emit('Mul', [g.emit('Sin', [product], 'float32', x.dims), g.scalar(43758.547)], 'float32', x.dims);
+    const uniform = g.emit('Sub', [wave, g.emit('Floor', [wave], 'float32', x.dims)], 'float32', x.dims);
+    const kept = g.emit('GreaterOrEqual', [uniform, g.scalar(share)], 'bool', x.dims);
+    const factor = g.emit('Where', [kept, g.scalar(1 / (1 - share)), g.scalar(0)], 'float32', x.dims);
+    return mul(g, x, factor);
+  }
+
+  /**
+   * Returns the parameter in a float type; if it is stored in another type, casts anew on every call, see
+   * frozen-ops.ts.
+   */
+  private float(name: string, type: FloatType = 'float32'): Value {
+    const value = this.stored(name);
+    if (this.trained.has(name)) return cast(this.g, value, type);
+    return value.type === type ? value : this.g.emit('Cast', [value], type, value.dims, { to: castCode[type] });
+  }
+
+  /** Returns the parameter in its stored type. */
+  private stored(name: string): Value {
+    const known = this.trained.get(name) ?? this.constants.get(name);
+    if (known) return known;
+    const dims = this.dims.get(name);
+    if (!dims) throw new Error(`decoder: no parameter ${name}`);
+    const source = this.plan.source(name);
+    if (source.kind === 'input') {
+      const value = this.g.input(name, 'float32', dims);
+      this.trained.set(name, value);
+      return value;
+    }
+    if (source.kind === 'int8') throw new Error(`decoder: ${name} is held as bytes and cannot be read as a tensor`);
+    const value =
+      source.kind === 'memory'
+        ? this.g.constant('float32', dims, source.data)
+        : this.g.map(name, fileTypes[source.dtype], dims, source);
+    this.constants.set(name, value);
+    return value;
+  }
+
+  private int8(name: string, { weight, scale }: Int8Tensor): Int8Weight {
+    const held = (key: string, make: () => Value): Value => {
+      let value = this.constants.get(key);
+      if (!value) this.constants.set(key, (value = make()));
+      return value;
+    };
+    const [out, from] = this.dims.get(name)!;
+    return {
+      weight: held(`${name}:int8`, () => this.g.map(`${name}:int8`, 'int8', [from, out], weight)),
+      scale: held(`${name}:scale`, () => this.g.map(`${name}:scale`, 'float32', [out], scale)),
+    };
+  }
+}

@@ -1,0 +1,88 @@
+// The decoder of the Qwen2, Qwen3 and Llama families, used for generation, scoring and training. These differ only in
+// attention (attention.ts), parameter sources (decoder-parameters.ts) and the positions whose logits are computed.
+// Tokens are packed: activations are [n, width], one row per token, so every linear layer is one matmul.
+import { checkpoint } from '../../engine/graph/autodiff';
+import type { Graph, Value } from '../../engine/graph/graph';
+import { rmsNorm, rotary, swiglu } from '../../engine/graph/layer-ops';
+import type { RotaryTables } from '../../engine/graph/layer-ops';
+import { add, reshape } from '../../engine/graph/ops';
+import type { DecoderConfig } from './decoder-config';
+import type { DecoderParameters } from './decoder-parameters';
+import { rotaryTable } from './rotary-frequencies';
+
+/**
+ * Computes attention in layer `layer`. q is [n, heads·headSize], k and v are [n, kvHeads·headSize], with positions
+ * already applied. Returns the context [n, heads·headSize].
+ */
+export type Attend = (layer: number, q: Value, k: Value, v: Value) => Value;
+
+export interface TokenInputs {
+  /** int64 [n] */
+  ids: Value;
+  /** int64 [n] */
+  positions: Value;
+  /**
+   * Exclusive upper bound of positions; the graph contains a table with this many rows. Defaults to the model's limit.
+   */
+  maxPositions?: number;
+  /** Recompute each layer's intermediate values in the backward pass instead of keeping them. */
+  checkpointed?: boolean;
+}
+
+/** Returns the name of the tensor that maps hidden states to logits. */
+export const headName = (c: DecoderConfig, parameters: Pick<DecoderParameters, 'has'>): string =>
+  c.tiedHead && !parameters.has('lm_head.weight') ? 'model.embed_tokens.weight' : 'lm_head.weight';
+
+/** Returns the hidden states after the final norm, [n, hidden]. */
+export function decoderHidden(
+  g: Graph,
+  c: DecoderConfig,
+  parameters: DecoderParameters,
+  tokens: TokenInputs,
+  attend: Attend,
+): Value {
+  const rotation = rotaryTables(g, c, tokens.maxPositions ?? c.maxPositions);
+  const [n] = tokens.ids.dims;
+  const positions = reshape(g, tokens.positions, [n, 1]); // one token per sequence: tables may be shorter than n
+  const norm = (x: Value, name: string): Value => rmsNorm(g, x, parameters.vector(`${name}.weight`), c.normEps);
+
+  const layer = (i: number, x: Value): Value => {
+    const prefix = `model.layers.${i}`;
+    const project = (name: string, input: Value): Value => parameters.linear(`${prefix}.${name}`, input);
+    const rotated = (name: 'q' | 'k', input: Value, count: number): Value => {
+      const flat = project(`self_attn.${name}_proj`, input);
+      const width = count * c.headSize;
+      const perHead = (): Value => norm(reshape(g, flat, [n, count, c.headSize]), `${prefix}.self_attn.${name}_norm`);
+      const scaled = c.qkNorm ? perHead() : flat;
+      return reshape(g, rotary(g, reshape(g, scaled, [n, 1, width]), positions, rotation), [n, width]);
+    };
+    const normed = norm(x, `${prefix}.input_layernorm`);
+    const q = rotated('q', normed, c.heads);
+    const k = rotated('k', normed, c.kvHeads);
+    const v = project('self_attn.v_proj', normed);
+    const attended = add(g, x, project('self_attn.o_proj', attend(i, q, k, v)));
+
+    const middle = norm(attended, `${prefix}.post_attention_layernorm`);
+    return add(
+      g,
+      attended,
+      project('mlp.down_proj', swiglu(g, project('mlp.gate_proj', middle), project('mlp.up_proj', middle))),
+    );
+  };
+
+  let x = parameters.embed('model.embed_tokens.weight', tokens.ids);
+  for (let i = 0; i < c.layers; i++) x = tokens.checkpointed ? checkpoint(g, x, inner => layer(i, inner)) : layer(i, x);
+  return norm(x, 'model.norm');
+}
+
+/** Returns the logits [n, vocab] of hidden states [n, hidden]. */
+export function decoderLogits(c: DecoderConfig, parameters: DecoderParameters, hidden: Value): Value {
+  return parameters.base(headName(c, parameters), hidden);
+}
+
+/** Returns cos and sin of the first `rows` positions as graph constants. */
+function rotaryTables(g: Graph, c: DecoderConfig, rows: number): RotaryTables {
+  const { cos, sin } = rotaryTable(c, rows);
+  const constant = (data: Float32Array): Value => g.constant('float32', [rows, c.headSize / 2], data);
+  return { cos: constant(cos), sin: constant(sin), sinNegated: constant(sin.map(x => -x)) };
+}

@@ -1,0 +1,85 @@
+// Maps a model's tensors from its safetensors files through onnxruntime, so a base of any size only costs the memory of
+// its file pages and is never converted as a whole. Every number is checked once when the model is opened, because a
+// damaged weight would otherwise show late and far from its cause.
+import { realpath } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
+import { UserError } from '../../common/user-error';
+import type { DecoderConfig } from './decoder-config';
+import { elements } from './decoder-config';
+import type { FileTensor } from './decoder-parameters';
+import { openDecoder } from '../weights/model-folder';
+import type { MappedTensors } from './networks';
+
+const mappable = ['F32', 'F16', 'BF16'] as const;
+/** Elements checked at a time. */
+const checkedAtOnce = 2 ** 22;
+
+export interface MappedDecoder extends MappedTensors {
+  config: DecoderConfig;
+  parameters: number;
+  /** The model folder; `folder` may be one of its ancestors. */
+  modelFolder: string;
+}
+
+/**
+ * Opens a model folder without reading its weights into memory.
+ * @throws UserError with file, tensor and remedy: a missing or misshapen tensor, a type that cannot be mapped, or a
+ * non-finite number
+ */
+export async function mapDecoder(folder: string): Promise<MappedDecoder> {
+  const { config, specs, files } = await openDecoder(folder);
+  try {
+    const tensors = new Map<string, FileTensor>();
+    const names = specs.map(({ name }) => files.fileName(name)!);
+    const { inside, real } = await commonFolder(folder, [...new Set(names)]);
+    for (const { name, dims } of specs) {
+      const { dtype: stored, begin, end } = files.info(name)!;
+      const dtype = mappable.find(known => known === stored);
+      if (!dtype)
+        throw new UserError(
+          `${folder}: the tensor ${name} is stored as ${stored}, which cannot be used as weights: convert it to F32, F16 or BF16`,
+        );
+      for (let from = 0; from < elements(dims); from += checkedAtOnce) {
+        const part = await files.readFloats(name, { from, to: Math.min(from + checkedAtOnce, elements(dims)) });
+        const bad = firstUnfit(part);
+        if (bad >= 0)
+          throw new UserError(
+            `${folder}: the tensor ${name} holds ${part[bad]} at element ${from + bad}: download the weights again, they are damaged`,
+          );
+      }
+      tensors.set(name, {
+        kind: 'file',
+        dtype,
+        file: relative(inside, join(real, basename(files.fileName(name)!))).replaceAll(sep, '/'),
+        offset: begin,
+        bytes: end - begin,
+      });
+    }
+    const parameters = specs.reduce((sum, { dims }) => sum + elements(dims), 0);
+    return { config, folder: inside, modelFolder: folder, tensors, parameters };
+  } finally {
+    await files.close();
+  }
+}
+
+/** Returns the index of the first NaN or infinity (all exponent bits set), or −1. */
+function firstUnfit(floats: Float32Array): number {
+  const bits = new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
+  for (let i = 0; i < bits.length; i++) if ((bits[i] & 0x7f800000) === 0x7f800000) return i;
+  return -1;
+}
+
+/**
+ * Returns `inside`, the nearest folder that contains the model folder and the targets of its symlinked files (as in the
+ * hub's cache), because onnxruntime only maps files within its given folder; and `real`, the model folder with symlinks
+ * resolved.
+ */
+async function commonFolder(folder: string, files: readonly string[]): Promise<{ inside: string; real: string }> {
+  const real = await realpath(folder);
+  const paths = await Promise.all(files.map(file => realpath(file)));
+  for (let inside = real; ; inside = dirname(inside)) {
+    if (paths.every(path => !relative(inside, path).startsWith('..') && !isAbsolute(relative(inside, path))))
+      return { inside, real };
+    if (dirname(inside) === inside) return { inside: real, real }; // different drive: onnxruntime reports the error
+  }
+}

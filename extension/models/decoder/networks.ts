@@ -1,0 +1,62 @@
+// Networks for each way of holding a model's parameters: all trained; frozen in the model's files; frozen with trained
+// adapters; and for rollouts, prepacked for matmuls with few rows, or in 8 bits. Trained parameters are fed from a
+// parameter bank; frozen ones are read from the files by onnxruntime and never enter JavaScript.
+import type { DecoderConfig, ParameterSpec } from './decoder-config';
+import { parameterSpecs } from './decoder-config';
+import type { Adapter, FileTensor, ParameterPlan, TensorSource } from './decoder-parameters';
+import { loraModules, loraSpecs } from '../adapters/lora';
+import type { LoraOptions } from '../adapters/lora';
+import type { Network } from '../graphs/policy-graphs';
+import type { Weights } from '../weights/weights';
+
+/** Locations of a model's tensors: files within one folder. */
+export interface MappedTensors {
+  folder: string;
+  tensors: ReadonlyMap<string, FileTensor>;
+}
+
+const input: TensorSource = { kind: 'input' };
+
+/** Returns a network in which every parameter is trained. */
+export function trainedNetwork(config: DecoderConfig, specs = parameterSpecs(config)): Network {
+  return { config, plan: { specs, source: () => input } };
+}
+
+/** Returns a network without trained parameters; each is read from its file. */
+export function frozenNetwork(config: DecoderConfig, { folder, tensors }: MappedTensors): Network {
+  const source = (name: string): TensorSource => {
+    const tensor = tensors.get(name);
+    if (!tensor) throw new Error(`networks: no file holds ${name}`);
+    return tensor;
+  };
+  return { config, folder, plan: { specs: parameterSpecs(config), source } };
+}
+
+/**
+ * Returns the network with its current trained parameters as constants, which onnxruntime prepacks for matmuls with few
+ * rows.
+ */
+export function laidOutNetwork(network: Network, weights: Weights): Network {
+  const source = (name: string): TensorSource => ({ kind: 'memory', data: weights.view(name) });
+  return { ...network, plan: { ...network.plan, source } };
+}
+
+/** Returns `base` with trained adapters and trained `extra` parameters, such as a value head. */
+export function adaptedNetwork(base: Network, lora: LoraOptions, extra: readonly ParameterSpec[] = []): Network {
+  const trained = [...loraSpecs(base.config, lora), ...extra];
+  const names = new Set(trained.map(({ name }) => name));
+  const adapter: Adapter = { ...lora, modules: new Set(loraModules(base.config, lora.targets)) };
+  const plan: ParameterPlan = {
+    ...base.plan,
+    adapter,
+    specs: [...base.plan.specs, ...trained],
+    source: name => (names.has(name) ? input : base.plan.source(name)),
+  };
+  return { ...base, plan };
+}
+
+/** Returns the network without adapter dropout, for scoring. */
+export function withoutDropout(network: Network): Network {
+  const { adapter } = network.plan;
+  return adapter ? { ...network, plan: { ...network.plan, adapter: { ...adapter, dropout: 0 } } } : network;
+}

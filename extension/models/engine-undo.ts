@@ -1,0 +1,55 @@
+// Reverts the optimizer steps of a training step that is stopped midway: restores weights and moments from before the
+// first of them. The copy takes as much memory as they do, so it is skipped for many parameters: a stop then falls back
+// to the newest checkpoint.
+import type { MomentState } from '../engine/engine';
+import { elements } from './decoder/decoder-config';
+import type { ParameterBank } from './weights/parameter-bank';
+import { Weights } from './weights/weights';
+
+/** Maximum number of trained parameters that are copied. */
+export const undoParameters = 2 ** 24;
+
+interface Remembered {
+  bank: ParameterBank;
+  version: number;
+  copy?: { weights: Float32Array; moments: MomentState };
+}
+
+export class EngineUndo {
+  private remembered: Remembered[] = [];
+
+  constructor(private readonly most = undoParameters) {}
+
+  /** Marks the current state as the one to restore. */
+  async remember(banks: readonly ParameterBank[]): Promise<void> {
+    this.forget();
+    const trained = banks.flatMap(({ specs }) => specs).reduce((sum, { dims }) => sum + elements(dims), 0);
+    for (const bank of banks) {
+      const entry: Remembered = { bank, version: bank.version };
+      if (trained <= this.most)
+        entry.copy = { weights: (await bank.read()).flat.slice(), moments: await bank.moments() };
+      this.remembered.push(entry);
+    }
+  }
+
+  /** Whether optimizer steps were made that cannot be reverted; the current training step must then finish. */
+  get isTooLate(): boolean {
+    return this.remembered.some(({ bank, version, copy }) => !copy && bank.version !== version);
+  }
+
+  /** Restores the remembered state; returns false if a bank without a copy has changed. */
+  async rollBack(): Promise<boolean> {
+    const changed = this.remembered.filter(({ bank, version }) => bank.version !== version);
+    if (changed.some(({ copy }) => !copy)) return false;
+    for (const { bank, copy } of changed) {
+      await bank.write(new Weights(bank.specs, copy!.weights));
+      await bank.restoreMoments(copy!.moments);
+    }
+    this.forget();
+    return true;
+  }
+
+  forget(): void {
+    this.remembered = [];
+  }
+}

@@ -1,0 +1,325 @@
+// The generator's key-value cache on a device. Keys and values never leave it: they are outputs that stay on the device
+// and become inputs again. Each step uploads ids, positions and indices, and downloads the sampled tokens. A batch has
+// a past [rows, kvHeads, slots, headSize] per layer, written once, and a window of 32 slots that receives one token per
+// step. A full window is appended to the past, so the past is copied once per 32 steps instead of every step. A row's
+// tokens may be in any slots, because positions are already applied to the keys: the host tracks each row's slots, and
+// a mask passes them to the graph. Between turns a row references a page: the tensors of the batch or prefill it was
+// last in. A page is freed with its last row.
+import { appendAll, maximum } from '../../common/lists';
+import { dispose } from '../../engine/session/device-tensor';
+import { Graph } from '../../engine/graph/graph';
+import type { Dim, Value } from '../../engine/graph/graph';
+import { masked } from '../../engine/session/padding';
+import { Session, float32, int32, int64, loweringOf } from '../../engine/session/session';
+import type { SessionOptions, Tensor } from '../../engine/session/session';
+import { Transfer } from '../../engine/session/transfer';
+import type { DecoderConfig } from '../decoder/decoder-config';
+import type { CachedRow, Chunk, DecodingBatch, GenerationCache, RunGenerate } from './generation-cache';
+import { block, newName, pastName } from './key-value-cache';
+import { packChunks } from '../graphs/packing';
+
+/** Slots of the window. */
+export const windowSlots = 32;
+
+/** Keys and values of several rows, 2·layers tensors [rows, kvHeads, slots, headSize], with a reference count. */
+interface Page {
+  parts: Tensor[];
+  slots: number;
+  users: number;
+}
+
+class DeviceRow implements CachedRow {
+  pending: number | null = null;
+  page: Page | null = null;
+  /** Row index within the page. */
+  at = 0;
+  /** Slot of each token within the page. */
+  slots: number[] = [];
+
+  get length(): number {
+    return this.slots.length;
+  }
+
+  /** Points the row to another location; a page is freed when its last row leaves it. */
+  move(page: Page | null, at: number, slots: number[]): void {
+    if (page) page.users++;
+    const old = this.page;
+    if (old && --old.users === 0) dispose(old.parts);
+    Object.assign(this, { page, at, slots });
+  }
+}
+
+/** The past of several rows, gathered for a run. */
+interface Past {
+  /** In the order of the tensors' rows. */
+  rows: readonly DeviceRow[];
+  /** Null if no row has a past. */
+  parts: Tensor[] | null;
+  /** Slots per row; row r's tokens are in the first ones. */
+  slots: number;
+}
+
+export class DeviceCache implements GenerationCache {
+  private readonly transfer: Transfer;
+  private readonly sessions = new Map<string, Promise<Session>>();
+
+  constructor(
+    readonly config: DecoderConfig,
+    private readonly options: SessionOptions,
+    /** Outputs stay on the device. */
+    readonly run: RunGenerate,
+  ) {
+    this.transfer = new Transfer(options);
+  }
+
+  row(): CachedRow {
+    return new DeviceRow();
+  }
+
+  forget(row: DeviceRow): void {
+    row.move(null, 0, []);
+  }
+
+  async prefill(chunks: readonly (Chunk & { rows: readonly DeviceRow[] })[]): Promise<Tensor> {
+    const past = await this.gather(chunks.map(({ rows }) => rows[0]));
+    const sources = past.rows.map(owner => chunks.find(({ rows }) => rows[0] === owner)!);
+    const { starts, feeds } = packChunks(
+      sources.map(({ ids }) => ids),
+      past.rows.map(({ length }) => length),
+      block,
+      this.config,
+    );
+    const t = Number(feeds.new_mask.dims[0]);
+    const seen = past.rows.map(({ slots }) => [...slots.keys()]);
+    const last = new Map(sources.map((chunk, b) => [chunk, starts[b] + chunk.ids.length - 1]));
+    const outputs = await this.run({
+      ...feeds,
+      ...this.pastFeeds(past, maskOf(past, seen)),
+      ...this.heldFeeds(null, sources.length),
+      written: float32(new Float32Array(t).fill(1), [1, 1, t, 1]),
+      new_mask: { ...feeds.new_mask, dims: [1, 1, 1, t, t] },
+      rows: indices(chunks.flatMap(chunk => chunk.rows.map(() => last.get(chunk)!))),
+    });
+    const page: Page = { ...(await this.joined(past, this.fresh(outputs), t)), users: 0 };
+    sources.forEach(({ rows, ids }, b) => {
+      const slots = [...seen[b], ...ids.map((_, i) => past.slots + i)];
+      for (const row of rows) row.move(page, b, [...slots]);
+    });
+    return outputs.logits;
+  }
+
+  batch(): DecodingBatch {
+    return new DeviceBatch(this);
+  }
+
+  /** Copies the rows' tokens out of their pages into contiguous slots. */
+  async gather(rows: readonly DeviceRow[]): Promise<Past> {
+    const slots = Math.ceil(maximum(rows.map(row => row.length)) / block) * block;
+    if (slots === 0) return { rows, parts: null, slots };
+    const pages = [...new Set(rows.map(({ page }) => page))];
+    const grouped = pages.map(page => rows.filter(row => row.page === page));
+    let parts: Tensor[] = [];
+    for (const [i, page] of pages.entries()) {
+      const own = await this.take(page, grouped[i], slots);
+      parts = i === 0 ? own : await this.concatenated(parts, own, 0);
+    }
+    return { rows: grouped.flat(), parts, slots };
+  }
+
+  /** Returns the feeds of a past with its mask. */
+  pastFeeds({ parts, rows }: Past, mask: Tensor): Record<string, Tensor> {
+    return { past_mask: mask, ...this.named(pastName, parts ?? this.nothing(rows.length)) };
+  }
+
+  /** Returns the feeds of the chunk's slots before they are written. */
+  heldFeeds(parts: readonly Tensor[] | null, rows: number): Record<string, Tensor> {
+    return this.named(heldName, parts ?? this.nothing(rows));
+  }
+
+  /** Returns the chunk's slots after a run. */
+  fresh(outputs: Readonly<Record<string, Tensor>>): Tensor[] {
+    return Array.from({ length: 2 * this.config.layers }, (_, i) => outputs[newName(i)]);
+  }
+
+  /** Appends the slots of a chunk to a past; takes ownership of the tensors of both. */
+  async joined(past: Past, chunk: Tensor[], slots: number): Promise<{ parts: Tensor[]; slots: number }> {
+    const parts = past.parts ? await this.concatenated(past.parts, chunk, 2) : chunk;
+    return { parts, slots: past.slots + slots };
+  }
+
+  upload(tensor: Tensor): Promise<Tensor> {
+    return this.transfer.upload(tensor);
+  }
+
+  private named(name: (i: number) => string, parts: readonly Tensor[]): Record<string, Tensor> {
+    return Object.fromEntries(parts.map((part, i) => [name(i), part]));
+  }
+
+  /** Returns one empty slot per row, for inputs that must not have zero slots. */
+  private nothing(rows: number): Tensor[] {
+    const { kvHeads, headSize, layers } = this.config;
+    const empty = zeros([rows, kvHeads, 1, headSize]);
+    return Array.from({ length: 2 * layers }, () => empty);
+  }
+
+  private async take(page: Page | null, rows: readonly DeviceRow[], slots: number): Promise<Tensor[]> {
+    const { kvHeads, headSize, layers } = this.config;
+    const dims = [rows.length, kvHeads, slots];
+    if (!page) {
+      const empty = zeros([...dims, headSize]);
+      return Promise.all(Array.from({ length: 2 * layers }, () => this.upload(empty)));
+    }
+    // Slots beyond a row's tokens read its first token; the mask hides them.
+    const places = new Int32Array(rows.length * kvHeads * slots);
+    rows.forEach((row, r) => {
+      for (let h = 0; h < kvHeads; h++) {
+        const from = (row.at * kvHeads + h) * page.slots;
+        const to = (r * kvHeads + h) * slots;
+        for (let s = 0; s < slots; s++) places[to + s] = from + (row.slots[s] ?? row.slots[0]);
+      }
+    });
+    const index = await this.upload(int32(places, dims));
+    const session = await this.session('take', g => {
+      const from = g.input('from', 'float32', ['n', kvHeads, 'u', headSize]);
+      const index = g.input('places', 'int32', ['b', kvHeads, 's']);
+      const flat = g.emit('Reshape', [from, g.integers([-1, headSize])], 'float32', ['n*h*u', headSize]);
+      return g.emit('Gather', [flat, index], 'float32', [...index.dims, headSize], { axis: 0 });
+    });
+    const taken: Tensor[] = [];
+    for (const part of page.parts) taken.push((await session.run({ from: part, places: index })).to);
+    dispose([index]);
+    return taken;
+  }
+
+  /** Concatenates tensors pairwise and disposes of the inputs. */
+  private async concatenated(a: readonly Tensor[], b: readonly Tensor[], axis: 0 | 2): Promise<Tensor[]> {
+    const { kvHeads, headSize } = this.config;
+    const session = await this.session(`join axis ${axis}`, g => {
+      const dims = (own: string): Dim[] => (axis === 0 ? [own, kvHeads, 's', headSize] : ['b', kvHeads, own, headSize]);
+      const [first, second] = [g.input('a', 'float32', dims('x')), g.input('b', 'float32', dims('y'))];
+      return g.emit('Concat', [first, second], 'float32', dims('x+y'), { axis });
+    });
+    const result: Tensor[] = [];
+    for (const [i, part] of a.entries()) {
+      result.push((await session.run({ a: part, b: b[i] })).to);
+      dispose([part, b[i]]);
+    }
+    return result;
+  }
+
+  private session(name: string, build: (g: Graph) => Value): Promise<Session> {
+    let session = this.sessions.get(name);
+    if (!session) {
+      const g = new Graph(`cache: ${name}`, loweringOf(this.options));
+      g.output('to', build(g));
+      this.sessions.set(name, (session = Session.create(g, { ...this.options, resident: () => true })));
+    }
+    return session;
+  }
+}
+
+class DeviceBatch implements DecodingBatch {
+  private readonly active: DeviceRow[] = [];
+  /**
+   * Tensor rows, including rows that have left. `page` is the page they all point to; it receives its tensors on close.
+   */
+  private past: Past = { rows: [], parts: null, slots: 0 };
+  private page: Page = { parts: [], slots: 0, users: 0 };
+  private pastMask?: Tensor;
+  private window: Tensor[] | null = null;
+  private filled = 0;
+
+  constructor(private readonly cache: DeviceCache) {}
+
+  async enter(rows: readonly DeviceRow[]): Promise<void> {
+    if (rows.length === 0) return;
+    appendAll(this.active, rows);
+    await this.repack();
+  }
+
+  async step(tokens: readonly number[]): Promise<Tensor> {
+    if (this.past.rows.length > 2 * this.active.length) await this.repack();
+    const { cache, past, filled } = this;
+    const token = new Map(this.active.map((row, a) => [row, tokens[a]]));
+    const { starts, feeds } = packChunks(
+      past.rows.map(row => [token.get(row) ?? 0]),
+      past.rows.map(({ length }) => length),
+      1,
+      cache.config,
+    );
+    const written = new Float32Array(windowSlots);
+    written[filled] = 1;
+    const seen = new Float32Array(windowSlots).fill(masked).fill(0, 0, filled + 1);
+    const outputs = await cache.run({
+      ...feeds,
+      ...cache.pastFeeds(past, this.pastMask!),
+      ...cache.heldFeeds(this.window, past.rows.length),
+      written: float32(written, [1, 1, windowSlots, 1]),
+      new_mask: float32(seen, [1, 1, 1, 1, windowSlots]),
+      rows: indices(this.active.map(row => starts[row.at])),
+    });
+    if (this.window) dispose(this.window);
+    this.window = cache.fresh(outputs);
+    for (const row of this.active) row.slots.push(past.slots + filled);
+    this.filled++;
+    if (this.filled === windowSlots) await this.turnWindow();
+    return outputs.logits;
+  }
+
+  releaseRow(r: number): void {
+    const last = this.active.pop()!;
+    if (r < this.active.length) this.active[r] = last;
+  }
+
+  async settle(): Promise<void> {
+    return this.active.length > 0 ? this.repack() : this.close();
+  }
+
+  async close(): Promise<void> {
+    await this.turnWindow();
+    const { page, past } = this;
+    if (this.pastMask) dispose([this.pastMask]);
+    this.pastMask = undefined;
+    page.parts = past.parts ?? [];
+    page.slots = past.slots;
+    if (page.users === 0) dispose(page.parts);
+    this.past = { rows: [], parts: null, slots: 0 };
+    this.page = { parts: [], slots: 0, users: 0 };
+  }
+
+  /** Rebuilds the batch with the active rows only, from wherever they point to now. */
+  private async repack(): Promise<void> {
+    await this.close();
+    this.past = await this.cache.gather(this.active);
+    this.past.rows.forEach((row, b) => row.move(this.page, b, [...row.slots.keys()]));
+    await this.makeMask();
+  }
+
+  /** Appends the window's slots to the past. */
+  private async turnWindow(): Promise<void> {
+    if (!this.window) return;
+    this.past = { ...this.past, ...(await this.cache.joined(this.past, this.window, windowSlots)) };
+    this.window = null;
+    this.filled = 0;
+    await this.makeMask();
+  }
+
+  private async makeMask(): Promise<void> {
+    if (this.pastMask) dispose([this.pastMask]);
+    const { past, cache } = this;
+    const seen = past.rows.map(({ slots }) => slots);
+    this.pastMask = await cache.upload(maskOf(past, seen));
+  }
+}
+
+/** Returns the additive mask of a past's slots, [rows, 1, 1, 1, slots]; row r attends to the slots `seen[r]`. */
+function maskOf({ slots, rows }: Past, seen: readonly (readonly number[])[]): Tensor {
+  const count = Math.max(1, slots);
+  const mask = new Float32Array(rows.length * count).fill(masked);
+  seen.forEach((own, r) => own.forEach(slot => slot < slots && (mask[r * count + slot] = 0)));
+  return float32(mask, [rows.length, 1, 1, 1, count]);
+}
+
+const heldName = (i: number): string => `held_${newName(i)}`;
+const zeros = (dims: number[]): Tensor => float32(new Float32Array(dims.reduce((n, d) => n * d, 1)), dims);
+const indices = (xs: readonly number[]): Tensor => int64(BigInt64Array.from(xs, BigInt), [xs.length]);

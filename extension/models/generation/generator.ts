@@ -1,0 +1,360 @@
+// Batched generation over a key-value cache that rows keep between turns, on the host or on a device
+// (generation-cache.ts). A call appends each row's new ids in one chunk (equal prompts are computed once), then decodes
+// token by token; a finished row makes room for a waiting one. Calls overlap: the rows of a new call join the running
+// batch between two steps, and each call resolves when its rows have finished. Invariant: a row's tokens depend only on
+// its ids, its seed and the weights. On the CPU this is bit-exact: matmuls compute each row independently, sums over
+// cached tokens run in blocks, and a step never has a single row, which would use other kernels.
+import { appendAll, maximum } from '../../common/lists';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/engine';
+import { RandomStream } from '../../engine/sampling/random-stream';
+import { RunStopped } from '../../engine/run-stopped';
+import { Sampler } from '../../engine/sampling/sampler';
+import { NotFiniteError } from '../../engine/optimizer/not-finite';
+import { drawToken, isUncut } from '../../engine/sampling/sampling';
+import { dispose } from '../../engine/session/device-tensor';
+import { Session, loweringOf } from '../../engine/session/session';
+import type { SessionOptions, Tensor } from '../../engine/session/session';
+import { Transfer } from '../../engine/session/transfer';
+import { DeviceCache } from './device-cache';
+import type { CachedRow, GenerationCache } from './generation-cache';
+import { HostCache } from './host-cache';
+import { laidOutNetwork } from '../decoder/networks';
+import type { ParameterBank } from '../weights/parameter-bank';
+import { generateGraph } from '../graphs/policy-graphs';
+import type { Network } from '../graphs/policy-graphs';
+
+/** Maximum tokens per prefill call, to bound the memory of attention scores. */
+export const prefillTokens = 4096;
+/** Maximum rows decoded together. */
+export const decodedRows = 128;
+
+export interface GeneratorOptions extends SessionOptions {
+  /** Maximum rows decoded together. */
+  maxRows?: number;
+  /** Decodes ids to text, for stop strings. */
+  decode?: (ids: readonly number[]) => string;
+  /**
+   * Set for small models whose weights are all trained: the weights become constants of a separate session, rebuilt
+   * whenever they change.
+   */
+  layOut?: boolean;
+  /** Location of keys and values; defaults to the device if it supports resident outputs. */
+  cache?: 'host' | 'device';
+}
+
+/** A pending call. */
+interface Call {
+  decodings: Decoding[];
+  sampling: SamplingOptions;
+  onTokens?: (sampled: number) => void;
+  answer(): void;
+  fail(error: unknown): void;
+  /** Resolves when the call is finished. */
+  done: Promise<unknown>;
+}
+
+interface Decoding {
+  request: GenerationRow;
+  cache: CachedRow;
+  stream: RandomStream;
+  /** Tokens of the row before the first one sampled in this call. */
+  prefix: number;
+  ids: number[];
+  logprobs: number[];
+  finish: 'stop' | 'length' | null;
+  /** Number of sampled tokens already reported to the watcher. */
+  reported: number;
+}
+
+/** Watcher of a row: receives its sampled tokens in order, a few at a time. */
+export interface RowWatch {
+  row: string;
+  onTokens(ids: number[], logprobs: number[]): void;
+}
+
+export class Generator {
+  private session?: Promise<Session>;
+  /** Parameter version the session was created with, if the parameters are its constants. */
+  private version = -1;
+  private readonly rows = new Map<string, CachedRow>();
+  private readonly where: 'host' | 'device';
+  private readonly cache: GenerationCache;
+  private readonly transfer: Transfer;
+  /** All ids of a row, for the repetition penalty. */
+  private readonly history = new Map<string, number[]>();
+  private readonly sampler: Sampler;
+  private readonly calls = new Set<Call>();
+  /** Whether a new call has not been processed yet. */
+  private arrived = false;
+  private serving = false;
+  private watched: RowWatch | null = null;
+  private stopped = false;
+
+  constructor(
+    private readonly network: Network,
+    private readonly bank: Pick<ParameterBank, 'feeds' | 'read' | 'version'>,
+    private readonly options: GeneratorOptions,
+  ) {
+    const { config } = network;
+    this.where = options.cache ?? (options.provider === 'webgpu' ? 'device' : 'host');
+    const run = (feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> => this.run(feeds);
+    this.cache = this.where === 'device' ? new DeviceCache(config, options, run) : new HostCache(config, run);
+    this.transfer = new Transfer(options);
+    // CUDA's logits are returned to the host, so sampling runs there.
+    this.sampler = new Sampler(config.vocabSize, options.provider === 'cuda' ? { threads: options.threads } : options);
+  }
+
+  /**
+   * Generates for all rows; results are in the order of `requests`. `onTokens` receives the number of tokens that all
+   * running calls have sampled so far. A row may be in only one call at a time.
+   */
+  generate(
+    requests: readonly GenerationRow[],
+    sampling: SamplingOptions,
+    onTokens?: (sampled: number) => void,
+  ): Promise<GeneratedRow[]> {
+    const decodings = requests.map((request): Decoding => {
+      let cache = this.rows.get(request.row);
+      if (!cache) this.rows.set(request.row, (cache = this.cache.row()));
+      this.remember(request.row, request.append);
+      return {
+        request,
+        cache,
+        stream: new RandomStream(request.seed),
+        prefix: 0,
+        ids: [],
+        logprobs: [],
+        finish: null,
+        reported: 0,
+      };
+    });
+    let end!: Pick<Call, 'answer' | 'fail'>;
+    const answer = new Promise<GeneratedRow[]>(
+      (resolve, fail) => (end = { answer: () => resolve(this.answered(decodings)), fail }),
+    );
+    this.calls.add({ decodings, sampling, onTokens, ...end, done: answer.catch(() => undefined) });
+    this.arrived = true;
+    if (!this.serving) void this.serve();
+    return answer;
+  }
+
+  /**
+   * Sets the watched row (null for none); first reports the tokens already sampled in the current turn. Does not affect
+   * sampling.
+   */
+  watch(watched: RowWatch | null): void {
+    this.watched = watched;
+    for (const { decodings } of this.calls) for (const decoding of decodings) decoding.reported = 0;
+    this.reportToWatcher();
+  }
+
+  /**
+   * Stops running calls between two decoding steps and rejects later calls immediately, with RunStopped. Cached row
+   * data is lost.
+   */
+  stop(): void {
+    this.stopped = true;
+  }
+
+  private decodeOn(): void {
+    if (this.stopped) throw new RunStopped();
+  }
+
+  private answered(decodings: readonly Decoding[]): GeneratedRow[] {
+    return decodings.map(({ request, cache, ids, logprobs, finish }) => {
+      cache.pending = ids.at(-1) ?? null;
+      this.remember(request.row, ids);
+      return { row: request.row, ids, logprobs, finish: finish ?? 'length' };
+    });
+  }
+
+  /** Frees rows when their episodes are over or the weights have changed. Waits for running calls that use them. */
+  async release(rows: readonly string[]): Promise<void> {
+    const released = new Set(rows);
+    const busy = [...this.calls].filter(call => call.decodings.some(({ request }) => released.has(request.row)));
+    if (busy.length > 0) await Promise.all(busy.map(({ done }) => done));
+    for (const row of rows) {
+      const cached = this.rows.get(row);
+      if (cached) this.cache.forget(cached);
+      this.rows.delete(row);
+      this.history.delete(row);
+    }
+  }
+
+  /** Creates the session, which takes seconds for large models. */
+  async open(): Promise<Session> {
+    if (!this.options.layOut) return (this.session ??= this.makeSession(this.network));
+    if (this.version === this.bank.version) return this.session!;
+    this.version = this.bank.version;
+    await (await this.session)?.release();
+    return (this.session = this.makeSession(laidOutNetwork(this.network, await this.bank.read())));
+  }
+
+  private makeSession(network: Network): Promise<Session> {
+    return Session.create(generateGraph(network, loweringOf(this.options), this.where), {
+      ...this.options,
+      folder: network.folder,
+      prepack: this.options.prepack ?? this.options.layOut,
+      resident: () => this.where === 'device',
+    });
+  }
+
+  private remember(row: string, ids: readonly number[]): void {
+    const known = this.history.get(row);
+    if (known) appendAll(known, ids);
+    else this.history.set(row, [...ids]);
+  }
+
+  /** Processes calls until none is left; an error rejects all of them. */
+  private async serve(): Promise<void> {
+    this.serving = true;
+    try {
+      while (this.calls.size > 0) await this.decode();
+    } catch (error) {
+      const calls = [...this.calls];
+      this.calls.clear();
+      for (const call of calls) call.fail(error);
+    }
+    this.serving = false;
+  }
+
+  /** Decodes all calls with the same sampling options, including those that arrive meanwhile. */
+  private async decode(): Promise<void> {
+    const [{ sampling }] = this.calls;
+    const alike = JSON.stringify(sampling);
+    const seen = new Set<Call>();
+    const waiting: Decoding[] = [];
+    const active: Decoding[] = [];
+    const batch = this.cache.batch();
+    for (this.arrived = true; this.arrived || active.length > 0 || waiting.length > 0;) {
+      this.decodeOn();
+      if (this.arrived) {
+        this.arrived = false;
+        const fresh = [...this.calls].filter(call => !seen.has(call) && JSON.stringify(call.sampling) === alike);
+        for (const call of fresh) seen.add(call);
+        await batch.settle();
+        const rows = fresh.flatMap(({ decodings }) => decodings);
+        await this.prefill(rows, sampling);
+        appendAll(
+          waiting,
+          rows.filter(({ finish }) => finish === null),
+        );
+      }
+      if (active.length > 0 || waiting.length > 0) {
+        const entering = waiting.splice(0, (this.options.maxRows ?? decodedRows) - active.length);
+        await batch.enter(entering.map(d => d.cache));
+        appendAll(active, entering);
+        const logits = await batch.step(active.map(d => d.ids[d.ids.length - 1]));
+        await this.sample(active, logits, sampling);
+        this.report();
+        for (let r = active.length - 1; r >= 0; r--) {
+          if (active[r].finish === null) continue;
+          batch.releaseRow(r);
+          active[r] = active[active.length - 1];
+          active.pop();
+        }
+      }
+      // Close before resolving: callers may release the rows, and the batch must not hold them then.
+      if (active.length === 0 && waiting.length === 0) await batch.close();
+      for (const call of seen) {
+        if (call.decodings.some(({ finish }) => finish === null)) continue;
+        seen.delete(call);
+        this.calls.delete(call);
+        call.answer();
+      }
+    }
+  }
+
+  /** Reports the number of tokens the running calls have sampled. */
+  private report(): void {
+    let sampled = 0;
+    for (const { decodings } of this.calls) for (const { ids } of decodings) sampled += ids.length;
+    for (const onTokens of new Set([...this.calls].map(call => call.onTokens))) onTokens?.(sampled);
+    this.reportToWatcher();
+  }
+
+  private reportToWatcher(): void {
+    if (!this.watched) return;
+    const { row, onTokens } = this.watched;
+    for (const { decodings } of this.calls) {
+      const decoding = decodings.find(({ request }) => request.row === row);
+      if (!decoding || decoding.reported === decoding.ids.length) continue;
+      const { ids, logprobs, reported } = decoding;
+      decoding.reported = ids.length;
+      onTokens(ids.slice(reported), logprobs.slice(reported));
+    }
+  }
+
+  /** Appends each row's new ids and samples its first token. */
+  private async prefill(all: readonly Decoding[], sampling: SamplingOptions): Promise<void> {
+    const chunks = new Map<string, { ids: number[]; members: Decoding[] }>();
+    for (const decoding of all) {
+      const { cache, request } = decoding;
+      const ids = cache.pending === null ? request.append : [cache.pending, ...request.append];
+      if (ids.length === 0) throw new Error(`generator: row ${request.row} has nothing to append`);
+      const key = cache.length === 0 ? `prompt:${ids.join()}` : `row:${request.row}`;
+      const chunk = chunks.get(key);
+      if (chunk) chunk.members.push(decoding);
+      else chunks.set(key, { ids, members: [decoding] });
+    }
+    const sorted = [...chunks.values()].sort((a, b) => b.ids.length - a.ids.length);
+    while (sorted.length > 0) {
+      this.decodeOn();
+      const batch = sorted.splice(0, Math.max(1, Math.floor(prefillTokens / sorted[0].ids.length)));
+      const logits = await this.cache.prefill(
+        batch.map(({ ids, members }) => ({ ids, rows: members.map(({ cache }) => cache) })),
+      );
+      const members = batch.flatMap(chunk => chunk.members);
+      for (const member of members) {
+        member.cache.pending = null;
+        member.prefix = member.cache.length;
+      }
+      await this.sample(members, logits, sampling);
+    }
+  }
+
+  private async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
+    return (await this.open()).run(this.options.layOut ? feeds : { ...this.bank.feeds(), ...feeds });
+  }
+
+  /** Samples each row's next token from its row of the logits, disposes of the logits, and marks finished rows. */
+  private async sample(rows: readonly Decoding[], logits: Tensor, sampling: SamplingOptions): Promise<void> {
+    const vocab = this.network.config.vocabSize;
+    const uniforms = Float32Array.from(rows, d => d.stream.uniform());
+    const drawn = isUncut(sampling) ? await this.sampler.draw(logits, uniforms, sampling) : null;
+    const numbers = drawn ? null : ((await this.transfer.download(logits)).data as Float32Array);
+    dispose([logits]);
+    rows.forEach((d, r) => {
+      const { token, logprob } = drawn
+        ? { token: drawn.tokens[r], logprob: drawn.logprobs[r] }
+        : drawToken(numbers!, r * vocab, vocab, sampling, uniforms[r], this.occurred(d));
+      if (!Number.isFinite(logprob))
+        throw new NotFiniteError(
+          `engine: the policy's logits are not finite (row ${d.request.row}): its weights have diverged; resume from an earlier checkpoint with a lower learning rate`,
+        );
+      d.ids.push(token);
+      d.logprobs.push(logprob);
+      if (sampling.stop_token_ids.includes(token) || this.completesStop(d, sampling.stop)) d.finish = 'stop';
+      else if (d.ids.length >= sampling.max_new_tokens || d.prefix + d.ids.length >= sampling.max_model_len)
+        d.finish = 'length';
+    });
+  }
+
+  private occurred({ request, ids }: Decoding): number[] {
+    return [...(this.history.get(request.row) ?? []), ...ids];
+  }
+
+  /**
+   * Returns whether the newest token completes one of the stop strings. Decodes only as many trailing tokens as could
+   * contain one.
+   */
+  private completesStop({ ids }: Decoding, stop: readonly string[]): boolean {
+    if (stop.length === 0) return false;
+    const { decode } = this.options;
+    if (!decode) throw new Error('generator: stop strings need a tokenizer');
+    const tail = ids.slice(-1 - maximum(stop.map(text => Buffer.byteLength(text))));
+    const text = decode(tail);
+    const before = decode(tail.slice(0, -1));
+    return stop.some(wanted => text.includes(wanted) && !before.includes(wanted));
+  }
+}

@@ -1,0 +1,102 @@
+// The generator's cache on the host: key-value-cache.ts behind the interface of generation-cache.ts. Past keys and
+// values are fed to each run, and new ones are copied into place. A step never has a single row, because single-row
+// matmuls use other kernels.
+import { maximum } from '../../common/lists';
+import { float32, int64 } from '../../engine/session/session';
+import type { Tensor } from '../../engine/session/session';
+import type { DecoderConfig } from '../decoder/decoder-config';
+import type { Chunk, DecodingBatch, GenerationCache, RunGenerate } from './generation-cache';
+import { BatchCache, RowCache, appendChunks, block, pastFeeds } from './key-value-cache';
+import { packChunks } from '../graphs/packing';
+
+/**
+ * A longer chunk is appended in pieces of this many tokens, so that attention scores take memory and time proportional
+ * to piece × row instead of the row squared. On two cores, four prompts of 1465 tokens are read 3 to 6 times as fast;
+ * smaller pieces are no faster.
+ */
+export const pieceTokens = 512;
+
+export class HostCache implements GenerationCache {
+  constructor(
+    private readonly config: DecoderConfig,
+    private readonly run: RunGenerate,
+  ) {}
+
+  row(): RowCache {
+    return new RowCache(this.config);
+  }
+
+  async prefill(chunks: readonly (Chunk & { rows: readonly RowCache[] })[]): Promise<Tensor> {
+    const vocab = this.config.vocabSize;
+    const last = new Float32Array(chunks.length * vocab);
+    const longest = maximum(chunks.map(({ ids }) => ids.length));
+    for (let from = 0; from < longest; from += pieceTokens) {
+      const pieces = chunks.flatMap(({ ids, rows }, chunk) =>
+        ids.length > from ? { chunk, cache: rows[0], ids: ids.slice(from, from + pieceTokens) } : [],
+      );
+      const logits = (await this.append(pieces)).data as Float32Array;
+      pieces.forEach(({ chunk }, r) => last.set(logits.subarray(r * vocab, (r + 1) * vocab), chunk * vocab));
+    }
+    for (const { rows } of chunks) for (const row of rows) if (row !== rows[0]) row.copyFrom(rows[0]);
+    return spreadRows(
+      float32(last, [chunks.length, vocab]),
+      chunks.flatMap(({ rows }, r) => rows.map(() => r)),
+    );
+  }
+
+  /** Appends ids to rows and returns the logits after each. */
+  private async append(pieces: readonly { ids: readonly number[]; cache: RowCache }[]): Promise<Tensor> {
+    const { config } = this;
+    const caches = pieces.map(({ cache }) => cache);
+    const counts = pieces.map(({ ids }) => ids.length);
+    const packed = packChunks(
+      pieces.map(({ ids }) => ids),
+      caches.map(({ length }) => length),
+      block,
+      config,
+    );
+    const ends = packed.starts.map((start, r) => start + counts[r] - 1);
+    const outputs = await this.run({ ...pastFeeds(caches, config), ...packed.feeds, rows: wantedRows(ends) });
+    appendChunks(caches, outputs, packed.starts, counts);
+    return outputs.logits;
+  }
+
+  batch(): DecodingBatch {
+    const batch = new BatchCache(this.config);
+    return {
+      enter: async rows => batch.enter(rows as readonly RowCache[]),
+      step: async tokens => {
+        const chunks = tokens.map(token => [token]);
+        const packed = packChunks(chunks, batch.positions, 1, this.config);
+        const outputs = await this.run({ ...batch.feeds(), ...packed.feeds, rows: wantedRows(packed.starts) });
+        batch.append(outputs);
+        return tokens.length === 1 ? spreadRows(outputs.logits, [0]) : outputs.logits;
+      },
+      releaseRow: r => batch.releaseRow(r),
+      settle: async () => undefined,
+      close: async () => undefined,
+    };
+  }
+
+  forget(): void {
+    // Nothing to free: the row owns its arrays.
+  }
+}
+
+/**
+ * Returns the indices of the tokens whose logits are needed; a single one is duplicated, because single-row matmuls use
+ * other kernels.
+ */
+function wantedRows(tokens: readonly number[]): Tensor {
+  const rows = tokens.length === 1 ? [tokens[0], tokens[0]] : tokens;
+  return int64(BigInt64Array.from(rows, BigInt), [rows.length]);
+}
+
+/** Returns rows of `logits` by index, one for each member of a shared prompt. */
+function spreadRows(logits: Tensor, rows: readonly number[]): Tensor {
+  if (rows.length === logits.dims[0] && rows.every((r, i) => r === i)) return logits;
+  const vocab = logits.dims[1];
+  const data = new Float32Array(rows.length * vocab);
+  rows.forEach((r, i) => data.set((logits.data as Float32Array).subarray(r * vocab, (r + 1) * vocab), i * vocab));
+  return { ...logits, dims: [rows.length, vocab], data };
+}

@@ -1,0 +1,154 @@
+// Measures gradients without applying them: for each part of the policy loss over buckets of mini-batches, their norms,
+// mutual cosines and noise. A gradient is as large as the trained weights. For more than 2²⁰ weights, only sketches are
+// kept, and inner products are estimated from them (count sketch: each coordinate is added with a random sign to one of
+// 2²⁰ cells), with an error of about 1/√cells of the product of the norms. Mini-batch norms are always exact. The
+// optimizer state is unchanged.
+import type {
+  GradientAnalysis,
+  LossPart,
+  PartGradient,
+  PassBudget,
+  PolicyLossOptions,
+  UpdateMetrics,
+  WeightedSample,
+} from '../engine/engine';
+import { RandomStream } from '../engine/sampling/random-stream';
+import { unwatched } from '../engine/work-units';
+import type { WorkUnits } from '../engine/work-units';
+import { lossMetrics, noSums } from './policy';
+import type { LossSums, Policy } from './policy';
+
+/** Maximum numbers kept per gradient. */
+const cells = 2 ** 20;
+/** Slices per mini-batch; their gradients estimate the variance over samples. */
+const slicesPerBatch = 4;
+
+/** Implements `analyseGradients` of engine.ts; `maxCells` is for tests. */
+export async function analyseGradients(
+  policy: Pick<Policy, 'bank' | 'addGradient'>,
+  buckets: readonly (readonly (readonly WeightedSample[])[])[],
+  budget: PassBudget,
+  loss: PolicyLossOptions,
+  seed: number,
+  maxCells = cells,
+  units = unwatched,
+): Promise<GradientAnalysis> {
+  const parts = lossParts(loss);
+  const means: Float64Array[] = [];
+  const measured: GradientAnalysis['buckets'] = [];
+  const total = parts.length * buckets.reduce((sum, batches) => sum + batches.length, 0);
+  let done = 0;
+  for (const batches of buckets) {
+    const gradients: PartGradient[] = [];
+    const batchMetrics: UpdateMetrics[] = [];
+    for (const part of parts) {
+      const slices = new SliceStatistics();
+      let norms = 0;
+      for (const batch of batches) {
+        const within = { next: (): void => units.next(done, total) };
+        const { norm, sums } = await measureBatch(policy, batch, budget, loss, part, seed, maxCells, slices, within);
+        done++;
+        norms += norm;
+        if (part === 'task') batchMetrics.push(lossMetrics(sums, loss));
+      }
+      means.push(slices.mean);
+      gradients.push({ norm: norms / batches.length, snr: slices.signalToNoise() });
+    }
+    measured.push({ gradients, metrics: averages(batchMetrics) });
+  }
+  policy.bank.clearGradient();
+  return { parts, buckets: measured, cosines: means.map(a => means.map(b => cosine(a, b))) };
+}
+
+/** Returns the parts present in this loss. */
+const lossParts = ({ entropy_coeff, use_kl_loss }: PolicyLossOptions): LossPart[] => [
+  'task',
+  ...(entropy_coeff !== 0 ? (['entropy'] as const) : []),
+  ...(use_kl_loss ? (['kl'] as const) : []),
+];
+
+/**
+ * Returns the norm of a mini-batch's gradient. Adds its slice gradients to `slices`, each multiplied by the number of
+ * slices, so that their mean is the mini-batch gradient.
+ */
+async function measureBatch(
+  policy: Pick<Policy, 'bank' | 'addGradient'>,
+  batch: readonly WeightedSample[],
+  budget: PassBudget,
+  loss: PolicyLossOptions,
+  part: LossPart,
+  seed: number,
+  maxCells: number,
+  slices: SliceStatistics,
+  units: WorkUnits,
+): Promise<{ norm: number; sums: LossSums }> {
+  const { bank } = policy;
+  const count = Math.min(slicesPerBatch, batch.length);
+  const noise = new RandomStream(seed); // the same for every part
+  const sums = { ...noSums };
+  let before: Float64Array | undefined;
+  bank.clearGradient();
+  for (let slice = 0; slice < count; slice++) {
+    const samples = batch.filter((_, i) => i % count === slice);
+    const added = await policy.addGradient(samples, budget, loss, noise, part, units);
+    for (const name of Object.keys(sums) as (keyof LossSums)[]) sums[name] += added[name];
+    const sketch = sketchOf((await bank.readGradient()).flat, maxCells);
+    slices.add(sketch.map((x, i) => count * (x - (before?.[i] ?? 0))));
+    before = sketch;
+  }
+  const { flat } = await bank.readGradient();
+  return { norm: Math.sqrt(flat.reduce((sum, x) => sum + x * x, 0)), sums };
+}
+
+/** Mean of vectors, and the variance of that mean. */
+class SliceStatistics {
+  private count = 0;
+  private total = new Float64Array(0);
+  private squares = 0;
+
+  add(vector: Float64Array): void {
+    if (this.count === 0) this.total = new Float64Array(vector.length);
+    for (let i = 0; i < vector.length; i++) this.total[i] += vector[i];
+    this.squares += inner(vector, vector);
+    this.count++;
+  }
+
+  get mean(): Float64Array {
+    return this.total.map(x => x / this.count);
+  }
+
+  /** Returns ‖mean‖² / variance of the mean; null for fewer than two vectors, or if all are equal. */
+  signalToNoise(): number | null {
+    const signal = inner(this.total, this.total) / this.count ** 2;
+    const noise = (this.squares / this.count - signal) / (this.count - 1);
+    return this.count > 1 && noise > 1e-12 * signal ? signal / noise : null;
+  }
+}
+
+/** Returns the gradient, or its sketch if it is longer than `size`. */
+function sketchOf(gradient: Float32Array, size: number): Float64Array {
+  if (gradient.length <= size) return Float64Array.from(gradient);
+  const sketch = new Float64Array(size);
+  for (let i = 0; i < gradient.length; i++) {
+    // MurmurHash3 finaliser (Appleby, public domain): cell from the low bits, sign from the highest.
+    let h = Math.imul(i ^ (i >>> 16), 0x85ebca6b);
+    h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+    h ^= h >>> 16;
+    const cell = (h & 0x7fffffff) % size;
+    sketch[cell] += h < 0 ? -gradient[i] : gradient[i];
+  }
+  return sketch;
+}
+
+function cosine(a: Float64Array, b: Float64Array): number | null {
+  const norms = Math.sqrt(inner(a, a) * inner(b, b));
+  return norms > 0 ? inner(a, b) / norms : null;
+}
+
+const inner = (a: Float64Array, b: Float64Array): number => a.reduce((sum, x, i) => sum + x * b[i], 0);
+
+/** Returns the means of the metrics with the same name. */
+function averages(all: readonly UpdateMetrics[]): UpdateMetrics {
+  const sum = (key: string): number => all.reduce((total, metrics) => total + metrics[key], 0);
+  return Object.fromEntries(Object.keys(all[0]).map(key => [key, sum(key) / all.length]));
+}

@@ -1,0 +1,123 @@
+// Feeds of the scoring, policy, supervised and critic graphs: the packed tokens of a pass (packing.ts), and the mapping
+// between per-sample arrays and the flat list of masked tokens (mask = 1, those in the loss). Masked token i of a
+// sample is read at token i − 1, which predicts it.
+import { float32, int64 } from '../../engine/session/session';
+import type { Tensor } from '../../engine/session/session';
+import type { DecoderConfig } from '../decoder/decoder-config';
+import { packPass } from './packing';
+import type { Pass, Sample } from './packing';
+
+export interface BatchFeeds<S extends Sample> {
+  /** Packed tokens, rows, targets. */
+  feeds: Record<string, Tensor>;
+  /** Number of masked tokens. */
+  count: number;
+  /** Number of packed tokens. */
+  tokens: number;
+  /** Returns the masked entries of a per-sample array, in the order of the graph's `n` axis. */
+  gather(pick: (sample: S) => Float32Array): Tensor;
+  /**
+   * Returns the matrix M [samples, count] that assigns masked tokens to samples: 1/√length where the token belongs to
+   * the sample, else 0, so that MᵀM·x gives each token its sample's mean of x.
+   */
+  memberships(): Tensor;
+  /** The inverse of gather: writes each member's array to its sample's index in `into`; zeros where the mask is 0. */
+  scatter(flat: Float32Array, into: Float32Array[]): void;
+}
+
+export function batchFeeds<S extends Sample>(
+  pass: Pass,
+  samples: readonly S[],
+  config: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
+): BatchFeeds<S> {
+  const { feeds, members, tokens, at } = packPass(pass, samples, config);
+  const rows: number[] = [];
+  const targets: number[] = [];
+  /** Cumulative number of masked tokens up to the end of each member. */
+  const ends: number[] = [];
+  members.forEach((member, k) => {
+    const { ids, mask } = samples[member];
+    for (let i = 1; i < ids.length; i++) {
+      if (!mask[i]) continue;
+      rows.push(at(k, i - 1));
+      targets.push(ids[i]);
+    }
+    ends.push(rows.length);
+  });
+  const count = rows.length;
+  const vector = (xs: number[]): Tensor => int64(BigInt64Array.from(xs, BigInt), [xs.length]);
+  return {
+    feeds: { ...feeds, rows: vector(rows), targets: vector(targets) },
+    count,
+    tokens,
+    gather(pick) {
+      const out = new Float32Array(count);
+      let n = 0;
+      for (const member of members) {
+        const { ids, mask } = samples[member];
+        const values = pick(samples[member]);
+        for (let i = 1; i < ids.length; i++) if (mask[i]) out[n++] = values[i];
+      }
+      return float32(out, [count]);
+    },
+    memberships() {
+      const matrix = new Float32Array(members.length * count);
+      ends.forEach((end, k) => {
+        const begin = k === 0 ? 0 : ends[k - 1];
+        matrix.fill(1 / Math.sqrt(end - begin), k * count + begin, k * count + end);
+      });
+      return float32(matrix, [members.length, count]);
+    },
+    scatter(flat, into) {
+      let n = 0;
+      for (const member of members) {
+        const { ids, mask } = samples[member];
+        const out = new Float32Array(ids.length);
+        for (let i = 1; i < ids.length; i++) if (mask[i]) out[i] = flat[n++];
+        into[member] = out;
+      }
+    },
+  };
+}
+
+/** Returns the number of tokens of a sample that a pass predicts: all masked tokens except at position 0. */
+export function maskedTokens({ mask }: Sample): number {
+  let count = 0;
+  for (let i = 1; i < mask.length; i++) if (mask[i]) count++;
+  return count;
+}
+
+/** Returns the feed that splits `count` tokens into `chunks` parts of similar length; empty for one part. */
+export function chunkFeeds(count: number, chunks: number): Record<string, Tensor> {
+  if (chunks === 1) return {};
+  const ends = Array.from({ length: chunks + 1 }, (_, i) => Math.floor((i * count) / chunks));
+  const sizes = BigInt64Array.from({ length: chunks }, (_, i) => BigInt(ends[i + 1] - ends[i]));
+  return { chunk_sizes: int64(sizes, [chunks]) };
+}
+
+/** Maximum bytes of logits alive at a time. */
+const logitBytes = 64 * 2 ** 20;
+
+/**
+ * Returns the maximum bytes of logits alive at a time when the head's gradient takes `gradientBytes` (0: not trained).
+ * Every chunk of tokens creates such a gradient, so logits smaller than it would save less than they cost.
+ */
+export const logitsAtATime = (gradientBytes: number): number => Math.max(logitBytes, gradientBytes);
+
+/**
+ * Returns the number of chunks in which `tokens` tokens pass through a head of `vocab` logits: a power of two, to limit
+ * the number of graphs.
+ */
+export function headChunks(tokens: number, vocab: number, atATime = logitBytes): number {
+  const needed = (tokens * vocab * 4) / atATime;
+  const chunks = 2 ** Math.max(0, Math.ceil(Math.log2(needed)));
+  return Math.min(chunks, 64, 2 ** Math.floor(Math.log2(Math.max(tokens, 1))));
+}
+
+/** Returns the maximum number of tokens that pass through a head of `vocab` logits in `chunks` chunks. */
+export const headTokens = (chunks: number, vocab: number, atATime = logitBytes): number =>
+  Math.floor((chunks * atATime) / (vocab * 4));
+
+export function scalarFeeds(values: Record<string, number>): Record<string, Tensor> {
+  return Object.fromEntries(Object.entries(values).map(([name, x]) => [name, float32(new Float32Array([x]), [])]));
+}

@@ -1,0 +1,106 @@
+// Sessions of one network over packed tokens, created on demand: one for each kind of graph, with and without shared
+// prefixes. Gradients stay where they are computed; a parameter bank takes ownership of them. On the host each session
+// has an arena that never shrinks. A session for another number of head chunks is therefore closed before the next is
+// created, and if passes are large, only one session is open at a time. Recreated sessions compute bit-identical
+// results.
+import type { Graph } from '../../engine/graph/graph';
+import { Session, loweringOf } from '../../engine/session/session';
+import type { SessionOptions, Tensor } from '../../engine/session/session';
+import type { DecoderConfig } from '../decoder/decoder-config';
+import { isGradient } from './policy-graphs';
+import type { Network, PackedShape } from './policy-graphs';
+
+/**
+ * Maximum sum of pass sizes (`passBytes`) with several sessions open; above it only one stays open. Creating a session
+ * takes about 0.1 s.
+ */
+export const arenasKept = 512 * 2 ** 20;
+
+/** Numbers held per token and layer by a pass, excluding attention, in multiples of the hidden size. */
+const perToken = 16;
+
+/** Size of a pass. */
+export interface PassSize {
+  tokens: number;
+  /** Queries × keys of one head, summed over all rows. */
+  scores: number;
+}
+
+/** Returns the approximate bytes of a pass's values: of all layers if kept for a backward pass, else of one. */
+export function passBytes(
+  { heads, hiddenSize, layers }: Pick<DecoderConfig, 'heads' | 'hiddenSize' | 'layers'>,
+  { tokens, scores }: PassSize,
+  kept: boolean,
+): number {
+  return 4 * (kept ? layers : 1) * (heads * scores + perToken * hiddenSize * tokens);
+}
+
+/** Returns the size of a pass from its feeds (packing.ts). */
+export function passSize(feeds: Readonly<Record<string, Tensor>>, { heads }: Pick<DecoderConfig, 'heads'>): PassSize {
+  const queries = feeds.query_rows.dims.reduce((product, size) => product * size, 1) / heads;
+  const keys = feeds.key_rows.dims.at(-1)! + (feeds.key_prefixes?.dims.at(-1) ?? 0);
+  return { tokens: feeds.ids.dims[0], scores: queries * keys };
+}
+
+interface Held {
+  session: Promise<Session>;
+  chunks: number;
+  /** Bytes of the largest pass so far. */
+  bytes: number;
+}
+
+export class PackedSessions {
+  private readonly sessions = new Map<string, Held>();
+
+  constructor(
+    private readonly network: Network,
+    private readonly options: SessionOptions,
+    private readonly checkpointed: boolean,
+  ) {}
+
+  /**
+   * Returns the session of a graph, for a pass of this size (`kept`: it has a backward pass). May close sessions
+   * returned earlier, so their outputs must no longer be in use. `kind` distinguishes graphs of one network.
+   */
+  async get(
+    kind: string,
+    { shared, chunks }: Pick<PackedShape, 'shared' | 'chunks'>,
+    build: (network: Network, shape: PackedShape) => Graph,
+    { kept = false, ...size }: PassSize & { kept?: boolean } = { tokens: 0, scores: 0 },
+  ): Promise<Session> {
+    const { network, options, checkpointed } = this;
+    const onDevice = options.provider === 'webgpu'; // needs no arena limit; outputs may outlive the call
+    const key = [kind, shared, ...(onDevice ? [chunks] : [])].join();
+    const bytes = passBytes(network.config, size, kept && !checkpointed);
+    const known = this.sessions.get(key);
+    const own = known?.chunks === chunks ? known : undefined;
+    if (!onDevice) {
+      const others = [...this.sessions].filter(([, held]) => held !== own);
+      const together = others.reduce((sum, [, held]) => sum + held.bytes, Math.max(bytes, own?.bytes ?? 0));
+      for (const [name, held] of others) if (name === key || together > arenasKept) await this.close(name, held);
+    }
+    if (own) {
+      own.bytes = Math.max(own.bytes, bytes);
+      return own.session;
+    }
+    const graph = build(network, { lowering: loweringOf(options), shared, chunks, checkpointed });
+    const session = Session.create(graph, { ...options, folder: network.folder, resident: isGradient });
+    this.sessions.set(key, { session, chunks, bytes });
+    return session;
+  }
+
+  /** Returns a separate, empty set of sessions for the same network. */
+  likewise(): PackedSessions {
+    return new PackedSessions(this.network, this.options, this.checkpointed);
+  }
+
+  /** Closes all sessions and frees their memory. */
+  async release(): Promise<void> {
+    for (const [name, held] of this.sessions) await this.close(name, held);
+  }
+
+  private async close(name: string, held: Held): Promise<void> {
+    this.sessions.delete(name);
+    await (await held.session).release();
+  }
+}

@@ -1,0 +1,143 @@
+// Loads a model with all weights trained (in memory), or with adapters trained over a base mapped from its files. All
+// files are read and checked before any session is created, so nothing is left half-loaded.
+import type { LoadOptions } from '../engine/engine';
+import { RandomStream } from '../engine/sampling/random-stream';
+import type { SessionOptions } from '../engine/session/session';
+import { UserError } from '../common/user-error';
+import { Critic, criticSpecs, criticWeights, initializeValueHead, valueHeadSpec } from './decoder/critic';
+import { openBank } from './weights/device-parameters';
+import { Generator } from './generation/generator';
+import { initializeLora, loraSpecs } from './adapters/lora';
+import { mapDecoder } from './decoder/mapped-decoder';
+import { readDecoder } from './weights/model-folder';
+import { adaptedNetwork, frozenNetwork, trainedNetwork } from './decoder/networks';
+import { HostParameters } from './weights/parameter-bank';
+import { readAdapter } from './adapters/peft-adapter';
+import { Policy } from './policy';
+import type { LoadedPolicies } from './policy-engine';
+import type { Network } from './graphs/policy-graphs';
+import { quantizedNetwork } from './weights/quantized-base';
+import { Weights } from './weights/weights';
+
+type Decode = (ids: readonly number[]) => string;
+
+/** Loads a model with all weights trained. The reference policy is a frozen copy mapped from its files. */
+export async function loadTrained(
+  options: LoadOptions,
+  session: SessionOptions,
+  decode: Decode,
+): Promise<LoadedPolicies> {
+  const { modelFolder, referenceFolder, checkpointed } = options;
+  if (options.rolloutQuantization !== 'none' || options.baseQuantization !== 'none')
+    throw new UserError(
+      'config: workbench.rollout_quantization and workbench.base_quantization quantise a frozen base, but all weights are trained: set lora.rank above 0 or both keys to none',
+    );
+  const { config, weights } = await readDecoder(modelFolder);
+  const within = (network: Network): Network => withinOptions(network, options);
+  const reference = referenceFolder === null ? undefined : await mapDecoder(referenceFolder);
+  // tiedHead is not compared: older checkpoints may lack a head stored beside a tied embedding, unlike their reference.
+  if (reference && JSON.stringify({ ...reference.config, tiedHead: config.tiedHead }) !== JSON.stringify(config))
+    throw new UserError(
+      `${referenceFolder}: the reference policy has a different architecture than the policy: use weights of the same model`,
+    );
+  const bank = await openBank(weights, session, options.moments?.actor);
+  const network = within(trainedNetwork(config));
+  const policy = { ...session, checkpointed };
+  const criticBank =
+    options.critic &&
+    (await openBank(criticWeights(config, weights, new RandomStream(options.seed)), session, options.moments?.critic));
+  return {
+    actor: new Policy(network, bank, policy),
+    generator: new Generator(network, bank, { ...session, decode, layOut: laysOut(weights, session) }),
+    reference:
+      reference && new Policy(within(frozenNetwork(reference.config, reference)), withoutParameters(session), session),
+    critic: criticBank
+      ? new Critic(within(trainedNetwork(config, criticSpecs(config))), criticBank, policy)
+      : undefined,
+    model: {
+      parameters: weights.count,
+      trained: weights.count,
+      maxPositions: config.maxPositions,
+      vocabSize: config.vocabSize,
+      lora: null,
+    },
+  };
+}
+
+/**
+ * Loads a model with trained adapters. The base stays in its files, is the reference policy, and is shared by the
+ * critic, which has separate adapters and a value head.
+ */
+export async function loadAdapted(
+  options: LoadOptions,
+  session: SessionOptions,
+  decode: Decode,
+): Promise<LoadedPolicies> {
+  const { modelFolder, adapterFolder, checkpointed } = options;
+  const base = await mapDecoder(modelFolder);
+  const { config } = base;
+  const stream = new RandomStream(options.seed);
+  const given = adapterFolder === null ? null : await readAdapter(adapterFolder, { config, folder: modelFolder });
+  const lora = given?.lora ?? options.lora!;
+  const factors = given?.factors ?? new Weights(loraSpecs(config, lora));
+  if (!given) initializeLora(factors, stream);
+  const bank = await openBank(factors, session, options.moments?.actor);
+  const within = (network: Network): Network => withinOptions(network, options);
+  const wholeBase = frozenNetwork(config, base);
+  const bytes =
+    options.rolloutQuantization === 'int8' || options.baseQuantization === 'int8'
+      ? await quantizedNetwork(base, options.cacheFolder)
+      : wholeBase;
+  const trainingBase = options.baseQuantization === 'int8' ? bytes : wholeBase;
+  const rolloutBase =
+    options.rolloutQuantization === 'int8' ? { ...bytes, plan: { ...bytes.plan, int8Products: true } } : wholeBase;
+  const policy = { ...session, checkpointed };
+  const value = valueHeadSpec(config);
+  const criticFactors = new Weights([...loraSpecs(config, lora), value]);
+  if (options.critic) {
+    initializeLora(criticFactors, stream);
+    initializeValueHead(criticFactors, stream);
+  }
+  const rollouts = adaptedNetwork(rolloutBase, { ...lora, dropout: 0 });
+  return {
+    actor: new Policy(within(adaptedNetwork(trainingBase, lora)), bank, policy),
+    generator: new Generator(within(rollouts), bank, { ...session, prepack: true, decode }),
+    reference:
+      options.referenceFolder === null
+        ? undefined
+        : new Policy(within(trainingBase), withoutParameters(session), session),
+    critic: options.critic
+      ? new Critic(
+          within(adaptedNetwork(trainingBase, lora, [value])),
+          await openBank(criticFactors, session, options.moments?.critic),
+          policy,
+        )
+      : undefined,
+    model: {
+      parameters: base.parameters,
+      trained: factors.count,
+      maxPositions: config.maxPositions,
+      vocabSize: config.vocabSize,
+      lora,
+    },
+  };
+}
+
+/** Returns the network with the precision and maximum positions from the options. */
+const withinOptions = (network: Network, { maxPositions, precision }: LoadOptions): Network => ({
+  ...network,
+  plan: { ...network.plan, products: precision },
+  maxPositions: Math.min(maxPositions ?? Infinity, network.config.maxPositions),
+});
+
+/**
+ * Maximum bytes of weights that are prepacked again for the rollouts of each iteration, which temporarily takes three
+ * times their memory.
+ */
+export const laidOutBytes = 2 ** 28;
+
+const laysOut = ({ flat }: Weights, { provider = 'cpu' }: SessionOptions): boolean =>
+  provider === 'cpu' && flat.byteLength <= laidOutBytes;
+
+/** Returns a bank for a network without trained parameters. */
+const withoutParameters = (session: SessionOptions): HostParameters => new HostParameters(new Weights([]), session);

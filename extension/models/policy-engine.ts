@@ -1,0 +1,298 @@
+// Implementation of Engine: actor, reference policy and critic with their sessions, on one provider. Runs in a worker
+// thread (engine/worker.ts), because onnxruntime's run() blocks its thread. Trains all weights, or adapters over a base
+// that stays in its files and is shared by actor, reference policy (the base without adapters) and critic.
+import type {
+  CriticLossOptions,
+  CriticSample,
+  Engine,
+  EngineState,
+  GeneratedRow,
+  GenerationRow,
+  GradientAnalysis,
+  InspectedSample,
+  LoadOptions,
+  LoadedModel,
+  NamedTensor,
+  OptimizerOptions,
+  PassBudget,
+  PolicyLossOptions,
+  SamplingOptions,
+  TrainingSample,
+  UpdateMetrics,
+  WeightedSample,
+  WhichPolicy,
+} from '../engine/engine';
+import { UserError } from '../common/user-error';
+import { autoCandidates, chooseProvider, providerStates, resolveDevice } from '../engine/session/devices';
+import { RandomStream } from '../engine/sampling/random-stream';
+import { StoppableUnits } from '../engine/work-units';
+import type { WorkUnits } from '../engine/work-units';
+import type { Provider, SessionOptions } from '../engine/session/session';
+import type { Critic } from './decoder/critic';
+import { CrossScoring } from './cross-scoring';
+import { EngineUndo } from './engine-undo';
+import type { Generator, RowWatch } from './generation/generator';
+import { analyseGradients } from './gradient-analysis';
+import { loadAdapted, loadTrained } from './load-models';
+import { readTokenizer } from './weights/model-folder';
+import type { Policy } from './policy';
+import { selfCheck, selfCheckApart } from './self-check';
+import { checkIds } from './tokenizer/vocabulary';
+import { Weights } from './weights/weights';
+
+/** Result of loading a model. */
+export interface LoadedPolicies {
+  actor: Policy;
+  generator: Generator;
+  reference?: Policy;
+  critic?: Critic;
+  model: Omit<LoadedModel, 'provider' | 'deviceCheck'>;
+}
+
+export class PolicyEngine implements Engine {
+  private loaded?: LoadedPolicies;
+  private session: SessionOptions = { threads: 0 };
+  private modelFolder = '';
+  private crossScoring?: CrossScoring;
+
+  private readonly units: StoppableUnits;
+  /**
+   * `onTokens` receives the number of tokens sampled during generation; `onUnits` receives the progress of other calls.
+   */
+  constructor(
+    private readonly onTokens?: (sampled: number) => void,
+    onUnits?: (done: number, of: number) => void,
+    private readonly undo = new EngineUndo(),
+  ) {
+    this.units = new StoppableUnits(onUnits);
+  }
+
+  /**
+   * Makes running and later rollout, scoring and training calls throw RunStopped. Weights and moments remain readable.
+   */
+  stop(): void {
+    this.units.stop();
+    this.loaded?.generator.stop();
+  }
+
+  async load(options: LoadOptions): Promise<LoadedModel> {
+    const { device, deviceKey: asked = 'workbench.device', threads } = options;
+    const states = await providerStates();
+    chooseProvider(device, states, asked);
+    const bytes = bytesAsked(options);
+    if (device === 'webgpu' && bytes)
+      throw new UserError(`${asked} is webgpu, which has no kernels for ${bytes}=int8: change one of the two`);
+    const candidates = autoCandidates(states).filter(other => other !== 'webgpu' || !bytes);
+    const { provider, about } = await resolveDevice(device, asked, candidates, other =>
+      device === 'auto' ? selfCheckApart(other, threads) : checkedOnce(other, threads),
+    );
+    if (options.precision === 'float16') {
+      const { passed, about } = await selfCheck(provider, threads, 'float16');
+      if (!passed)
+        throw new UserError(
+          `workbench.precision is float16, but on ${provider} ${about}: set workbench.precision=float32`,
+        );
+    }
+    this.session = { threads, provider };
+    this.crossScoring = undefined;
+    const decode = lazyDecoder(options.modelFolder);
+    const load = options.lora || options.adapterFolder !== null ? loadAdapted : loadTrained;
+    this.loaded = await load(options, this.session, decode);
+    this.undo.forget();
+    this.modelFolder = options.modelFolder;
+    return { ...this.loaded.model, provider, deviceCheck: about };
+  }
+
+  async generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
+    this.units.check();
+    this.checkIds(rows.map(({ append }) => append));
+    return this.models.generator.generate(rows, sampling, this.onTokens);
+  }
+
+  /** Reports the tokens of one row as they are sampled; null stops reporting. */
+  watch(watched: RowWatch | null): void {
+    this.loaded?.generator.watch(watched);
+  }
+
+  async release(rows: string[]): Promise<void> {
+    await this.models.generator.release(rows);
+  }
+
+  async score(
+    which: WhichPolicy,
+    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
+    budget: PassBudget,
+    temperature: number,
+  ): Promise<{ logprobs: Float32Array[]; entropies: Float32Array[] }> {
+    const policy = which === 'actor' ? this.models.actor : this.models.reference;
+    if (!policy) throw new Error('engine: no reference policy was loaded');
+    this.checkIds(samples.map(({ ids }) => ids));
+    return policy.score(samples, budget, temperature, this.units);
+  }
+
+  async inspect(
+    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
+    budget: PassBudget,
+    temperature: number,
+    top: number,
+  ): Promise<InspectedSample[]> {
+    this.checkIds(samples.map(({ ids }) => ids));
+    return this.models.actor.inspect(samples, budget, temperature, top, this.units);
+  }
+
+  async crossScore(
+    prompts: Int32Array[],
+    texts: Int32Array[],
+    budget: PassBudget,
+    temperature: number,
+  ): Promise<Float64Array[]> {
+    const { network, bank } = this.models.actor;
+    this.checkIds([...prompts, ...texts]);
+    this.crossScoring ??= new CrossScoring(network, bank, this.session);
+    return this.crossScoring.sums(prompts, texts, budget, temperature, this.units);
+  }
+
+  async update(
+    samples: WeightedSample[],
+    budget: PassBudget,
+    loss: PolicyLossOptions,
+    optimizer: OptimizerOptions,
+    seed: number,
+  ): Promise<UpdateMetrics> {
+    this.checkIds(samples.map(({ ids }) => ids));
+    return this.models.actor.update(samples, budget, loss, optimizer, seed, this.updateUnits);
+  }
+
+  /** A stop interrupts an update only if no optimizer step was made yet, or if it can be reverted. */
+  private get updateUnits(): WorkUnits {
+    return this.undo.isTooLate ? this.units.unstoppable : this.units;
+  }
+
+  async analyseGradients(
+    buckets: WeightedSample[][][],
+    budget: PassBudget,
+    loss: PolicyLossOptions,
+    seed: number,
+  ): Promise<GradientAnalysis> {
+    return analyseGradients(this.models.actor, buckets, budget, loss, seed, undefined, this.units);
+  }
+
+  async values(samples: Pick<TrainingSample, 'ids' | 'mask'>[], budget: PassBudget): Promise<Float32Array[]> {
+    return this.critic.values(samples, budget, this.units);
+  }
+
+  async updateCritic(
+    samples: CriticSample[],
+    budget: PassBudget,
+    loss: CriticLossOptions,
+    optimizer: OptimizerOptions,
+  ): Promise<UpdateMetrics> {
+    return this.critic.update(samples, budget, loss, optimizer, this.updateUnits);
+  }
+
+  async trainSupervised(
+    samples: Pick<TrainingSample, 'ids' | 'mask'>[],
+    budget: PassBudget,
+    optimizer: OptimizerOptions,
+    seed: number,
+  ): Promise<number> {
+    this.checkIds(samples.map(({ ids }) => ids));
+    return this.models.actor.trainSupervised(samples, budget, optimizer, seed, this.units);
+  }
+
+  /** Uses as many rows of `length` tokens as one pass holds, without shared prefixes. */
+  async tryLongest({ maxTokens, maxRows }: PassBudget, length: number): Promise<{ tokens: number; seconds: number }> {
+    const { actor } = this.models;
+    const rows = Math.max(1, Math.min(maxRows, Math.floor(maxTokens / length)));
+    const { vocabSize } = actor.network.config;
+    const stream = new RandomStream(0);
+    const samples = Array.from({ length: rows }, () => ({
+      ids: Int32Array.from({ length }, () => stream.integer(vocabSize)),
+      mask: new Uint8Array(length).fill(1, 1),
+    }));
+    const start = performance.now();
+    await actor.tryGradient(samples, { maxTokens: Math.max(maxTokens, length), maxRows }, this.units);
+    return { tokens: rows * length, seconds: (performance.now() - start) / 1000 };
+  }
+
+  async remember(): Promise<void> {
+    const { actor, critic } = this.models;
+    await this.undo.remember(critic ? [actor.bank, critic.bank] : [actor.bank]);
+  }
+
+  async rollBack(): Promise<boolean> {
+    return this.undo.rollBack();
+  }
+
+  async state(): Promise<EngineState> {
+    const { actor, critic } = this.models;
+    return {
+      actor: await actor.bank.moments(),
+      ...(critic && {
+        critic: { ...(await critic.bank.moments()), weights: (await critic.bank.read()).flat.slice() },
+      }),
+    };
+  }
+
+  async restore(state: EngineState): Promise<void> {
+    const { actor, critic } = this.models;
+    await actor.bank.restoreMoments(state.actor);
+    if (!critic || !state.critic) return;
+    await this.restoreCritic(state.critic.weights);
+    await critic.bank.restoreMoments(state.critic);
+  }
+
+  async restoreCritic(weights: Float32Array): Promise<void> {
+    const { bank } = this.critic;
+    const { specs, flat } = await bank.read();
+    if (flat.length !== weights.length)
+      throw new UserError(
+        `checkpoint: its critic has ${weights.length} parameters, but the model's critic has ${flat.length}: resume with the model it was saved from`,
+      );
+    await bank.write(new Weights(specs, weights));
+  }
+
+  async parameters(): Promise<NamedTensor[]> {
+    const weights = await this.models.actor.bank.read();
+    return weights.specs.map(({ name, dims }) => ({ name, dims, data: weights.view(name).slice() }));
+  }
+
+  /** Throws a UserError for an id without an embedding row; a graph would only report its internal node names. */
+  private checkIds(sequences: readonly ArrayLike<number>[]): void {
+    checkIds(sequences, this.models.actor.network.config.vocabSize, this.modelFolder);
+  }
+
+  private get models(): LoadedPolicies {
+    if (!this.loaded) throw new Error('engine: no model is loaded');
+    return this.loaded;
+  }
+
+  private get critic(): Critic {
+    const { critic } = this.models;
+    if (!critic) throw new Error('engine: no critic was loaded');
+    return critic;
+  }
+}
+
+const checks = new Map<Provider, ReturnType<typeof selfCheck>>();
+
+/** Caches the check of a provider for the life of the process. */
+function checkedOnce(provider: Provider, threads: number): ReturnType<typeof selfCheck> {
+  let check = checks.get(provider);
+  if (!check) checks.set(provider, (check = selfCheck(provider, threads)));
+  return check;
+}
+
+/** Returns the configuration key that requests 8-bit data, which WebGPU's kernels do not support; null if none does. */
+function bytesAsked({ rolloutQuantization, baseQuantization, moments }: LoadOptions): string | null {
+  if (rolloutQuantization === 'int8') return 'workbench.rollout_quantization';
+  if (baseQuantization === 'int8') return 'workbench.base_quantization';
+  if (moments?.actor === 'int8') return 'actor_rollout_ref.actor.optim.moments';
+  return moments?.critic === 'int8' ? 'critic.optim.moments' : null;
+}
+
+/** Returns a decoder of ids; the tokenizer is read on first use, because a model need not have one. */
+function lazyDecoder(folder: string): (ids: readonly number[]) => string {
+  let tokenizer: ReturnType<typeof readTokenizer> | undefined;
+  return ids => (tokenizer ??= readTokenizer(folder)).decode(ids, { special: true });
+}

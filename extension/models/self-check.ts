@@ -1,0 +1,296 @@
+// Checks whether a provider computes the same as the CPU. A small decoder with all features of a real one (grouped
+// heads, query and key norms, biases, adapters, a shared prefix, several passes) runs one policy update and samples two
+// turns on both. Loss, gradients of all parameters and sampled tokens are compared, because faulty kernels exist that
+// crash nothing but compute wrong gradients. A chain of matmuls is timed on both, which distinguishes a GPU from a
+// software emulation.
+import { fork } from 'node:child_process';
+import { appendAll } from '../common/lists';
+import { programEnvironment, variablesFor } from '../../envs/api/program-environment';
+import type { Checked } from '../engine/session/devices';
+import { dispose } from '../engine/session/device-tensor';
+import type { OptimizerOptions, PolicyLossOptions, SamplingOptions, WeightedSample } from '../engine/engine';
+import { Graph } from '../engine/graph/graph';
+import type { FloatType } from '../engine/graph/graph';
+import { matmul } from '../engine/graph/layer-ops';
+import { sumAll } from '../engine/graph/ops';
+import { RandomStream } from '../engine/sampling/random-stream';
+import { Session, float32, loweringOf } from '../engine/session/session';
+import type { Provider, SessionOptions } from '../engine/session/session';
+import { Transfer } from '../engine/session/transfer';
+import { installation } from '../node/installation';
+import { parameterSpecs } from './decoder/decoder-config';
+import type { DecoderConfig } from './decoder/decoder-config';
+import { DeviceParameters, openBank } from './weights/device-parameters';
+import { Generator } from './generation/generator';
+import { loraModules, loraSpecs } from './adapters/lora';
+import { trainedNetwork } from './decoder/networks';
+import { Policy } from './policy';
+import type { Network } from './graphs/policy-graphs';
+import { Weights } from './weights/weights';
+
+/**
+ * Maximum relative error of the loss terms and of a parameter's gradient. In float32, a different rounding order gives
+ * about 1e-6; float16 matmuls normally give errors of a few thousandths.
+ */
+const mostError: Record<FloatType, number> = { float32: 1e-2, float16: 5e-2 };
+
+const config: DecoderConfig = {
+  family: 'qwen3',
+  vocabSize: 97,
+  hiddenSize: 48,
+  intermediateSize: 80,
+  layers: 2,
+  heads: 4,
+  kvHeads: 2,
+  headSize: 16,
+  maxPositions: 64,
+  normEps: 1e-6,
+  ropeTheta: 10_000,
+  ropeScaling: { rope_type: 'default' },
+  tiedHead: true,
+  qkvBias: true,
+  outputBias: false,
+  mlpBias: false,
+  qkNorm: true,
+};
+const lora = { rank: 4, alpha: 8, dropout: 0, targets: 'all-linear' };
+const loss: PolicyLossOptions = {
+  clip_ratio_low: 0.2,
+  clip_ratio_high: 0.28,
+  clip_ratio_c: 3,
+  entropy_coeff: 0.01,
+  use_kl_loss: true,
+  kl_loss_coef: 0.1,
+  kl_loss_type: 'low_var_kl',
+  loss_agg_mode: 'token-mean',
+  temperature: 0.9,
+};
+const optimizer: OptimizerOptions = { lr: 1e-3, betas: [0.9, 0.99], eps: 1e-3, weight_decay: 0.01, grad_clip: 1 };
+const sampling: SamplingOptions = {
+  temperature: 1,
+  top_p: 1,
+  top_k: -1,
+  min_p: 0,
+  repetition_penalty: 1,
+  do_sample: true,
+  max_new_tokens: 6,
+  stop_token_ids: [3],
+  stop: [],
+  max_model_len: 60,
+};
+
+/** Results of the small decoder on one provider. */
+export interface Computed {
+  /** Metrics of the update by name. */
+  loss: Record<string, number>;
+  gradient: Weights;
+  /** Sampled ids, in order of turns, then rows. */
+  tokens: number[];
+}
+
+/**
+ * Compares `provider` at `precision` with the CPU in float32; a provider that cannot run fails the check. `compute` is
+ * the compared computation.
+ * @param threads CPU threads; 0 for all cores
+ */
+export async function selfCheck(
+  provider: Provider,
+  threads: number,
+  precision: FloatType = 'float32',
+  compute = computeSmall,
+): Promise<Checked> {
+  try {
+    const expected = await compute({ provider: 'cpu', threads }, 'float32');
+    const found = await compute({ provider, threads }, precision);
+    const { differs, gradient } = compared(found, expected, precision);
+    if (differs) return { passed: false, faster: false, about: differs };
+    const [own, cpu] = [await productTime({ provider, threads }), await productTime({ provider: 'cpu', threads })];
+    const faster = own < cpu;
+    const same = precision === 'float32' ? 'loss, gradients and tokens' : 'loss and gradients';
+    const about = `${same} match the CPU's (gradients within ${shown(gradient)}), and matrix products take ${own.toFixed(1)} ms (CPU: ${cpu.toFixed(1)} ms)`;
+    return { passed: true, faster, about };
+  } catch (error) {
+    return {
+      passed: false,
+      faster: false,
+      about: `it does not run on this machine (${firstSentence(error as Error)})`,
+    };
+  }
+}
+
+/** Returns the first difference as a sentence fragment (null if none), and the largest relative error of a gradient. */
+export function compared(
+  found: Computed,
+  expected: Computed,
+  precision: FloatType = 'float32',
+): { differs: string | null; gradient: number } {
+  const limit = mostError[precision];
+  const most = `at most ${shown(limit)}`;
+  for (const [name, number] of Object.entries(expected.loss)) {
+    const error = Math.abs(found.loss[name] - number) / Math.max(1e-3, Math.abs(number));
+    if (!(error <= limit))
+      return { differs: `its ${name} differs from the CPU's by ${shown(error)} (${most})`, gradient: NaN };
+  }
+  let worst = { name: '', error: 0 };
+  for (const { name } of expected.gradient.specs) {
+    const error = relativeError(found.gradient.view(name), expected.gradient.view(name));
+    if (!(error <= worst.error)) worst = { name, error };
+    if (Number.isNaN(error)) break;
+  }
+  if (!(worst.error <= limit))
+    return {
+      differs: `its gradients differ from the CPU's by ${shown(worst.error)} (${most}, seen at ${worst.name})`,
+      gradient: worst.error,
+    };
+  if (precision === 'float16') return { differs: null, gradient: worst.error }; // draws near a boundary may differ
+  const at = expected.tokens.findIndex((token, i) => found.tokens[i] !== token);
+  if (at >= 0)
+    return {
+      differs: `it samples different tokens than the CPU from the same random numbers (from token ${at + 1} on)`,
+      gradient: worst.error,
+    };
+  return { differs: null, gradient: worst.error };
+}
+
+/** Runs one update and two turns of the small decoder. */
+export async function computeSmall(options: SessionOptions, products: FloatType = 'float32'): Promise<Computed> {
+  const network = smallNetwork(products);
+  const stream = new RandomStream(17);
+  const bank = await openBank(randomWeights(network, stream), options);
+  const policy = new Policy(network, bank, options);
+  const generator = new Generator(network, bank, options);
+  const prompt = ids(stream, 9);
+  const rows = ['a', 'b', 'c'];
+  const tokens: number[] = [];
+  for (const turn of [0, 1]) {
+    const requests = rows.map((row, i) => ({
+      row,
+      append: turn === 0 && i < 2 ? prompt : ids(stream, 3 + i),
+      seed: 10 * turn + i,
+    }));
+    appendAll(
+      tokens,
+      (await generator.generate(requests, sampling)).flatMap(row => row.ids),
+    );
+  }
+  generator.release(rows);
+  const metrics = await policy.update(randomSamples(stream), { maxTokens: 48, maxRows: 4 }, loss, optimizer);
+  const gradient = await bank.readGradient();
+  if (bank instanceof DeviceParameters) await bank.release();
+  const { pg_loss, kl_loss, entropy, grad_norm } = metrics;
+  return { loss: { pg_loss, kl_loss, entropy, grad_norm }, gradient, tokens };
+}
+
+/**
+ * Returns the decoder with adapters and all parameters trained, so that one graph yields gradients of plain and adapted
+ * layers.
+ */
+function smallNetwork(products: FloatType): Network {
+  const { plan } = trainedNetwork(config, [...parameterSpecs(config), ...loraSpecs(config, lora)]);
+  const adapter = { ...lora, modules: new Set(loraModules(config, lora.targets)) };
+  return { config, plan: { ...plan, adapter, products } };
+}
+
+function randomWeights({ plan }: Network, stream: RandomStream): Weights {
+  const weights = new Weights(plan.specs);
+  for (const { name, dims } of plan.specs) {
+    const view = weights.view(name);
+    const isNorm = name.endsWith('norm.weight');
+    for (let i = 0; i < view.length; i++)
+      view[i] = (isNorm ? 1 : 0) + (dims.length === 1 ? 0.1 : 0.2) * stream.normal();
+  }
+  return weights;
+}
+
+const ids = (stream: RandomStream, n: number): number[] =>
+  Array.from({ length: n }, () => 4 + stream.integer(config.vocabSize - 4));
+
+/** Returns samples, two of which share a prefix. */
+function randomSamples(stream: RandomStream): WeightedSample[] {
+  const prefix = ids(stream, 10);
+  return [8, 13, 21, 17].map((n, i) => {
+    const own = Int32Array.from([...(i < 2 ? prefix : []), ...ids(stream, n)]);
+    const vector = (draw: () => number): Float32Array => Float32Array.from(own, draw);
+    return {
+      ids: own,
+      mask: Uint8Array.from(own, (_, t) => (t > 0 && stream.uniform() < 0.8 ? 1 : 0)),
+      old_logprobs: vector(() => -4.5 + 0.5 * stream.normal()),
+      ref_logprobs: vector(() => -4.5 + 0.5 * stream.normal()),
+      advantages: vector(() => stream.normal()),
+      weights: vector(() => 0.02),
+    };
+  });
+}
+
+const [rows, width, products] = [256, 1024, 4];
+
+/** Returns the milliseconds for a chain of matmuls with about a billion multiplications, the best of three. */
+async function productTime(options: SessionOptions): Promise<number> {
+  const g = new Graph('products', loweringOf(options));
+  const weight = g.input('w', 'float32', [width, width]);
+  let x = g.input('x', 'float32', [rows, width]);
+  for (let i = 0; i < products; i++) x = matmul(g, x, weight);
+  g.output('sum', sumAll(g, x));
+  const session = await Session.create(g, options);
+  const transfer = new Transfer(options);
+  const matrix = (n: number): ReturnType<typeof float32> => float32(new Float32Array(n * width).fill(0.01), [n, width]);
+  const feeds = { x: await transfer.upload(matrix(rows)), w: await transfer.upload(matrix(width)) };
+  let best = Infinity;
+  for (let i = 0; i < 4; i++) {
+    const start = performance.now();
+    await session.run(feeds);
+    if (i > 0) best = Math.min(best, performance.now() - start); // the first run compiles
+  }
+  dispose(Object.values(feeds));
+  await transfer.release();
+  await session.release();
+  return best;
+}
+
+/** Time limit of a provider's check; most of it is shader compilation. */
+const timeoutMs = 120_000;
+
+/**
+ * Runs the check in a separate process, for a provider that was not requested explicitly: a driver that crashes or
+ * hangs does not affect the run.
+ */
+export function selfCheckApart(
+  provider: Provider,
+  threads: number,
+  entry: string = installation.engineWorker,
+): Promise<Checked> {
+  return new Promise(resolve => {
+    const env = programEnvironment([...variablesFor.node, ...variablesFor.devices]);
+    const child = fork(entry, [provider, String(threads)], { stdio: 'ignore', env });
+    const failed = (about: string): void => resolve({ passed: false, faster: false, about });
+    const timer = setTimeout(() => {
+      failed(`its check did not finish within ${timeoutMs / 1000} s`);
+      child.kill('SIGKILL');
+    }, timeoutMs);
+    child.on('message', (checked: Checked) => resolve(checked));
+    child.on('error', error => failed(`it could not be tested (${firstSentence(error)})`));
+    child.on('exit', (code, signal) => {
+      clearTimeout(timer);
+      failed(`it crashed the process that tested it (${signal ?? `code ${code}`})`);
+    });
+  });
+}
+
+/** Returns ‖found − expected‖ / ‖expected‖, with a lower bound of 1e-4 on the denominator for gradients near zero. */
+function relativeError(found: Float32Array, expected: Float32Array): number {
+  let [difference, norm] = [0, 0];
+  for (let i = 0; i < expected.length; i++) {
+    difference += (found[i] - expected[i]) ** 2;
+    norm += expected[i] ** 2;
+  }
+  return Math.sqrt(difference) / Math.max(1e-4, Math.sqrt(norm));
+}
+
+const shown = (error: number): string => error.toExponential(1);
+
+/** Returns onnxruntime's message as one line, without the source location. */
+const firstSentence = ({ message }: Error): string =>
+  message
+    .replace(/^\/\S+ [\s\S]* was false\. /, '')
+    .split('\n')[0]
+    .trim();

@@ -1,0 +1,98 @@
+// Renders the chat template of a model folder like transformers' apply_chat_template, with the same variables and
+// functions except the date: strftime_now returns a fixed day, so a run's prompts do not change at midnight and are
+// reproducible.
+import { Template } from '@huggingface/jinja';
+import { UserError } from '../../common/user-error';
+import { correctTemplate, templateFunctions } from './jinja-corrections';
+import { renderWithin } from './jinja-limits';
+
+export interface ChatMessage {
+  role: 'system' | 'user' | 'assistant';
+  content: string;
+}
+
+export interface ChatTemplateOptions {
+  /** Additional template variables, as in apply_chat_template: enable_thinking, date_string, … */
+  variables?: Readonly<Record<string, unknown>>;
+  /** Day (YYYY-MM-DD) whose midnight strftime_now returns. */
+  today?: string;
+}
+
+/** Default date in Llama 3's own templates. */
+const defaultDay = '2024-07-26';
+const otherTemplate = 'use a model whose chat template takes system, user and assistant messages';
+const specialTokens = ['bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token'];
+
+export class ChatTemplate {
+  private readonly template: Template;
+  private readonly variables: Readonly<Record<string, unknown>>;
+
+  /**
+   * @param folder used in error messages only
+   * @param tokenizerConfig content of tokenizer_config.json, for the special tokens
+   */
+  constructor(
+    source: string,
+    private readonly folder: string,
+    tokenizerConfig: Readonly<Record<string, unknown>>,
+    { variables, today = defaultDay }: ChatTemplateOptions = {},
+  ) {
+    this.template = orSentence(
+      () => new Template(withPlainNewlines(source)),
+      `${folder}: the chat template cannot be parsed`,
+      otherTemplate,
+    );
+    correctTemplate(this.template);
+    const day = new Date(`${today}T00:00:00Z`);
+    if (Number.isNaN(day.getTime()))
+      throw new UserError(`${folder}: the date of the chat template is ${today}: use the form ${defaultDay}`);
+    this.variables = {
+      ...Object.fromEntries(
+        specialTokens.flatMap(name => {
+          const token = specialToken(tokenizerConfig[name]);
+          return token === undefined ? [] : [[name, token]];
+        }),
+      ),
+      tools: null,
+      documents: null,
+      ...templateFunctions(day),
+      ...variables,
+    };
+  }
+
+  /** Renders the conversation as text. `addGenerationPrompt` appends the assistant header. */
+  render(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
+    const values = {
+      ...this.variables,
+      messages: messages.map(message => ({ ...message })),
+      add_generation_prompt: addGenerationPrompt,
+    };
+    const letters = messages.reduce((sum, { content }) => sum + content.length, 0);
+    return orSentence(
+      () => renderWithin(this.template, values, { messages: messages.length, letters }),
+      `${this.folder}: the chat template cannot be rendered`,
+      otherTemplate,
+    );
+  }
+}
+
+/** Replaces \r\n and \r by \n, as Python does when reading text files, and Jinja for every source. */
+const withPlainNewlines = (source: string): string => source.replace(/\r\n?/g, '\n');
+
+/** Returns a special token's text; it is stored as a string or as an object with `content`. */
+function specialToken(said: unknown): string | undefined {
+  const token = typeof said === 'object' && said !== null && 'content' in said ? said.content : said;
+  return typeof token === 'string' ? token : undefined;
+}
+
+/**
+ * Returns the result of `work`; wraps an exception in a UserError with the failed operation, the library's reason and
+ * the remedy.
+ */
+export function orSentence<T>(work: () => T, what: string, remedy: string): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new UserError(`${what} (${(error as Error).message}): ${remedy}`);
+  }
+}

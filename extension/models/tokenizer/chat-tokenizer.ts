@@ -1,0 +1,152 @@
+// Tokenizer and chat template of a Hugging Face folder, for rollouts: encodes prompts and the text after a response,
+// and decodes ids. Sampled ids are never re-tokenised: an episode's ids grow by sampled ids and by the ids of the text
+// between. That text is found by rendering the template around a placeholder response and cutting there.
+import { UserError } from '../../common/user-error';
+import { ChatTemplate, orSentence } from './chat-template';
+import { TextEncoder } from './text-encoder';
+import type { ChatMessage, ChatTemplateOptions } from './chat-template';
+
+/** Contents of the files in a model folder. */
+export interface TokenizerFiles {
+  folder: string;
+  tokenizer: object;
+  tokenizerConfig: Record<string, unknown>;
+  /** Jinja source, from chat_template.jinja or another location in the folder. */
+  chatTemplate: string | undefined;
+  templateOptions?: ChatTemplateOptions;
+  /** End-of-sequence ids from generation_config.json or config.json. */
+  eosTokenIds: number[];
+}
+
+/**
+ * Limits of the encoding cache: number of texts, and total characters plus ids, because one observation may have a
+ * million characters.
+ */
+const rememberedTexts = 4096;
+const rememberedSize = 2 ** 24;
+
+/** Placeholder for a response during rendering; does not occur in templates or environments. */
+const standIn = '\u0001answer\u0001';
+
+export class ChatTokenizer {
+  private readonly encoder: TextEncoder;
+  private readonly template: ChatTemplate;
+  /** Ids that end a response. */
+  readonly stopTokenIds: number[];
+  /** Ids the template writes right after a response; the first one is the stop token. */
+  private readonly turnEnd: number[];
+  private readonly encoded = new Map<string, number[]>();
+  /** Total characters and ids in `encoded`. */
+  private encodedSize = 0;
+
+  constructor(private readonly files: TokenizerFiles) {
+    const { folder } = files;
+    this.encoder = this.usable(() => new TextEncoder(files.tokenizer, files.tokenizerConfig));
+    if (!files.chatTemplate)
+      throw new UserError(
+        `${folder}: the tokenizer has no chat template: add chat_template.jinja or use an instruction-tuned model`,
+      );
+    this.template = new ChatTemplate(files.chatTemplate, folder, files.tokenizerConfig, files.templateOptions);
+    const end = this.afterAnswer(
+      [
+        { role: 'user', content: 'x' },
+        { role: 'assistant', content: standIn },
+      ],
+      false,
+    );
+    this.turnEnd = this.encode(end);
+    if (this.turnEnd.length === 0)
+      throw new UserError(
+        `${folder}: the chat template writes nothing after a response: use one that ends a turn with a token`,
+      );
+    this.stopTokenIds = [...new Set([this.turnEnd[0], ...files.eosTokenIds])];
+  }
+
+  /** The token that starts every message. */
+  get turnMarker(): number {
+    return this.encodeContinuation([], 'x', '')[this.turnEnd.length];
+  }
+
+  /** Encodes a text. Recent texts are cached, because the episodes of a group share their prompts. */
+  encode(text: string): number[] {
+    let ids = this.encoded.get(text);
+    if (!ids) {
+      ids = text === '' ? [] : this.usable(() => this.encoder.encode(text));
+      this.encodedSize += text.length + ids.length;
+      if (this.encoded.size >= rememberedTexts || this.encodedSize > rememberedSize) {
+        this.encoded.clear();
+        this.encodedSize = text.length + ids.length;
+      }
+      this.encoded.set(text, ids);
+    }
+    return [...ids];
+  }
+
+  /** Decodes ids; special tokens are omitted unless `special`. */
+  decode(ids: readonly number[], { special = false } = {}): string {
+    return ids.length === 0 ? '' : this.usable(() => this.encoder.decode(ids, special));
+  }
+
+  /** Encodes a conversation, the assistant header and the literal `prefix`. */
+  encodePrompt(messages: readonly ChatMessage[], prefix: string): number[] {
+    return this.encode(this.render(messages, true) + prefix);
+  }
+
+  /**
+   * Returns the ids between the sampled ids `answer` and the next response: the rest of the turn end, the user message,
+   * the assistant header and the literal `prefix`.
+   */
+  encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[] {
+    const text = this.afterAnswer(
+      [
+        { role: 'user', content: 'x' },
+        { role: 'assistant', content: standIn },
+        { role: 'user', content: userText },
+      ],
+      true,
+    );
+    return this.encode(text + prefix).slice(this.sampledTurnEnd(answer));
+  }
+
+  /**
+   * Returns the turn-end ids that the template writes after a final response `answer` and that the response does not
+   * contain yet.
+   */
+  encodeEnd(answer: readonly number[]): number[] {
+    return this.turnEnd.slice(this.sampledTurnEnd(answer));
+  }
+
+  /** Renders the whole conversation as text, for display. */
+  render(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
+    return this.template.render(messages, addGenerationPrompt);
+  }
+
+  /**
+   * Returns how many turn-end tokens the response contains. 0 if it was truncated, ended by a stop string, or ended by
+   * an id that ends a sequence but not a turn (Qwen2.5's <|endoftext|>): the template then writes the full turn end
+   * after it.
+   */
+  private sampledTurnEnd(answer: readonly number[]): number {
+    const last = answer.at(-1);
+    return last !== undefined && this.stopTokenIds.includes(last) ? this.turnEnd.indexOf(last) + 1 : 0;
+  }
+
+  /** Wraps library errors: the tokenizers library accepts unusable files and fails only on use. */
+  private usable<T>(work: () => T): T {
+    return orSentence(
+      work,
+      `${this.files.folder}: tokenizer.json cannot be used`,
+      'use a model whose tokenizer.json was written by the tokenizers library',
+    );
+  }
+
+  private afterAnswer(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
+    const text = this.render(messages, addGenerationPrompt);
+    const at = text.indexOf(standIn);
+    if (at < 0)
+      throw new UserError(
+        `${this.files.folder}: the chat template modifies the assistant's text: use one that leaves it unchanged`,
+      );
+    return text.slice(at + standIn.length);
+  }
+}

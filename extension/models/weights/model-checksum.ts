@@ -1,0 +1,69 @@
+// One checksum over a model's weight files. A run's manifest stores it, and a run that reads the base model again
+// compares it, since the same adapters on another base train differently. Files are hashed completely; the hash of an
+// unchanged file is cached (store/checksum-cache.ts).
+import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Manifest } from '../../run-data/run-folder';
+import { UserError } from '../../common/user-error';
+import { digestFile, storeError } from '../../node/files';
+import { matchesEtag, readDownloaded } from '../../hub/hub-cache';
+import { cachedChecksum } from '../../node/checksum-cache';
+
+export const isWeights = (name: string): boolean => name.endsWith('.safetensors');
+
+/** Combines the checksums of weight files, sorted by name, into one checksum (hex). */
+export function checksumTogether(sums: readonly { name: string; sha256: string }[]): string {
+  const hash = createHash('sha256');
+  for (const { name, sha256 } of [...sums].sort((a, b) => (a.name < b.name ? -1 : 1)))
+    hash.update(`${name} ${sha256}\n`);
+  return hash.digest('hex');
+}
+
+/**
+ * Returns the checksum (hex) over all weight files in a model folder.
+ * @param fresh reads all bytes, also of files with a cached hash
+ * @throws UserError for anything but a regular file
+ */
+export async function modelChecksum(folder: string, fresh = false): Promise<string> {
+  const sums = [];
+  for (const name of readdirSync(folder).filter(isWeights))
+    sums.push({ name, sha256: await fileChecksum(join(folder, name), fresh) });
+  return checksumTogether(sums);
+}
+
+/**
+ * Compares the weights in a model folder with those that a run was created with. Skipped if the manifest has no
+ * checksum.
+ * @throws UserError if they differ
+ */
+export async function requireSameModel(
+  { id, manifest: { model } }: { id: string; manifest: Pick<Manifest, 'model'> },
+  folder: string,
+): Promise<void> {
+  if (!/^[0-9a-f]{64}$/.test(model.sha256)) return;
+  if ((await modelChecksum(folder)) === model.sha256) return;
+  const found = await modelChecksum(folder, true); // the cached hash may be wrong
+  if (found === model.sha256 || (model.revision !== undefined && (await isAsFetched(folder)))) return;
+  throw new UserError(
+    `run ${id}: the weights in ${folder} have the checksum ${found.slice(0, 12)}…, but the run was made with ${model.sha256.slice(0, 12)}…: restore the model's files, or start a new run`,
+  );
+}
+
+/**
+ * Whether the weights in a hub cache folder match their commit. The checksum in a run's manifest may cover weight
+ * files that were not fetched.
+ */
+async function isAsFetched(folder: string): Promise<boolean> {
+  const files = (await readDownloaded(folder)).filter(({ name }) => isWeights(name));
+  for (const file of files) if (!(await matchesEtag(join(folder, file.name), file))) return false;
+  return files.length > 0;
+}
+
+async function fileChecksum(file: string, fresh: boolean): Promise<string> {
+  try {
+    return await cachedChecksum(file, 'sha256', async () => (await digestFile(file, { within: null })).sha256, fresh);
+  } catch (error) {
+    throw storeError('read', file, error);
+  }
+}

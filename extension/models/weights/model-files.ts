@@ -1,0 +1,55 @@
+// Serialises the trained weights of an engine as files for other tools: a complete model folder in Hugging Face format,
+// with companion files copied from the loaded folder, or an adapter folder in PEFT format.
+import { join } from 'node:path';
+import type { Engine, LoadedModel } from '../../engine/engine';
+import { readRegularSync } from '../../node/regular-file';
+import { safetensorsParts } from './safetensors-writer';
+import { withOwnHead } from './config-text';
+import { headTensor } from '../decoder/decoder-config';
+import { adapterFiles } from '../adapters/peft-adapter';
+import { Weights } from './weights';
+
+/** Files of the model folder copied beside the weights. */
+const companions = [
+  'config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'chat_template.jinja',
+  'chat_template.json',
+  'generation_config.json',
+];
+
+/**
+ * Returns file contents by name.
+ * @param from the folder the model was loaded from
+ * @param base base model name recorded in an adapter
+ */
+export async function modelFiles(
+  engine: Pick<Engine, 'parameters'>,
+  { lora }: Pick<LoadedModel, 'lora'>,
+  from: string,
+  base: string,
+): Promise<Record<string, Uint8Array>> {
+  const tensors = await engine.parameters();
+  if (lora) {
+    const factors = new Weights(tensors);
+    for (const { name, data } of tensors) factors.view(name).set(data);
+    return adapterFiles({ lora, factors }, base);
+  }
+  const ownHead = tensors.some(({ name }) => name === headTensor);
+  const content = (name: string): Uint8Array => {
+    const file = join(from, name);
+    return name === 'config.json' && ownHead
+      ? Buffer.from(withOwnHead(readRegularSync(file).toString('utf8')))
+      : new Uint8Array(readRegularSync(file));
+  };
+  const files = companions.flatMap((name): [string, Uint8Array][] => {
+    try {
+      return [[name, content(name)]];
+    } catch {
+      return []; // optional file; required ones were read at load time
+    }
+  });
+  const parts = safetensorsParts(tensors.map(({ name, dims, data }) => ({ name, shape: dims, data })));
+  return { ...Object.fromEntries(files), 'model.safetensors': Buffer.concat(parts) };
+}

@@ -1,0 +1,208 @@
+// Reads a model folder in Hugging Face format: config.json and *.safetensors as a decoder with weights, tokenizer.json
+// and its companions as a chat tokenizer. Every file is validated against the others before use, so nothing is
+// half-loaded.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { UserError } from '../../common/user-error';
+import { readRegularSync } from '../../node/regular-file';
+import { Weights as TensorFiles } from './safetensors';
+import type { ChatTemplateOptions } from '../tokenizer/chat-template';
+import { ChatTokenizer } from '../tokenizer/chat-tokenizer';
+import { elements, embeddingTensor, headTensor, parameterSpecs, parseDecoderConfig } from '../decoder/decoder-config';
+import type { DecoderConfig, ParameterSpec } from '../decoder/decoder-config';
+import { quantizedTensor, unquantized } from './quantized-checkpoint';
+import { checkVocabulary } from '../tokenizer/vocabulary';
+import { Weights } from './weights';
+
+/**
+ * Validates a model folder except the values of its weights; returns the number of parameters and the maximum
+ * positions.
+ * @throws UserError with file, tensor and remedy
+ */
+export async function checkModelFolder(folder: string): Promise<{ parameters: number; maxPositions: number }> {
+  const { config, specs, files } = await openDecoder(folder);
+  await files.close();
+  readTokenizerFor(folder, config);
+  return { parameters: specs.reduce((sum, { dims }) => sum + elements(dims), 0), maxPositions: config.maxPositions };
+}
+
+/**
+ * Reads only config.json: `tiedHead` is the declared value, which stored weights may override (`openDecoder`). Throws a
+ * UserError with the file, the key and the remedy.
+ */
+export function readDecoderConfig(folder: string): DecoderConfig {
+  return parseDecoderConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
+}
+
+/** Reads configuration and weights. Throws a UserError with file, tensor and remedy. */
+export async function readDecoder(folder: string): Promise<{ config: DecoderConfig; weights: Weights }> {
+  const { config, specs, files } = await openDecoder(folder);
+  try {
+    const weights = new Weights(specs);
+    for (const { name } of specs) {
+      const data = await files.readFloats(name);
+      const bad = data.findIndex(x => !Number.isFinite(x));
+      if (bad >= 0)
+        throw new UserError(
+          `${folder}: the tensor ${name} holds ${data[bad]} at element ${bad}: download the weights again, they are damaged`,
+        );
+      weights.view(name).set(data);
+    }
+    return { config, weights };
+  } finally {
+    await files.close();
+  }
+}
+
+/**
+ * Reads the configuration and opens the weights, validated against it; the caller closes them. `config.tiedHead` is the
+ * actual state in these files (see `tieWeights`), regardless of config.json. Throws UserErrors.
+ */
+export async function openDecoder(
+  folder: string,
+): Promise<{ config: DecoderConfig; specs: ParameterSpec[]; files: TensorFiles }> {
+  const declared = readDecoderConfig(folder);
+  const files = await TensorFiles.open(folder);
+  try {
+    const config = await tieWeights(declared, files, folder);
+    const specs = parameterSpecs(config);
+    checkShapes(specs, files, folder);
+    return { config, specs, files };
+  } catch (error) {
+    await files.close();
+    throw error;
+  }
+}
+
+/**
+ * Resolves `tie_word_embeddings: true` for these files as in transformers 5 (PreTrainedModel.tie_weights): if embedding
+ * and head are both stored, they are tied only if equal; if only the head is stored, it is also the embedding.
+ */
+async function tieWeights(declared: DecoderConfig, files: TensorFiles, folder: string): Promise<DecoderConfig> {
+  if (!declared.tiedHead || !files.info(headTensor)) return declared;
+  if (!files.info(embeddingTensor)) {
+    files.addAlias(embeddingTensor, headTensor);
+    return declared;
+  }
+  const untied = { ...declared, tiedHead: false };
+  const both = parameterSpecs(untied).filter(({ name }) => name === embeddingTensor || name === headTensor);
+  checkShapes(both, files, folder);
+  return (await areEqual(files, elements(both[0].dims))) ? declared : untied;
+}
+
+/** Elements of embedding and head compared at a time. */
+const comparedAtOnce = 2 ** 20;
+
+async function areEqual(files: TensorFiles, size: number): Promise<boolean> {
+  for (let from = 0; from < size; from += comparedAtOnce) {
+    const range = { from, to: Math.min(size, from + comparedAtOnce) };
+    const [embedding, head] = await Promise.all(
+      [embeddingTensor, headTensor].map(name => files.readFloats(name, range)),
+    );
+    if (!embedding.every((x, i) => x === head[i])) return false;
+  }
+  return true;
+}
+
+function checkShapes(specs: readonly ParameterSpec[], files: TensorFiles, folder: string): void {
+  for (const { name, dims } of specs) {
+    const shape = files.info(name)?.shape;
+    if (shape?.join() === dims.join()) continue;
+    const mark = quantizedTensor(files.names);
+    if (mark !== undefined)
+      throw new UserError(
+        `${folder}: the weights are quantised (they contain ${mark}), which is not supported: ${unquantized}`,
+      );
+    if (!shape)
+      throw new UserError(
+        `${folder}: the weights have no tensor ${name}: use weights of the architecture that config.json names`,
+      );
+    throw new UserError(
+      `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json asks for [${dims.join(', ')}]: use weights and config.json of the same model`,
+    );
+  }
+}
+
+/** Reads tokenizer and chat template. Throws a UserError if one is missing or unusable. */
+export function readTokenizer(folder: string, templateOptions?: ChatTemplateOptions): ChatTokenizer {
+  const tokenizerConfig = optionalJson(folder, 'tokenizer_config.json') ?? {};
+  return new ChatTokenizer({
+    folder,
+    tokenizer: readJson(folder, 'tokenizer.json'),
+    tokenizerConfig,
+    chatTemplate: readChatTemplate(folder, tokenizerConfig),
+    templateOptions,
+    eosTokenIds: readEosTokenIds(folder),
+  });
+}
+
+/** Reads the tokenizer for a decoder, and checks that the embedding has rows for the tokenizer's ids. */
+export function readTokenizerFor(folder: string, { vocabSize }: Pick<DecoderConfig, 'vocabSize'>): ChatTokenizer {
+  const tokenizer = readTokenizer(folder);
+  const used = tokenizer.encodePrompt([{ role: 'user', content: '' }], '');
+  checkVocabulary(folder, readJson(folder, 'tokenizer.json'), vocabSize, [...used, ...tokenizer.encodeEnd([])]);
+  return tokenizer;
+}
+
+/** Returns chat_template.jinja, else the chat_template of tokenizer_config.json, else that of chat_template.json. */
+function readChatTemplate(folder: string, tokenizerConfig: Record<string, unknown>): string | undefined {
+  const own = join(folder, 'chat_template.jinja');
+  if (existsSync(own)) return readText(folder, 'chat_template.jinja');
+  return (
+    chatTemplateIn(tokenizerConfig.chat_template, join(folder, 'tokenizer_config.json')) ??
+    chatTemplateIn(optionalJson(folder, 'chat_template.json')?.chat_template, join(folder, 'chat_template.json'))
+  );
+}
+
+/** Returns a chat template stored as text, or the entry named "default" of a list of named templates. */
+function chatTemplateIn(said: unknown, file: string): string | undefined {
+  if (said === undefined || said === null) return undefined;
+  if (typeof said === 'string') return said;
+  const named = z.array(z.object({ name: z.string(), template: z.string() })).safeParse(said);
+  const found = named.data?.find(({ name }) => name === 'default');
+  if (!found) {
+    const names = named.data ? `the templates ${named.data.map(({ name }) => name).join(', ')}` : typeof said;
+    throw new UserError(
+      `${file}: chat_template is ${names}: write a template as text, or a list with one named default`,
+    );
+  }
+  return found.template;
+}
+
+/** Returns the end-of-sequence ids of generation_config.json, else of config.json; empty if neither has any. */
+export function readEosTokenIds(folder: string): number[] {
+  for (const name of ['generation_config.json', 'config.json']) {
+    const eos = optionalJson(folder, name)?.eos_token_id;
+    const ids = (Array.isArray(eos) ? eos : [eos]).filter(id => typeof id === 'number');
+    if (ids.length > 0) return ids;
+  }
+  return [];
+}
+
+function readText(folder: string, name: string): string {
+  try {
+    return readRegularSync(join(folder, name)).toString('utf8');
+  } catch (error) {
+    if (error instanceof UserError) throw error;
+    throw new UserError(
+      `${folder}: cannot read ${name} (${(error as NodeJS.ErrnoException).code}): choose a model folder that has it`,
+    );
+  }
+}
+
+function readJson(folder: string, name: string): Record<string, unknown> {
+  const text = readText(folder, name);
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch (error) {
+    throw new UserError(`${join(folder, name)}: is not valid JSON (${oneLine(error)}): download the file again`);
+  }
+}
+
+/** Collapses white space, because the parser's message quotes its input including line breaks. */
+const oneLine = (error: unknown): string => (error as Error).message.replace(/\s+/g, ' ');
+
+function optionalJson(folder: string, name: string): Record<string, unknown> | undefined {
+  return existsSync(join(folder, name)) ? readJson(folder, name) : undefined;
+}

@@ -1,0 +1,125 @@
+// Trained parameters of a network with gradient and optimizer state, behind one interface: on the host in flat arrays
+// (here), or on a device. Graphs are fed the parameters, their gradient outputs are accumulated, and a step changes the
+// parameters in place.
+import { UserError } from '../../common/user-error';
+import { AdamW } from '../../engine/optimizer/adamw';
+import type { MomentFormat, MomentState, OptimizerOptions } from '../../engine/engine';
+import type { SessionOptions, Tensor } from '../../engine/session/session';
+import type { ParameterSpec } from '../decoder/decoder-config';
+import { gradientName } from '../graphs/policy-graphs';
+import type { Weights } from './weights';
+
+export interface ParameterBank {
+  readonly specs: readonly ParameterSpec[];
+  /** Incremented whenever the parameters change. */
+  readonly version: number;
+  /** Returns the feeds of the parameters, by name. */
+  feeds(): Record<string, Tensor>;
+  clearGradient(): void;
+  /** Adds the gradients returned by a session. */
+  accumulate(result: Readonly<Record<string, Tensor>>): Promise<void>;
+  /** Applies one AdamW step with the accumulated gradient; a non-finite gradient changes nothing. */
+  step(options: OptimizerOptions): Promise<{ norm: number; applied: boolean }>;
+  /** Returns the parameters on the host; a copy if they are stored elsewhere. */
+  read(): Promise<Weights>;
+  /** Returns the accumulated gradient before clipping, on the host. */
+  readGradient(): Promise<Weights>;
+  /** Overwrites the parameters with `weights`. */
+  write(weights: Weights): Promise<void>;
+  moments(): Promise<MomentState>;
+  restoreMoments(state: MomentState): Promise<void>;
+}
+
+export class HostParameters implements ParameterBank {
+  private gradient?: Weights;
+  private optimizer?: Promise<AdamW>;
+  private changes = 0;
+
+  constructor(
+    private readonly weights: Weights,
+    private readonly options: SessionOptions,
+    private readonly format: MomentFormat = 'float32',
+  ) {}
+
+  get specs(): readonly ParameterSpec[] {
+    return this.weights.specs;
+  }
+
+  get version(): number {
+    return this.changes;
+  }
+
+  feeds(): Record<string, Tensor> {
+    return this.weights.feeds();
+  }
+
+  clearGradient(): void {
+    this.gradient ??= this.weights.like();
+    this.gradient.flat.fill(0);
+  }
+
+  async accumulate(result: Readonly<Record<string, Tensor>>): Promise<void> {
+    const gradient = this.lastGradient;
+    for (const { name } of this.specs) {
+      const total = gradient.view(name);
+      const part = result[gradientName(name)].data as Float32Array;
+      for (let i = 0; i < total.length; i++) total[i] += part[i];
+    }
+  }
+
+  async step(options: OptimizerOptions): Promise<{ norm: number; applied: boolean }> {
+    this.changes++;
+    return (await this.adamw()).step(this.weights.flat, this.lastGradient.flat, options);
+  }
+
+  async read(): Promise<Weights> {
+    return this.weights;
+  }
+
+  async readGradient(): Promise<Weights> {
+    return this.lastGradient;
+  }
+
+  async write(weights: Weights): Promise<void> {
+    this.changes++;
+    this.weights.flat.set(weights.flat);
+  }
+
+  async moments(): Promise<MomentState> {
+    return structuredClone((await this.adamw()).state);
+  }
+
+  async restoreMoments(saved: MomentState): Promise<void> {
+    const { state } = await this.adamw();
+    copyMoments(state, saved);
+  }
+
+  private get lastGradient(): Weights {
+    if (!this.gradient) throw new Error('parameters: no gradient was computed yet');
+    return this.gradient;
+  }
+
+  /** Created on first use: a policy used only for rollouts needs no moments. */
+  private adamw(): Promise<AdamW> {
+    return (this.optimizer ??= AdamW.create(this.weights.flat.length, this.options, this.format));
+  }
+}
+
+/** Copies a checkpoint's moments into an optimizer's. Throws a UserError if format or length differ. */
+export function copyMoments(target: MomentState, saved: MomentState): void {
+  if (target.format !== saved.format)
+    throw new UserError(
+      `checkpoint: its optimizer moments are ${saved.format}, but the run uses ${target.format}: resume with optim.moments set to ${saved.format}`,
+    );
+  if (target.m.length !== saved.m.length)
+    throw new UserError(
+      `checkpoint: it has moments of ${saved.m.length} parameters, but the model trains ${target.m.length}: resume with the model it was saved from`,
+    );
+  target.m.set(saved.m);
+  target.v.set(saved.v);
+  if (target.format === 'int8' && saved.format === 'int8') {
+    target.mScale.set(saved.mScale);
+    target.vScale.set(saved.vScale);
+  }
+  target.step = saved.step;
+}

@@ -1,0 +1,32 @@
+// Detects checkpoints quantised by other tools (GPTQ, AWQ, bitsandbytes, FP8, …), by config.json or by tensors beside
+// or in place of a weight. They are not supported; the trainer's own 8-bit base is made from a float model
+// (quantized-base.ts).
+import { isRecord } from '../../common/json';
+
+/** Remedy for such a checkpoint. */
+export const unquantized =
+  'use the original model in float32, float16 or bfloat16 (workbench.base_quantization=int8 quantises it for training adapters)';
+
+/** Returns the config.json key that declares quantisation, and the method; undefined if there is none. */
+export function quantizationOf(config: Readonly<Record<string, unknown>>): { key: string; method: string } | undefined {
+  const keys = ['quantization_config', 'compression_config', 'quantization'];
+  const key = keys.find(name => config[name] !== undefined && config[name] !== null);
+  return key === undefined ? undefined : { key, method: methodOf(key, config[key]) };
+}
+
+function methodOf(key: string, said: unknown): string {
+  if (!isRecord(said)) return typeof said === 'string' ? said : 'by an unnamed method';
+  const { quant_method: method } = said;
+  if (typeof method === 'string') return method;
+  if (['load_in_4bit', 'load_in_8bit', '_load_in_4bit', '_load_in_8bit'].some(name => said[name] === true))
+    return 'bitsandbytes';
+  if (key === 'compression_config') return 'compressed-tensors';
+  return key === 'quantization' ? 'MLX' : 'by an unnamed method';
+}
+
+/** Name suffixes of quantised tensors: GPTQ and AWQ, compressed-tensors, FP8, bitsandbytes. */
+const marks =
+  /\.(qweight|qzeros|g_idx|weight_packed|weight_scale(_inv)?|weight_zero_point|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\.\w+))$/;
+
+/** Returns a tensor name that only occurs in quantised checkpoints, if there is one. */
+export const quantizedTensor = (names: readonly string[]): string | undefined => names.find(name => marks.test(name));

@@ -1,0 +1,67 @@
+// All parameters of a model in one flat float32 array, with a named view of each: graphs are fed the views, the
+// optimizer updates the flat array in place, and a checkpoint stores it as one tensor file. Views start at multiples of
+// 16 elements.
+import { float32 } from '../../engine/session/session';
+import type { Tensor } from '../../engine/session/session';
+import type { RandomStream } from '../../engine/sampling/random-stream';
+import { elements } from '../decoder/decoder-config';
+import type { ParameterSpec } from '../decoder/decoder-config';
+
+const alignment = 16;
+
+export class Weights {
+  readonly flat: Float32Array;
+  private readonly views: ReadonlyMap<string, Tensor>;
+
+  constructor(
+    readonly specs: readonly ParameterSpec[],
+    flat?: Float32Array,
+  ) {
+    const offsets: number[] = [];
+    let size = 0;
+    for (const { dims } of specs) {
+      offsets.push(size);
+      size += Math.ceil(elements(dims) / alignment) * alignment;
+    }
+    if (flat && flat.length !== size)
+      throw new Error(`weights: the flat array has ${flat.length} elements, not ${size}`);
+    this.flat = flat ?? new Float32Array(size);
+    this.views = new Map(
+      specs.map(({ name, dims }, i) => [
+        name,
+        float32(this.flat.subarray(offsets[i], offsets[i] + elements(dims)), dims),
+      ]),
+    );
+  }
+
+  /** Number of parameters, excluding the padding of the flat array. */
+  get count(): number {
+    return this.specs.reduce((n, { dims }) => n + elements(dims), 0);
+  }
+
+  view(name: string): Float32Array {
+    const tensor = this.views.get(name);
+    if (!tensor) throw new Error(`weights: no parameter ${name}`);
+    return tensor.data as Float32Array;
+  }
+
+  /** Returns zeros with the same layout, for gradients. */
+  like(): Weights {
+    return new Weights(this.specs);
+  }
+
+  /** Returns the feeds for a session, by parameter name. */
+  feeds(): Record<string, Tensor> {
+    return Object.fromEntries(this.views);
+  }
+}
+
+/** Initialises weights like transformers: normal(0, deviation) for matrices, ones for norms, zeros for biases. */
+export function initialize(weights: Weights, stream: RandomStream, deviation = 0.02): void {
+  for (const { name, dims } of weights.specs) {
+    const view = weights.view(name);
+    if (name.endsWith('norm.weight')) view.fill(1);
+    else if (dims.length === 1) view.fill(0);
+    else for (let i = 0; i < view.length; i++) view[i] = deviation * stream.normal();
+  }
+}

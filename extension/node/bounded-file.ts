@@ -1,0 +1,247 @@
+// Reads untrusted files, such as run folders and configurations. Only regular files are opened: a pipe or device is
+// refused before it can block a thread or supply endless data. No link may lead out of the folder that a read belongs
+// to. Every read and listing is bounded in size, and asynchronous reads have a deadline. A refusal names the file, its
+// type and the remedy. Must not import `vscode`.
+import { closeSync, constants, fstatSync, lstatSync, openSync, opendirSync, readSync, realpathSync } from 'node:fs';
+import type { Stats } from 'node:fs';
+import { lstat, open, opendir, realpath } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { dirname, resolve, sep } from 'node:path';
+import { UserError } from '../common/user-error';
+
+/**
+ * A file that exists but is refused: not regular, too large, behind a link that leads out of its folder, or not read in
+ * time.
+ */
+export class RefusedFile extends UserError {}
+
+export interface Bounds {
+  /** Maximum size in bytes. A larger file is refused. */
+  most: number;
+  /**
+   * Folder that no link may lead out of. Null allows any link (for the user's own files). Default: the folder of the
+   * file.
+   */
+  within?: string | null;
+  /** Time limit of an asynchronous read in milliseconds. */
+  timeoutMs?: number;
+}
+
+/** An entry of a folder. */
+export interface FolderEntry {
+  name: string;
+  /** `other` for links and special files. */
+  kind: 'file' | 'folder' | 'other';
+}
+
+const defaultTimeoutMs = 10_000;
+
+// O_NONBLOCK: opening a pipe that has replaced the file since the check does not block. Windows has neither flag.
+const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants;
+/** Flags that open a file for reading without blocking and without following a link. */
+export const readFlags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW;
+
+/**
+ * Opens a regular file for reading. `within` as in Bounds.
+ * @throws RefusedFile, or the system's error when the file is missing or unreadable
+ */
+export async function openRegular(
+  path: string,
+  within: string | null = dirname(path),
+  timeoutMs = defaultTimeoutMs,
+): Promise<FileHandle> {
+  return withDeadline(path, timeoutMs, opened(path, within), handle => void handle.close().catch(() => undefined));
+}
+
+async function opened(path: string, within: string | null): Promise<FileHandle> {
+  refuseOther(path, await lstat(path), true);
+  const target = await realpath(path);
+  if (within !== null) refuseOutside(path, target, await realpath(within));
+  refuseOther(path, await lstat(target), false);
+  const handle = await open(target, readFlags);
+  try {
+    refuseOther(path, await handle.stat(), false);
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** Synchronous `openRegular`; returns a file descriptor. Blocks the thread while the file system does not respond. */
+export function openRegularSync(path: string, within: string | null = dirname(path)): number {
+  const fd = openSync(regularTargetSync(path, within), readFlags);
+  try {
+    refuseOther(path, fstatSync(fd), false);
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+/**
+ * Returns the real path of a regular file.
+ * @throws as `openRegular`
+ */
+export function regularTargetSync(path: string, within: string | null = dirname(path)): string {
+  refuseOther(path, lstatSync(path), true);
+  const target = realpathSync.native(path);
+  if (within !== null) refuseOutside(path, target, realpathSync.native(within));
+  refuseOther(path, lstatSync(target), false);
+  return target;
+}
+
+/**
+ * Returns all bytes of a regular file, up to its size at opening.
+ * @throws as `openRegular`, and RefusedFile when it is larger than `most`
+ */
+export async function readBounded(path: string, bounds: Bounds): Promise<Buffer> {
+  const { most, within, timeoutMs = defaultTimeoutMs } = bounds;
+  const handle = await openRegular(path, within, timeoutMs);
+  const read = async (): Promise<Buffer> => {
+    try {
+      const { size } = await handle.stat();
+      refuseLarger(path, size, most);
+      return await readFrom(handle, size);
+    } finally {
+      await handle.close();
+    }
+  };
+  return withDeadline(path, timeoutMs, read());
+}
+
+/** Synchronous `readBounded`. */
+export function readBoundedSync(path: string, { most, within }: Bounds): Buffer {
+  const fd = openRegularSync(path, within);
+  try {
+    const { size } = fstatSync(fd);
+    refuseLarger(path, size, most);
+    return readFromSync(fd, size);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Maximum number of bytes per system call, which accepts less than 2 GiB. */
+const mostAtOnce = 2 ** 30;
+
+/** Returns the first `size` bytes of an open file, or fewer if it is shorter, in a new buffer. */
+export async function readFrom(handle: Pick<FileHandle, 'read'>, size: number): Promise<Buffer> {
+  const bytes = Buffer.from(new ArrayBuffer(size));
+  for (let filled = 0; filled < size;) {
+    const { bytesRead } = await handle.read(bytes, filled, Math.min(size - filled, mostAtOnce), filled);
+    if (bytesRead === 0) return bytes.subarray(0, filled);
+    filled += bytesRead;
+  }
+  return bytes;
+}
+
+/** Synchronous `readFrom`. */
+export function readFromSync(fd: number, size: number): Buffer {
+  const bytes = Buffer.from(new ArrayBuffer(size));
+  for (let filled = 0; filled < size;) {
+    const read = readSync(fd, bytes, filled, Math.min(size - filled, mostAtOnce), filled);
+    if (read === 0) return bytes.subarray(0, filled);
+    filled += read;
+  }
+  return bytes;
+}
+
+/**
+ * Returns up to `most` entries of a folder, in file system order.
+ * @throws RefusedFile when it is not a folder or lies behind a link that leads out; the system's error when it is
+ * missing
+ */
+export async function listBounded(folder: string, { most, within, timeoutMs }: Bounds): Promise<FolderEntry[]> {
+  const list = async (): Promise<FolderEntry[]> => {
+    const target = await realpath(folder);
+    if (within) refuseOutside(folder, target, await realpath(within));
+    refuseNoFolder(folder, await lstat(target));
+    const entries: FolderEntry[] = [];
+    for await (const entry of await opendir(target, { bufferSize: 1024 })) {
+      entries.push(entryOf(entry));
+      if (entries.length >= most) break; // leaving the loop closes the folder
+    }
+    return entries;
+  };
+  return withDeadline(folder, timeoutMs ?? defaultTimeoutMs, list());
+}
+
+/** Synchronous `listBounded`. */
+export function listBoundedSync(folder: string, { most, within }: Bounds): FolderEntry[] {
+  const target = realpathSync.native(folder);
+  if (within) refuseOutside(folder, target, realpathSync.native(within));
+  refuseNoFolder(folder, lstatSync(target));
+  const entries: FolderEntry[] = [];
+  const directory = opendirSync(target, { bufferSize: 1024 });
+  try {
+    for (let entry = directory.readSync(); entry && entries.length < most; entry = directory.readSync())
+      entries.push(entryOf(entry));
+    return entries;
+  } finally {
+    directory.closeSync();
+  }
+}
+
+/** Whether an error means that the file is missing or that a parent is not a folder. */
+export const isMissing = (error: unknown): boolean =>
+  ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+
+/** Refuses anything but a regular file. `links` also admits symbolic links. */
+function refuseOther(path: string, found: Stats, links: boolean): void {
+  if (found.isFile() || (links && found.isSymbolicLink())) return;
+  throw new RefusedFile(`${path} is ${kindOf(found)}, not a regular file: remove it`);
+}
+
+function refuseNoFolder(path: string, found: Stats): void {
+  if (found.isDirectory()) return;
+  throw new RefusedFile(`${path} is ${found.isFile() ? 'a file' : kindOf(found)}, not a folder: remove it`);
+}
+
+function kindOf(found: Stats): string {
+  if (found.isDirectory()) return 'a folder';
+  if (found.isFIFO()) return 'a pipe';
+  if (found.isSocket()) return 'a socket';
+  return found.isSymbolicLink() ? 'a link' : 'a device';
+}
+
+function refuseOutside(path: string, target: string, root: string): void {
+  if (target === root || target.startsWith(root.endsWith(sep) ? root : root + sep)) return;
+  throw new RefusedFile(`${path} is a link out of its folder to ${resolve(target)}: replace the link with its target`);
+}
+
+function refuseLarger(path: string, size: number, most: number): void {
+  if (size <= most) return;
+  throw new RefusedFile(`${path} has ${size} bytes, over the limit of ${most} bytes for this file: remove it`);
+}
+
+function entryOf(entry: { name: string; isFile(): boolean; isDirectory(): boolean }): FolderEntry {
+  return { name: entry.name, kind: entry.isFile() ? 'file' : entry.isDirectory() ? 'folder' : 'other' };
+}
+
+/** Returns the result of `work`, or refuses after `timeoutMs`. A result that arrives later goes to `late`. */
+async function withDeadline<T>(
+  path: string,
+  timeoutMs: number,
+  work: Promise<T>,
+  late: (result: T) => void = () => undefined,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  let over = false;
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      over = true;
+      reject(new RefusedFile(`${path} was not read within ${timeoutMs / 1000} s: check the disk or the network drive`));
+    }, timeoutMs);
+  });
+  work.then(
+    result => over && late(result),
+    () => undefined, // the race reports the error
+  );
+  try {
+    return await Promise.race([work, deadline]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,75 @@
+// Caches checksums of files in the user's cache folder, so that an unchanged file is read once. The cache key is the
+// file's identity: device, inode, size, and modification and change times in nanoseconds; programs cannot set the
+// change time.
+import { createHash } from 'node:crypto';
+import { realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
+import { jsonOrNothing } from '../common/json';
+import { installation } from './installation';
+import { makeFolder, replaceFile } from './files';
+import { readRegularSync } from './regular-file';
+
+/** `sha256` of a file's bytes, or `git`, the sha1 of the git blob with these bytes. */
+export type ChecksumKind = 'sha256' | 'git';
+
+const schemas = {
+  sha256: z.object({ identity: z.string(), sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
+  git: z.object({ identity: z.string(), git: z.string().regex(/^[0-9a-f]{40}$/) }),
+};
+
+/**
+ * Milliseconds since the last change below which a hash is not cached: the file may change again within the same clock
+ * tick of the file system.
+ */
+const settledMs = 2000;
+
+/**
+ * Returns the checksum (hex) of a file from the cache, else from `compute`. `fresh` always computes.
+ * @throws the system's error, and what `compute` throws
+ */
+export async function cachedChecksum(
+  file: string,
+  kind: ChecksumKind,
+  compute: () => Promise<string>,
+  fresh = false,
+): Promise<string> {
+  const path = await realpath(file);
+  const name = createHash('sha256')
+    .update(kind === 'sha256' ? path : `${kind} ${path}`)
+    .digest('hex');
+  const kept = join(installation.cache, 'checksums', `${name.slice(0, 32)}.json`);
+  const identity = await identityOf(path);
+  const known = fresh ? undefined : readKept(kept, kind);
+  if (known?.identity === identity.text) return known.sum;
+  const sum = await compute();
+  const settled = Math.abs(Date.now() - identity.changedMs) > settledMs;
+  if (settled && (await identityOf(path)).text === identity.text)
+    await keep(kept, { identity: identity.text, [kind]: sum });
+  return sum;
+}
+
+async function identityOf(path: string): Promise<{ text: string; changedMs: number }> {
+  const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+  const changedMs = Math.max(Number(mtimeNs), Number(ctimeNs)) / 1e6;
+  return { text: [basename(path), dev, ino, size, mtimeNs, ctimeNs].join(' '), changedMs };
+}
+
+function readKept(file: string, kind: ChecksumKind): { identity: string; sum: string } | undefined {
+  try {
+    const kept = schemas[kind].safeParse(jsonOrNothing(readRegularSync(file).toString('utf8'))).data;
+    return kept && { identity: kept.identity, sum: 'git' in kept ? kept.git : kept.sha256 };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Best effort: an unwritable cache only costs time. */
+async function keep(file: string, document: Record<string, string>): Promise<void> {
+  try {
+    await makeFolder(dirname(file));
+    await replaceFile(file, `${JSON.stringify(document)}\n`);
+  } catch {
+    return;
+  }
+}

@@ -1,0 +1,62 @@
+// Decides whether the trainer named by a lease is alive. If the lease was written in the same boot and PID namespace,
+// only the process decides: its pid and start time, independent of the clock and the last touch. Otherwise (another
+// machine, a container) the pid is meaningless and the touches decide. A lease of an earlier version records neither
+// location nor start time: if a process has its pid, the trainer counts as alive, else the touches decide.
+import type { Lease } from '../run-data/run-folder';
+import { leaseStaleMs } from '../run-data/run-folder';
+import { isSamePidScope, type Processes, type PidScope } from './process-identity';
+
+/** Tolerance for rounding between process start times and lease times. A later process starts clearly later. */
+const reuseSlackMs = 2000;
+
+/** `held` by a living process; `gone`: the process has ended; `unknown`: the touches decide. */
+export type LeaseHolder = 'held' | 'gone' | 'unknown';
+
+/** Where a lease was written; undefined for one of an earlier version. */
+export const pidScopeOf = ({ host, boot, pid_namespace }: Lease): PidScope | undefined =>
+  host === undefined || boot === undefined || pid_namespace === undefined ? undefined : { host, boot, pid_namespace };
+
+/** Returns the state of the process that holds the lease; `unknown` for null, a lease that cannot be read. */
+export function holderOf(lease: Lease | null, processes: Processes): LeaseHolder {
+  if (lease === null) return 'unknown';
+  const pidScope = pidScopeOf(lease);
+  if (pidScope !== undefined && !isSamePidScope(pidScope, processes.pidScope)) return 'unknown';
+  if (!processes.isAlive(lease.pid)) return pidScope === undefined ? 'unknown' : 'gone';
+  if (pidScope === undefined) {
+    const start = processes.startTimeOf?.(lease.pid);
+    if (start === undefined) return processes.startTimeOf ? 'held' : 'unknown';
+    return start > Date.parse(lease.started) + reuseSlackMs ? 'unknown' : 'held';
+  }
+  const start = processes.startOf(lease.pid);
+  if (start === undefined || lease.process_start === undefined) return 'unknown';
+  return start === lease.process_start ? 'held' : 'gone';
+}
+
+/** Whether a touch is recent by this clock; a time too far in the future is not. */
+export const isFresh = (touched: number, now: number): boolean => Math.abs(now - touched) < leaseStaleMs;
+
+/**
+ * Follows the touches of one lease. The first touch time is compared with the clock. After that, only changes of the
+ * touch time count, measured with a monotonic clock, so that clock adjustments and differences between machines have no
+ * effect.
+ */
+export class TouchWatch {
+  private touched: number | undefined;
+  private freshUntil = -Infinity;
+
+  /**
+   * Records that the lease was last touched at `touched`.
+   * @param now milliseconds since 1970
+   * @param monotonic milliseconds of a monotonic clock
+   */
+  see(touched: number, now: number, monotonic: number): void {
+    if (touched === this.touched) return;
+    if (this.touched !== undefined) this.freshUntil = monotonic + leaseStaleMs;
+    else if (isFresh(touched, now)) this.freshUntil = monotonic + leaseStaleMs - Math.max(0, now - touched);
+    this.touched = touched;
+  }
+
+  isFresh(monotonic: number): boolean {
+    return monotonic < this.freshUntil;
+  }
+}

@@ -1,0 +1,166 @@
+// Measures the memory of a process and its children. On Linux the members are those of its control group, if it has
+// one; otherwise the members of its process group, processes with its mark, and their children. A process once found
+// stays a member. Elsewhere `ps` lists groups and parents. On Windows nothing is measured.
+import { execFile } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { platform } from 'node:os';
+import { ownerTagVariable } from './end-processes';
+import { tagVariable } from '../protocol/environment-link';
+import type { ControlGroup } from './control-group';
+
+/** One process of the tree. */
+export interface ProcessMemory {
+  pid: number;
+  /** Resident bytes; with `exact`, shared pages of child processes count proportionally. */
+  bytes: number;
+  /** Tag of the environment that started it, read from its environment variables. */
+  tag?: string;
+}
+
+export interface TreeMemory {
+  /** The root process first. */
+  processes: ProcessMemory[];
+  /** Bytes of all processes; with a control group also files held in memory. */
+  bytes: number;
+  /** Whether the root process is stopped (SIGSTOP, SIGTSTP). */
+  stopped: boolean;
+}
+
+interface Known {
+  started: string;
+  tag?: string;
+}
+
+/** Maximum share of time spent on scanning for members; with many processes the machine is scanned less often. */
+const scanShare = 0.01;
+const pageBytes = 4096;
+
+export class ProcessTree {
+  private readonly known = new Map<number, Known>();
+  private scannedUntil = 0;
+
+  constructor(
+    private readonly pid: number,
+    private readonly ownerTag: string,
+    private readonly group: ControlGroup | undefined,
+  ) {}
+
+  /**
+   * Measures the tree. With `exact`, pages shared by several processes are divided among them. Undefined if nothing can
+   * be measured.
+   */
+  async measure(exact: boolean): Promise<TreeMemory | undefined> {
+    if (platform() === 'linux') return this.measureLinux(exact);
+    return platform() === 'win32' ? undefined : this.measurePs();
+  }
+
+  private measureLinux(exact: boolean): TreeMemory | undefined {
+    this.find();
+    const own = statOf(this.pid);
+    if (!own) return undefined;
+    const processes: ProcessMemory[] = [{ pid: this.pid, bytes: own.bytes }];
+    for (const [pid, { started, tag }] of this.known) {
+      const stat = statOf(pid);
+      if (stat?.started !== started || stat.state === 'Z') this.known.delete(pid);
+      else processes.push({ pid, bytes: (exact && pss(pid)) || stat.bytes, ...(tag !== undefined && { tag }) });
+    }
+    const sum = processes.reduce((total, { bytes }) => total + bytes, 0);
+    return { processes, bytes: Math.max(sum, this.group?.bytes ?? 0), stopped: own.state === 'T' };
+  }
+
+  /** Scans for new members. */
+  private find(): void {
+    if (this.group) {
+      for (const pid of this.group.pids) this.add(pid, statOf(pid));
+      return;
+    }
+    const from = performance.now();
+    if (from < this.scannedUntil) return;
+    const stats = new Map<number, Stat>();
+    for (const name of readdirSync('/proc')) {
+      const pid = Number(name);
+      const stat = pid > 0 ? statOf(pid) : undefined;
+      if (stat) stats.set(pid, stat);
+    }
+    for (const [pid, stat] of stats)
+      if (stat.group === this.pid || variable(pid, ownerTagVariable) === this.ownerTag) this.add(pid, stat);
+    const isMember = (pid: number) => pid === this.pid || this.known.has(pid);
+    for (let size = -1; size !== this.known.size;) {
+      size = this.known.size;
+      for (const [pid, stat] of stats) if (isMember(stat.parent)) this.add(pid, stat);
+    }
+    const took = performance.now() - from;
+    this.scannedUntil = performance.now() + took / scanShare;
+  }
+
+  private add(pid: number, stat: Stat | undefined): void {
+    if (pid === this.pid || !stat || this.known.get(pid)?.started === stat.started) return;
+    this.known.set(pid, { started: stat.started, tag: variable(pid, tagVariable) });
+  }
+
+  private measurePs(): Promise<TreeMemory | undefined> {
+    return new Promise(resolve => {
+      execFile('ps', ['-axo', 'pid=,ppid=,pgid=,rss=,stat='], { timeout: 5000, maxBuffer: 2 ** 24 }, (error, text) => {
+        if (error) return resolve(undefined);
+        const rows = text.split('\n').map(line => line.trim().split(/\s+/));
+        const members = new Set([this.pid]);
+        for (let size = 0; size !== members.size;) {
+          size = members.size;
+          for (const [pid, parent, group] of rows)
+            if (Number(group) === this.pid || members.has(Number(parent))) members.add(Number(pid));
+        }
+        const processes = rows
+          .filter(([pid]) => members.has(Number(pid)))
+          .map(([pid, , , kibibytes]) => ({ pid: Number(pid), bytes: Number(kibibytes) * 1024 }));
+        const own = rows.find(([pid]) => Number(pid) === this.pid);
+        const bytes = processes.reduce((sum, process) => sum + process.bytes, 0);
+        resolve(own && { processes, bytes, stopped: own[4].startsWith('T') });
+      });
+    });
+  }
+}
+
+interface Stat {
+  state: string;
+  parent: number;
+  group: number;
+  started: string;
+  bytes: number;
+}
+
+/** Parses /proc/<pid>/stat, see proc_pid_stat(5); the name in parentheses may contain any characters. */
+function statOf(pid: number): Stat | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    const [state, parent, group] = fields;
+    return {
+      state,
+      parent: Number(parent),
+      group: Number(group),
+      started: fields[19],
+      bytes: Number(fields[21]) * pageBytes,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Proportional set size of a process in bytes; 0 if unavailable. */
+function pss(pid: number): number {
+  try {
+    return Number(/^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'))?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}
+
+/** Value of an environment variable that a process was started with. */
+function variable(pid: number, name: string): string | undefined {
+  try {
+    const entries = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+    return entries.find(entry => entry.startsWith(`${name}=`))?.slice(name.length + 1);
+  } catch {
+    return undefined;
+  }
+}

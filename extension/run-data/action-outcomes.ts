@@ -1,0 +1,55 @@
+// Outcome of each action that the model wrote in a turn. The run folder records the parsed and the executed actions.
+// Which were not executed, and why, follows from RAGEN's rules: unknown names are dropped; the rest run until the
+// episode ends or its action budget is used up; an answer with more actions than the turn's limit is truncated first.
+import type { EpisodeTurn } from './run-folder';
+import { between } from '../common/tagged-text';
+
+export interface ActionOutcome {
+  name: string;
+  /** Null if the action was executed, else the reason. */
+  reason: string | null;
+}
+
+/**
+ * Returns the outcomes in the order of the answer. `endsEpisode`: the turn is the last, and the environment ended the
+ * episode.
+ */
+export function actionOutcomes(turn: EpisodeTurn, endsEpisode: boolean): ActionOutcome[] {
+  const { parsed, executed, actions_left } = turn;
+  const outcomes: ActionOutcome[] = [];
+  let done = 0;
+  for (const name of parsed) {
+    if (done < executed.length && sameName(name, executed[done])) {
+      done++;
+      outcomes.push({ name, reason: null });
+    } else if (done < executed.length) {
+      outcomes.push({ name, reason: 'not an action of this environment' });
+    } else {
+      outcomes.push({ name, reason: leftOver(executed.length, actions_left, endsEpisode) });
+    }
+  }
+  return [...outcomes, ...cutOff(turn).map(name => ({ name, reason: 'over max_actions_per_turn' }))];
+}
+
+/** Returns why the actions after the last executed one did not run. */
+function leftOver(executed: number, actionsLeft: number, endsEpisode: boolean): string {
+  if (executed > 0 && executed >= actionsLeft) return 'no actions left';
+  if (executed > 0 && endsEpisode) return 'the episode had ended';
+  return 'not an action of this environment';
+}
+
+/**
+ * Returns the actions of the raw answer after the parsed ones, split at RAGEN's default separator. Empty if the split
+ * does not match the parsed actions.
+ */
+function cutOff({ raw, parsed }: EpisodeTurn): string[] {
+  const answer = (between(raw, '<answer>', '</answer>') ?? between(raw, '<ans>', '</ans>'))?.inner;
+  if (answer === undefined || parsed.length === 0) return [];
+  const written = answer
+    .split('||')
+    .map(name => name.trim())
+    .filter(name => name !== '');
+  return parsed.every((name, i) => written[i] === name) ? written.slice(parsed.length) : [];
+}
+
+const sameName = (a: string, b: string) => a.trim().toLowerCase() === b.trim().toLowerCase();

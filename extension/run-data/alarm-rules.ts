@@ -1,0 +1,235 @@
+// Alarm rules for Echo Traps (RAGEN, §3). Each rule bounds one metric; the alarm fires when a number of consecutive
+// newest steps exceed the bound. A bound is fixed, or computed from the run's earlier steps. The trainer raises alarms
+// with these rules (trainer/diagnostics/alarms.ts), and the collapse page draws the same bounds. Thresholds follow
+// RAGEN's description of collapsed runs and its early stopping. Pure functions.
+import { median } from '../common/estimate';
+
+/** How many of the first and newest values of a metric are kept. */
+const remembered = { first: 10, newest: 20 } as const;
+
+/** Minimum number of steps for a baseline. */
+const shortestBaseline = 3;
+
+/** Values of a metric, oldest first. `newest` starts after `first`. */
+export type WatchedSeries = { first: number[]; newest: number[] };
+
+export const noValues: WatchedSeries = { first: [], newest: [] };
+
+/** Returns the series with one more value. */
+export const withValue = ({ first, newest }: WatchedSeries, value: number): WatchedSeries =>
+  first.length < remembered.first
+    ? { first: [...first, value], newest }
+    : { first, newest: [...newest, value].slice(-remembered.newest) };
+
+/** All kept values, oldest first. */
+const valuesOf = ({ first, newest }: WatchedSeries): number[] => [...first, ...newest];
+
+export const alarmNames = [
+  'reward_variance',
+  'gradient_spike',
+  'entropy_rise',
+  'entropy_drop',
+  'thought_repetition',
+  'thought_diversity',
+  'response_length',
+  'invalid_answers',
+  'missing_thoughts',
+] as const;
+export type AlarmName = (typeof alarmNames)[number];
+
+export interface AlarmRule {
+  metric: string;
+  /** Name of the metric in a sentence. */
+  label: string;
+  /** Computes the bound. */
+  bound: BoundOf;
+  side: 'under' | 'over';
+  /** Number of consecutive newest steps that must exceed the bound. */
+  steps: number;
+  /** Metric whose newest value is the maximum possible value of `metric`. */
+  limit?: string;
+}
+
+/** A bound, and a description of how it is computed. */
+export interface Bound {
+  bound: number;
+  label: string;
+}
+
+/**
+ * @param before values before the judged ones; of these, the first 10 and newest 20 are kept
+ * @param limit maximum possible value of the metric, if known
+ * @returns null when there are too few values for a bound
+ */
+type BoundOf = (before: readonly number[], limit?: number) => Bound | null;
+
+/** A share of the mean of the first steps. */
+const shareOfFirst =
+  (share: number): BoundOf =>
+  before => {
+    const first = before.slice(0, remembered.first);
+    if (first.length < shortestBaseline) return null;
+    return { bound: share * mean(first), label: `${percent(share)} of its first-${first.length}-step mean` };
+  };
+
+/**
+ * Twice the mean of the first steps, or halfway from that mean to the limit if that is lower, because twice the mean
+ * may be unreachable.
+ */
+const riseOverFirst: BoundOf = (before, limit) => {
+  const twice = shareOfFirst(2)(before);
+  if (!twice || limit === undefined) return twice;
+  const halfway = (twice.bound / 2 + limit) / 2;
+  if (twice.bound <= halfway) return twice;
+  const steps = Math.min(before.length, remembered.first);
+  return { bound: halfway, label: `halfway from its first-${steps}-step mean to its maximum` };
+};
+
+/** A multiple of the median of the most recent steps before the judged ones. */
+const timesRecent =
+  (times: number): BoundOf =>
+  before => {
+    const recent = before.slice(-remembered.newest);
+    if (recent.length < shortestBaseline) return null;
+    return { bound: times * median(recent), label: `${times} × the median of the ${recent.length} steps before` };
+  };
+
+const fixed =
+  (bound: number): BoundOf =>
+  () => ({ bound, label: percent(bound) });
+
+export const alarmRules: Readonly<Record<AlarmName, AlarmRule>> = {
+  reward_variance: {
+    metric: 'rollout/in_group_reward_std',
+    label: 'in-group reward std',
+    bound: shareOfFirst(0.1),
+    side: 'under',
+    steps: 5,
+  },
+  gradient_spike: {
+    metric: 'actor/grad_norm',
+    label: 'gradient norm',
+    bound: timesRecent(10),
+    side: 'over',
+    steps: 1,
+  },
+  entropy_rise: {
+    metric: 'actor/entropy',
+    label: 'entropy',
+    bound: riseOverFirst,
+    side: 'over',
+    steps: 3,
+    limit: 'actor/entropy_limit',
+  },
+  entropy_drop: { metric: 'actor/entropy', label: 'entropy', bound: shareOfFirst(0.1), side: 'under', steps: 5 },
+  thought_repetition: {
+    metric: 'thoughts/most_frequent',
+    label: 'share of the most frequent thought',
+    bound: fixed(0.5),
+    side: 'over',
+    steps: 3,
+  },
+  thought_diversity: {
+    metric: 'thoughts/distinct_2',
+    label: 'share of distinct word pairs among the thoughts',
+    bound: shareOfFirst(0.25),
+    side: 'under',
+    steps: 5,
+  },
+  response_length: {
+    metric: 'response_length/mean',
+    label: 'response length',
+    bound: shareOfFirst(2),
+    side: 'over',
+    steps: 5,
+  },
+  invalid_answers: {
+    metric: 'rollout/invalid_answer_rate',
+    label: 'share of answers without a valid action',
+    bound: fixed(0.9),
+    side: 'over',
+    steps: 3,
+  },
+  missing_thoughts: {
+    metric: 'thoughts/rate',
+    label: 'share of answers with a thought',
+    bound: fixed(0.1),
+    side: 'under',
+    steps: 3,
+  },
+};
+
+/** Metrics that the rules read. */
+export const watchedMetrics: ReadonlySet<string> = new Set(
+  Object.values(alarmRules).flatMap(({ metric, limit }) => (limit === undefined ? [metric] : [metric, limit])),
+);
+
+/** Returns the newest values that a rule judges and their bound, or null if there are too few values. */
+export function judgedWindow(
+  { bound: boundOf, steps }: AlarmRule,
+  series: WatchedSeries,
+  limit?: number,
+): (Bound & { values: number[] }) | null {
+  const values = valuesOf(series);
+  if (values.length < steps) return null;
+  const bound = boundOf(values.slice(0, -steps), limit);
+  return bound && { ...bound, values: values.slice(-steps) };
+}
+
+/** Whether a value exceeds a rule's bound. */
+export const hasPassed = ({ side }: Pick<AlarmRule, 'side'>, value: number, bound: number): boolean =>
+  side === 'under' ? value < bound : value > bound;
+
+/**
+ * Returns the bound by which the values up to each row were judged.
+ * @param limits the rule's limit at each row, if it has one
+ * @returns NaN at rows that were not judged or have no value
+ */
+export function boundsOver(rule: AlarmRule, values: ArrayLike<number>, limits?: ArrayLike<number>): Float64Array {
+  let series = noValues;
+  return Float64Array.from(values, (value, row) => {
+    if (!Number.isFinite(value)) return NaN;
+    series = withValue(series, value);
+    const limit = limits?.[row] ?? NaN;
+    return judgedWindow(rule, series, Number.isFinite(limit) ? limit : undefined)?.bound ?? NaN;
+  });
+}
+
+/**
+ * Returns, at each row, the number of consecutive values up to it that exceed their bound (`boundsOver`), and the
+ * maximum so far.
+ */
+export function streaksOver(
+  rule: AlarmRule,
+  values: ArrayLike<number>,
+  bounds: ArrayLike<number>,
+): { now: Int32Array; most: Int32Array } {
+  const [now, most] = [new Int32Array(bounds.length), new Int32Array(bounds.length)];
+  const judged: number[] = [];
+  let [streak, longest, last] = [0, 0, NaN];
+  for (let row = 0; row < bounds.length; row++) {
+    const [value, bound] = [values[row], bounds[row]];
+    if (Number.isFinite(value)) judged.push(value); // missing values are skipped
+    if (Number.isFinite(value) && Number.isFinite(bound)) {
+      const passed = hasPassed(rule, value, bound);
+      // A new bound is also applied to the earlier values, except those that it is computed from.
+      streak = !passed ? 0 : bound === last ? streak + 1 : streakUnder(rule, judged, bound);
+      last = bound;
+    }
+    longest = Math.max(longest, streak);
+    [now[row], most[row]] = [streak, longest];
+  }
+  return { now, most };
+}
+
+function streakUnder(rule: AlarmRule, values: readonly number[], bound: number): number {
+  const longest = Math.max(rule.steps, values.length - remembered.first);
+  let streak = 0;
+  while (streak < longest && streak < values.length && hasPassed(rule, values[values.length - 1 - streak], bound))
+    streak++;
+  return streak;
+}
+
+const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
+
+const percent = (share: number): string => `${Math.round(100 * share)} %`;

@@ -1,0 +1,271 @@
+// The environments of a run, whose code may be edited during training. A saved edit is built, checked and loaded next
+// to the running version: new episodes use it, running ones finish on the old version. Code that does not build,
+// type-check or load is refused, and the old version stays in use. Events report each of these. Without edits, watching
+// has no effect on the run.
+import { relative, sep } from 'node:path';
+import type { z } from 'zod';
+import type {
+  EnvironmentSpec,
+  LoadedEnvironment,
+  PreparedEnvironment,
+  SourceProblem,
+} from '../../protocol/environment-link';
+import type { environmentRefusedSchema, environmentReloadSchema } from '../../run-data/run-folder';
+import type { RunConfig } from '../config/schema';
+import { coverageLines } from '../loop/coverage-lines';
+import { installation } from '../../node/installation';
+import type { Journal } from '../run/journal';
+import type { EnvironmentProcesses } from '../../environments/client/environment-processes';
+import { logNotice, openEnvironments } from '../run/run-environments';
+import { SourceWatcher, type SourceChange } from '../../node/source-watcher';
+import { StoreRefusal } from '../../node/files';
+import type { RunFolder } from '../store/run-folder';
+
+/** Milliseconds after the start at which the type checker is warmed up on the current code. */
+const warmUpMs = 2000;
+/** Milliseconds before an edit is retried whose code could not be stored on disk. */
+const retryMs = 5000;
+
+export class LiveEnvironments {
+  /** Known source files by tag: of the loaded version, files with types only, and files that fail to build. */
+  private readonly files = new Map<string, readonly string[]>();
+  /** Problems of the code on disk as JSON text, by tag. */
+  private readonly refused = new Map<string, string>();
+  private watcher: SourceWatcher | undefined;
+  private warmUp: NodeJS.Timeout | undefined;
+  private again: NodeJS.Timeout | undefined;
+  /** The last reported reason why a saved edit is not used. */
+  private unused: string | undefined;
+  private waiting: SourceChange | undefined;
+  private working: Promise<void> | undefined;
+  private reportedUnchecked = false;
+  private covering = false;
+  private stopped = false;
+
+  private constructor(
+    /** Runs the environment calls of the episodes. */
+    readonly pool: EnvironmentProcesses,
+    private readonly specs: readonly EnvironmentSpec[],
+    private loaded: readonly LoadedEnvironment[],
+    private readonly settings: Pick<RunConfig['workbench'], 'check_types'>,
+    private readonly workspace: string,
+    private readonly folder: RunFolder,
+    private readonly journal: Journal,
+  ) {
+    for (const { tag, files } of loaded) this.files.set(tag, files);
+  }
+
+  /** Like `openEnvironments`; also stores the code in the run's folder. */
+  static async open(
+    config: Pick<RunConfig, 'custom_envs' | 'workbench'>,
+    tags: readonly string[],
+    { workspace, folder, journal }: { workspace: string; folder: RunFolder; journal: Journal },
+    signal?: AbortSignal,
+  ): Promise<LiveEnvironments> {
+    const { environments, specs, loaded } = await openEnvironments(config, tags, workspace, logNotice, signal);
+    try {
+      for (const environment of loaded) await journal.retryUntilWritable(() => folder.keepEnvironment(environment));
+    } catch (error) {
+      await environments.stop();
+      throw error;
+    }
+    return new LiveEnvironments(environments, specs, loaded, config.workbench, workspace, folder, journal);
+  }
+
+  /** The versions that new episodes use, one per tag. */
+  get current(): readonly LoadedEnvironment[] {
+    return this.loaded;
+  }
+
+  /** Versions by tag, for checkpoints. */
+  get versions(): Record<string, string> {
+    return Object.fromEntries(this.loaded.map(({ tag, version }) => [tag, version]));
+  }
+
+  /** Reports the environments whose version differs from the one that the checkpoint's steps ran. */
+  compareWith(versions: Readonly<Record<string, string>>): void {
+    for (const { tag, version, source } of this.loaded) {
+      const from = versions[tag];
+      if (from === undefined || from === version) continue;
+      const message = `environment ${tag} (${this.shown(source)}) differs from the version that the checkpoint's steps ran: ${from} then, ${version} now`;
+      this.journal.event('environment_version', message, { tag, from, to: version });
+    }
+  }
+
+  /**
+   * Watches the sources that a user may edit: files in the workspace, and files outside the extension's installation.
+   */
+  watch(): void {
+    if (this.watcher || this.watched().length === 0) return;
+    this.watcher = new SourceWatcher(change => this.changed(change));
+    this.follow();
+    // Also finds edits saved before the watcher was ready.
+    this.warmUp = setTimeout(() => this.changed({ files: this.watched(), saved: Date.now() }), warmUpMs);
+  }
+
+  /**
+   * Allows debuggers to halt environment code, or ends that. Returns the URLs to connect to, on the loopback interface
+   * only.
+   */
+  async debug(on: boolean): Promise<string[]> {
+    const urls = await this.pool.debug(on);
+    this.journal.update({ debugging: on || undefined });
+    const message = on
+      ? `environments: debugging is on (${urls.join(', ')}): training waits at breakpoints, and steps have no time limit`
+      : 'environments: debugging is off: steps have their time limit again';
+    this.journal.event('environment_debug', message, { on, urls });
+    return urls;
+  }
+
+  /** Starts or stops line coverage of environment code. */
+  async cover(on: boolean): Promise<void> {
+    if (on === this.covering) return;
+    this.covering = on;
+    await this.pool.cover(on);
+  }
+
+  /** Writes the coverage of a step's episodes, if coverage is on. */
+  async noteCoverage(step: number): Promise<void> {
+    if (!this.covering) return;
+    for (const { version, ...line } of coverageLines(step, await this.pool.cover(true), this.loaded))
+      await this.journal.retryUntilWritable(() => this.folder.noteCoverage(version, line));
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    clearTimeout(this.warmUp);
+    clearTimeout(this.again);
+    await this.watcher?.close();
+    await this.pool.stop();
+    await this.working;
+  }
+
+  private watchedOf(tag: string): string[] {
+    const inside = (folder: string, file: string) => file.startsWith(folder + sep);
+    return (this.files.get(tag) ?? []).filter(
+      file =>
+        !file.split(sep).includes('node_modules') && (inside(this.workspace, file) || !inside(installation.root, file)),
+    );
+  }
+
+  private watched(): string[] {
+    return this.specs.flatMap(({ tag }) => this.watchedOf(tag));
+  }
+
+  private follow(): void {
+    // A refused version may be missing a file that is not in the list yet.
+    this.watcher?.watch(this.watched(), this.refused.size > 0);
+  }
+
+  /** Queues a change; changes that arrive during a reload are merged and handled after it. */
+  private changed({ files, saved }: SourceChange): void {
+    const before = this.waiting;
+    this.waiting = { files: [...new Set([...(before?.files ?? []), ...files])], saved: before?.saved ?? saved };
+    if (!before) void this.inTurn(() => this.reload());
+  }
+
+  private inTurn(job: () => Promise<void>): Promise<void> {
+    this.working = (this.working ?? Promise.resolve()).then(async () => {
+      if (this.stopped) return;
+      try {
+        await job();
+        this.unused = undefined;
+      } catch (error) {
+        // For example a full disk. Training continues with the loaded code; if it cannot, it reports that itself.
+        const message = `environments: the saved edit is not used (${(error as Error).message})`;
+        if (!this.stopped && message !== this.unused) this.journal.event('warning', message);
+        this.unused = message;
+      }
+    });
+    return this.working;
+  }
+
+  private async reload(): Promise<void> {
+    const change = this.waiting!;
+    this.waiting = undefined;
+    const concerned = this.specs.filter(
+      ({ tag }) => this.refused.has(tag) || change.files.some(file => this.files.get(tag)?.includes(file)),
+    );
+    const prepared = await this.prepare(concerned);
+    const next = prepared.flatMap(outcome => {
+      const spec = concerned.find(({ tag }) => tag === outcome.tag)!;
+      return 'environment' in outcome ? [{ spec, environment: outcome.environment }] : [];
+    });
+    try {
+      for (const { environment } of next) await this.folder.keepEnvironment(environment);
+    } catch (error) {
+      if (error instanceof StoreRefusal) this.again = setTimeout(() => this.changed(change), retryMs);
+      throw error;
+    }
+    if (this.stopped) return;
+    const used = this.pool.use(next); // `current` gives the new versions to episodes reset from now on
+    const before = this.versions;
+    const byTag = new Map(next.map(({ environment }) => [environment.tag, environment]));
+    this.loaded = this.loaded.map(environment => byTag.get(environment.tag) ?? environment);
+    await used;
+    const ms = Math.max(0, Math.round(Date.now() - change.saved)); // measured from the file's modification time
+    for (const { environment } of next) this.reportReload(environment, before[environment.tag], change.files, ms);
+    this.judge(prepared);
+  }
+
+  private async prepare(specs: readonly EnvironmentSpec[]): Promise<PreparedEnvironment[]> {
+    const prepared = await this.pool.prepare([...specs], this.settings.check_types);
+    const { unchecked } = prepared.find(outcome => outcome.unchecked !== undefined) ?? {};
+    if (unchecked !== undefined && !this.reportedUnchecked) {
+      this.reportedUnchecked = true;
+      this.journal.event('setting', `environments: their types are not checked (${unchecked})`);
+    }
+    return prepared;
+  }
+
+  /** Reports which tags' code on disk is refused, and which was fixed. */
+  private judge(prepared: readonly PreparedEnvironment[]): void {
+    for (const outcome of prepared) {
+      const { tag } = outcome;
+      const was = this.refused.get(tag);
+      if ('problems' in outcome) {
+        this.files.set(tag, [...new Set([...(this.files.get(tag) ?? []), ...outcome.files])]);
+        const text = JSON.stringify(outcome.problems);
+        this.refused.set(tag, text);
+        if (text !== was) this.reportRefusal(tag, outcome.problems);
+      } else {
+        this.files.set(tag, outcome.files);
+        this.refused.delete(tag);
+        if (was !== undefined)
+          this.journal.event('environment_mended', `environment ${tag}: the code on disk is valid again and in use`, {
+            tag,
+          });
+      }
+    }
+    this.follow();
+  }
+
+  private reportReload({ tag, version: to }: LoadedEnvironment, from: string, files: string[], ms: number): void {
+    if (from === to) return; // only a comment or formatting changed
+    const step = this.journal.status.step + 1;
+    const data: z.infer<typeof environmentReloadSchema> = { tag, from, to, files, step, ms };
+    const saved = files.map(file => this.shown(file)).join(', ');
+    const message = `environment ${tag} changed: ${brief(from)} → ${brief(to)}, ${ms} ms after ${saved} was saved`;
+    this.journal.event('environment_reload', message, data);
+  }
+
+  private reportRefusal(tag: string, problems: SourceProblem[]): void {
+    const version = this.versions[tag];
+    const data: z.infer<typeof environmentRefusedSchema> = { tag, version, problems };
+    const [{ file, line, column, message }] = problems;
+    const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
+    const first = message.split('\n', 1)[0];
+    this.journal.event(
+      'environment_refused',
+      `environment ${tag} keeps running version ${brief(version)}: ${this.shown(file)}:${line}:${column} ${first}${more}`,
+      data,
+    );
+  }
+
+  private shown(file: string): string {
+    return file.startsWith(this.workspace + sep) ? relative(this.workspace, file) : file;
+  }
+}
+
+/** Shortened version for messages. */
+const brief = (version: string): string => version.slice(0, 8);

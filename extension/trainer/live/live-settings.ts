@@ -1,0 +1,96 @@
+// The configuration of a run in progress and its pending changes. A change is validated on request by the schema and
+// the rules of every configuration, waits for the end of the current step, and applies from the next step. A step
+// therefore depends on one configuration only.
+import type { SettingChange } from '../../run-data/run-folder';
+import { idleBecause, settingKeys, valueAt, withSetting } from '../../run-data/settings';
+import { nearest } from '../../common/suggest';
+import { UserError } from '../../common/user-error';
+import { ConfigError } from '../config/config-error';
+import { overrideConfig } from '../config/load-config';
+import type { RunConfig } from '../config/schema';
+
+/** The result of a change request. */
+export interface AskedChange {
+  /** The first step that the change applies to. */
+  step: number;
+  /** Differences from the current values; empty if there are none. */
+  changes: SettingChange[];
+}
+
+type Plain = Record<string, unknown>;
+
+export class LiveSettings {
+  private asked: SettingChange[] = [];
+  /** The first step that a change requested now would apply to. */
+  private next = 1;
+
+  constructor(private current: RunConfig) {}
+
+  /** The configuration of the current step. */
+  get config(): RunConfig {
+    return this.current;
+  }
+
+  /**
+   * Requests values by RAGEN's keys; with `checkOnly` it only validates them. Earlier pending changes of other keys are
+   * kept.
+   * @throws UserError (one sentence) for a value or key that is not allowed
+   */
+  ask(values: Readonly<Record<string, unknown>>, checkOnly = false): AskedChange {
+    const config = this.current as unknown as Plain;
+    const entries = Object.entries(values);
+    if (entries.length === 0) throw new UserError(`no setting is given: name one of ${settingKeys.join(', ')}`);
+    const wanted = entries.map(([key, to]) => {
+      refuseUnless(key, config);
+      return { key, from: valueAt(config, key) as number, to: to as number };
+    });
+    const kept = this.asked.filter(({ key }) => !Object.hasOwn(values, key));
+    const all = [...kept, ...wanted];
+    const { trainer } = checked(all.reduce(withSetting, config), Object.keys(values));
+    if (trainer.total_training_steps < this.next)
+      throw new UserError(
+        Object.hasOwn(values, 'trainer.total_training_steps')
+          ? `trainer.total_training_steps is ${trainer.total_training_steps}, but a change applies from step ${this.next}: use ${this.next} or more, or stop the run`
+          : `the run is in its last step, after which no setting can apply: raise trainer.total_training_steps as well`,
+      );
+    if (!checkOnly) this.asked = all.filter(({ from, to }) => from !== to);
+    return { step: this.next, changes: wanted.filter(({ from, to }) => from !== to) };
+  }
+
+  /**
+   * Applies the pending changes between steps and returns them. `step` is the upcoming step; `begins` is true if it
+   * begins now.
+   */
+  take(step: number, begins: boolean): SettingChange[] {
+    const taken = this.asked;
+    this.asked = [];
+    this.next = begins ? step + 1 : step;
+    if (taken.length > 0) this.current = checked(taken.reduce(withSetting, this.current as unknown as Plain));
+    return taken;
+  }
+}
+
+function refuseUnless(key: string, config: Plain): void {
+  if (!settingKeys.includes(key)) {
+    const near = settingKeys.find(known => known.endsWith(`.${key}`)) ?? nearest(key, settingKeys);
+    const remedy = near === undefined ? `change one of ${settingKeys.join(', ')}` : `did you mean ${near}?`;
+    throw new UserError(`${key} cannot change during training: ${remedy}`);
+  }
+  const idle = idleBecause(config, key);
+  if (idle !== undefined)
+    throw new UserError(`${key} has no effect in this run, since ${idle}: start another run with both`);
+}
+
+/**
+ * Validates a configuration. Throws a UserError with the first problem of one of `keys`, else with the first problem of
+ * any key.
+ */
+function checked(config: Plain, keys: readonly string[] = []): RunConfig {
+  try {
+    return overrideConfig(config, []).config;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const own = error.problems.find(({ key }) => keys.includes(key));
+    throw new UserError((own ?? error.problems[0]).message);
+  }
+}

@@ -1,0 +1,238 @@
+// The live view of a run: sends one episode of the current rollout to watchers while it is played. It is read-only:
+// results are bit-identical with and without watchers, and it costs nothing without any. Tokens are batched for 50 ms;
+// the complete episode is sent at the beginning and end of each turn, so a late watcher misses nothing.
+import type { WatchChoice, WatchedEpisode, WatchedTurn } from '../../protocol/trainer-link';
+import type { RemoteEngine } from '../../engine/remote-engine';
+import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
+import { TokenPieces } from '../../models/tokenizer/token-pieces';
+import type { PlayedSoFar, RolloutObserver } from '../rollout/agent-proxy';
+import { isDone } from '../rollout/environment-state-manager';
+
+/** Receives the watched episode and its tokens. */
+export interface Viewer {
+  episode(episode: WatchedEpisode | null): void;
+  tokens(id: string, turn: number, at: number, tokens: WatchedTurn['tokens']): void;
+}
+
+/** What the view needs from an opened run. */
+export interface LiveSource {
+  engine: Pick<RemoteEngine, 'watch'>;
+  tokenizer: Pick<ChatTokenizer, 'decode'>;
+  /** The prefix of every response. */
+  prefix: string;
+  tags: readonly string[];
+  /** Maximum number of turns per episode. */
+  maxTurn: number;
+}
+
+/** Milliseconds for which tokens are batched. */
+const gatherMs = 50;
+
+interface Watched {
+  played: PlayedSoFar;
+  mode: 'train' | 'val';
+  step: number;
+  /** Tokens by turn; missing turns are reconstructed from the episode's samples. */
+  tokens: Map<number, WatchedTurn['tokens']>;
+  /** The turn being generated; 0 between turns. */
+  answering: number;
+}
+
+export class LiveView implements RolloutObserver {
+  private readonly viewers = new Map<object, Viewer>();
+  private choice: WatchChoice = {};
+  private source: LiveSource | undefined;
+  private at: { mode: 'train' | 'val'; step: number } | undefined;
+  /** All episodes of the current rollout. */
+  private all: readonly PlayedSoFar[] = [];
+  private asking = new Map<PlayedSoFar, number>();
+  private watched: Watched | undefined;
+  private pieces: TokenPieces | undefined;
+  private sent = 0;
+  private timer: NodeJS.Timeout | undefined;
+
+  /** Called when the run is open. */
+  connect(source: LiveSource): void {
+    this.source = source;
+  }
+
+  /** Adds a viewer or changes what it watches. */
+  watch(who: object, viewer: Viewer, choice: WatchChoice): { tags: string[]; episode: WatchedEpisode | null } {
+    this.viewers.set(who, viewer);
+    const changed = choice.tag !== this.choice.tag || choice.group !== this.choice.group;
+    this.choice = choice;
+    if (!this.watched || (changed && !this.fits(this.watched.played))) this.chooseAnother();
+    return { tags: [...(this.source?.tags ?? [])], episode: this.picture() };
+  }
+
+  /** Removes a viewer. */
+  unwatch(who: object): void {
+    if (!this.viewers.delete(who) || this.viewers.size > 0) return;
+    this.choice = {};
+    this.follow(undefined);
+  }
+
+  begun(at: { mode: 'train' | 'val'; step: number }, all: readonly PlayedSoFar[]): void {
+    this.at = at;
+    this.all = all;
+    this.asking = new Map();
+    if (this.viewers.size > 0) this.chooseAnother();
+  }
+
+  asked(some: readonly PlayedSoFar[]): void {
+    for (const played of some) this.asking.set(played, played.entry.history.length + 1);
+    if (this.watched && some.includes(this.watched.played)) this.beginTurn(this.watched);
+  }
+
+  ready(some: readonly PlayedSoFar[]): void {
+    for (const played of some) this.asking.delete(played);
+    const { watched } = this;
+    if (!watched || !some.includes(watched.played)) return;
+    watched.answering = 0;
+    this.sendEpisode();
+    if (this.isOver(watched.played)) this.chooseAnother();
+  }
+
+  ended(): void {
+    this.all = [];
+    this.at = undefined;
+    this.follow(undefined);
+    this.each(viewer => viewer.episode(null));
+  }
+
+  /** Switches to the unfinished episode with the fewest turns among those that match the choice, if there is one. */
+  private chooseAnother(): void {
+    const open = this.all.filter(played => this.fits(played) && !this.isOver(played));
+    const next = open.reduce<PlayedSoFar | undefined>(
+      (first, other) => (!first || other.entry.history.length < first.entry.history.length ? other : first),
+      undefined,
+    );
+    this.follow(next);
+    if (this.watched) this.sendEpisode();
+  }
+
+  private isOver({ entry }: PlayedSoFar): boolean {
+    return isDone(entry) || entry.history.length >= (this.source?.maxTurn ?? Infinity);
+  }
+
+  private fits({ entry }: PlayedSoFar): boolean {
+    const { tag, group } = this.choice;
+    return (tag === undefined || entry.tag === tag) && (group === undefined || entry.group_id === group);
+  }
+
+  private follow(played: PlayedSoFar | undefined): void {
+    if (!played || !this.at) {
+      if (this.watched) this.source?.engine.watch(null);
+      this.watched = undefined;
+      this.gather(false);
+      return;
+    }
+    this.watched = { played, ...this.at, tokens: new Map(), answering: 0 };
+    if (this.asking.has(played)) this.beginTurn(this.watched);
+  }
+
+  private beginTurn(watched: Watched): void {
+    const { source } = this;
+    if (!source) return;
+    watched.answering = watched.played.entry.history.length + 1;
+    const tokens: WatchedTurn['tokens'] = [];
+    watched.tokens.set(watched.answering, tokens);
+    this.pieces = new TokenPieces(source.tokenizer);
+    this.sent = 0;
+    this.sendEpisode();
+    source.engine.watch(watched.played.entry.id, (ids, logprobs) => {
+      if (this.watched !== watched || watched.answering === 0) return; // the turn is over and its full text was sent
+      ids.forEach((id, i) => tokens.push({ text: this.pieces!.push(id), logprob: logprobs[i] }));
+      this.gather(true);
+    });
+  }
+
+  /** `more`: schedules sending the tokens that arrived. Otherwise cancels the pending send. */
+  private gather(more: boolean): void {
+    if (!more) {
+      clearTimeout(this.timer);
+      this.timer = undefined;
+      return;
+    }
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      const { watched } = this;
+      const tokens = watched?.tokens.get(watched.answering);
+      if (!watched || !tokens || tokens.length === this.sent) return;
+      const at = this.sent;
+      this.sent = tokens.length;
+      const { id } = watched.played.entry;
+      this.each(viewer => viewer.tokens(id, watched.answering, at, tokens.slice(at)));
+    }, gatherMs);
+  }
+
+  private sendEpisode(): void {
+    this.gather(false);
+    const picture = this.picture();
+    this.sent = this.watched?.tokens.get(this.watched.answering)?.length ?? 0;
+    this.each(viewer => viewer.episode(picture));
+  }
+
+  private each(send: (viewer: Viewer) => void): void {
+    for (const viewer of this.viewers.values()) send(viewer);
+  }
+
+  private picture(): WatchedEpisode | null {
+    return this.watched ? this.pictureOf(this.watched) : null;
+  }
+
+  private pictureOf(watched: Watched): WatchedEpisode {
+    const { played, mode, step, answering } = watched;
+    const { entry } = played;
+    const { id, tag, group_id, member, seed, history, max_actions_per_traj, num_actions } = entry;
+    const { prefix } = this.source!;
+    const turns = history.map((turn): WatchedTurn => {
+      const { thought, answer, executed, reward, penalty } = turn;
+      return {
+        turn: turn.turn,
+        state: turn.state,
+        actions_left: turn.actions_left,
+        prefix,
+        tokens: this.tokensOf(watched, turn.turn),
+        outcome: { thought, answer, executed, reward, penalty },
+      };
+    });
+    if (answering > history.length)
+      turns.push({
+        turn: answering,
+        state: entry.state,
+        actions_left: max_actions_per_traj - num_actions,
+        prefix,
+        tokens: [...(watched.tokens.get(answering) ?? [])],
+        outcome: null,
+      });
+    return {
+      ...{ id, mode, step, tag, group_id, member, seed, turns, over: this.isOver(played) },
+      environment: { name: entry.environment.name, version: entry.version },
+      state: entry.state,
+      success: entry.success,
+      reward: history.reduce((sum, { reward }) => sum + reward, 0),
+      penalty: entry.penalty,
+      ...(entry.error && { error: entry.error.message }),
+    };
+  }
+
+  /**
+   * Tokens of a finished turn, read from the episode's samples, which hold all of them even if nobody watched the turn.
+   */
+  private tokensOf(watched: Watched, turn: number): WatchedTurn['tokens'] {
+    for (const { ids, logprobs, turns } of watched.played.context.samples()) {
+      const span = turns.find(each => each.turn === turn)?.span;
+      if (!span) continue;
+      const pieces = new TokenPieces(this.source!.tokenizer);
+      const tokens = Array.from(ids.subarray(...span), (id, i) => ({
+        text: pieces.push(id),
+        logprob: logprobs[span[0] + i],
+      }));
+      const rest = pieces.rest();
+      if (rest !== '') tokens.at(-1)!.text += rest;
+      return tokens;
+    }
+    return [];
+  }
+}

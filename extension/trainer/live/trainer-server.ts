@@ -1,0 +1,269 @@
+// Serves one run to watchers: JSON-RPC over a socket in the run folder (a named pipe on Windows) that only its owner
+// can open, from the moment it exists. A watcher must first send `hello` with the lease's token; a wrong token, a
+// timeout or too much data before it closes the connection. Status is sent at most ten times a second. A watcher that
+// disconnects, stops reading or sends invalid messages does not affect the run or other watchers.
+import { createServer } from 'node:net';
+import type { Server, Socket } from 'node:net';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { ResponseError, ErrorCodes } from 'vscode-jsonrpc/node';
+import type { MessageConnection, MessageWriter } from 'vscode-jsonrpc/node';
+import type { RunEvent, RunStatus } from '../../run-data/run-folder';
+import { clearedWriter } from '../../node/cleared-writer';
+import { socketMessages } from '../../node/socket-messages';
+import { UserError } from '../../common/user-error';
+import {
+  appended,
+  change,
+  checkpoint,
+  coverEnvironments,
+  debugEnvironments,
+  endDebugging,
+  eventHappened,
+  hello,
+  pause,
+  resume,
+  statusChanged,
+  stop,
+  watch,
+  watchedEpisode,
+  watchedTokens,
+} from '../../protocol/trainer-link';
+import type { Viewer } from './live-view';
+import type { RunControl } from '../run/run-control';
+import { timingSafeEquals } from '../../node/timing-safe-equal';
+
+/**
+ * Maximum bytes of a socket path: Unix limits it (104 on macOS), and Node.js would truncate a longer one to a different
+ * path.
+ */
+const longestPath = 100;
+const statusEveryMs = 100;
+/** Milliseconds between a refusal and closing the connection. */
+const hangUpMs = 100;
+/** Milliseconds that a watcher has to read the last messages. */
+const closeTimeoutMs = 1000;
+/** A connection with this many unread messages, replies included (a suspended editor), is closed; it can reconnect. */
+const mostUnread = 1000;
+/** Limits of connections before `hello`: milliseconds, bytes, and their number, above which the oldest is closed. */
+const [helloMs, helloBytes, mostStrangers] = [5000, 65_536, 16];
+/** Maximum bytes of a message from a watcher. */
+const largestMessage = 2 ** 22;
+
+export interface ServedRun {
+  id: string;
+  token: string;
+  control: RunControl;
+  status(): RunStatus;
+}
+
+/**
+ * Path of a run's socket: in its folder; if that path is too long, in a new folder in the temporary directory, or in
+ * /tmp if that is too long as well.
+ */
+export function endpointFor(runFolder: string, id: string): string {
+  if (process.platform === 'win32') return `\\\\.\\pipe\\ragen-${id}-${process.pid}`;
+  const fits = (path: string): boolean => Buffer.byteLength(path) <= longestPath;
+  const inside = join(runFolder, 'trainer.sock');
+  if (fits(inside)) return inside;
+  const own = join(`ragen-${randomBytes(8).toString('hex')}`, 's');
+  const temporary = join(tmpdir(), own);
+  return fits(temporary) ? temporary : join('/tmp', own);
+}
+
+export class TrainerServer {
+  /** Connections that have sent a valid `hello`. */
+  private readonly watchers = new Map<MessageConnection, Socket>();
+  private readonly sockets = new Set<Socket>();
+  /** Connections that have not, oldest first, with their timeout. */
+  private readonly strangers = new Map<Socket, NodeJS.Timeout>();
+  private lastStatus = -Infinity;
+  private pending?: NodeJS.Timeout;
+
+  private constructor(
+    private readonly server: Server,
+    private readonly endpoint: string,
+    /** The folder created for the socket, to be removed with it. */
+    private readonly ownFolder: string | undefined,
+  ) {}
+
+  static async listen(endpoint: string, run: ServedRun): Promise<TrainerServer> {
+    const isFile = process.platform !== 'win32';
+    if (isFile) rmSync(endpoint, { force: true });
+    const ownFolder = isFile ? mkdirSync(dirname(endpoint), { recursive: true, mode: 0o700 }) : undefined;
+    const server = createServer();
+    const served = new TrainerServer(server, endpoint, ownFolder);
+    server.on('connection', socket => served.accept(socket, run));
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      // `listen` creates the socket synchronously, so it has these permissions from the start.
+      const usual = isFile ? process.umask(0o177) : undefined;
+      try {
+        server.listen(endpoint, resolve);
+      } finally {
+        if (usual !== undefined) process.umask(usual);
+      }
+    });
+    return served;
+  }
+
+  status(status: RunStatus, fraction: number): void {
+    const now = performance.now();
+    clearTimeout(this.pending);
+    const send = (): void => {
+      this.lastStatus = performance.now();
+      this.each(watcher => watcher.sendNotification(statusChanged, { status, fraction }));
+    };
+    if (now - this.lastStatus >= statusEveryMs) send();
+    else this.pending = setTimeout(send, statusEveryMs);
+  }
+
+  appended(file: string, bytes: number, step: number): void {
+    this.each(watcher => watcher.sendNotification(appended, { file, bytes, step }));
+  }
+
+  event(event: RunEvent): void {
+    this.each(watcher => watcher.sendNotification(eventHappened, event));
+  }
+
+  /**
+   * Closes the connections after pending replies are sent; a watcher that does not read, or stops within a message, is
+   * cut off after a timeout.
+   */
+  async close(): Promise<void> {
+    clearTimeout(this.pending);
+    for (const socket of this.sockets) socket.end();
+    const deadline = setTimeout(() => this.sockets.forEach(socket => socket.destroy()), closeTimeoutMs);
+    await new Promise<void>(resolve => this.server.close(() => resolve()));
+    clearTimeout(deadline);
+    if (process.platform !== 'win32') rmSync(this.endpoint, { force: true });
+    if (this.ownFolder !== undefined) rmSync(this.ownFolder, { recursive: true, force: true });
+  }
+
+  private each(send: (watcher: MessageConnection) => Promise<void>): void {
+    for (const connection of this.watchers.keys()) this.to(connection, send);
+  }
+
+  private to(connection: MessageConnection, send: (watcher: MessageConnection) => Promise<void>): void {
+    const socket = this.watchers.get(connection);
+    if (!socket) return;
+    const sent = (async () => send(connection))(); // turns a synchronous throw on a closed connection into a rejection
+    sent.catch(() => socket.destroy());
+  }
+
+  private greeted(socket: Socket): void {
+    clearTimeout(this.strangers.get(socket));
+    this.strangers.delete(socket);
+  }
+
+  private accept(socket: Socket, run: ServedRun): void {
+    this.sockets.add(socket);
+    const connection = socketMessages(
+      socket,
+      () => (this.strangers.has(socket) ? helloBytes : largestMessage),
+      writer => boundedWriter(clearedWriter(writer), () => socket.destroy()),
+    );
+    this.strangers.set(
+      socket,
+      setTimeout(() => socket.destroy(), helloMs),
+    );
+    const [oldest] = this.strangers.keys();
+    if (this.strangers.size > mostStrangers) oldest.destroy();
+    socket.on('close', () => {
+      this.greeted(socket);
+      this.watchers.delete(connection);
+      run.control.live.unwatch(connection);
+      run.control.endDebugging(connection).catch(() => undefined); // fails only if the environments are stopped already
+      this.sockets.delete(socket);
+      connection.dispose();
+    });
+    const known = <T>(answer: () => T): T => {
+      if (!this.watchers.has(connection))
+        throw new ResponseError(ErrorCodes.InvalidRequest, 'say hello with the token first');
+      return answer();
+    };
+    connection.onRequest(hello, ({ token }) => {
+      if (!timingSafeEquals(token, run.token)) {
+        setTimeout(() => socket.end(), hangUpMs); // after the reply is sent
+        throw new ResponseError(ErrorCodes.InvalidRequest, 'wrong token');
+      }
+      this.greeted(socket);
+      this.watchers.set(connection, socket);
+      return { run: run.id, pid: process.pid, status: run.status() };
+    });
+    const { control } = run;
+    const commanded = (command: () => void) => () =>
+      known(() => {
+        command();
+        return run.status();
+      });
+    connection.onRequest(
+      pause,
+      commanded(() => control.pause()),
+    );
+    connection.onRequest(
+      resume,
+      commanded(() => control.resume()),
+    );
+    connection.onRequest(
+      stop,
+      commanded(() => control.stop()),
+    );
+    connection.onRequest(checkpoint, () => known(async () => ({ folder: await control.checkpoint() })));
+    connection.onRequest(change, ({ values, checkOnly }) =>
+      known(() => {
+        try {
+          return control.change(values, checkOnly === true);
+        } catch (error) {
+          if (error instanceof UserError) throw new ResponseError(ErrorCodes.InvalidParams, error.message);
+          throw error;
+        }
+      }),
+    );
+    connection.onRequest(debugEnvironments, () =>
+      known(async () => ({ urls: await control.beginDebugging(connection) })),
+    );
+    connection.onRequest(endDebugging, () =>
+      known(async () => {
+        await control.endDebugging(connection);
+        return run.status();
+      }),
+    );
+    connection.onRequest(coverEnvironments, ({ on }) =>
+      known(async () => {
+        await control.cover(on === true);
+        return run.status();
+      }),
+    );
+    const viewer: Viewer = {
+      episode: episode => this.to(connection, watcher => watcher.sendNotification(watchedEpisode, { episode })),
+      tokens: (id, turn, at, tokens) =>
+        this.to(connection, watcher => watcher.sendNotification(watchedTokens, { id, turn, at, tokens })),
+    };
+    connection.onRequest(watch, ({ on, tag, group }) =>
+      known(() => {
+        if (on) return control.live.watch(connection, viewer, { tag, group });
+        control.live.unwatch(connection);
+        return { tags: [], episode: null };
+      }),
+    );
+    connection.listen();
+  }
+}
+
+/** Makes `writer` call `full` when more than `mostUnread` messages are waiting to be read; returns the same object. */
+function boundedWriter(writer: MessageWriter, full: () => void): MessageWriter {
+  const write = writer.write.bind(writer);
+  let unread = 0;
+  writer.write = async message => {
+    if (++unread > mostUnread) full();
+    try {
+      await write(message);
+    } finally {
+      unread--;
+    }
+  };
+  return writer;
+}

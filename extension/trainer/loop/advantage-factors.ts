@@ -1,0 +1,51 @@
+// Factors applied to finished advantages, in RAGEN's order: soft weight by the group's reward std, loss scale by the
+// filter's kept ratio, relative sample length, zero in a control run (`zero_task_advantage`), and per-token importance
+// weights between the training policy and the sampler.
+import { lengthWeights, softAdvantageWeights } from '../../algorithms/advantage-weights';
+import { forEachGroup } from '../../algorithms/group-statistics';
+import type { GroupedScores } from '../../algorithms/group-statistics';
+import { filterLossScale } from '../../algorithms/rollout-filter';
+import type { RunConfig } from '../config/schema';
+
+export interface FactorInput extends GroupedScores {
+  /** One per sample; 1 at tokens that the policy is trained on. */
+  masks: readonly Uint8Array[];
+  /** Importance weights per token, one array per sample. */
+  corrections: readonly Float32Array[];
+  keptRatio: number;
+}
+
+/** Multiplies `advantages` in place; returns the metrics of the soft weights. */
+export function applyFactors(
+  advantages: readonly Float32Array[],
+  input: FactorInput,
+  { algorithm, actor_rollout_ref: { actor } }: RunConfig,
+): Record<string, number> {
+  const soft = algorithm.soft_advantage_reweight ? softFactors(input) : null;
+  const lengths = actor.grpo_advantage_length_weight
+    ? lengthWeights(input.masks.map(mask => mask.reduce((count, bit) => count + bit, 0)))
+    : null;
+  const share = algorithm.zero_task_advantage ? 0 : filterLossScale(actor.filter_loss_scaling, input.keptRatio);
+  advantages.forEach((row, sample) => {
+    const factor = share * (soft?.weights[sample] ?? 1) * (lengths?.[sample] ?? 1);
+    row.forEach(
+      (advantage, token) => (row[token] = factor === 0 ? 0 : advantage * factor * input.corrections[sample][token]),
+    );
+  });
+  return soft?.metrics ?? {};
+}
+
+/** One weight per sample, equal within a group. A group of one has std 1, as in GRPO. */
+function softFactors(batch: GroupedScores): { weights: Float32Array; metrics: Record<string, number> } {
+  const stds: number[] = [];
+  const groupOf = new Int32Array(batch.scores.length);
+  forEachGroup(batch, (samples, { count, std }) => {
+    for (const sample of samples) groupOf[sample] = stds.length;
+    stds.push(count > 1 ? std : 1);
+  });
+  const { weights, metrics } = softAdvantageWeights(stds);
+  return {
+    weights: Float32Array.from(groupOf, group => weights[group]),
+    metrics: Object.fromEntries(Object.entries(metrics).map(([key, value]) => [`train/${key}`, value])),
+  };
+}

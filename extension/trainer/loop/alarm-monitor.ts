@@ -1,0 +1,51 @@
+// Alarm monitor: diagnostics/alarms.ts judges each step's metrics; alarms become events of the run and may end it
+// (`workbench.watch`).
+import type { AlarmName } from '../../run-data/alarm-rules';
+import type { RunConfig } from '../config/schema';
+import { activeAlarms, watchStep } from '../diagnostics/alarms';
+import type { WatchState } from '../diagnostics/alarms';
+import { thoughtRepetition } from '../diagnostics/thought-repetition';
+import type { Journal } from '../run/journal';
+import type { RolloutEpisode } from '../rollout/rollout-batch';
+
+/**
+ * Returns the rollout metrics that only the alarms need: repetition of thoughts, share of responses without a valid
+ * action and, with `enable_think`, share of responses that contain a thought.
+ */
+export function alarmMetrics(
+  episodes: readonly Pick<RolloutEpisode, 'turns'>[],
+  { enable_think }: Pick<RunConfig['agent_proxy'], 'enable_think'>,
+): Record<string, number> {
+  const turns = episodes.flatMap(episode => episode.turns);
+  const thoughts = turns.flatMap(({ thought }) => (thought === null || thought.trim() === '' ? [] : [thought]));
+  return {
+    ...thoughtRepetition(thoughts),
+    ...(turns.length > 0 && {
+      'rollout/invalid_answer_rate': turns.filter(({ executed }) => executed.length === 0).length / turns.length,
+      ...(enable_think && { 'thoughts/rate': thoughts.length / turns.length }),
+    }),
+  };
+}
+
+/** Judges a finished step and reports each new alarm as an event. Returns the alarm state after it. */
+export function checkAlarms(
+  { config, journal }: { config: Pick<RunConfig, 'workbench'>; journal: Pick<Journal, 'event'> },
+  state: WatchState,
+  step: number,
+  metrics: Readonly<Record<string, number>>,
+): WatchState {
+  if (!config.workbench.watch.enabled) return state;
+  const watched = watchStep(state, metrics);
+  for (const { name, metric, value, bound, sentence } of watched.alarms)
+    journal.event('alarm', sentence, { alarm: name, step, metric, value, bound });
+  return watched.state;
+}
+
+/** The active alarm that should end the run, or null. */
+export function alarmStop(
+  state: WatchState,
+  { workbench: { watch } }: Pick<RunConfig, 'workbench'>,
+): { type: AlarmName; sentence: string } | null {
+  const alarm = activeAlarms(state).find(({ name }) => watch.enabled && watch.stop_on.includes(name));
+  return alarm ? { type: alarm.name, sentence: `${alarm.sentence} (workbench.watch.stop_on)` } : null;
+}

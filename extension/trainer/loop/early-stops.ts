@@ -1,0 +1,88 @@
+// RAGEN's three reasons to end a run early: the filter keeps no group, the scores within each group become equal, or
+// validation never succeeds. The counters are part of the trainer's state, so that a resumed run stops where an
+// uninterrupted one does.
+import type { RunConfig } from '../config/schema';
+
+/** The counters of the rules, stored in checkpoints. */
+export type Watch = {
+  /** Consecutive steps in which the filter kept nothing. */
+  emptySteps: number;
+  /** In-group std of the score: in the first 10 steps that trained, and in the newest 10 after these. */
+  firstStds: number[];
+  lastStds: number[];
+  /** Consecutive validations with a success rate below 1 %, by metric key. */
+  failedValidations: Record<string, number>;
+};
+
+export interface EarlyStop {
+  /** RAGEN's name of the reason, as in `early_stopped/<type>`. */
+  type: 'empty_filtered_steps' | 'reward_variance_collapse' | 'low_validation_success';
+  sentence: string;
+}
+
+/**
+ * Steps in the baseline and in the window compared with it, and the share of the baseline below which the std counts as
+ * collapsed.
+ */
+const collapse = { steps: 10, share: 0.1 };
+/** Consecutive validations, and the success rate below which a validation counts as failed. */
+const failure = { validations: 5, success: 0.01 };
+
+export const nothingSeen: Watch = { emptySteps: 0, firstStds: [], lastStds: [], failedValidations: {} };
+
+/** Returns the counters after a step with these metrics. A step that trained nothing adds no std. */
+export function afterStep(watch: Watch, metrics: Readonly<Record<string, number>>): Watch {
+  if (metrics['rollout/empty_after_filter'] === 1) return { ...watch, emptySteps: watch.emptySteps + 1 };
+  const std = metrics['rollout/in_group_reward_std'] as number | undefined;
+  if (std === undefined) return watch; // the step ended before its rollout
+  if (watch.firstStds.length < collapse.steps) return { ...watch, emptySteps: 0, firstStds: [...watch.firstStds, std] };
+  return { ...watch, emptySteps: 0, lastStds: [...watch.lastStds, std].slice(-collapse.steps) };
+}
+
+/** Returns the counters after a validation; `metrics` may hold other keys too. */
+export function afterValidation(watch: Watch, metrics: Readonly<Record<string, number>>): Watch {
+  const successes = Object.entries(metrics).filter(([key]) => /^val-env\/[^/]+\/success$/.test(key));
+  const failedValidations = Object.fromEntries(
+    successes.map(([key, success]) => [key, success < failure.success ? (watch.failedValidations[key] ?? 0) + 1 : 0]),
+  );
+  return { ...watch, failedValidations };
+}
+
+type Rules = { workbench: Pick<RunConfig['workbench'], 'early_stops' | 'trajectory_filter'>; emptyStopSteps: number };
+
+/** The settings of the rules in a configuration. */
+export const stopRules = ({ workbench, actor_rollout_ref }: RunConfig): Rules => ({
+  workbench,
+  emptyStopSteps: actor_rollout_ref.rollout.rollout_filter_empty_stop_steps,
+});
+
+/** Returns why the run should end now, or null. */
+export function earlyStop(watch: Watch, { workbench, emptyStopSteps }: Rules): EarlyStop | null {
+  const { emptySteps, firstStds, lastStds, failedValidations } = watch;
+  if (emptyStopSteps > 0 && emptySteps >= emptyStopSteps)
+    return {
+      type: 'empty_filtered_steps',
+      sentence:
+        workbench.trajectory_filter.strategy === 'none'
+          ? `the rollout filter kept no group in ${emptySteps} steps in a row (rollout_filter_empty_stop_steps): all episodes of each group have the same score`
+          : `the filters kept no episode in ${emptySteps} steps in a row (rollout_filter_empty_stop_steps): all episodes of each group have the same score, or none of the kept groups succeeds (workbench.trajectory_filter)`,
+    };
+  const baseline = firstStds.reduce((sum, std) => sum + std, 0) / Math.max(firstStds.length, 1);
+  const bound = collapse.share * baseline;
+  if (
+    workbench.early_stops.includes('reward_variance_collapse') &&
+    lastStds.length === collapse.steps &&
+    lastStds.every(std => std < bound)
+  )
+    return {
+      type: 'reward_variance_collapse',
+      sentence: `the in-group std of the score was below ${bound.toPrecision(3)} in each of the last ${collapse.steps} steps, a tenth of the ${baseline.toPrecision(3)} of the first ${collapse.steps} (workbench.early_stops)`,
+    };
+  const failed = Object.entries(failedValidations).find(([, times]) => times >= failure.validations);
+  if (workbench.early_stops.includes('low_validation_success') && failed)
+    return {
+      type: 'low_validation_success',
+      sentence: `${failed[0]} was under 1 % in ${failed[1]} validations in a row (workbench.early_stops)`,
+    };
+  return null;
+}

@@ -1,0 +1,44 @@
+// Reports the episodes of one batch that environment errors ended: the first failure at each code location immediately,
+// and the number of further failures there when the batch ends.
+import type { z } from 'zod';
+import type { EnvironmentFailure } from '../../protocol/environment-link';
+import type { environmentErrorSchema } from '../../run-data/run-folder';
+import type { Journal } from '../run/journal';
+
+interface FailedEpisode {
+  tag: string;
+  seed: number;
+  failure: EnvironmentFailure;
+}
+
+export class FailureReporter {
+  private readonly locations = new Map<string, { first: FailedEpisode; episodes: number }>();
+
+  constructor(private readonly journal: Pick<Journal, 'event'>) {}
+
+  see(failed: FailedEpisode): void {
+    const { tag, failure } = failed;
+    const location = `${tag} ${failure.at ?? failure.message}`;
+    const known = this.locations.get(location);
+    if (known) return void known.episodes++;
+    this.locations.set(location, { first: failed, episodes: 1 });
+    this.report(failed, 1, failure.message);
+  }
+
+  /** Reports the counts; called when the batch ends, normally or with an error. */
+  end(): void {
+    for (const { first, episodes } of this.locations.values())
+      if (episodes > 1)
+        this.report(
+          first,
+          episodes - 1,
+          `${first.failure.message} (in ${episodes - 1} further episodes of this batch)`,
+        );
+    this.locations.clear();
+  }
+
+  private report({ tag, seed, failure: { kind, at } }: FailedEpisode, episodes: number, message: string): void {
+    const data: z.infer<typeof environmentErrorSchema> = { tag, seed, kind, at, episodes };
+    this.journal.event('environment_error', message, data);
+  }
+}

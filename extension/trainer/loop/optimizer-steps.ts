@@ -1,0 +1,156 @@
+// The optimizer steps of a training step: ppo_epochs passes over seeded mini-batches, for the critic and the policy.
+// Each sample's weight in its mini-batch's loss is fixed before samples are packed into passes, so packing does not
+// change the result.
+import { maximum } from '../../common/lists';
+import { learningRate } from '../../algorithms/learning-rate';
+import { aggregationWeights } from '../../algorithms/loss-aggregation';
+import { splitMiniBatches } from '../../algorithms/mini-batches';
+import type { CriticSample, OptimizerOptions, PolicyLossOptions, WeightedSample } from '../../engine/engine';
+import type { RandomStream } from '../../engine/sampling/random-stream';
+import { passBudget } from '../run/run';
+import type { Run } from '../run/run';
+import { deriveSeed } from '../rollout/seeds';
+import { averaged, describe, explainedVariance, numbersWhere } from './step-metrics';
+import type { BatchSample } from './training-batch';
+
+/** A batch with everything its update needs, one row per sample. */
+export interface PreparedBatch {
+  samples: readonly BatchSample[];
+  /** Log-probs under the policy before the update and under the reference policy. */
+  old: readonly Float32Array[];
+  reference: readonly Float32Array[];
+  values: readonly Float32Array[];
+  /** Entropies under the policy before the update; absent if nothing needs them. */
+  entropies?: readonly Float32Array[];
+  advantages: readonly Float32Array[];
+  /** The critic's targets; absent without a critic. */
+  returns?: readonly Float32Array[];
+  /** Indices of the samples to train on. */
+  order: readonly number[];
+}
+
+type Batching = Pick<
+  Run['config']['critic'],
+  'ppo_epochs' | 'ppo_mini_batch_size' | 'ppo_micro_batch_size_per_gpu' | 'loss_agg_mode' | 'optim' | 'grad_clip'
+>;
+
+/** Sample indices of a mini-batch, with the loss weight of each sample's tokens. */
+interface MiniBatch {
+  indices: number[];
+  weights: Float32Array[];
+}
+
+/** Runs the critic's optimizer steps; metrics under `critic/`. */
+export async function updateCritic(
+  run: Run,
+  step: number,
+  batch: PreparedBatch & Required<Pick<PreparedBatch, 'returns'>>,
+  stream: RandomStream,
+): Promise<Record<string, number>> {
+  const { config, engine } = run;
+  const masks = batch.samples.map(({ estimated }) => estimated);
+  const budget = passBudget(config, config.critic.ppo_micro_batch_size_per_gpu, batch.order.length);
+  const results: Record<string, number>[] = [];
+  const batches = miniBatches(batch, masks, config.critic, stream);
+  for (const [k, { indices, weights }] of batches.entries()) {
+    run.follow('critic, mini-batch', { index: k, of: batches.length });
+    const samples = indices.map((i, k): CriticSample => ({
+      ids: batch.samples[i].ids,
+      mask: masks[i],
+      old_values: batch.values[i],
+      returns: batch.returns[i],
+      weights: weights[k],
+    }));
+    results.push(await engine.updateCritic(samples, budget, config.critic, optimizerAt(step, config.critic)));
+  }
+  const values = numbersWhere(batch.values, masks);
+  const returns = numbersWhere(batch.returns, masks);
+  return {
+    ...describe('critic/values', values),
+    ...describe('critic/returns', returns),
+    'critic/vf_explained_var': explainedVariance(values, returns),
+    ...counted('critic', results),
+  };
+}
+
+/** Means over the optimizer steps, and the number of skipped ones. */
+function counted(prefix: string, results: readonly Record<string, number>[]): Record<string, number> {
+  const { [`${prefix}/skipped`]: skipped = 0, ...metrics } = averaged(prefix, results);
+  return { ...metrics, [`${prefix}/skipped_updates`]: Math.round(skipped * results.length) };
+}
+
+/** Runs the policy's optimizer steps; metrics under `actor/` and `train/`. */
+export async function updateActor(
+  run: Run,
+  step: number,
+  batch: PreparedBatch,
+  stream: RandomStream,
+): Promise<Record<string, number>> {
+  const { config, engine } = run;
+  const { actor } = config.actor_rollout_ref;
+  const optimizer = optimizerAt(step, actor);
+  const loss = policyLossOptions(config);
+  const budget = passBudget(config, actor.ppo_micro_batch_size_per_gpu, batch.order.length);
+  const results: Record<string, number>[] = [];
+  const batches = policyMiniBatches(batch, config, stream);
+  for (const [k, samples] of batches.entries()) {
+    run.follow('policy, mini-batch', { index: k, of: batches.length });
+    const seed = deriveSeed('adapter-dropout', config.seed.train, step, k);
+    results.push(await engine.update(samples, budget, loss, optimizer, seed));
+  }
+  return {
+    ...counted('actor', results),
+    'train/batch_size': batch.order.length,
+    'train/num_mini_batches': results.length,
+  };
+}
+
+/** The policy's mini-batches of one step, in the form the engine takes. */
+export function policyMiniBatches(
+  batch: PreparedBatch,
+  { actor_rollout_ref: { actor } }: Run['config'],
+  stream: RandomStream,
+): WeightedSample[][] {
+  const masks = batch.samples.map(({ mask }) => mask);
+  return miniBatches(batch, masks, actor, stream).map(({ indices, weights }) =>
+    indices.map((i, k) => ({
+      ids: batch.samples[i].ids,
+      mask: masks[i],
+      old_logprobs: batch.old[i],
+      ref_logprobs: batch.reference[i],
+      advantages: batch.advantages[i],
+      weights: weights[k],
+    })),
+  );
+}
+
+/** The policy loss options in the form the engine takes. */
+export const policyLossOptions = ({ actor_rollout_ref: { actor, rollout } }: Run['config']): PolicyLossOptions => ({
+  ...actor,
+  temperature: rollout.temperature,
+});
+
+function miniBatches(
+  { samples, order }: PreparedBatch,
+  masks: readonly Uint8Array[],
+  { ppo_epochs, ppo_mini_batch_size, loss_agg_mode }: Batching,
+  stream: RandomStream,
+): MiniBatch[] {
+  return Array.from({ length: ppo_epochs }, () => splitMiniBatches(order.length, ppo_mini_batch_size, stream))
+    .flat()
+    .map(positions => {
+      const indices = Array.from(positions, position => order[position]);
+      const shares = aggregationWeights(
+        indices.map(i => masks[i].reduce((count, bit) => count + bit, 0)),
+        loss_agg_mode,
+        maximum(indices.map(i => samples[i].ids.length)),
+      );
+      return { indices, weights: indices.map((i, k) => new Float32Array(samples[i].ids.length).fill(shares[k])) };
+    });
+}
+
+const optimizerAt = (step: number, { optim, grad_clip }: Pick<Batching, 'optim' | 'grad_clip'>): OptimizerOptions => ({
+  ...optim,
+  lr: learningRate(step, optim),
+  grad_clip,
+});

@@ -1,0 +1,263 @@
+// Collects the rollout of a training step and selects the episodes to train on. RAGEN plays one batch and filters it.
+// With dynamic sampling (DAPO's `algorithm.filter_groups`) further batches are played until a full batch of groups has
+// differing scores or no round is left. A step that fails restores the seeds it started from.
+import type { GroupRow } from '../../run-data/run-folder';
+import { groupsToSample, overlongReward, filterGroups } from '../../algorithms/dapo';
+import { normalizeRewards } from '../../algorithms/reward-normalization';
+import { filterRollouts } from '../../algorithms/rollout-filter';
+import type { FilteredRollout } from '../../algorithms/rollout-filter';
+import { filterTrajectories } from '../../algorithms/trajectory-filter';
+import type { RunConfig } from '../config/schema';
+import { passBudget } from '../run/run';
+import type { Run } from '../run/run';
+import { isTrainable, sampledTokens } from '../rollout/rollout-batch';
+import type { EnvGroups } from '../rollout/group-layout';
+import type { RolloutBatch, RolloutEpisode, RolloutSample } from '../rollout/rollout-batch';
+import { measureRollout } from '../rollout/rollout-metrics';
+import { metricsOfRollout } from './step-metrics';
+import type { Stopwatch } from './stopwatch';
+
+/** Log-probs and entropies of a sample's tokens under the policy before the update. */
+export interface ScoredSample {
+  logprobs: Float32Array;
+  entropies: Float32Array;
+}
+
+export interface RolloutCollection {
+  /** All episodes of all rounds. */
+  episodes: RolloutEpisode[];
+  /**
+   * `trainable`: episodes whose environment did not fail (with ReMax, whose greedy episode did not fail either).
+   * `kept`: those of them to train on.
+   */
+  trainable: RolloutEpisode[];
+  kept: RolloutEpisode[];
+  /** Kept groups / groups played, 0…1. */
+  keptRatio: number;
+  /** Scores computed by an entropy filter, for reuse; empty for other filters. */
+  scored: ReadonlyMap<RolloutSample, ScoredSample>;
+  /** ReMax only: the score of each group's greedy episode, by group id. */
+  baselines: ReadonlyMap<number, number>;
+  /** Rows of the group table (`trainer.log_group_rv_table`). */
+  groups: GroupRow[];
+  metrics: Record<string, number>;
+}
+
+interface Round {
+  environmentSeconds: number;
+  episodes: RolloutEpisode[];
+  trainable: RolloutEpisode[];
+  /** Ids of the groups that pass the filter and, with dynamic sampling, have differing scores; in batch order. */
+  keptGroups: number[];
+  filtered: FilteredRollout;
+  scored: Map<RolloutSample, ScoredSample>;
+  baselines: Map<number, number> | null;
+}
+
+/**
+ * Plays and filters the batches of step `step`. With `aside`, the batches have that layout and prompts of their own,
+ * and training's seeds stay unchanged. Rethrows the rollout's errors.
+ */
+export async function collectRollout(
+  run: Run,
+  step: number,
+  clock: Stopwatch,
+  aside?: EnvGroups,
+): Promise<RolloutCollection> {
+  const { algorithm, es_manager, workbench } = run.config;
+  const { enable, max_num_gen_batches } = algorithm.filter_groups;
+  const layout = aside ?? es_manager.train;
+  const { env_groups: wanted, group_size } = layout;
+  const seeds = run.seeds;
+  const rounds: Round[] = [];
+  const play = (round: number) => (aside ? run.rolloutAside(step, round, aside) : run.rollout('train', step, round));
+  try {
+    do {
+      const round = rounds.length;
+      const rollout = await clock.time('gen', () => play(round));
+      const baselines = await greedyScores(run, { step, round, layout, seed: rollout.episodes[0].seed }, clock);
+      rounds.push(await playRound(run, rollout, baselines, clock));
+    } while (enable && groupsToSample(progress()) > 0);
+  } catch (error) {
+    run.restoreSeeds(seeds);
+    throw error;
+  }
+  const episodes = rounds.flatMap(round => round.episodes);
+  const trainable = rounds.flatMap(round => round.trainable);
+  const keptGroups = new Set(rounds.flatMap(round => round.keptGroups).slice(0, wanted));
+  const ofKeptGroups = trainable.filter(({ group_id }) => keptGroups.has(group_id));
+  const best = filterTrajectories(
+    {
+      groups: ofKeptGroups.map(e => e.group_id),
+      rewards: ofKeptGroups.map(e => e.reward),
+      scores: ofKeptGroups.map(e => e.score),
+      successes: ofKeptGroups.map(e => e.success),
+    },
+    workbench.trajectory_filter,
+  );
+  const baselines = new Map(rounds.flatMap(round => [...(round.baselines ?? [])]));
+  const played = rounds.reduce((sum, { filtered }) => sum + filtered.groups.length, 0);
+  return {
+    episodes,
+    trainable,
+    kept: ofKeptGroups.filter((_, i) => best.kept[i]),
+    keptRatio: played > 0 ? keptGroups.size / played : 0,
+    scored: new Map(rounds.flatMap(round => [...round.scored])),
+    baselines,
+    groups: rounds.flatMap(round => groupRows(round, step, keptGroups)),
+    metrics: {
+      ...metricsOfRollout({ metrics: measureRollout(episodes, group_size) }, 'train'),
+      'timing_s/env': rounds.reduce((sum, { environmentSeconds }) => sum + environmentSeconds, 0),
+      ...filterMetrics(rounds, keptGroups.size, played),
+      ...best.metrics,
+      ...(baselines.size > 0 && { 'rollout/greedy_score': meanOf([...baselines.values()]) }),
+      ...(algorithm.filter_groups.enable && { 'train/rollout_attempts': rounds.length }),
+    },
+  };
+
+  function progress() {
+    const kept = rounds.reduce((sum, { keptGroups }) => sum + keptGroups.length, 0);
+    return { wanted, kept, sampled: wanted * rounds.length, rounds: rounds.length, max_num_gen_batches };
+  }
+}
+
+/**
+ * Returns the score of one greedy episode per group, by group id, for ReMax; null for other estimators. A group whose
+ * greedy episode failed has no entry and is not trained on.
+ */
+async function greedyScores(
+  run: Run,
+  batch: { step: number; round: number; layout: EnvGroups; seed: number },
+  clock: Stopwatch,
+): Promise<Map<number, number> | null> {
+  if (run.config.algorithm.adv_estimator !== 'remax') return null;
+  const { episodes } = await clock.time('gen_max', () => run.rolloutGreedy(batch));
+  return new Map(episodes.filter(isTrainable).map(e => [e.group_id, shaped(e, run.config).score]));
+}
+
+async function playRound(
+  run: Run,
+  rollout: RolloutBatch,
+  baselines: Map<number, number> | null,
+  clock: Stopwatch,
+): Promise<Round> {
+  const { config } = run;
+  const { rollout: sampling } = config.actor_rollout_ref;
+  const episodes = rollout.episodes.map(episode => shaped(episode, config));
+  const trainable = episodes.filter(e => isTrainable(e) && (baselines?.has(e.group_id) ?? true));
+  return clock.time('filter', async () => {
+    const scored = sampling.rollout_filter_metric.startsWith('entropy')
+      ? await scoreSamples(run, trainable)
+      : new Map<RolloutSample, ScoredSample>();
+    const groups = trainable.map(e => e.group_id);
+    const filtered = filterRollouts(
+      {
+        groups,
+        scores: filterScores(trainable, config),
+        lengths: trainable.map(sampledTokens),
+        entropies: trainable.map(e => meanEntropy(e, scored)),
+      },
+      sampling,
+    );
+    const passed = new Set(filtered.groups.filter((_, i) => filtered.selected[i]));
+    const { enable, metric } = config.algorithm.filter_groups;
+    const values = trainable.map(e => (metric === 'acc' ? Number(e.success) : e.score));
+    const informative = enable ? filterGroups({ groups, scores: values }).kept : filtered.groups;
+    const keptGroups = informative.filter(group => passed.has(group));
+    return {
+      environmentSeconds: rollout.environmentSeconds,
+      episodes,
+      trainable,
+      keptGroups,
+      filtered,
+      scored,
+      baselines,
+    };
+  });
+}
+
+/**
+ * Returns the episode with the penalty for responses near the length limit (`reward_model.overlong_buffer`) added to
+ * its penalties and score.
+ */
+export function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_ref }: RunConfig): RolloutEpisode {
+  const { overlong_buffer: buffer } = reward_model;
+  if (!buffer.enable) return episode;
+  const { response_length } = actor_rollout_ref.rollout;
+  const lengths = new Map(
+    episode.samples.flatMap(({ turns }) =>
+      turns.map(({ turn, span: [from, to] }): [number, number] => [turn, to - from]),
+    ),
+  );
+  const turns = episode.turns.map(turn => ({
+    ...turn,
+    penalty: turn.penalty + overlongReward(lengths.get(turn.turn) ?? 0, response_length, buffer),
+  }));
+  const penalty = turns.reduce((sum, turn) => sum + turn.penalty, 0);
+  return { ...episode, turns, penalty, score: episode.reward + penalty };
+}
+
+/**
+ * The scores that the filter sees. RAGEN's filter sees normalised scores, which give every group about the same std;
+ * this one sees raw scores unless `workbench.compat` is `ragen`.
+ */
+const filterScores = (episodes: readonly RolloutEpisode[], config: RunConfig): ArrayLike<number> =>
+  config.workbench.compat === 'ragen' ? normalizedScores(episodes, config) : episodes.map(e => e.score);
+
+/** Scores normalised by `agent_proxy.reward_normalization`, one per episode. */
+export const normalizedScores = (episodes: readonly RolloutEpisode[], { agent_proxy }: RunConfig): Float32Array =>
+  normalizeRewards(
+    { scores: episodes.map(e => e.score), groups: episodes.map(e => e.group_id), tags: episodes.map(e => e.tag) },
+    agent_proxy.reward_normalization,
+  );
+
+async function scoreSamples(run: Run, episodes: readonly RolloutEpisode[]): Promise<Map<RolloutSample, ScoredSample>> {
+  const { rollout } = run.config.actor_rollout_ref;
+  const samples = episodes.flatMap(episode => episode.samples);
+  const budget = passBudget(run.config, rollout.log_prob_micro_batch_size_per_gpu, samples.length);
+  run.follow('entropies for the filter');
+  const bare = samples.map(({ ids, mask }) => ({ ids, mask }));
+  const { logprobs, entropies } = await run.engine.score('actor', bare, budget, rollout.temperature);
+  return new Map(samples.map((sample, i) => [sample, { logprobs: logprobs[i], entropies: entropies[i] }]));
+}
+
+const meanOf = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
+
+/** Mean entropy over the trained tokens of each sample, then over the samples; 0 if nothing was scored. */
+function meanEntropy({ samples }: RolloutEpisode, scored: ReadonlyMap<RolloutSample, ScoredSample>): number {
+  const means = samples.flatMap(sample => {
+    const { entropies } = scored.get(sample) ?? {};
+    if (!entropies) return [];
+    let [sum, count] = [0, 0];
+    sample.mask.forEach((bit, token) => bit && ((sum += entropies[token]), count++));
+    return [sum / count];
+  });
+  return means.reduce((sum, x) => sum + x, 0) / Math.max(means.length, 1);
+}
+
+function groupRows({ trainable, filtered }: Round, step: number, kept: ReadonlySet<number>): GroupRow[] {
+  return filtered.groups.map((group_id, i) => {
+    const members = trainable.filter(e => e.group_id === group_id);
+    const { tag, seed } = members[0];
+    const scores = members.map(e => e.score);
+    return { step, group_id, tag, seed, scores, reward_std: filtered.groupStds[i], selected: kept.has(group_id) };
+  });
+}
+
+/** The filter's metrics as means over the rounds; kept and zero counts cover all rounds. */
+function filterMetrics(rounds: readonly Round[], kept: number, played: number): Record<string, number> {
+  const all = rounds.map(({ filtered }) => filtered.metrics);
+  const keys = new Set(all.flatMap(metrics => Object.keys(metrics)));
+  const metrics = Object.fromEntries(
+    [...keys].map(key => {
+      const values = all.flatMap(metrics => metrics[key] ?? []);
+      return [key, values.reduce((sum, x) => sum + x, 0) / values.length];
+    }),
+  );
+  return {
+    ...metrics,
+    'rollout/filter_kept_count': kept,
+    'rollout/filter_kept_ratio': played > 0 ? kept / played : 0,
+    'rollout/filter_zero_count': all.reduce((sum, metrics) => sum + metrics['rollout/filter_zero_count'], 0),
+  };
+}

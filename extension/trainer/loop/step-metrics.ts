@@ -1,0 +1,111 @@
+// Metrics of a step under RAGEN's keys (docs/METRICS.md), from rollouts and per-token arrays.
+import type { RolloutBatch, RolloutSample } from '../rollout/rollout-batch';
+
+/**
+ * Adds the prefix of its mode to a rollout's metrics. In training, `rollout/…`, `response_length/…` and `charts/…` keep
+ * their keys, and `charts/…` is repeated under `train/`, as in RAGEN.
+ */
+export function metricsOfRollout(
+  { metrics }: Pick<RolloutBatch, 'metrics'>,
+  prefix: 'train' | 'val-env',
+): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(metrics).flatMap(([key, value]) => {
+      const prefixed = [`${prefix}/${key}`, value] as const;
+      if (prefix === 'val-env') return [prefixed];
+      if (key.startsWith('charts/')) return [[key, value], prefixed];
+      return /^(rollout|response_length)\//.test(key) ? [[key, value]] : [prefixed];
+    }),
+  );
+}
+
+/** Mean success rate over the validation's tags, 0…1; null if there are none. */
+export function validationSuccess(metrics: Readonly<Record<string, number>>): number | null {
+  return meanOfKeys(metrics, /^val-env\/[^/]+\/success$/);
+}
+
+/** Mean return of the validation episodes; null if there are none. */
+export const validationReturn = (metrics: Readonly<Record<string, number>>): number | null =>
+  metrics['val-env/charts/avg_episode_return'] ?? null;
+
+/** Mean success rate over the training rollout's tags, 0…1; null if there are none. */
+export function trainingSuccess(metrics: Readonly<Record<string, number>>): number | null {
+  return meanOfKeys(metrics, /^train\/[^/]+\/success$/);
+}
+
+/** Returns `key/mean`, `key/max` and `key/min` of at least one number. */
+export function describe(key: string, values: ArrayLike<number>): Record<string, number> {
+  let sum = 0;
+  let max = -Infinity;
+  let min = Infinity;
+  for (let i = 0; i < values.length; i++) {
+    sum += values[i];
+    max = Math.max(max, values[i]);
+    min = Math.min(min, values[i]);
+  }
+  return { [`${key}/mean`]: sum / values.length, [`${key}/max`]: max, [`${key}/min`]: min };
+}
+
+/**
+ * Response lengths (trained tokens) and first prompt lengths of the trained samples.
+ * @param longestPrompt maximum number of prompt tokens
+ */
+export function lengthsOf(
+  samples: readonly Pick<RolloutSample, 'mask'>[],
+  longestPrompt: number,
+): Record<string, number> {
+  const prompts = samples.map(({ mask }) => mask.indexOf(1));
+  return {
+    ...describe(
+      'response_length',
+      samples.map(({ mask }) => mask.reduce((n, bit) => n + bit, 0)),
+    ),
+    ...describe('prompt_length', prompts),
+    'prompt_length/clip_ratio': prompts.filter(length => length >= longestPrompt).length / prompts.length,
+  };
+}
+
+/** Share of the variance of `returns` explained by `values`, computed as in verl; needs at least two numbers each. */
+export function explainedVariance(values: readonly number[], returns: readonly number[]): number {
+  const variance = (numbers: readonly number[]): number => {
+    const mean = numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
+    return numbers.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (numbers.length - 1);
+  };
+  return 1 - variance(returns.map((r, i) => r - values[i])) / (variance(returns) + 1e-5);
+}
+
+/** Drops non-finite numbers: a mean over nothing, an overflowed norm, a rate over zero time. */
+export function finiteOnly(metrics: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)));
+}
+
+/** Mean over the tokens with mask 1. */
+export function meanOf(rows: readonly Float32Array[], masks: readonly Uint8Array[]): number {
+  let sum = 0;
+  let count = 0;
+  rows.forEach((row, r) =>
+    row.forEach((x, t) => {
+      if (!masks[r][t]) return;
+      sum += x;
+      count++;
+    }),
+  );
+  return sum / count;
+}
+
+/** The numbers at tokens with mask 1. */
+export const numbersWhere = (rows: readonly Float32Array[], masks: readonly Uint8Array[]): number[] =>
+  rows.flatMap((row, r) => Array.from(row).filter((_, t) => masks[r][t]));
+
+/** Means over results with the same keys, under `prefix/`; empty for no results. */
+export function averaged(prefix: string, results: readonly Record<string, number>[]): Record<string, number> {
+  const keys = Object.keys(results[0] ?? {});
+  return Object.fromEntries(
+    keys.map(key => [`${prefix}/${key}`, results.reduce((sum, result) => sum + result[key], 0) / results.length]),
+  );
+}
+
+function meanOfKeys(metrics: Readonly<Record<string, number>>, pattern: RegExp): number | null {
+  const values = Object.entries(metrics).flatMap(([key, value]) => (pattern.test(key) ? [value] : []));
+  return values.length > 0 ? values.reduce((sum, x) => sum + x, 0) / values.length : null;
+}

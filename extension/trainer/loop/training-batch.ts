@@ -1,0 +1,179 @@
+// The training batch of a step: the samples of the kept episodes with their masks, turn ends and token rewards. A
+// sample is a complete episode in mode `full` and one turn in a windowed context. With turn scores, estimators over
+// sequences see an episode's samples joined in turn order, since a turn is credited with the rewards of later turns.
+import { adjustedSamples, batchMultiple } from '../../algorithms/batch-adjustment';
+import { placeRewards } from '../../algorithms/token-sequences';
+import type { RunConfig } from '../config/schema';
+import { RandomStream } from '../../engine/sampling/random-stream';
+import { sampledMask } from '../rollout/rollout-batch';
+import type { RolloutEpisode, RolloutSample } from '../rollout/rollout-batch';
+import { deriveSeed } from '../rollout/seeds';
+
+/** One sample of the batch. Arrays have the length of `ids`. */
+export interface BatchSample {
+  sample: RolloutSample;
+  episode: RolloutEpisode;
+  /** Samples with the same number count once in their group's statistics. */
+  countsAs: number;
+  ids: Int32Array;
+  /** 1 where the token is in the policy's loss (TRICO's loss mask). */
+  mask: Uint8Array;
+  /** 1 where an advantage is estimated and the critic is trained (TRICO's advantage mask). */
+  estimated: Uint8Array;
+  /** 1 where the token was sampled. */
+  sampled: Uint8Array;
+  /** Log-probs of the sampler at sampled tokens, in nats; 0 elsewhere. */
+  logprobs: Float32Array;
+  /** Position of the last sampled token of each turn, ascending. */
+  turnEnds: number[];
+}
+
+type SampleConfig = Pick<RunConfig, 'workbench' | 'rollout_manager'>;
+
+/** The samples of `episodes`, in order. */
+export function batchSamples(episodes: readonly RolloutEpisode[], config: SampleConfig): BatchSample[] {
+  return episodes.flatMap((episode, countsAs) =>
+    episode.samples.map(sample => {
+      const sampled = sampledMask(sample);
+      return {
+        sample,
+        episode,
+        countsAs,
+        ids: sample.ids,
+        mask: sample.mask,
+        estimated: estimatedMask(sample, sampled, config),
+        sampled,
+        logprobs: sample.logprobs,
+        turnEnds: sample.turns.map(({ span: [, to] }) => to - 1),
+      };
+    }),
+  );
+}
+
+/**
+ * RAGEN estimates advantages at trained tokens; `use_gae_mask` restricts them to sampled tokens; otherwise they cover
+ * everything from the first to the last sampled token.
+ */
+function estimatedMask({ mask }: RolloutSample, sampled: Uint8Array, config: SampleConfig): Uint8Array {
+  if (config.workbench.compat === 'ragen') return mask;
+  if (config.rollout_manager.use_gae_mask) return sampled;
+  return new Uint8Array(mask.length).fill(1, sampled.indexOf(1), sampled.lastIndexOf(1) + 1);
+}
+
+/**
+ * The samples of the episodes to train on, with their seeded order for the optimizer steps. If the trajectory filter
+ * dropped episodes of a kept group, `own` still holds their samples, for the group's advantages, and `order` does not.
+ */
+export function trainedSamples(
+  { kept, trainable }: { kept: readonly RolloutEpisode[]; trainable: readonly RolloutEpisode[] },
+  config: RunConfig,
+  step: number,
+): { own: BatchSample[]; order: number[] } {
+  const groups = new Set(kept.map(({ group_id }) => group_id));
+  const own = batchSamples(
+    trainable.filter(({ group_id }) => groups.has(group_id)),
+    config,
+  );
+  const chosen = new Set(kept);
+  const trained = Array.from(own.keys()).filter(index => chosen.has(own[index].episode));
+  return { own, order: adjustedOrder(trained.length, config, step).map(position => trained[position]) };
+}
+
+/**
+ * Seeded order of the samples for the optimizer steps, by `agent_proxy.batch_adjust_mode`: indices, some repeated or
+ * left out.
+ */
+export function adjustedOrder(count: number, config: RunConfig, step: number): number[] {
+  const multiple = batchMultiple(
+    config.es_manager.train.env_groups,
+    config.actor_rollout_ref.actor.ppo_mini_batch_size,
+  );
+  const { batch_adjust_mode } = config.agent_proxy;
+  const mode = batch_adjust_mode === 'delete' && count < multiple ? 'weights' : batch_adjust_mode; // never drop all
+  const random = new RandomStream(deriveSeed('batch-adjustment', config.seed.train, step));
+  return Array.from(adjustedSamples(count, multiple, mode, random));
+}
+
+/** RAGEN adjusts the batch before it estimates advantages: a repeated sample counts twice. */
+export function adjustedSamplesOf(samples: readonly BatchSample[], order: readonly number[]): BatchSample[] {
+  const seen = new Set<number>();
+  return order.map((index, position) => {
+    if (!seen.has(index)) {
+      seen.add(index);
+      return samples[index];
+    }
+    return { ...samples[index], countsAs: samples.length + position };
+  });
+}
+
+/**
+ * Rewards by token: the episode's score on the last sampled token of each of its samples or, with `use_turn_scores`,
+ * each turn's reward and penalty on that turn's last token. RAGEN leaves penalties out of turn scores.
+ */
+export function tokenRewards(
+  samples: readonly BatchSample[],
+  scoreOf: (episode: RolloutEpisode) => number,
+  { agent_proxy, workbench }: Pick<RunConfig, 'agent_proxy' | 'workbench'>,
+): Float32Array[] {
+  return samples.map(({ ids, sample, episode, turnEnds }) => {
+    if (!agent_proxy.use_turn_scores) return placeRewards(ids.length, turnEnds.slice(-1), [scoreOf(episode)]);
+    const earned = sample.turns.map(({ turn }) => {
+      const { reward, penalty } = episode.turns[turn - 1];
+      return workbench.compat === 'ragen' ? reward : reward + penalty;
+    });
+    return placeRewards(ids.length, turnEnds, earned);
+  });
+}
+
+/**
+ * Indices of each episode's samples, in turn order. A sample repeated by RAGEN's batch adjustment counts as an episode
+ * of its own.
+ */
+export function samplesByEpisode(samples: readonly BatchSample[]): number[][] {
+  const found = new Map<number, number[]>();
+  samples.forEach(({ countsAs }, index) => found.set(countsAs, [...(found.get(countsAs) ?? []), index]));
+  return [...found.values()];
+}
+
+/** The input of estimators over sequences. */
+export interface EstimatedSequence {
+  rewards: Float32Array;
+  values: Float32Array;
+  mask: Uint8Array;
+  advantageMask: Uint8Array;
+  turnEnds: readonly number[];
+}
+
+/** Applies an estimator to the sequences joined by `groups` (indices) and splits the results back per sequence. */
+export function overJoined<Result extends { advantages: Float32Array[]; returns?: Float32Array[] }>(
+  sequences: readonly EstimatedSequence[],
+  groups: readonly (readonly number[])[],
+  estimate: (joined: EstimatedSequence[]) => Result,
+): { advantages: Float32Array[]; returns?: Float32Array[] } {
+  const { advantages, returns } = estimate(groups.map(indices => joined(indices.map(index => sequences[index]))));
+  const apart = (rows: readonly Float32Array[]): Float32Array[] => {
+    const cut: Float32Array[] = [];
+    groups.forEach((indices, row) => {
+      let from = 0;
+      for (const index of indices) cut[index] = rows[row].slice(from, (from += sequences[index].mask.length));
+    });
+    return cut;
+  };
+  return { advantages: apart(advantages), ...(returns && { returns: apart(returns) }) };
+}
+
+function joined(parts: readonly EstimatedSequence[]): EstimatedSequence {
+  let length = 0;
+  const starts = parts.map(({ mask }) => (length += mask.length) - mask.length);
+  const join = <Row extends Float32Array | Uint8Array>(row: Row, read: (part: EstimatedSequence) => Row): Row => {
+    parts.forEach((part, i) => row.set(read(part), starts[i]));
+    return row;
+  };
+  return {
+    rewards: join(new Float32Array(length), part => part.rewards),
+    values: join(new Float32Array(length), part => part.values),
+    mask: join(new Uint8Array(length), part => part.mask),
+    advantageMask: join(new Uint8Array(length), part => part.advantageMask),
+    turnEnds: parts.flatMap(({ turnEnds }, i) => turnEnds.map(end => end + starts[i])),
+  };
+}

@@ -1,0 +1,167 @@
+// Predicts how long a step of a run takes. Each token costs a fixed time plus a time per parameter. If a run of this
+// workspace was made on the same processor and device, its measurements scale these constants: the same model and
+// environments give the measured times, others are extrapolated. A GPU without a measured run gets no prediction.
+import { median } from '../../common/estimate';
+import type { Manifest, MetricsLine } from '../../run-data/run-folder';
+import type { RunConfig } from '../config/schema';
+import { usesCritic, usesReference } from './run-plan';
+
+/**
+ * Seconds per token, measured with two threads of an AMD EPYC 7R13: at 0.4 M parameters (quickstart: 35 µs per trained
+ * token, 200 µs per sampled token including its environments), 5.5 M, and 494 M with adapters (docs/PERFORMANCE.md: 265
+ * µs and 9.1 ms per trained token).
+ */
+const cost = {
+  sampled: { fixed: 160e-6, parameter: 23e-12 },
+  trained: { fixed: 25e-6, parameter: 35e-12 },
+  trainedAdapters: { fixed: 25e-6, parameter: 18e-12 },
+};
+/** Cost of a forward pass relative to a pass with gradients. */
+const forwardShare = 1 / 3;
+/**
+ * Share of an episode's maximum number of sampled tokens that is assumed without a measurement. Episodes end before
+ * their last turn and responses before their limit: quickstart samples 38 of 320 tokens. Models with long reasoning
+ * come closer to the limit.
+ */
+const usedShare = 0.2;
+/** Assumed length of the first prompt in tokens, without a measurement. */
+const assumedPrompt = 200;
+/** Number of steps at the end of a run for the medians. */
+const recent = 20;
+
+/** The work of one step; token counts are per episode. */
+export interface Workload {
+  parameters: number;
+  adapters: boolean;
+  device: string;
+  tags: string;
+  episodes: number;
+  /** Sampled tokens per episode. */
+  sampled: number;
+  /** All tokens per episode. */
+  tokens: number;
+  /** Share of the tokens that is trained on, 0…1. */
+  kept: number;
+  /** Passes over the kept tokens, in units of a pass with gradients. */
+  passes: number;
+}
+
+/** A measured run: its workload, and the medians of its last steps in seconds. */
+export interface MeasuredRun {
+  id: string;
+  name: string;
+  model: string;
+  work: Workload;
+  generation: number;
+  /** Time of a step besides generation and validation. */
+  rest: number;
+}
+
+/** Predicted seconds of a step without validation, and their source. */
+export interface StepTime {
+  generation_s: number;
+  training_s: number;
+  step_s: number;
+  /** Seconds of all steps. */
+  total_s: number;
+  tokens: { sampled: number; trained: number };
+  /**
+   * `measured`: same model and environments; `scaled`: from another run; `assumed`: from the constants of another
+   * machine.
+   */
+  basis: 'measured' | 'scaled' | 'assumed';
+  /** The run that the prediction is based on. */
+  run: { id: string; name: string } | null;
+}
+
+/** The workload that a configuration allows; lengths are derived from its limits, not measured. */
+export function workloadOf(config: RunConfig, parameters: number): Workload {
+  const { actor, model, rollout } = config.actor_rollout_ref;
+  const { env_groups, group_size, env_configs } = config.es_manager.train;
+  const sampled = Math.min(
+    rollout.max_model_len,
+    config.agent_proxy.max_turn * Math.min(rollout.response_length, rollout.max_model_len) * usedShare,
+  );
+  const forwards = Number(usesReference(config)) + Number(!config.algorithm.rollout_correction.bypass_mode);
+  const critic = Number(usesCritic(config));
+  return {
+    parameters,
+    adapters: model.lora_rank > 0 || model.lora_adapter_path !== null,
+    device: config.workbench.device,
+    tags: [...env_configs.tags].sort().join(),
+    episodes: env_groups * group_size,
+    sampled,
+    tokens: Math.min(rollout.max_model_len, assumedPrompt + 2 * sampled),
+    kept: 1,
+    passes: actor.ppo_epochs + critic * (config.critic.ppo_epochs + forwardShare) + forwards * forwardShare, // the critic is as large
+  };
+}
+
+/**
+ * Returns the measurements in a run's newest metrics; null if it has not trained yet.
+ * @param lines in step order
+ */
+export function measuredRun(manifest: Manifest, config: RunConfig, lines: readonly MetricsLine[]): MeasuredRun | null {
+  const steps = lines.filter(line => typeof line['timing_s/gen'] === 'number').slice(-recent);
+  const medianOf = (value: (line: MetricsLine) => number): number => median(steps.map(value).filter(Number.isFinite));
+  const number = (key: string) => (line: MetricsLine) => Number(line[key] ?? Number.NaN);
+  const allowed = workloadOf(config, manifest.model.parameters);
+  const generation = medianOf(number('timing_s/gen'));
+  const played = medianOf(number('perf/total_num_tokens'));
+  const sampled = medianOf(line => number('perf/rollout_tokens_per_s')(line) * number('timing_s/gen')(line));
+  const trained = medianOf(line => number('perf/train_tokens_per_s')(line) * number('timing_s/update_actor')(line));
+  const testing = (line: MetricsLine): number => Number(line['timing_s/testing'] ?? 0);
+  const step = medianOf(line => number('timing_s/step')(line) - testing(line));
+  if (![generation, played, sampled, trained, step].every(x => Number.isFinite(x) && x > 0)) return null;
+  return {
+    id: manifest.id,
+    name: manifest.name,
+    model: manifest.model.path,
+    work: {
+      ...allowed,
+      sampled: sampled / allowed.episodes,
+      tokens: played / allowed.episodes,
+      kept: Math.min(1, trained / played),
+    },
+    generation,
+    rest: Math.max(0, step - generation),
+  };
+}
+
+/**
+ * Predicts the time of a step of `work`.
+ * @param runs measured on this processor, newest first
+ * @returns null for a GPU that no run was measured on
+ */
+export function stepTime(work: Workload, model: string, steps: number, runs: readonly MeasuredRun[]): StepTime | null {
+  const onDevice = runs.filter(run => run.work.device === work.device);
+  const sameModel = (run: MeasuredRun) => run.model === model && run.work.adapters === work.adapters;
+  const run =
+    onDevice.find(each => sameModel(each) && each.work.tags === work.tags) ?? onDevice.find(sameModel) ?? onDevice[0];
+  if (!run && ['cuda', 'webgpu'].includes(work.device)) return null;
+  // Token counts depend on the environments: take measured ones only from a run with the same tags.
+  const alike = run && run.work.tags === work.tags;
+  const asPlayed = alike ? { ...work, sampled: run.work.sampled, tokens: run.work.tokens, kept: run.work.kept } : work;
+  const generation = sampling(asPlayed) * (run ? run.generation / sampling(run.work) : 1);
+  const training = updating(asPlayed) * (run ? run.rest / updating(run.work) : 1);
+  return {
+    generation_s: generation,
+    training_s: training,
+    step_s: generation + training,
+    total_s: steps * (generation + training),
+    tokens: {
+      sampled: asPlayed.episodes * asPlayed.sampled,
+      trained: asPlayed.episodes * asPlayed.tokens * asPlayed.kept,
+    },
+    basis: !run ? 'assumed' : alike && sameModel(run) ? 'measured' : 'scaled',
+    run: run ? { id: run.id, name: run.name } : null,
+  };
+}
+
+const sampling = ({ episodes, sampled, parameters }: Workload): number =>
+  episodes * sampled * (cost.sampled.fixed + cost.sampled.parameter * parameters);
+
+function updating({ episodes, tokens, kept, passes, parameters, adapters }: Workload): number {
+  const { fixed, parameter } = adapters ? cost.trainedAdapters : cost.trained;
+  return episodes * tokens * kept * passes * (fixed + parameter * parameters);
+}

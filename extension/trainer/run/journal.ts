@@ -1,0 +1,362 @@
+// Writes a run's logs and status: metrics (also for TensorBoard), episodes and events; notifies watchers. Appends are
+// whole lines. A step's metrics line is written last, so a step with a metrics line has all its other data. Writes that
+// the disk refuses are queued in order, and the trainer waits at the end of a step until they succeed. If a full disk
+// has no room for a replacement file, the status of a failed or waiting run overwrites the old one in place.
+import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
+import { relative } from 'node:path';
+import type { Episode, GroupRow, RunEvent, RunStatus, ScoresLine } from '../../run-data/run-folder';
+import { episodesFile, groupsFile, runFiles } from '../../run-data/run-folder';
+import { secrets } from '../../node/secrets';
+import { scoresByTag } from '../loop/score-spread';
+import { finiteOnly } from '../loop/step-metrics';
+import type { ColumnLog } from '../store/column-log';
+import { EpisodeIndexLog } from '../store/episode-index-log';
+import { StoreRefusal } from '../../node/files';
+import type { LineLog } from '../store/line-log';
+import type { LogLedger } from '../store/log-ledger';
+import type { RunFolder } from '../store/run-folder';
+
+/** Milliseconds between retries of a refused write. */
+const retryMs = 5000;
+
+/** Decides how long a run waits for its disk. Implemented by RunControl. */
+export interface WaitControl {
+  /** Waits up to `ms` and shows `sentence` as the reason; resolves with false if the run should stop instead. */
+  wait(sentence: string, ms: number): Promise<boolean>;
+  /** The disk accepted the retry. */
+  resumeAfterWait(): void;
+}
+
+/** Receives progress as it happens. */
+export interface Watchers {
+  status(status: RunStatus, fraction: number): void;
+  appended(file: string, bytes: number, step: number): void;
+  event(event: RunEvent): void;
+}
+
+export class Journal {
+  private readonly metricsLog: LineLog;
+  private readonly eventsLog: LineLog;
+  private readonly columns: ColumnLog;
+  private readonly scoresLog: LineLog;
+  private readonly episodeIndex: EpisodeIndexLog;
+  private readonly ledger: LogLedger;
+  private readonly tensorboard: ReturnType<RunFolder['eventLog']> | undefined;
+  private current: RunStatus;
+  private fraction = 0;
+  private readonly started = performance.now();
+  private writing: Promise<void> = Promise.resolve();
+  private dirty = false;
+  /** Pending writes, oldest first; the disk refused the first one. */
+  private readonly backlog: (() => void)[] = [];
+  private unwritten: Error | undefined;
+  /** The status is final. */
+  private crashed = false;
+
+  constructor(
+    private readonly folder: RunFolder,
+    private readonly watchers: Watchers,
+    initial: RunStatus,
+    /** Seconds spent in earlier sessions of this run. */
+    private readonly earlierSeconds: number,
+    private readonly waitControl?: WaitControl,
+  ) {
+    this.metricsLog = folder.metrics();
+    this.eventsLog = folder.events();
+    this.columns = folder.columns(this.metricsLog.offset);
+    this.scoresLog = folder.scores();
+    this.ledger = folder.ledger();
+    this.episodeIndex = new EpisodeIndexLog(folder.file(runFiles.episodeIndex), name => folder.file(name));
+    if (wantsTensorboard(folder)) this.tensorboard = folder.eventLog(initial.step > 0 ? initial.step : null);
+    this.current = initial;
+  }
+
+  get status(): RunStatus {
+    return this.current;
+  }
+
+  /** Seconds spent in all sessions. */
+  get wallSeconds(): number {
+    return this.earlierSeconds + (performance.now() - this.started) / 1000;
+  }
+
+  /** Byte offsets of the logs, for a checkpoint. */
+  get offsets(): Record<string, number> {
+    const { name, log, earlier } = this.tensorboard ?? {};
+    return {
+      [runFiles.metrics]: this.metricsLog.offset,
+      [runFiles.events]: this.eventsLog.offset,
+      [runFiles.checksums]: this.ledger.mark.offset,
+      ...earlier,
+      ...(name !== undefined && log && { [name]: log.offset }),
+    };
+  }
+
+  /** Last link of the ledger's checksum chain, for a checkpoint. */
+  get logChain(): string {
+    return this.ledger.mark.chain;
+  }
+
+  /** Writes a step's metrics; non-finite numbers are left out. */
+  metrics(step: number, values: Readonly<Record<string, number>>): void {
+    const finite = finiteOnly(values);
+    const line = { step, time: now(), wall_s: round(this.wallSeconds), ...finite };
+    this.write(() => this.tensorboard?.log.scalars(step, Date.parse(line.time) / 1000, finite));
+    this.write(() => {
+      const end = this.metricsLog.append(line);
+      this.columns.append(line, end);
+      this.watchers.appended(runFiles.metrics, end, step);
+    });
+  }
+
+  event(kind: RunEvent['kind'], message: string, data?: Record<string, unknown>): void {
+    const cleared = secrets.value({ message, ...(data && { data }) });
+    const event: RunEvent = { time: now(), step: this.current.step, kind, ...cleared };
+    this.write(() => this.eventsLog.append(event));
+    this.watchers.event(event);
+  }
+
+  /** Writes a step's complete set of episodes, replacing earlier ones of that step. */
+  episodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>): void {
+    this.appendEpisodes(mode, step, episodes, true);
+  }
+
+  /** Appends episodes to a step's file. */
+  addEpisodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>): void {
+    this.appendEpisodes(mode, step, episodes, false);
+  }
+
+  private appendEpisodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>, anew: boolean): void {
+    let from = anew ? 0 : undefined; // offset where these episodes start, fixed at the first attempt
+    this.write(() => {
+      const log = this.folder.episodes(mode, step);
+      try {
+        from ??= log.offset;
+        if (log.offset > from) {
+          log.truncateTo(from);
+          if (anew) this.episodeIndex.forget(mode, step);
+        }
+        const written = Array.from(episodes, episode => [episode, log.append(episode)] as const);
+        log.sync();
+        this.ledger.note(log.takePiece(episodesFile(mode, step)));
+        this.episodeIndex.append(mode, step, from, written);
+        this.watchers.appended(episodesFile(mode, step), log.offset, step);
+      } finally {
+        log.close();
+      }
+    });
+    if (!anew) this.write(() => this.ledger.flush()); // an evaluation writes no checkpoint afterwards
+  }
+
+  /** Writes the score distribution of a step's training episodes. */
+  scores(step: number, episodes: readonly { tag: string; score: number }[]): void {
+    const line: ScoresLine = { step, tags: scoresByTag(episodes) };
+    this.write(() => this.scoresLog.append(line));
+  }
+
+  /** Writes a step's prompt groups. */
+  groups(step: number, groups: readonly GroupRow[]): void {
+    this.write(() => {
+      const log = this.folder.groups(step);
+      try {
+        log.truncateTo(0);
+        for (const group of groups) log.append(group);
+        log.sync();
+        this.ledger.note(log.takePiece(groupsFile(step)));
+        this.watchers.appended(groupsFile(step), log.offset, step);
+      } finally {
+        log.close();
+      }
+    });
+  }
+
+  /** Writes the result of a step's diagnosis to a file of its own. */
+  async diagnosis(file: string, step: number, document: unknown): Promise<void> {
+    const piece = await this.retryUntilWritable(() => this.folder.writeDiagnosis(file, document));
+    this.ledger.note(piece);
+    this.watchers.appended(file, piece.to, step);
+  }
+
+  /** Changes the status: in memory and for watchers at once, on disk after the write in progress. */
+  update(change: Partial<RunStatus>, fraction = 0): void {
+    if (this.crashed) return;
+    const { activity: _, ...current } = this.current; // the activity belongs to the previous work
+    this.current = { ...current, ...secrets.value(change), updated: now() };
+    this.fraction = fraction;
+    this.watchers.status(this.current, fraction);
+    this.dirty = true;
+    this.writing = this.writing.then(() => this.writeStatus());
+  }
+
+  /** Reports progress within a phase and a short description of the current work, to watchers only. */
+  progress(fraction: number, activity?: string): void {
+    const cleared = activity === this.current.activity;
+    if (cleared && fraction - this.fraction < 0.01 && fraction >= this.fraction) return;
+    this.fraction = fraction;
+    this.current = { ...this.current, activity };
+    this.watchers.status(this.current, fraction);
+  }
+
+  /**
+   * Runs `job` until the disk accepts it, for example after space was freed; the run is paused meanwhile. `job` must be
+   * repeatable.
+   * @throws StoreRefusal if the run is to stop instead of waiting
+   */
+  async retryUntilWritable<T>(job: () => T | Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        const result = await job();
+        this.waitControl?.resumeAfterWait();
+        return result;
+      } catch (error) {
+        if (!(error instanceof StoreRefusal) || !(await this.waitControl?.wait(error.message, retryMs))) throw error;
+      }
+    }
+  }
+
+  /** Resolves once every earlier write succeeded. @throws StoreRefusal as `retryUntilWritable` */
+  async settled(): Promise<void> {
+    await this.retryUntilWritable(() => this.flush());
+  }
+
+  /** Makes every earlier write durable. @throws StoreRefusal as `retryUntilWritable` */
+  async sync(): Promise<void> {
+    await this.retryUntilWritable(async () => {
+      this.flush();
+      this.metricsLog.sync();
+      this.eventsLog.sync();
+      this.scoresLog.sync();
+      this.tensorboard?.log.sync();
+      this.syncLedger();
+      await this.writing;
+      if (this.unwritten) {
+        this.dirty = true;
+        await this.writeStatus();
+      }
+      if (this.unwritten) throw this.unwritten;
+    });
+  }
+
+  /** Makes the checksums of everything in the logs durable. */
+  private syncLedger(): void {
+    this.ledger.note(this.metricsLog.takePiece(runFiles.metrics));
+    this.ledger.note(this.eventsLog.takePiece(runFiles.events));
+    this.ledger.note(this.scoresLog.takePiece(runFiles.scores));
+    this.ledger.note(this.columns.takePiece(runFiles.columns));
+    for (const piece of this.episodeIndex.takePieces(runFiles.episodeIndex)) this.ledger.note(piece);
+    const { name, log } = this.tensorboard ?? {};
+    if (name !== undefined) this.ledger.note(log!.takePiece(name));
+    this.ledger.flush();
+    this.ledger.sync();
+  }
+
+  /** Ends the run as failed: writes `sentence` to status and events as far as the disk allows. */
+  async fail(sentence: string): Promise<void> {
+    this.update({ state: 'failed', phase: 'idle', download: undefined, error: sentence, eta_s: null });
+    await this.writing;
+    try {
+      this.event('state', `failed: ${sentence}`);
+      this.flush();
+    } catch {
+      // trainer.log has the sentence, and watchers were notified
+    }
+  }
+
+  /**
+   * Like `fail`, for an unexpected error of the trainer: no later status replaces this one. Returns once the status is
+   * on disk; after `withinMs` it overwrites the old status in place and returns.
+   */
+  async crash(sentence: string, withinMs: number): Promise<void> {
+    if (this.crashed) return;
+    const failing = this.fail(sentence);
+    this.crashed = true;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>(resolve => {
+      timer = setTimeout(() => {
+        this.overwriteStatus();
+        resolve();
+      }, withinMs);
+    });
+    await Promise.race([failing, late]);
+    clearTimeout(timer);
+  }
+
+  /** Closes the logs without syncing them. */
+  async close(): Promise<void> {
+    await this.writing;
+    this.metricsLog.close();
+    this.eventsLog.close();
+    this.scoresLog.close();
+    this.ledger.close();
+    this.columns.close();
+    this.episodeIndex.close();
+    this.tensorboard?.log.close();
+  }
+
+  /** Path of a checkpoint folder relative to the run folder, as shown to the user. */
+  relative(path: string): string {
+    return relative(this.folder.path, path);
+  }
+
+  /** Runs a write, or queues it if the disk refuses. A job that threw is repeated later. */
+  private write(job: () => void): void {
+    this.backlog.push(job);
+    if (this.backlog.length > 1) return; // an earlier write is still refused
+    try {
+      this.flush();
+    } catch (error) {
+      if (error instanceof StoreRefusal) return; // `settled` retries it
+      this.backlog.shift();
+      throw error;
+    }
+  }
+
+  private flush(): void {
+    for (; this.backlog.length > 0; this.backlog.shift()) this.backlog[0]();
+  }
+
+  private async writeStatus(): Promise<void> {
+    if (!this.dirty) return;
+    this.dirty = false;
+    try {
+      await this.folder.writeStatus(this.current);
+      this.unwritten = undefined;
+    } catch (error) {
+      this.unwritten = error as Error;
+      if (this.current.error !== undefined) this.overwriteStatus();
+    }
+  }
+
+  /** Best effort: watchers have received the status already. */
+  private overwriteStatus(): void {
+    try {
+      overwrite(this.folder.file(runFiles.status), `${JSON.stringify(this.current)}\n`);
+    } catch {
+      // the disk accepts no write at all
+    }
+  }
+}
+
+/**
+ * Overwrites the start of a file, without needing disk space. The text must be JSON: the rest of the file is filled
+ * with blanks.
+ */
+function overwrite(file: string, text: string): void {
+  const fd = openSync(file, 'r+');
+  try {
+    const bytes = Buffer.alloc(Math.max(fstatSync(fd).size, Buffer.byteLength(text)), ' ');
+    bytes.write(text);
+    writeSync(fd, bytes, 0, bytes.length, 0);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** True by default, also for manifests written before `workbench.tensorboard` existed. */
+function wantsTensorboard({ manifest }: RunFolder): boolean {
+  const workbench = manifest.config['workbench'] as { tensorboard?: boolean } | undefined;
+  return workbench?.tensorboard ?? true;
+}
+
+const now = (): string => new Date().toISOString();
+const round = (seconds: number): number => Math.round(seconds * 1000) / 1000;

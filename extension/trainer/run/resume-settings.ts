@@ -1,0 +1,81 @@
+// Settings that a resume may change (`ragen resume RUN trainer.total_training_steps=200`): the same ones that may
+// change during training. They apply from the step after the checkpoint and are recorded as events, as with `ragen
+// set`; the manifest stays as signed. Every other key determined the weights and episodes so far and is refused with
+// the reason.
+import { settingKeys } from '../../run-data/settings';
+import { UserError } from '../../common/user-error';
+import { shown } from '../config/config-error';
+import { LiveSettings } from '../live/live-settings';
+import { onlyEvaluates, readableConfig } from './stored-config';
+import type { RunFolder } from '../store/run-folder';
+
+/** Why a key cannot change, by key prefix; the first match applies. */
+const reasons: readonly [prefix: RegExp, reason: string][] = [
+  [
+    /^(model_path|lora\b|actor_rollout_ref\.model|critic\.model|workbench\.(base|rollout)_quantization)/,
+    'its checkpoints hold weights of the model that it began with',
+  ],
+  [
+    /^(es_manager|custom_envs|seed|agent_proxy|actor_rollout_ref\.rollout)\b/,
+    'its episodes so far were played with it',
+  ],
+  [/^(algorithm|critic|actor_rollout_ref|rollout_manager|reward_model)\b/, 'its weights so far were trained with it'],
+];
+
+/** Parses `key=value` settings. @throws UserError if a key cannot change in run `id`, or a value is not a number */
+export function resumeSettings(overrides: readonly string[], id: string): Record<string, number> {
+  return Object.fromEntries(
+    overrides.map(text => {
+      const [, key, value] = /^([^=\s]+)=(.*)$/s.exec(text) ?? [];
+      if (key === undefined) throw new UserError(`${shown(text)} is not a setting: write key=value`);
+      if (!settingKeys.includes(key)) {
+        const reason = reasons.find(([prefix]) => prefix.test(key))?.[1] ?? 'its steps so far ran with it';
+        throw new UserError(
+          `${key} cannot change in run ${id}, since ${reason}: start a new run by ragen train --from ${id} ${text}, or change one of ${settingKeys.join(', ')}`,
+        );
+      }
+      const number = value.trim() === '' ? Number.NaN : Number(value);
+      if (!Number.isFinite(number)) throw new UserError(`${key} is ${shown(value)}: use a number`);
+      return [key, number];
+    }),
+  );
+}
+
+/**
+ * Returns a warning if the number of steps changes under a learning rate schedule that decays over the old number: the
+ * run then differs from one configured with the new number from the start. Null otherwise.
+ */
+export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, number>>): string | null {
+  const steps = values['trainer.total_training_steps'];
+  if (steps === undefined) return null;
+  const config = readableConfig(folder);
+  const { actor } = config.actor_rollout_ref;
+  if (steps === config.trainer.total_training_steps) return null;
+  const optimizers = config.algorithm.adv_estimator === 'gae' ? [actor.optim, config.critic.optim] : [actor.optim];
+  const falling = optimizers.find(({ lr_scheduler_type }) => lr_scheduler_type !== 'constant');
+  return (
+    (falling &&
+      `the steps so far had learning rates of a ${falling.lr_scheduler_type} schedule over ${falling.total_training_steps} steps, so this run differs from one configured with ${steps} steps from the start`) ??
+    null
+  );
+}
+
+/** Refuses settings that the run would not accept after step `step`. Reads only. @throws UserError */
+export function refuseSettings(folder: RunFolder, step: number, values: Readonly<Record<string, number>>): void {
+  if (Object.keys(values).length === 0) return;
+  if (step === 0)
+    throw new UserError(
+      `run ${folder.id} has no checkpoint yet that could store new settings: start another run with ragen train --from ${folder.id} ${Object.entries(
+        values,
+      )
+        .map(([key, value]) => `${key}=${value}`)
+        .join(' ')}`,
+    );
+  if (onlyEvaluates(folder.manifest.config))
+    throw new UserError(
+      `run ${folder.id} is an evaluation, which has no settings: resume it without ${Object.keys(values).join(', ')}`,
+    );
+  const settings = new LiveSettings(readableConfig(folder));
+  settings.take(step + 1, false);
+  settings.ask(values, true);
+}

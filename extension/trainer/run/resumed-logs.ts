@@ -1,0 +1,195 @@
+// Checks the logs of a run on resume. The weights do not depend on the logs, but logs are results: a damaged log stops
+// a resume until the user accepts it (`--accept-damaged-logs`). The damaged file is then copied to `damaged/`, its
+// readable lines stay, and an event reports it. The settings in effect come from events.jsonl and must match the
+// checkpoint's even then.
+import { copyFileSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { runFiles } from '../../run-data/run-folder';
+import { configInEffect } from '../../run-data/settings';
+import { UserError } from '../../common/user-error';
+import type { StoredCheckpoint } from '../store/checkpoint';
+import { rebuildIndex } from '../store/episode-index-log';
+import { makeFolderSync, replaceFile, storeError } from '../../node/files';
+import { readDamagedLines, readLines } from '../store/line-log';
+import { checkLogs, cutUncovered, isGone } from '../store/log-ledger';
+import type { LogDamage } from '../store/log-ledger';
+import type { RunFolder } from '../store/run-folder';
+import { readableEvents, settingsOf } from './stored-config';
+
+interface Acceptance {
+  accept: boolean;
+  /** The user's command to continue, without the flag. */
+  command: string;
+}
+
+/** Notes about the logs, and the offset up to which each log is kept. */
+interface AcceptedLogs {
+  notes: string[];
+  offsets: Record<string, number>;
+}
+
+/** Folder for damaged logs, below the run folder. */
+const setAside = 'damaged';
+
+/**
+ * Checks the logs up to a checkpoint; must run before anything is truncated. @throws UserError naming the damage,
+ * unless it is accepted
+ */
+export async function acceptLogs(
+  folder: RunFolder,
+  checkpoint: StoredCheckpoint | null,
+  { accept, command }: Acceptance,
+): Promise<AcceptedLogs> {
+  if (checkpoint === null) {
+    refuseLostCheckpoints(folder);
+    return { notes: [], offsets: {} };
+  }
+  const { offsets, log_chain, schema, step } = checkpoint.manifest;
+  if (schema === 1) {
+    refuseOtherSettings(folder, checkpoint, offsets[runFiles.events]);
+    return {
+      notes: [`checkpoint ${step} and the logs before it were written without checksums: they are unverified`],
+      offsets,
+    };
+  }
+  const mark = { offset: offsets[runFiles.checksums] ?? 0, chain: log_chain };
+  const { damages, covered } = await checkLogs(folder.path, mark);
+  const { damaged, derived, notes } = sorted(damages);
+  if (damaged.length > 0 && !accept) throw refusal(folder, damaged, command);
+  const kept: Record<string, number> = { ...offsets };
+  for (const { file } of damaged) Object.assign(kept, await salvage(folder, file, step));
+  refuseOtherSettings(folder, checkpoint, kept[runFiles.events]);
+  for (const { file } of derived) remake(folder, file);
+  if (damaged.length > 0) kept[runFiles.checksums] = 0;
+  else await cutUncovered(folder.path, covered);
+  return { notes: [...notes, ...damaged.map(accepted)], offsets: kept };
+}
+
+/** The same for an evaluation, which resumes from its finished episodes. */
+export async function acceptEvaluation(folder: RunFolder, { accept, command }: Acceptance): Promise<AcceptedLogs> {
+  const ledger = folder.file(runFiles.checksums);
+  const offsets = { [runFiles.checksums]: existsSync(ledger) ? statSync(ledger).size : 0 };
+  if (!folder.verifySeal().sealed && !existsSync(ledger))
+    return { notes: ['this evaluation was begun without checksums: its finished episodes are unverified'], offsets };
+  const isEpisodes = (file: string): boolean => file.startsWith(`${runFiles.episodes}/`);
+  const results = `${runFiles.episodes}/val-000000.jsonl`;
+  const { damages, covered } = existsSync(ledger)
+    ? await checkLogs(folder.path, null, isEpisodes)
+    : { damages: [{ file: runFiles.checksums, how: isGone, gone: false }], covered: new Map<string, number>() };
+  const missing = damages.map(damage => ({ ...damage, gone: false }));
+  if (missing.length > 0 && !accept) throw refusal(folder, missing, command);
+  if (missing.length === 0) {
+    await cutUncovered(folder.path, new Map([[results, 0], ...covered])); // episodes without checksums are played again
+    return { notes: [], offsets };
+  }
+  for (const { file } of missing) await salvage(folder, file, 0);
+  return { notes: missing.map(accepted), offsets: {} };
+}
+
+/**
+ * Sorts damages. Files of old episodes, diagnoses or TensorBoard events that are missing completely were deleted to
+ * free space: these are only noted.
+ */
+function sorted(damages: readonly LogDamage[]): {
+  damaged: LogDamage[];
+  derived: LogDamage[];
+  notes: string[];
+} {
+  const derived = damages.filter(({ file }) => isDerived(file));
+  const removed = damages.filter(({ file, gone }) => gone && file.includes('/') && !isDerived(file));
+  const note = `${removed.length} result files are missing, such as ${removed[0]?.file}`;
+  return {
+    damaged: damages.filter(damage => !removed.includes(damage) && !derived.includes(damage)),
+    derived,
+    notes: removed.length > 0 ? [note] : [],
+  };
+}
+
+/** Whether a file can be rebuilt from others. */
+const isDerived = (file: string): boolean => file === runFiles.columns || file === runFiles.episodeIndex;
+
+/** Rebuilds a derived file: columns when the log is opened next, the index from the episodes now. */
+function remake(folder: RunFolder, file: string): void {
+  if (file === runFiles.episodeIndex) {
+    makeFolderSync(folder.file(runFiles.episodes), folder.path); // the folder may have been deleted to free space
+    rebuildIndex(folder.file(file), folder.file(runFiles.episodes));
+  } else rmSync(folder.file(file), { force: true });
+}
+
+function refusal(folder: RunFolder, [first, ...others]: readonly LogDamage[], command: string): UserError {
+  const more = others.length > 0 ? ` (and ${others.map(({ file }) => file).join(', ')})` : '';
+  return new UserError(
+    `store: ${folder.file(first.file)} ${first.how}${more}: restore it, or continue with its readable lines with ${command} --accept-damaged-logs`,
+  );
+}
+
+const accepted = ({ file, how }: LogDamage): string =>
+  how === isGone
+    ? `${file} ${how}; the user accepted it`
+    : `${file} ${how}; the user accepted it: the damaged file is in ${setAside}/`;
+
+/**
+ * Throws if a run whose events list a saved checkpoint has no checkpoint left: restarting it would overwrite its
+ * results.
+ */
+function refuseLostCheckpoints(folder: RunFolder): void {
+  for (const { text } of readLines(folder.file(runFiles.events)))
+    if (text.includes('"kind":"checkpoint"'))
+      throw new UserError(
+        `store: ${folder.file(runFiles.checkpoints)} holds no checkpoint, though the run has saved some: restore one, or start a new run`,
+      );
+}
+
+/**
+ * Copies a damaged file to `damaged/` and keeps its readable lines up to `step`. Returns the new length by file name.
+ */
+async function salvage(folder: RunFolder, file: string, step: number): Promise<Record<string, number>> {
+  const path = folder.file(file);
+  if (!existsSync(path)) return { [file]: 0 };
+  const copy = join(folder.file(setAside), file.replaceAll('/', '-'));
+  try {
+    mkdirSync(folder.file(setAside), { recursive: true });
+    copyFileSync(path, copy);
+  } catch (error) {
+    throw storeError('copy', path, error);
+  }
+  if (!file.endsWith('.jsonl')) return { [file]: statSync(path).size };
+  await replaceFile(path, readableLines(path, step));
+  return { [file]: statSync(path).size };
+}
+
+/** Yields the readable lines of a damaged log up to `step`, in chunks of about 1 MiB, since a log may exceed memory. */
+function* readableLines(path: string, step: number): Generator<Buffer> {
+  let held = '';
+  for (const { text } of readDamagedLines(path)) {
+    if (stepOf(text) > step) continue;
+    held += `${text}\n`;
+    if (held.length < 2 ** 20) continue;
+    yield Buffer.from(held);
+    held = '';
+  }
+  yield Buffer.from(held);
+}
+
+/** The step of a line; Infinity if it cannot be read. */
+function stepOf(line: string): number {
+  try {
+    const { step } = JSON.parse(line) as { step?: unknown };
+    return typeof step === 'number' ? step : Infinity;
+  } catch {
+    return Infinity;
+  }
+}
+
+/** Throws if the settings in the events up to byte `end` differ from those that the checkpoint was written with. */
+function refuseOtherSettings(folder: RunFolder, { manifest, folder: path }: StoredCheckpoint, end = 0): void {
+  const { settings } = manifest.state as { settings?: Record<string, number> };
+  if (settings === undefined) return; // written by an earlier version
+  const file = folder.file(runFiles.events);
+  const found = settingsOf(configInEffect(folder.manifest.config, readableEvents(file, end)));
+  const key = Object.keys(settings).find(each => settings[each] !== found[each]);
+  if (key === undefined) return;
+  throw new UserError(
+    `store: ${file} sets ${key} to ${found[key]}, but ${path} was trained with ${settings[key]}: restore events.jsonl, or start a new run with trainer.resume_mode=resume_path`,
+  );
+}

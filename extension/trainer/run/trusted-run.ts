@@ -1,0 +1,84 @@
+// Checks a run folder before any code it names or holds is executed, and before it is written to: the files that decide
+// what runs must be signed by this user's trainer or accepted by the user, and the folder must not contain links, which
+// could redirect writes (node/run-trust.ts).
+import { readdirSync, type Dirent } from 'node:fs';
+import { join } from 'node:path';
+import { runFiles } from '../../run-data/run-folder';
+import { untrusted, type RunCode } from '../../node/run-trust';
+import { UserError } from '../../common/user-error';
+import { storeError } from '../../node/files';
+import type { RunFolder } from '../store/run-folder';
+
+/** The CLI flag by which a user accepts a file once. */
+export const trustFlag = '--trust-code';
+
+/**
+ * To be called before anything that a manifest names (environments, models, programs) is executed.
+ * @param trustCode sha256 of a manifest that the user accepts once
+ * @param remedy what to do, placed before the flag in the message
+ * @throws UserError naming the manifest and its hash if it is neither signed nor accepted
+ */
+export function requireTrusted(
+  { id, path, manifestCode }: Pick<RunFolder, 'id' | 'path' | 'manifestCode'>,
+  { trustCode, remedy = 'read it, then repeat the command' }: { trustCode?: string; remedy?: string },
+): void {
+  if (untrusted(id, [manifestCode], trustCode === undefined ? [] : [trustCode]).length === 0) return;
+  const { file, sha256 } = manifestCode;
+  throw new UserError(
+    `run ${id}: ${join(path, file)} (sha256 ${sha256}) names the code to execute and was not written here by your trainer (${runFiles.signature} does not sign it): ${remedy} with ${trustFlag} ${sha256}`,
+  );
+}
+
+/**
+ * To be called before code stored in a run is executed, with the exact bytes to be executed.
+ * @param accepted sha256 hashes that the user accepts once
+ * @throws UserError naming the first file that is neither signed nor accepted
+ */
+export function requireTrustedCode(
+  { id, path }: Pick<RunFolder, 'id' | 'path'>,
+  code: readonly RunCode[],
+  accepted: readonly string[],
+): void {
+  const [first] = untrusted(id, code, accepted);
+  if (first)
+    throw new UserError(
+      `run ${id}: ${join(path, first.file)} (sha256 ${first.sha256}) was not written here by your trainer and is not executed: repeat this in the editor, which shows the file first`,
+    );
+}
+
+/**
+ * @throws UserError if the run folder contains a link, which would redirect reads and writes, or a pipe or device,
+ * which would block whoever opens it
+ */
+export function requireNoLinks({ id, path }: Pick<RunFolder, 'id' | 'path'>): void {
+  const other = otherThanFiles(path);
+  if (other?.isLink)
+    throw new UserError(
+      `run ${id}: ${other.path} is a link, which a run folder must not contain: replace it by its target`,
+    );
+  if (other) throw new UserError(`run ${id}: ${other.path} is a pipe or a device, which no trainer writes: remove it`);
+}
+
+/**
+ * The first entry below a folder, at any depth, that is neither a file, a folder nor a socket (a killed trainer leaves
+ * its socket). Files deleted meanwhile, such as a trainer's temporary ones, are skipped.
+ */
+function otherThanFiles(folder: string): { path: string; isLink: boolean } | undefined {
+  for (const entry of entriesOf(folder)) {
+    const path = join(folder, entry.name);
+    if (entry.isSymbolicLink()) return { path, isLink: true };
+    const below = entry.isDirectory() ? otherThanFiles(path) : undefined;
+    if (below) return below;
+    if (entry.isFIFO() || entry.isCharacterDevice() || entry.isBlockDevice()) return { path, isLink: false };
+  }
+  return undefined;
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw storeError('read', folder, error);
+  }
+}

@@ -1,0 +1,110 @@
+// Creates demonstrations: episodes that an environment's solver played successfully, on separate seeds. Levels without
+// a solution, or with one that needs more turns than an episode has, are skipped. On slippery ice the solver plans
+// again each turn, and only successful episodes are used.
+import type { LoadedEnvironment } from '../../protocol/environment-link';
+import { appendAll } from '../../common/lists';
+import { UserError } from '../../common/user-error';
+import type { RunConfig } from '../config/schema';
+import { AgentProxy } from '../rollout/agent-proxy';
+import { turnProtocol } from '../rollout/turn-protocol';
+import type { EnvironmentPool } from '../../environments/client/environment-pool';
+import type { PromptTokenizer } from '../rollout/context-manager';
+import type { RolloutEpisode } from '../rollout/rollout-batch';
+import { SolverDemonstrator } from './solver-demonstrator';
+
+/** Number of concurrent episodes. */
+const batch = 64;
+/** Maximum number of levels tried per requested demonstration. */
+const triesEach = 20;
+
+export interface DemonstrationTools {
+  environments: EnvironmentPool & {
+    solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]>;
+  };
+  loaded: readonly LoadedEnvironment[];
+  tokenizer: PromptTokenizer & { encode(text: string): number[]; readonly stopTokenIds: readonly number[] };
+}
+
+export interface DemonstrationsAsked {
+  /** Defines turns and environments; `actor_rollout_ref.rollout.max_model_len` bounds an episode. */
+  config: RunConfig;
+  tag: string;
+  count: number;
+  /** First seed. */
+  seed: number;
+  maxDepth: number;
+  /** Aborts at once; its reason is thrown. */
+  signal?: AbortSignal;
+  /** Receives the number of finished demonstrations. */
+  onProgress?(solved: number): void;
+}
+
+/**
+ * Returns `count` solved episodes of a tag, in seed order.
+ * @throws UserError if the environment has no solver, or too few levels are solved
+ */
+export async function demonstrations(
+  { config, tag, count, seed, maxDepth, signal, onProgress }: DemonstrationsAsked,
+  tools: DemonstrationTools,
+): Promise<RolloutEpisode[]> {
+  const names = tools.loaded.find(environment => environment.tag === tag)?.actions;
+  const agent_proxy = turnProtocol(config);
+  let solved = 0;
+  const demonstrator = new SolverDemonstrator(
+    {
+      encode: text => tools.tokenizer.encode(text),
+      decode: ids => tools.tokenizer.decode(ids),
+      stopTokenId: tools.tokenizer.stopTokenIds[0],
+      solve: async rows => {
+        const plans = await tools.environments.solve([...rows]);
+        solved += plans.filter(({ actions }) => actions !== undefined).length;
+        return new Map(
+          plans.map(({ episode, actions = [] }) => [episode, actions.map(a => names?.[Number(a)] ?? String(a))]),
+        );
+      },
+    },
+    {
+      maxDepth,
+      actionsPerTurn: agent_proxy.max_actions_per_turn,
+      actionSeparator: agent_proxy.action_sep,
+      named: names !== undefined,
+      thinks: agent_proxy.enable_think,
+      tag: agent_proxy.answer_tag,
+    },
+  );
+  const groups = { env_groups: batch, group_size: 1, env_configs: { tags: [tag], n_groups: [batch] } };
+  const proxy = new AgentProxy(demonstrator, tools.environments, tools.tokenizer, {
+    seed: config.seed,
+    agent_proxy,
+    rollout: config.actor_rollout_ref.rollout,
+    es_manager: { ...config.es_manager, train: groups },
+    custom_envs: config.custom_envs,
+    enable_response_mask: true,
+    ragen: false,
+    async_rollout: config.workbench.async_rollout,
+    max_failed_episodes_share: config.workbench.max_failed_episodes_share,
+    stop_token_ids: [...tools.tokenizer.stopTokenIds],
+  });
+  const shown: RolloutEpisode[] = [];
+  for (let first = seed; shown.length < count; first += batch) {
+    if (first - seed >= triesEach * count + batch)
+      throw new UserError(
+        `sft: only ${shown.length} of ${first - seed} levels of ${tag} were solved within ${maxDepth} actions, ${agent_proxy.max_turn} turns and ${config.actor_rollout_ref.rollout.max_model_len} tokens: raise one of these or ask for fewer than ${count}`,
+      );
+    const { episodes } = await proxy.rollout({
+      mode: 'train',
+      step: 0,
+      environments: tools.loaded,
+      seed: first,
+      signal,
+    });
+    if (solved === 0)
+      throw new UserError(`sft: the environment ${tag} solves none of its levels: give it a solve(), or leave it out`);
+    appendAll(
+      shown,
+      episodes.filter(({ success, error }) => success && !error),
+    );
+    onProgress?.(Math.min(shown.length, count));
+  }
+  return shown.slice(0, count);
+}

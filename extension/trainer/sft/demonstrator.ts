@@ -1,0 +1,56 @@
+// A demonstrator that plays episodes instead of the model: it implements the engine's Generator, so demonstrations pass
+// through the same agent proxy, context manager and masks as rollouts, token for token. It uses the environments'
+// solvers, which the model does not have.
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/engine';
+import { RandomStream } from '../../engine/sampling/random-stream';
+import type { Generator } from '../rollout/agent-proxy';
+import { demonstrate } from './demonstration';
+
+export interface DemonstratorOptions {
+  /** Probability that a turn is played `looking` instead of `guessing`. May be changed between rollouts. */
+  looking: number;
+  actionsPerTurn: number;
+  actionSeparator: string;
+}
+
+/** What the demonstrator needs from the environments and the tokenizer. */
+export interface DemonstratorTools {
+  /** The solver's next actions of each episode, by name, best first. */
+  solve(episodes: readonly string[]): Promise<Map<string, string[]>>;
+  encode(text: string): number[];
+  decode(ids: readonly number[]): string;
+  stopTokenId: number;
+}
+
+export class Demonstrator implements Generator {
+  constructor(
+    private readonly tools: DemonstratorTools,
+    readonly options: DemonstratorOptions,
+  ) {}
+
+  async generate(rows: readonly GenerationRow[], _sampling: SamplingOptions): Promise<GeneratedRow[]> {
+    const plans = await this.tools.solve(rows.map(({ row }) => row));
+    return rows.map(({ row, append, seed }) => {
+      const ids = [...this.tools.encode(this.answer(row, append, plans.get(row) ?? [], seed)), this.tools.stopTokenId];
+      return { row, ids, logprobs: ids.map(() => 0), finish: 'stop' };
+    });
+  }
+
+  release(): void {
+    // no state between turns
+  }
+
+  /** The text after the prompt's `<think>`. */
+  private answer(row: string, append: readonly number[], plan: readonly string[], seed: number): string {
+    const stream = new RandomStream(seed);
+    const { looking, actionsPerTurn, actionSeparator } = this.options;
+    const manner = stream.uniform() < looking ? 'looking' : 'guessing';
+    const text = this.tools.decode(append);
+    const state = text.slice(text.lastIndexOf('State:'));
+    const shown =
+      demonstrate(state, plan, manner, actionsPerTurn, stream) ??
+      demonstrate(state, plan, 'guessing', actionsPerTurn, stream);
+    if (!shown) throw new Error(`demonstrator: does not know the state of ${row}: ${state.slice(0, 80)}`);
+    return `${shown.thought}</think><answer>${shown.actions.join(` ${actionSeparator} `)}</answer>`;
+  }
+}

@@ -1,0 +1,169 @@
+// Configuration of supervised fine-tuning: verl's keys (sft_trainer.yaml) for data, model, optimizer and schedule, and
+// `demonstrations` for the training data. Composed and overridden like the other configurations; defaults are in
+// media/presets/sft.yaml.
+import { z } from 'zod';
+import { compose, findConfig, unknownConfig } from '../config/compose';
+import { ConfigError } from '../config/config-error';
+import type { ConfigProblem } from '../config/config-error';
+import { configHash } from '../config/config-hash';
+import { interpolate } from '../config/interpolation';
+import { applyOverrides } from '../config/overrides';
+import { expectation, schemaAt } from '../../common/json-schema';
+import type { JsonSchema } from '../../common/json-schema';
+import { appendAll } from '../../common/lists';
+import { count } from '../config/schema-policy';
+import { didYouMean } from '../../common/suggest';
+import { nodeAt, toPlain } from '../config/yaml-tree';
+import type { MapNode } from '../config/yaml-tree';
+
+const share = z.number().min(0).max(1);
+
+const sftSchema = z
+  .strictObject({
+    demonstrations: z
+      .strictObject({
+        config_name: z.string().describe('Configuration whose environments and turn protocol are demonstrated.'),
+        overrides: z.array(z.string()).describe('Changes to it, as on a command line.'),
+        tags: z.array(z.string()).min(1).nullable().describe('Environments; null for those that it trains on.'),
+        seed: z.int().min(0).describe('First seed of the levels: far from those of training and validation.'),
+        max_depth: count('Levels whose solution takes more actions are left out.'),
+      })
+      .describe('Environments and configuration that are demonstrated.'),
+    data: z
+      .strictObject({
+        train_size: count('Demonstrations to train on, shared evenly among the tags.'),
+        val_size: count('Demonstrations to validate on, of levels that are not trained on.'),
+        train_batch_size: count('Demonstrations per optimizer step.'),
+        micro_batch_size_per_gpu: count(
+          'Micro-batch size: the token budget of a pass, as a number of demonstrations of max_length.',
+        ),
+        max_length: count('Longer demonstrations are dropped.'),
+      })
+      .describe('Number and size of demonstrations.'),
+    model: z
+      .strictObject({
+        partial_pretrain: z.string().min(1).describe('Initial model, as in model_path.'),
+        lora_rank: z.int().min(0).describe('Rank of the adapters; 0 trains all weights.'),
+        lora_alpha: z.number().positive().describe('Scale of the adapters.'),
+        lora_dropout: share.lt(1).describe("Dropout on the adapters' inputs during training."),
+        target_modules: z.union([z.string(), z.array(z.string())]).describe('Linear layers with adapters.'),
+        enable_gradient_checkpointing: z.boolean().describe('Recompute activations in the backward pass.'),
+      })
+      .describe('Model and adapters to train.'),
+    optim: z
+      .strictObject({
+        lr: z.number().positive().describe('Peak learning rate of AdamW.'),
+        betas: z.tuple([share.lt(1), share.lt(1)]).describe('Decay rates of its moments.'),
+        weight_decay: z.number().min(0).describe('Its decoupled weight decay.'),
+        warmup_steps_ratio: share.describe('Share of the steps over which the rate rises.'),
+        clip_grad: z.number().positive().describe('Gradients are scaled down to this global norm.'),
+        lr_scheduler: z.enum(['constant', 'linear', 'cosine']).describe('Learning rate schedule after the warm-up.'),
+      })
+      .describe('AdamW optimizer.'),
+    trainer: z
+      .strictObject({
+        default_local_dir: z.string().min(1).describe('Output folder, relative to the workspace.'),
+        experiment_name: z
+          .string()
+          .min(1)
+          .describe('Subfolder name; by default the name of the demonstrated configuration.'),
+        total_epochs: count('Passes over the demonstrations.'),
+        total_training_steps: z.int().min(1).nullable().describe('Ends training earlier; null for all epochs.'),
+        save_freq: z.int().min(-1).describe('Steps between checkpoints; 0 or -1 for one after each epoch.'),
+        test_freq: z
+          .int()
+          .min(-1)
+          .describe('Steps between measurements of the validation loss; 0 or -1 for one after each epoch.'),
+        max_ckpt_to_keep: count('Newest checkpoints that are kept.'),
+        seed: z.int().min(0).describe('Seed of the order and of new adapters.'),
+      })
+      .describe('Steps, checkpoints and outputs of the training.'),
+    workbench: z
+      .strictObject({
+        device: z.enum(['auto', 'cpu', 'webgpu', 'cuda']).describe('Device of the model.'),
+        threads: z.int().min(0).describe('CPU threads of the model; 0 for one per core.'),
+      })
+      .describe('Settings of RAGEN Workbench.'),
+  })
+  .describe('Configuration of supervised fine-tuning.');
+
+export type SftConfig = z.infer<typeof sftSchema>;
+
+const jsonSchema = z.toJSONSchema(sftSchema, { io: 'input' }) as JsonSchema;
+
+/** verl's keys for features that do not exist here: GPUs, FSDP, other data file formats. */
+const ignored = [
+  'trainer.nnodes',
+  'trainer.n_gpus_per_node',
+  'trainer.logger',
+  'trainer.project_name',
+  'ulysses_sequence_parallel_size',
+];
+
+export interface SftSource {
+  configName: string;
+  configFile?: string;
+  overrides: readonly string[];
+  presetFolders: readonly string[];
+}
+
+/** Loads and validates it. Throws a ConfigError with all problems. */
+export function loadSftConfig(source: SftSource): { config: SftConfig; hash: string; notes: string[] } {
+  const problems: ConfigProblem[] = [];
+  const file = source.configFile ?? findConfig(source.configName, source.presetFolders);
+  if (file === undefined)
+    throw new ConfigError([{ key: '', message: unknownConfig(source.configName, source.presetFolders) }]);
+  const { tree } = compose(file, source.presetFolders, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  const isKnown = (path: readonly string[]): boolean =>
+    ignored.includes(path.join('.')) || schemaAt(jsonSchema, path) !== undefined;
+  const overridden = applyOverrides(tree, source.overrides, { isKnown, advise }, problems);
+  const root = interpolate(overridden, problems);
+  const { kept, notes } = withoutIgnored(root);
+  const parsed = sftSchema.safeParse(toPlain(kept));
+  if (!parsed.success)
+    appendAll(
+      problems,
+      parsed.error.issues.flatMap(issue => problemsOf(issue, kept)),
+    );
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
+  return { config: parsed.data, hash: configHash(parsed.data), notes };
+}
+
+function advise(path: readonly PropertyKey[], name: string): string {
+  return didYouMean(name, Object.keys(schemaAt(jsonSchema, path)?.properties ?? {}), 'remove it');
+}
+
+function problemsOf(issue: z.core.$ZodIssue, root: MapNode): ConfigProblem[] {
+  const key = issue.path.join('.');
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map(name => {
+      const path = [...issue.path, name];
+      const message = `config: ${path.join('.')} is not a key of fine-tuning: ${advise(issue.path, name)}`;
+      return { key: path.join('.'), message, ...nodeAt(root, path)?.location };
+    });
+  const wanted = expectation(schemaAt(jsonSchema, issue.path) ?? {});
+  const node = nodeAt(root, issue.path);
+  const message = node
+    ? `config: ${key} is ${JSON.stringify(toPlain(node))}: use ${wanted}`
+    : `config: ${key} is missing: add it (${wanted})`;
+  return [{ key, message, ...node?.location }];
+}
+
+function withoutIgnored(root: MapNode): { kept: MapNode; notes: string[] } {
+  const notes: string[] = [];
+  const strip = (map: MapNode, prefix: string): MapNode => ({
+    ...map,
+    entries: new Map(
+      [...map.entries].flatMap(([name, child]) => {
+        const key = prefix + name;
+        if (ignored.includes(key)) {
+          notes.push(`config: ${key} has no effect here`);
+          return [];
+        }
+        return [[name, child.kind === 'map' ? strip(child, `${key}.`) : child] as const];
+      }),
+    ),
+  });
+  return { kept: strip(root, ''), notes };
+}

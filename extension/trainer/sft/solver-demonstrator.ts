@@ -1,0 +1,58 @@
+// A demonstrator that follows an environment's solver, for supervised fine-tuning: it implements the engine's
+// Generator, so that a demonstration has the same prompts, turns and masks as rollouts, token for token. If it can read
+// the state, the thought describes it; otherwise the thought names the plan.
+import type { GeneratedRow, GenerationRow } from '../../engine/engine';
+import type { AnswerTag } from '../../common/tagged-text';
+import { RandomStream } from '../../engine/sampling/random-stream';
+import type { Generator } from '../rollout/agent-proxy';
+import { demonstrate } from './demonstration';
+import type { DemonstratorTools } from './demonstrator';
+
+export interface SolverOptions {
+  /** An episode with a longer solution counts as unsolved. */
+  maxDepth: number;
+  actionsPerTurn: number;
+  actionSeparator: string;
+  /** Actions are named moves, not free text. */
+  named: boolean;
+  /** Responses begin with `<think>`; otherwise with the answer's tag. */
+  thinks: boolean;
+  /** What an answer stands in. */
+  tag: AnswerTag;
+}
+
+export class SolverDemonstrator implements Generator {
+  constructor(
+    private readonly tools: DemonstratorTools,
+    private readonly options: SolverOptions,
+  ) {}
+
+  async generate(rows: readonly GenerationRow[]): Promise<GeneratedRow[]> {
+    const plans = await this.tools.solve(rows.map(({ row }) => row));
+    return rows.map(({ row, append }) => {
+      const text = this.answer(this.tools.decode(append), plans.get(row) ?? []);
+      const ids = [...this.tools.encode(text), this.tools.stopTokenId];
+      return { row, ids, logprobs: ids.map(() => 0), finish: 'stop' as const };
+    });
+  }
+
+  release(): void {
+    // no state between turns
+  }
+
+  /** The text after the prompt's `<think>` or answer tag. Without a plan no action is named, and the episode fails. */
+  private answer(prompt: string, plan: readonly string[]): string {
+    const { maxDepth, actionsPerTurn, actionSeparator, named, thinks, tag } = this.options;
+    const actions = plan.length > maxDepth ? [] : plan.slice(0, actionsPerTurn);
+    const answer = `${actions.join(` ${actionSeparator} `)}</${tag}>`;
+    if (!thinks) return answer;
+    const state = prompt.slice(prompt.lastIndexOf('State:'));
+    const seen = actions.length > 0 && demonstrate(state, actions, 'looking', actionsPerTurn, new RandomStream(0));
+    return `${seen ? seen.thought : planned(actions, named)}</think><${tag}>${answer}`;
+  }
+}
+
+function planned(actions: readonly string[], named: boolean): string {
+  if (actions.length === 0) return 'I see no way.';
+  return named ? `The next steps are ${actions.join(', then ')}.` : `The answer is ${actions.join(', then ')}.`;
+}

@@ -1,0 +1,42 @@
+// The optimizer's moments as checkpoint files: `actor.m` and `actor.v`, as float32 or, with `actor.m_scale` and
+// `actor.v_scale` beside them, quantised to bytes in blocks (engine/byte-moments.ts). They round-trip bit for bit in
+// the format they were written in.
+import { UserError } from '../../common/user-error';
+import type { MomentState } from '../../engine/engine';
+import { bytesOf } from '../../node/files';
+import { readBlob, readFloats } from './checkpoint';
+import type { Blobs, StoredCheckpoint } from './checkpoint';
+
+/** Returns the files of one network's moments; `step` is not included. */
+export function optimizerStateFiles(network: string, state: MomentState): Blobs {
+  if (state.format === 'float32') return { [`${network}.m`]: state.m, [`${network}.v`]: state.v };
+  return {
+    [`${network}.m`]: bytesOf(state.m),
+    [`${network}.v`]: state.v,
+    [`${network}.m_scale`]: state.mScale,
+    [`${network}.v_scale`]: state.vScale,
+  };
+}
+
+/** Reads one network's moments after `step` updates. @throws UserError for missing or damaged files */
+export async function readMoments(checkpoint: StoredCheckpoint, network: string, step: number): Promise<MomentState> {
+  const floats = (part: string): Promise<Float32Array> => readFloats(checkpoint, `${network}.${part}`);
+  if (!Object.hasOwn(checkpoint.manifest.files, `${network}.m_scale`))
+    return checked({ format: 'float32', step, m: await floats('m'), v: await floats('v') }, checkpoint, network);
+  const m = await readBlob(checkpoint, `${network}.m`);
+  const state: MomentState = {
+    format: 'int8',
+    step,
+    m: new Int8Array(m.buffer, m.byteOffset, m.length),
+    v: await readBlob(checkpoint, `${network}.v`),
+    mScale: await floats('m_scale'),
+    vScale: await floats('v_scale'),
+  };
+  return checked(state, checkpoint, network);
+}
+
+function checked(state: MomentState, { folder }: StoredCheckpoint, network: string): MomentState {
+  if (state.m.length === state.v.length) return state;
+  const sizes = `${network}.m has ${state.m.length} parameters, but ${network}.v has ${state.v.length}`;
+  throw new UserError(`store: in the checkpoint ${folder} ${sizes}: resume from another one`);
+}

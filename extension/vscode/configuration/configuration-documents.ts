@@ -1,0 +1,62 @@
+// Resolved configurations as read-only YAML documents under a separate URI scheme: a run's from its manifest, and a
+// file's as resolved by the CLI. The latter is updated when files are saved. The configurations of two runs are
+// compared in VS Code's diff editor.
+import { basename, dirname, extname, join } from 'node:path';
+import * as vscode from 'vscode';
+import { jsonOrNothing } from '../../common/json';
+import { manifestIn, runFiles } from '../../run-data/run-folder';
+import { readRunFile } from '../../node/run-file';
+import type { Run } from '../runs/run-store';
+import { yamlOf } from './configuration-text';
+
+/** The path is for display; the query holds the run folder or the configuration file. */
+const scheme = 'ragen-configuration';
+
+type Source = { run: string } | { file: string };
+
+const uriOf = (path: string, source: Source): vscode.Uri =>
+  vscode.Uri.from({ scheme, path, query: JSON.stringify(source) });
+
+/** URI of a run's resolved configuration. */
+export const runConfigurationUri = ({ folder, summary }: Run): vscode.Uri =>
+  uriOf(`/${summary.name.replaceAll('/', '∕')}.yaml`, { run: folder });
+
+/** URI of the resolved form of a configuration file. */
+export const resolvedFileUri = (file: string): vscode.Uri =>
+  uriOf(`/${basename(file, extname(file))}.resolved.yaml`, { file });
+
+/** Output of `ragen config --resolved`. */
+export interface ResolvedConfiguration {
+  sources: string[];
+  config: Record<string, unknown>;
+  ignored: { key: string; reason: string }[];
+}
+
+/** Serves the documents; `resolve` calls the CLI for a file. Dispose to stop. */
+export function serveConfigurations(resolve: (file: string) => Promise<ResolvedConfiguration>): vscode.Disposable {
+  const changed = new vscode.EventEmitter<vscode.Uri>();
+  const provider = vscode.workspace.registerTextDocumentContentProvider(scheme, {
+    onDidChange: changed.event,
+    async provideTextDocumentContent({ query }) {
+      const source = JSON.parse(query) as Source;
+      if ('file' in source) return textOf(await resolve(source.file), dirname(source.file));
+      const manifest = jsonOrNothing((await readRunFile(source.run, runFiles.manifest)).toString('utf8'));
+      return yamlOf(manifestIn(basename(source.run)).parse(manifest).config);
+    },
+  });
+  // A configuration may extend any other, so all open documents are resolved again.
+  const saved = vscode.workspace.onDidSaveTextDocument(({ languageId }) => {
+    if (languageId !== 'yaml') return;
+    for (const { uri } of vscode.workspace.textDocuments)
+      if (uri.scheme === scheme && 'file' in (JSON.parse(uri.query) as Source)) changed.fire(uri);
+  });
+  return vscode.Disposable.from(provider, saved, changed);
+}
+
+function textOf({ sources, config, ignored }: ResolvedConfiguration, folder: string): string {
+  const inside = (source: string): boolean => dirname(source) === folder;
+  const names = sources.map(source =>
+    inside(source) ? basename(source) : join(basename(dirname(source)), basename(source)),
+  );
+  return yamlOf(config, [`Composed of ${names.join(', ')}.`, ...ignored.map(({ key, reason }) => `${key} ${reason}.`)]);
+}

@@ -1,0 +1,173 @@
+// Formats the doctor's findings as text: what the machine has, what is missing, and how to fix it. Pure functions.
+import type { MachineFacts } from '../../protocol/doctor';
+import { maximum } from '../../common/lists';
+import { counted, gibibytes } from '../../common/numbers';
+
+/** `bad`: runs cannot start or may fail. `note`: a feature is unavailable. */
+export interface Finding {
+  name: string;
+  state: 'good' | 'note' | 'bad';
+  value: string;
+  remedy?: string;
+}
+
+/** Facts known to the editor. */
+export interface EditorFacts {
+  extension: string;
+  editor: string;
+  /** Where the extension runs, such as `ssh-remote`; undefined on the local machine. */
+  remote: string | undefined;
+  trusted: boolean;
+  folders: string[];
+  /** Variables whose API keys the editor stores. */
+  keys: string[];
+  runs: { active: number; all: number };
+  /** The Node.js that runs trainers, or why there is none. */
+  node: { path: string; version: string; electron: boolean } | { problem: string };
+}
+
+/** Thresholds in bytes below which a run is likely to fail. */
+const little = { memory: 2 * 2 ** 30, disk: 2 * 2 ** 30 };
+
+/**
+ * Returns all findings in display order.
+ * @param machine the CLI's report about the machine, or why there is none
+ */
+export function findingsOf(editor: EditorFacts, machine: MachineFacts | { problem: string }): Finding[] {
+  const own = editorFindings(editor);
+  if (!editor.trusted) return own; // no process was started to examine the machine
+  return [...own, ...('problem' in machine ? [noTerminal(machine)] : machineFindings(machine))];
+}
+
+/** Formats the report: one line per finding, with its remedy below. */
+export function reportText(findings: readonly Finding[]): string {
+  const marks = { good: '✓', note: '○', bad: '✗' };
+  const bad = findings.filter(({ state }) => state === 'bad').length;
+  const width = maximum(findings.map(({ name }) => name.length)) + 2;
+  const verdict =
+    bad === 0
+      ? 'Runs can start here.'
+      : `${bad} ${bad === 1 ? 'problem prevents' : 'problems prevent'} runs from working properly.`;
+  const lines = findings.flatMap(({ name, state, value, remedy }) => [
+    `${marks[state]} ${name.padEnd(width)}${value}`,
+    ...(remedy === undefined ? [] : [`  ${' '.repeat(width)}→ ${remedy}`]),
+  ]);
+  return `RAGEN Doctor: ${verdict}\n\n${lines.join('\n')}\n`;
+}
+
+function editorFindings({ extension, editor, remote, trusted, folders, keys, runs, node }: EditorFacts): Finding[] {
+  const location = remote === undefined ? '' : `, extension on ${remote}`;
+  return [
+    { name: 'RAGEN Workbench', state: 'good', value: extension },
+    { name: 'Editor', state: 'good', value: `${editor}${location}` },
+    folders.length > 0
+      ? {
+          name: 'Workspace',
+          state: 'good',
+          value: `${folders.join(', ')}; ${counted(runs.all, 'run')}, ${runs.active} active`,
+        }
+      : {
+          name: 'Workspace',
+          state: 'bad',
+          value: 'no folder is open',
+          remedy: 'open a folder: runs are stored in its .ragen/runs',
+        },
+    trusted
+      ? { name: 'Trust', state: 'good', value: 'the workspace is trusted' }
+      : {
+          name: 'Trust',
+          state: 'bad',
+          value: 'the workspace is not trusted, so nothing can be started',
+          remedy: 'Workspaces: Manage Workspace Trust',
+        },
+    ...(keys.length > 0
+      ? [{ name: 'Keys', state: 'good' as const, value: `${keys.join(', ')}, stored by the editor` }]
+      : []),
+    ...(trusted ? [nodeFinding(node)] : []),
+  ];
+}
+
+function nodeFinding(node: EditorFacts['node']): Finding {
+  return 'problem' in node
+    ? { name: 'Node', state: 'bad', value: node.problem, remedy: 'install Node 20 or newer, or set ragen.nodePath' }
+    : node.electron
+      ? {
+          name: 'Node',
+          state: 'note',
+          value: `${node.version}, the editor’s runtime (${node.path})`,
+          remedy: 'install Node 20 or newer: the editor’s runtime crashes at allocations near 1 GiB',
+        }
+      : { name: 'Node', state: 'good', value: `${node.version} (${node.path})` };
+}
+
+const noTerminal = ({ problem }: { problem: string }): Finding => ({
+  name: 'Trainer',
+  state: 'bad',
+  value: problem,
+  remedy: 'install the extension again; if that does not help, report this with the log (Output: RAGEN)',
+});
+
+function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, optional }: MachineFacts): Finding[] {
+  const limit = memory.limit === null ? '' : `, limited to ${gibibytes(memory.limit)} by a control group`;
+  return [
+    { name: 'System', state: 'good', value: platform },
+    { name: 'Processor', state: 'good', value: `${cpu.model}, ${cpu.usable} of ${cpu.cores} cores usable` },
+    {
+      ...{ name: 'Memory', value: `${gibibytes(memory.available)} available of ${gibibytes(memory.total)}${limit}` },
+      ...(memory.available < little.memory
+        ? { state: 'bad', remedy: 'close other programs, or train a smaller model (New Run shows the memory needed)' }
+        : { state: 'good' }),
+    },
+    {
+      ...{ name: 'Disk', value: `${gibibytes(disk.free)} free in ${disk.folder}` },
+      ...(disk.free < little.disk
+        ? { state: 'bad', remedy: 'free space, delete runs, or keep fewer checkpoints (workbench.keep_checkpoints)' }
+        : { state: 'good' }),
+    },
+    ...folders.map((folder): Finding =>
+      folder.problem === null
+        ? { name: 'Permissions', state: 'good', value: `${folder.path} (${folder.for})` }
+        : {
+            name: 'Permissions',
+            state: 'bad',
+            value: `${folder.problem}; it is for ${folder.for}`,
+            remedy: 'grant yourself write permission there',
+          },
+    ),
+    { name: 'onnxruntime', state: 'good', value: `${onnxruntime.version}; device auto is ${onnxruntime.auto}` },
+    ...onnxruntime.providers.map(providerFinding),
+    ...optional.map(({ name, found, for: use }): Finding =>
+      found === null
+        ? { name, state: 'note', value: 'not found', remedy: `needed only for ${use}` }
+        : { name, state: 'good', value: found },
+    ),
+  ];
+}
+
+/**
+ * How to get a provider's library. No package contains that of CUDA; each other one is in the package of its platform.
+ */
+const libraryOf = (provider: string): string =>
+  provider === 'cuda'
+    ? 'not included in any package and not needed: webgpu uses the same GPU (CUDA requires a build from source)'
+    : 'reinstall the extension from its package for this platform';
+
+function providerFinding({
+  provider,
+  known,
+  installed,
+  self_check,
+}: MachineFacts['onnxruntime']['providers'][number]): Finding {
+  const name = `  ${provider}`;
+  if (!known)
+    return {
+      name,
+      state: 'note',
+      value: 'not in this build of onnxruntime',
+      remedy: 'available on another operating system',
+    };
+  if (!installed) return { name, state: 'note', value: 'library not installed', remedy: libraryOf(provider) };
+  if (provider === 'cpu') return { name, state: 'good', value: 'installed' };
+  if (!self_check) return { name, state: 'note', value: 'installed, not tried: no GPU found' };
+  return { name, state: self_check.faster ? 'good' : 'note', value: self_check.about };
+}

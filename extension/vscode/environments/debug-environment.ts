@@ -1,0 +1,46 @@
+// Attaches VS Code's debugger to the environment processes of an active run. The trainer opens their inspectors on the
+// loopback interface and restores the time limits when the last debug session has ended. Training itself only waits for
+// halted environments.
+import * as vscode from 'vscode';
+import { UserError } from '../../common/user-error';
+import type { Run, RunStore } from '../runs/run-store';
+
+/**
+ * Debugs the run's environments until the sessions end. Throws a UserError if the trainer cannot be reached or no
+ * session could start.
+ */
+export async function debugEnvironments(store: RunStore, run: Run): Promise<void> {
+  const link = store.link(run);
+  const { urls } = await link.debugEnvironments();
+  const { name } = run.summary;
+  const versions = new Set((await run.reader.versions()).map(({ version }) => version));
+  const kept = await Promise.all([...versions].map(version => run.reader.keptEnvironment(version)));
+  const roots = [...new Set(kept.flatMap(about => about?.root ?? []))];
+  const open = new Set(urls);
+  const ended = vscode.debug.onDidTerminateDebugSession(({ configuration, parentSession }) => {
+    if (parentSession === undefined) leave(configuration.ragenEnvironment as string);
+  });
+  const leave = (url: string) => {
+    open.delete(url);
+    if (open.size > 0) return;
+    ended.dispose();
+    link.endDebugging().catch(() => undefined); // the run has ended, together with its environments
+  };
+  for (const url of urls) {
+    const started = await vscode.debug.startDebugging(undefined, {
+      type: 'node',
+      request: 'attach',
+      name: vscode.l10n.t('Environments of {0}', name),
+      address: '127.0.0.1',
+      port: Number(new URL(url).port),
+      sourceMaps: true,
+      // Only the environments' compiled code, which lies beside its sources, not the extension's own.
+      resolveSourceMapLocations: roots.map(root => `${root}/**`),
+      skipFiles: ['<node_internals>/**', '**/environment-worker.cjs', '**/environment-host.cjs'],
+      ragenEnvironment: url,
+    });
+    if (!started) leave(url);
+  }
+  if (open.size === 0)
+    throw new UserError(vscode.l10n.t('run {0}: the debugger did not start: see its error messages', name));
+}

@@ -1,0 +1,173 @@
+// Environment commands: New, Play and Check. They run code, so all require a trusted workspace.
+import { readFile } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
+import * as vscode from 'vscode';
+import { UserError } from '../../common/user-error';
+import { report, trusted, type Host } from '../runs/commands';
+import { EnvironmentChecks } from './environment-checks';
+import { definitionIn, definitionLine, environmentFiles } from './environment-files';
+import { nameProblem, scaffoldEnvironment } from '../../node/environment-scaffold';
+import { writeEnvironmentTypes } from '../../node/environment-types';
+import { notifyBriefly, notifyError, withProgress } from '../notices';
+import { plain } from '../plain-text';
+import { PlayPanels, type Played } from '../pages/play-panel';
+
+/** Everything that the commands use. */
+interface EnvironmentTools extends Pick<Host, 'extensionPath' | 'log'> {
+  play: PlayPanels;
+  checks: EnvironmentChecks;
+  /** Status bar message that a check passed, while it is shown. */
+  notice?: vscode.Disposable;
+}
+
+type Command = (tools: EnvironmentTools, argument: unknown) => Promise<void>;
+
+/** All environment commands by id. From a menu, the argument is the file's Uri. */
+const environmentCommands: Record<string, Command> = {
+  'ragen.newEnvironment': async ({ extensionPath }) => {
+    const folder = await chosenFolder();
+    if (!folder) return;
+    const name = await vscode.window.showInputBox({
+      title: vscode.l10n.t('New Environment'),
+      prompt: vscode.l10n.t(
+        'Name of the environment. Its code, test cases and a training configuration are created in envs/ and config/.',
+      ),
+      placeHolder: 'my_environment',
+      ignoreFocusOut: true,
+      validateInput: text => nameProblem(text, folder.uri.fsPath),
+    });
+    if (name === undefined) return;
+    const [file] = await scaffoldEnvironment(extensionPath, folder.uri.fsPath, name);
+    await writeEnvironmentTypes(extensionPath, folder.uri.fsPath);
+    await vscode.window.showTextDocument(vscode.Uri.file(file));
+  },
+  'ragen.playEnvironment': async ({ extensionPath, play }, argument) => {
+    const uri = argument instanceof vscode.Uri ? argument : undefined;
+    const played = uri ? playedFile(uri) : await chosenEnvironment(extensionPath);
+    const beside = vscode.window.activeTextEditor ? vscode.ViewColumn.Beside : vscode.ViewColumn.Active;
+    if (played) play.show(played, beside);
+  },
+  'ragen.checkEnvironment': async (tools, argument) => {
+    tools.notice?.dispose();
+    const uri = argument instanceof vscode.Uri ? argument : vscode.window.activeTextEditor?.document.uri;
+    if (!uri || (await definitionIn(uri)) === undefined)
+      throw new UserError(
+        vscode.l10n.t('No environment is open: open the file that ends with export default defineEnvironment(…).'),
+      );
+    const document = vscode.workspace.textDocuments.find(each => each.uri.toString() === uri.toString());
+    if (document?.isDirty) await document.save();
+    const title = vscode.l10n.t('Checking {0}', vscode.workspace.asRelativePath(uri));
+    const progress = { location: vscode.ProgressLocation.Window, title };
+    const found = await withProgress(progress, () => tools.checks.check(uri));
+    const failed = found?.checks.filter(({ state }) => state === 'failed') ?? [];
+    if (found && failed.length === 0) {
+      const passed = found.checks.filter(({ state }) => state === 'passed').length;
+      tools.notice = notifyBriefly(vscode.l10n.t('{0}: {1} checks passed', found.environment, passed), 8000, 'pass');
+      return;
+    }
+    const show = vscode.l10n.t('Show Problems');
+    const sentence = found
+      ? vscode.l10n.t(
+          'Environment {0} fails {1} of {2} checks: {3}',
+          found.environment,
+          failed.length,
+          found.checks.length,
+          failed[0].evidence,
+        )
+      : vscode.l10n.t('The check of {0} did not finish: see its test results.', basename(uri.fsPath));
+    void notifyError(sentence, show).then(choice => {
+      if (choice === show) void vscode.commands.executeCommand('workbench.actions.view.problems');
+    });
+  },
+};
+
+/** Wraps a command for registration: it requires workspace trust, and an error becomes one notification. */
+function guarded(tools: EnvironmentTools, command: Command): (argument: unknown) => Promise<void> {
+  return async argument => {
+    try {
+      if (trusted(vscode.l10n.t('Environments run code from this workspace, which is not trusted: trust it first.')))
+        await command(tools, argument);
+    } catch (error) {
+      await report(tools, error);
+    }
+  };
+}
+
+async function chosenFolder(): Promise<vscode.WorkspaceFolder | undefined> {
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  if (folders.length === 0) throw new UserError(vscode.l10n.t('No folder is open: open the environment’s folder.'));
+  return folders.length === 1 ? folders[0] : vscode.window.showWorkspaceFolderPick();
+}
+
+/** Names a file by its path relative to the workspace folder, or by its absolute path outside the workspace. */
+function playedFile(uri: vscode.Uri): Played {
+  const folder = vscode.workspace.getWorkspaceFolder(uri)?.uri.fsPath;
+  if (folder === undefined) return { environment: uri.fsPath, cwd: dirname(uri.fsPath) };
+  return { environment: relative(folder, uri.fsPath).replaceAll('\\', '/'), cwd: folder };
+}
+
+/** Asks for an environment: the open file first, then the others of the workspace, then the built-in ones. */
+async function chosenEnvironment(extensionPath: string): Promise<Played | undefined> {
+  type Item = vscode.QuickPickItem & { played?: Played };
+  const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? extensionPath;
+  const active = vscode.window.activeTextEditor?.document.uri.toString();
+  const heading = (label: string): Item => ({ label, kind: vscode.QuickPickItemKind.Separator });
+  const items = (async () => {
+    const registry = JSON.parse(await readFile(join(extensionPath, 'envs', 'registry.json'), 'utf8')) as object;
+    const files = await environmentFiles();
+    const own = [...files].sort((a, b) => Number(b.uri.toString() === active) - Number(a.uri.toString() === active));
+    const ownItems = own.map(({ uri }): Item => {
+      const played = playedFile(uri);
+      return { label: plain(basename(uri.path)), description: plain(played.environment), played };
+    });
+    const builtIn = Object.keys(registry).map((label): Item => ({
+      label,
+      played: { environment: label, cwd: folder },
+    }));
+    const workspace = ownItems.length === 0 ? [] : [heading(vscode.l10n.t('this workspace')), ...ownItems];
+    return [...workspace, heading(vscode.l10n.t('built in')), ...builtIn];
+  })();
+  const chosen = await vscode.window.showQuickPick(items, {
+    title: vscode.l10n.t('Play Environment'),
+    placeHolder: vscode.l10n.t('Which environment?'),
+    ignoreFocusOut: true, // a page that regains focus late must not close it
+    matchOnDescription: true,
+  });
+  return chosen?.played;
+}
+
+/** Registers the commands, the Play panels and the Test Explorer items. */
+export function addEnvironmentTools(
+  extensionUri: vscode.Uri,
+  log: vscode.LogOutputChannel,
+  terminal: Host['terminal'],
+): vscode.Disposable {
+  const extensionPath = extensionUri.fsPath;
+  const checks = new EnvironmentChecks(terminal);
+  const check = (uri: vscode.Uri) => void vscode.commands.executeCommand('ragen.checkEnvironment', uri);
+  const play = new PlayPanels(extensionUri, { terminal, check });
+  const tools: EnvironmentTools = { extensionPath, log, play, checks };
+  const commands = Object.entries(environmentCommands).map(([id, command]) =>
+    vscode.commands.registerCommand(id, guarded(tools, command)),
+  );
+  const writeTypes = () => {
+    if (!vscode.workspace.isTrusted) return; // writes nothing into an untrusted workspace
+    for (const { uri } of vscode.workspace.workspaceFolders ?? [])
+      writeEnvironmentTypes(extensionPath, uri.fsPath, true).catch((error: Error) => log.warn(error.message));
+  };
+  writeTypes();
+
+  // Editor menus show Play and Check when an environment is open, wherever its file lies.
+  const updateOpen = () => {
+    const document = vscode.window.activeTextEditor?.document;
+    const open = document?.languageId === 'typescript' && definitionLine(document.getText()) !== undefined;
+    void vscode.commands.executeCommand('setContext', 'ragen.environmentIsOpen', open);
+  };
+  updateOpen();
+  const watching = [
+    vscode.workspace.onDidGrantWorkspaceTrust(writeTypes),
+    vscode.window.onDidChangeActiveTextEditor(updateOpen),
+    vscode.workspace.onDidSaveTextDocument(updateOpen),
+  ];
+  return vscode.Disposable.from(checks, play, ...commands, ...watching);
+}

@@ -1,0 +1,58 @@
+// Computes the coverage mark of each line of an environment's source: how often the episodes of recent steps executed
+// it, or that they never did. Pure functions; coverage-decorations.ts draws the marks.
+import type { CoverageLine } from '../../run-data/run-folder';
+
+/** Number of newest steps whose counts are summed. */
+export const coveredSteps = 50;
+
+export interface LineMark {
+  /** 1-based. */
+  line: number;
+  hits: number;
+  /**
+   * `reached`; `partly`: a branch of the line was never executed; `never`; `unrewarded`: code that mentions reward was
+   * never executed, so no episode received that reward and the policy cannot learn it.
+   */
+  kind: 'reached' | 'partly' | 'never' | 'unrewarded';
+}
+
+export interface FileCoverage {
+  marks: LineMark[];
+  /** First and last counted step. */
+  steps: [number, number];
+}
+
+/**
+ * Returns the coverage of a file, by its name in the run folder, from the lines of `coverage.jsonl`. Undefined if it
+ * was never counted.
+ */
+export function fileCoverage(counted: readonly CoverageLine[], name: string, text: string): FileCoverage | undefined {
+  const { map } = counted.at(-1) ?? {};
+  const byStep = new Map(counted.filter(line => line.map === map).map(line => [line.step, line])); // for repeated steps
+  const newest = [...byStep.values()].sort((a, b) => a.step - b.step).slice(-coveredSteps);
+  const sums = new Map<number, [most: number, least: number]>();
+  for (const { files } of newest)
+    for (const [line, most, least] of Object.hasOwn(files, name) ? files[name] : []) {
+      const [m, l] = sums.get(line) ?? [0, 0];
+      sums.set(line, [m + most, l + least]);
+    }
+  if (sums.size === 0) return undefined;
+  const lines = text.split(/\r?\n/);
+  const marks = [...sums]
+    .sort(([a], [b]) => a - b)
+    .map(([line, [most, least]]): LineMark => {
+      const missed = most === 0 ? 'never' : least === 0 ? 'partly' : 'reached';
+      const kind = missed !== 'reached' && /reward/i.test(lines[line - 1] ?? '') ? 'unrewarded' : missed;
+      return { line, hits: most, kind };
+    });
+  return { marks, steps: [newest[0].step, newest.at(-1)!.step] };
+}
+
+/** Text shown after a line. */
+export function formatMark({ hits, kind }: LineMark): string {
+  const times = `${hits.toLocaleString('en')}×`;
+  if (kind === 'reached') return times;
+  if (kind === 'partly') return `${times}, part of the line never`;
+  if (kind === 'never') return 'never executed';
+  return hits === 0 ? 'never executed: this reward was never given' : `${times}, part of this reward was never given`;
+}

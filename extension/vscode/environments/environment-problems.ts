@@ -1,0 +1,74 @@
+// Current problems of a run's environments, from its events: errors that keep saved code from being used, until a save
+// fixes them, and locations where running code ended episodes, with their number, until the code changes. Must not
+// import `vscode`.
+import { environmentErrorSchema, environmentRefusedSchema, type RunEvent } from '../../run-data/run-folder';
+
+export interface EnvironmentProblem {
+  /** Absolute path. */
+  file: string;
+  /** 1-based. Without an end, the problem extends to the end of the line. */
+  line: number;
+  column: number;
+  endLine?: number;
+  endColumn?: number;
+  message: string;
+  severity: 'error' | 'warning';
+}
+
+/** Returns the problems that remain after these events, each once, even if several tags share the file. */
+export function environmentProblems(events: readonly RunEvent[]): EnvironmentProblem[] {
+  const refused = new Map<string, EnvironmentProblem[]>();
+  const ended = new Map<string, Map<string, { at: EnvironmentProblem; episodes: number }>>();
+  for (const { kind, message, data } of events) {
+    const tag = String(data?.tag);
+    if (kind === 'resume') {
+      refused.clear(); // the resumed process loads the code on disk
+      ended.clear();
+    } else if (kind === 'environment_mended') refused.delete(tag);
+    else if (kind === 'environment_reload') {
+      refused.delete(tag);
+      ended.delete(tag);
+    } else if (kind === 'environment_refused') {
+      const { problems = [] } = environmentRefusedSchema.safeParse(data).data ?? {};
+      refused.set(
+        tag,
+        problems.map(({ kind: _, ...place }) => ({ ...place, severity: 'error' })),
+      );
+    } else if (kind === 'environment_error') {
+      const { at = '', episodes = 1 } = environmentErrorSchema.safeParse(data).data ?? {};
+      const found = parseLocation(at);
+      if (!found) continue;
+      const locations = ended.get(tag) ?? new Map<string, { at: EnvironmentProblem; episodes: number }>();
+      ended.set(tag, locations);
+      const place = locations.get(at) ?? { at: { ...found, column: 1, message, severity: 'warning' }, episodes: 0 };
+      locations.set(at, { ...place, episodes: place.episodes + episodes });
+    }
+  }
+  const warnings = [...ended.values()].flatMap(locations => [...locations.values()]);
+  const all = [
+    ...[...refused.values()].flat(),
+    ...warnings.map(({ at, episodes }) => ({ ...at, message: `${at.message} — ${counted(episodes)}` })),
+  ];
+  const once = new Map(all.map(problem => [JSON.stringify(problem), problem]));
+  return [...once.values()];
+}
+
+/**
+ * Returns the source location where environment code failed, for a run that paused with the message `sentence`;
+ * undefined if its events name no location.
+ */
+export function failureLocation(
+  events: readonly RunEvent[],
+  sentence: string,
+): Pick<EnvironmentProblem, 'file' | 'line'> | undefined {
+  const event = events.findLast(({ kind, message }) => kind === 'environment_error' && sentence.startsWith(message));
+  return parseLocation(environmentErrorSchema.safeParse(event?.data).data?.at ?? '');
+}
+
+/** Splits `file:line`. */
+function parseLocation(at: string): Pick<EnvironmentProblem, 'file' | 'line'> | undefined {
+  const [, file, line] = /^(.*):(\d+)$/.exec(at) ?? [];
+  return file === undefined ? undefined : { file, line: Number(line) };
+}
+
+const counted = (episodes: number): string => `${episodes} ${episodes === 1 ? 'episode' : 'episodes'} ended here`;

@@ -1,0 +1,68 @@
+// Converts the choices on the New Run page to CLI overrides and to an equivalent configuration file. Pure functions.
+import { stringify } from 'yaml';
+import type { GroupsByTag, NewRunChoice } from '../../protocol/new-run-page';
+import { valueAt } from '../../run-data/settings';
+import { yamlValue } from '../../common/yaml-text';
+
+const sides = ['train', 'val'] as const;
+
+/** Returns the choices as `key=value` overrides for `ragen train`. */
+export function overridesOf({ values, groups }: Pick<NewRunChoice, 'values' | 'groups'>): string[] {
+  const own = Object.entries(values).map(([key, value]) => `${key}=${value.trim()}`);
+  return [...own, ...Object.entries(groupKeys(groups)).map(([key, value]) => `${key}=${JSON.stringify(value)}`)];
+}
+
+/**
+ * Returns the choices as a configuration that extends the preset `name`.
+ * @param description first line of the file, a comment
+ */
+export function yamlOfChoice(
+  { values, groups }: Pick<NewRunChoice, 'values' | 'groups'>,
+  name: string,
+  description: string,
+): string {
+  const document: Record<string, unknown> = { defaults: [name, '_self_'] };
+  for (const [key, text] of Object.entries(values)) put(document, key, plainValue(text));
+  for (const [key, value] of Object.entries(groupKeys(groups))) put(document, key, value);
+  return `# ${description}\n${stringify(document, { lineWidth: 120, flowCollectionPadding: false })}`;
+}
+
+/** Returns the prompt groups by tag of a resolved configuration. */
+export function groupsIn(config: Readonly<Record<string, unknown>>, side: 'train' | 'val'): GroupsByTag {
+  const read = (name: string): unknown[] => {
+    const list = valueAt(config, `es_manager.${side}.env_configs.${name}`);
+    return Array.isArray(list) ? list : [];
+  };
+  const counts = read('n_groups');
+  return Object.fromEntries(read('tags').map((tag, i) => [String(tag), Number(counts[i])]));
+}
+
+/** Returns the configuration keys for the environments, with their values. Tags without groups are left out. */
+function groupKeys(groups: NewRunChoice['groups']): Record<string, unknown> {
+  const keys: Record<string, unknown> = {};
+  if (!groups) return keys;
+  for (const side of sides) {
+    const played = Object.entries(groups[side]).filter(([, count]) => count > 0);
+    keys[`es_manager.${side}.env_groups`] = played.reduce((sum, [, count]) => sum + count, 0);
+    keys[`es_manager.${side}.env_configs.tags`] = played.map(([tag]) => tag);
+    keys[`es_manager.${side}.env_configs.n_groups`] = played.map(([, count]) => count);
+  }
+  return keys;
+}
+
+/** Parses a text as a YAML number or boolean; any other text stays a string. */
+function plainValue(text: string): unknown {
+  try {
+    const value: unknown = yamlValue(text.trim());
+    return ['number', 'boolean'].includes(typeof value) ? value : text.trim();
+  } catch {
+    return text.trim();
+  }
+}
+
+function put(document: Record<string, unknown>, key: string, value: unknown): void {
+  const parts = key.split('.');
+  let at = document;
+  for (const part of parts.slice(0, -1)) at = (at[part] ??= {}) as Record<string, unknown>;
+  at[parts.at(-1)!] = value;
+}

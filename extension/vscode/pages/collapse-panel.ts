@@ -1,0 +1,147 @@
+// Host side of the Collapse page: answers `ready` with the run's metrics, sends new lines as the run folder grows, and
+// reads matrices, gradients and groups of one step on request.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as vscode from 'vscode';
+import {
+  collapseCommand,
+  collapseFamilyAt,
+  collapseKeys,
+  collapseLines,
+  collapseReady,
+  gradientsAt,
+  groupsAt,
+  type CollapseCommand,
+} from '../../protocol/collapse-page';
+import { parseMetricMeanings } from '../../run-data/metric-meanings';
+import type { MetricNumbers } from '../../run-data/metric-segments';
+import type { RunEvent } from '../../run-data/run-folder';
+import { MetricColumns, type ColumnTable } from '../run-files/metric-columns';
+import { notifyBriefly } from '../notices';
+import type { OpenPage, PageKind } from './page-panels';
+import { promptGroups } from '../run-files/prompt-groups';
+import { RunDiagnostics } from '../run-files/run-diagnostics';
+import type { Run, RunStore } from '../runs/run-store';
+
+export function collapseKind(store: RunStore, extensionUri: vscode.Uri): PageKind {
+  return {
+    viewType: 'ragen.collapse',
+    bundle: 'collapse',
+    title: run => vscode.l10n.t('{0} · Collapse', run),
+    icon: 'collapse.svg',
+    serve: page => serveCollapse(page, store, extensionUri),
+  };
+}
+
+/** How much of the run the page has received. */
+interface Sent {
+  epochs: string;
+  rows: number;
+  events: number;
+  rest: string;
+}
+
+function serveCollapse(page: OpenPage, store: RunStore, extensionUri: vscode.Uri): vscode.Disposable {
+  const { messenger, panel, folder } = page;
+  let columns = new MetricColumns(folder, null);
+  let diagnostics = new RunDiagnostics(folder);
+  let sent: Sent | undefined; // undefined until the page has sent `ready`
+
+  /** Reads the data checked at every update: metrics, events, and which files exist. */
+  const read = async (run: Run) => {
+    const table = await columns.update();
+    const { epoch, events } = await run.reader.events();
+    const diagnosed = await diagnostics.steps();
+    const checkpoints = (await run.reader.checkpoints()).map(name => Number(name.slice('step-'.length))).reverse();
+    const found = { diagnosed, checkpoints };
+    const now = {
+      epochs: `${columns.epoch} ${epoch}`,
+      rows: table.rows,
+      events: events.length,
+      rest: JSON.stringify([run.summary, found]),
+    };
+    return { table, events, found, now };
+  };
+  messenger.onRequest(collapseReady, async () => {
+    const run = page.run();
+    const { table, events, found, now } = await read(run);
+    const guide = await readFile(join(extensionUri.fsPath, ...guidePath), 'utf8');
+    const settings = await diagnostics.settings();
+    sent = now;
+    return {
+      run: run.summary,
+      steps: Array.from(table.column('step')),
+      series: Object.fromEntries(drawnKeys(table).map(key => [key, table.column(key).slice()])),
+      events: events.slice(0, now.events).filter(isRead),
+      meanings: parseMetricMeanings(guide),
+      settings,
+      ...found,
+    };
+  });
+  messenger.onRequest(collapseFamilyAt, ({ step, family }) => diagnostics.family(step, family));
+  messenger.onRequest(gradientsAt, ({ step }) => diagnostics.gradients(step));
+  messenger.onRequest(groupsAt, async ({ step }) => {
+    const rows = await page.run().reader.episodeRows({ step, mode: 'train' });
+    return promptGroups(rows, rows.length > 0 ? [] : await diagnostics.groupRows(step));
+  });
+  messenger.onNotification(collapseCommand, command => void perform(command, folder, extensionUri));
+
+  const send = async () => {
+    const run = store.get(folder);
+    if (!sent || !panel.visible || !run) return;
+    const { table, events, found, now } = await read(run);
+    if (!sent) return;
+    if (now.epochs !== sent.epochs) {
+      sent = undefined;
+      [columns, diagnostics] = [new MetricColumns(folder, null), new RunDiagnostics(folder)];
+      return page.reload(); // a resume truncated the files: reload the page
+    }
+    if (now.rows === sent.rows && now.events === sent.events && now.rest === sent.rest) return;
+    const lines = [...table.lineRange(sent.rows, now.rows)].map(drawnOf);
+    const fresh = events.slice(sent.events, now.events).filter(isRead);
+    sent = now;
+    messenger.sendNotification(collapseLines, page.page, { run: run.summary, lines, events: fresh, ...found });
+  };
+  // Updates run one after another, so that no line is sent twice.
+  let sending = Promise.resolve();
+  const queue = () => void (sending = sending.then(send, send));
+  return vscode.Disposable.from(
+    store.onDidTouch(touched => touched === folder && queue()),
+    store.onDidChange(queue),
+    panel.onDidChangeViewState(() => {
+      if (!panel.visible) sent = undefined;
+    }),
+  );
+}
+
+const guidePath = ['docs', 'METRICS.md'];
+
+async function perform(asked: CollapseCommand, folder: string, extensionUri: vscode.Uri): Promise<void> {
+  const run = (command: string, ...rest: unknown[]) => vscode.commands.executeCommand(command, ...rest);
+  switch (asked.command) {
+    case 'dashboard':
+      return void (await run('ragen.openDashboard', folder));
+    case 'episodes':
+      return void (await run('ragen.openEpisodes', folder));
+    case 'episode':
+      return void (await run('ragen.openTrace', { folder, step: asked.step, mode: 'train', id: asked.id }));
+    case 'explain': {
+      const guide = vscode.Uri.joinPath(extensionUri, ...guidePath).with({ fragment: asked.anchor });
+      return void (await run('markdown.showPreviewToSide', guide));
+    }
+    case 'copy':
+      await vscode.env.clipboard.writeText(asked.text);
+      notifyBriefly(vscode.l10n.t('Copied {0}', asked.text), 4000);
+  }
+}
+
+const drawnKeys = ({ keys }: ColumnTable): string[] => keys.filter(key => collapseKeys.test(key));
+
+/** Returns the part of a line that the page draws. */
+function drawnOf(line: MetricNumbers): MetricNumbers {
+  const drawn = Object.entries(line).filter(([key]) => key === 'step' || collapseKeys.test(key));
+  return Object.fromEntries(drawn) as MetricNumbers;
+}
+
+/** Whether the page uses an event. */
+const isRead = ({ kind }: RunEvent): boolean => ['alarm', 'early_stop', 'setting'].includes(kind);

@@ -1,0 +1,135 @@
+// The page that compares runs: one panel per set of runs, restored after a reload with the same set. Deleted runs are
+// left out. The host announces new data at most once per second and only to a visible page, which then requests it
+// again.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as vscode from 'vscode';
+import { Messenger } from 'vscode-messenger';
+import { compareColumns, compareGrew, compareOpen, compareReady } from '../../protocol/compare-page';
+import { parseMetricMeanings } from '../../run-data/metric-meanings';
+import type { PageState } from '../../protocol/pages';
+import type { Manifest } from '../../run-data/run-folder';
+import { valueAt } from '../../run-data/settings';
+import { groupRuns } from '../runs/compared-runs';
+import { fillPanel } from './fill-panel';
+import { MetricColumns } from '../run-files/metric-columns';
+import type { Run, RunStore } from '../runs/run-store';
+
+const viewType = 'ragen.compare';
+const updateMs = 1000;
+/** Separates the folders of a set in the page's `folder` state; no path contains it. */
+const between = '\n';
+
+/** Actions of the page's links. */
+export interface CompareActions {
+  dashboard(folder: string): void;
+  difference(folders: [string, string]): void;
+}
+
+export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, vscode.Disposable {
+  private readonly open = new Map<string, vscode.WebviewPanel>();
+  private readonly serializer = vscode.window.registerWebviewPanelSerializer(viewType, this);
+
+  constructor(
+    private readonly store: RunStore,
+    private readonly extensionUri: vscode.Uri,
+    /** Folder for columns of runs whose trainer wrote none; null if the workspace has no storage. */
+    private readonly columns: string | null,
+    private readonly actions: CompareActions,
+  ) {}
+
+  /** Shows a comparison of runs, or reveals the existing panel with the same runs. */
+  show(runs: readonly Run[]): void {
+    const folders = [...new Set(runs.map(({ folder }) => folder))].sort();
+    const open = this.open.get(folders.join(between));
+    if (open) return open.reveal();
+    const title = vscode.l10n.t('{0} Runs · Comparison', folders.length);
+    this.attach(vscode.window.createWebviewPanel(viewType, title, vscode.ViewColumn.Active), folders);
+  }
+
+  async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: Partial<PageState> | undefined): Promise<void> {
+    const folders = typeof state?.folder === 'string' ? state.folder.split(between) : [];
+    const found = (await Promise.all(folders.map(folder => this.store.find(folder)))).filter(run => run !== undefined);
+    if (found.length > 0) this.attach(panel, folders);
+    else panel.dispose(); // all runs were deleted
+  }
+
+  /** Does not dispose of the panels, because this also runs at a window reload. */
+  dispose(): void {
+    this.serializer.dispose();
+  }
+
+  private attach(panel: vscode.WebviewPanel, folders: string[]): void {
+    const key = folders.join(between);
+    const messenger = new Messenger();
+    const page = messenger.registerWebviewPanel(panel);
+    const readers = new Map(folders.map(folder => [folder, new MetricColumns(folder, this.columns)]));
+    let shown: Run[] = [];
+    let pending: NodeJS.Timeout | undefined;
+    messenger.onRequest(compareReady, async () => {
+      shown = this.present(folders);
+      const seen = await Promise.all(
+        shown.map(async ({ folder, reader, summary }) => {
+          const known = { manifest: reader.origin as Manifest, name: summary.name };
+          try {
+            const { keys } = await readers.get(folder)!.update();
+            return { ...known, keys, events: (await reader.events()).events, run: summary };
+          } catch (error) {
+            // A run that cannot be read becomes a row with the reason.
+            const trouble = (error as Error).message;
+            const name = `${summary.name} (${trouble})`;
+            return { ...known, name, keys: [], events: [], run: { ...summary, name, trouble } };
+          }
+        }),
+      );
+      const meanings = await readFile(join(this.extensionUri.fsPath, 'docs', 'METRICS.md'), 'utf8');
+      return {
+        ...groupRuns(seen),
+        runs: seen.map(({ run, manifest, keys }) => ({
+          run,
+          seed: String(valueAt(manifest.config, 'seed.train') ?? ''),
+          keys,
+        })),
+        meanings: parseMetricMeanings(meanings),
+      };
+    });
+    messenger.onRequest(compareColumns, ({ keys }) =>
+      shown.map(({ folder }) => {
+        const table = readers.get(folder)!.rows;
+        const known = new Set(table.keys);
+        const columns = keys.filter(name => known.has(name)).map(name => [name, table.column(name).slice()]);
+        return {
+          steps: table.column('step').slice(),
+          columns: Object.fromEntries(columns) as Record<string, Float64Array>,
+        };
+      }),
+    );
+    messenger.onNotification(compareOpen, asked =>
+      'dashboard' in asked ? this.actions.dashboard(asked.dashboard) : this.actions.difference(asked.difference),
+    );
+    const grew = (folder?: string) => {
+      if (!panel.visible || pending || (folder !== undefined && !readers.has(folder))) return;
+      pending = setTimeout(() => {
+        pending = undefined;
+        if (panel.visible) messenger.sendNotification(compareGrew, page, null);
+      }, updateMs);
+    };
+    // Every poll fires a touch event. It is ignored for runs that are not live: their changes fire onDidChange.
+    const listening = this.store.onDidTouch(folder => this.store.get(folder)?.summary.live && grew(folder));
+    const listChanged = this.store.onDidChange(() => grew());
+    this.open.set(key, panel);
+    panel.onDidDispose(() => {
+      clearTimeout(pending);
+      listening.dispose();
+      listChanged.dispose();
+      if (this.open.get(key) === panel) this.open.delete(key);
+    });
+    fillPanel(panel, this.extensionUri, { title: panel.title, bundle: 'compare', icon: 'dashboard.svg', folder: key });
+  }
+
+  /** Returns the existing runs of a set, oldest first. */
+  private present(folders: readonly string[]): Run[] {
+    const runs = folders.map(folder => this.store.get(folder)).filter(run => run?.reader.origin !== undefined);
+    return (runs as Run[]).sort((a, b) => (a.summary.created < b.summary.created ? -1 : 1));
+  }
+}

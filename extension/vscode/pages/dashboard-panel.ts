@@ -1,0 +1,282 @@
+// Host side of the dashboard: sends a snapshot without metrics first, then the columns of the visible charts, then each
+// new line once as the run folder grows. Long runs are sent as overviews; if their lines must be parsed, the newest
+// part comes first.
+import { readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { setImmediate as breathe } from 'node:timers/promises';
+import * as vscode from 'vscode';
+import { hasRunFile } from '../../node/run-file';
+import {
+  dashboardColumns,
+  dashboardCommand,
+  dashboardExport,
+  dashboardLines,
+  dashboardRead,
+  dashboardReady,
+  dashboardScores,
+  dashboardView,
+  type ColumnPart,
+  type DashboardSnapshot,
+  type Export,
+} from '../../protocol/dashboard-page';
+import { parseMetricMeanings } from '../../run-data/metric-meanings';
+import { runFiles } from '../../run-data/run-folder';
+import { ColumnOverviews } from '../run-files/column-overviews';
+import { configuredEpisodes } from '../runs/configured-episodes';
+import { MetricColumns, type ColumnTable } from '../run-files/metric-columns';
+import { csvOf } from '../run-files/metrics-csv';
+import { notifyBriefly } from '../notices';
+import type { OpenPage, PageKind } from './page-panels';
+import type { RunStore } from '../runs/run-store';
+import { ScoreStrips } from '../run-files/score-strips';
+
+/** Actions of the dashboard's buttons, implemented by the commands. */
+export type DashboardActions = Record<
+  'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'log',
+  (folder: string) => void
+>;
+
+/** Storage that outlives the pages of a workspace. */
+export interface DashboardStorage {
+  /** Folder for columns of runs whose trainer wrote none; null if the workspace has no storage. */
+  columns: string | null;
+  memory: vscode.Memento;
+}
+
+/** Key of the view settings in the workspace state. */
+const viewKey = 'ragen.dashboard.view';
+
+/** Workspace state key of the columns that the last page requested first. */
+const askedKey = 'ragen.dashboard.asked';
+
+/** Maximum number of overviews computed before a page requests them. */
+const mostAhead = 64;
+
+/** Number of rows above which a column is first sent as an overview. */
+const longRun = 20_000;
+
+/** Maximum number of new lines per message. If more arrive, the page must request the data again. */
+const mostLines = 2000;
+
+/** Epoch of the newest part, while the rest is read. */
+const readingEpoch = -1;
+
+export function dashboardKind(
+  store: RunStore,
+  extensionPath: string,
+  actions: DashboardActions,
+  storage: DashboardStorage,
+): PageKind {
+  return {
+    viewType: 'ragen.dashboard',
+    bundle: 'dashboard',
+    title: run => vscode.l10n.t('{0} · Dashboard', run),
+    icon: 'dashboard.svg',
+    serve: page => serveDashboard(page, store, extensionPath, actions, storage),
+  };
+}
+
+/** What a page requested to draw its first charts. */
+interface Asked {
+  keys: string[];
+  smoothing: number;
+}
+
+/** How much of the run the page has received. */
+interface Sent {
+  epoch: number;
+  rows: number;
+  events: number;
+  eventsEpoch: number;
+  summary: string;
+}
+
+function serveDashboard(
+  page: OpenPage,
+  store: RunStore,
+  extensionPath: string,
+  actions: DashboardActions,
+  storage: DashboardStorage,
+): vscode.Disposable {
+  const { messenger, panel, folder } = page;
+  let columns: MetricColumns | undefined; // set while the page is visible
+  let overviews: ColumnOverviews | undefined;
+  let asked: Asked = { keys: [], smoothing: 0 };
+  let newest: ColumnTable | undefined; // set while the rest is read
+  let scores: ScoreStrips | undefined;
+  let sent: Sent | undefined; // undefined until the page has sent `ready`
+  let sending: Promise<void> | undefined;
+  let again = false;
+
+  messenger.onRequest(dashboardReady, async (): Promise<DashboardSnapshot> => {
+    const source = wake();
+    if (!newest && (await source.isLong())) readAll(source, (newest = await source.newest()));
+    const table = newest ?? (await source.update());
+    const epoch = newest ? readingEpoch : source.epoch;
+    const { events, epoch: eventsEpoch } = await page.run().reader.events();
+    const run = page.run().summary;
+    const manifest = page.run().reader.origin;
+    sent = { epoch, rows: table.rows, events: events.length, eventsEpoch, summary: JSON.stringify(run) };
+    return {
+      run,
+      epoch,
+      steps: stepRuns(table.column('step')),
+      keys: table.keys,
+      read: newest ? 0 : 1,
+      events: [...events],
+      meanings: parseMetricMeanings(await readFile(join(extensionPath, 'docs', 'METRICS.md'), 'utf8')),
+      view: storage.memory.get(viewKey),
+      episodes: configuredEpisodes({ ...manifest?.config }),
+      scored: hasRunFile(folder, runFiles.scores),
+    };
+  });
+
+  messenger.onRequest(dashboardColumns, async ({ epoch, keys, overview, smoothing }) => {
+    const table = tableOf(epoch);
+    if (!table) return { epoch: columns?.epoch ?? 0, rows: 0, columns: {} };
+    if (overview) asked = { keys: [...new Set([...asked.keys, ...keys])], smoothing };
+    const { rows } = table;
+    const parts: Record<string, ColumnPart> = {};
+    for (const key of keys) {
+      if (overview && rows > longRun) parts[key] = overviewsOf(table, smoothing).part(key);
+      else parts[key] = { kind: 'whole', values: table.column(key).slice(0, rows) };
+      if (rows > longRun) await breathe();
+    }
+    return { epoch, rows, columns: parts };
+  });
+
+  messenger.onRequest(dashboardScores, ({ from, to, columns }) =>
+    (scores ??= new ScoreStrips(folder)).strips(from, to, columns),
+  );
+  messenger.onRequest(dashboardExport, async request => {
+    const bytes = request.kind === 'picture' ? request.bytes : await csvOf(tableOf(sent?.epoch ?? 0), request);
+    return save(folder, request, bytes);
+  });
+  messenger.onNotification(dashboardView, ({ view }) => void storage.memory.update(viewKey, view));
+  messenger.onNotification(dashboardCommand, ({ command }) => actions[command]?.(folder));
+
+  function tableOf(epoch: number): ColumnTable | undefined {
+    if (epoch === readingEpoch) return newest;
+    return columns?.epoch === epoch ? columns.rows : undefined;
+  }
+
+  function overviewsOf(table: ColumnTable, smoothing: number): ColumnOverviews {
+    if (overviews?.table !== table || overviews.smoothing !== smoothing)
+      overviews = new ColumnOverviews(table, smoothing);
+    return overviews;
+  }
+
+  function wake(): MetricColumns {
+    if (!columns) {
+      columns = new MetricColumns(folder, storage.columns);
+      // An error here occurs again, and is reported, when the page sends its request.
+      readAhead(columns, storage.memory.get<Asked>(askedKey)).catch(() => undefined);
+    }
+    return columns;
+  }
+
+  /** Reads the data on disk while the page loads, and computes the overviews that the previous page requested first. */
+  async function readAhead(source: MetricColumns, last: Asked | undefined): Promise<void> {
+    if (await source.isLong()) return;
+    const table = await source.update();
+    if (!last || table.rows <= longRun) return;
+    const known = new Set(table.keys);
+    for (const key of last.keys.filter(key => known.has(key))) {
+      if (columns?.rows !== table) return;
+      overviewsOf(table, last.smoothing).part(key);
+      await breathe();
+    }
+  }
+
+  /** Reads all lines while the page shows the newest ones, and reports the progress to it. */
+  function readAll(source: MetricColumns, part: ColumnTable): void {
+    let reported = 0;
+    const report = (read: number) => {
+      if (read < 1 && read - reported < 0.05) return;
+      reported = read;
+      if (panel.visible) messenger.sendNotification(dashboardRead, page.page, { read });
+    };
+    const done = () => {
+      if (newest === part) newest = undefined;
+      report(1);
+    };
+    source.update(report).then(done, done);
+  }
+
+  /** Sends new data. If called while it runs, it checks once more at the end. */
+  async function send(): Promise<void> {
+    again = true;
+    sending ??= (async () => {
+      while (again) {
+        again = false;
+        await sendOnce();
+      }
+    })().finally(() => (sending = undefined));
+    await sending;
+  }
+
+  async function sendOnce(): Promise<void> {
+    if (!sent || !panel.visible || !columns || newest) return;
+    const run = store.get(folder);
+    if (!run) return;
+    const table = await columns.update();
+    const { events, epoch: eventsEpoch } = await run.reader.events();
+    if (!sent || !columns) return;
+    const { rows } = table;
+    if (columns.epoch !== sent.epoch || eventsEpoch !== sent.eventsEpoch || rows - sent.rows > mostLines) {
+      sent = undefined; // a resume truncated the files, or too many lines are new: the page requests again
+      return void messenger.sendNotification(dashboardRead, page.page, { read: 1 });
+    }
+    const summary = JSON.stringify(run.summary);
+    if (rows === sent.rows && events.length === sent.events && summary === sent.summary) return;
+    const lines = [...table.lineRange(sent.rows, rows)];
+    const fresh = events.slice(sent.events);
+    sent = { ...sent, rows, events: events.length, summary };
+    messenger.sendNotification(dashboardLines, page.page, { run: run.summary, lines, events: fresh });
+  }
+
+  /** Stores the page's first requests for the next page. */
+  function remember(): void {
+    const before = storage.memory.get<Asked>(askedKey);
+    const keys = [...new Set([...asked.keys, ...(before?.keys ?? [])])].slice(0, mostAhead);
+    if (asked.keys.length > 0) void storage.memory.update(askedKey, { ...asked, keys });
+    asked = { keys: [], smoothing: 0 };
+  }
+
+  if (panel.visible) wake();
+  return vscode.Disposable.from(
+    new vscode.Disposable(remember),
+    store.onDidTouch(touched => touched === folder && void send()),
+    store.onDidChange(() => void send()),
+    panel.onDidChangeViewState(() => {
+      if (panel.visible) return void wake();
+      remember();
+      sent = columns = overviews = newest = scores = undefined; // a hidden page keeps no data
+    }),
+  );
+}
+
+/** Groups steps into ranges of consecutive steps. */
+function stepRuns(steps: Float64Array): [first: number, count: number][] {
+  const runs: [number, number][] = [];
+  let last: [number, number] | undefined;
+  for (const step of steps) {
+    if (last && step === last[0] + last[1]) last[1]++;
+    else runs.push((last = [step, 1]));
+  }
+  return runs;
+}
+
+async function save(folder: string, request: Export, bytes: Uint8Array): Promise<boolean> {
+  const format = request.kind === 'csv' ? 'csv' : request.format;
+  const name = `${basename(folder)} ${request.name.replace(/[^\w.@ -]+/g, '-')}.${format}`;
+  const workspace = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(folder))?.uri ?? vscode.Uri.file(folder);
+  const file = await vscode.window.showSaveDialog({
+    defaultUri: vscode.Uri.joinPath(workspace, name),
+    filters: { [format.toUpperCase()]: [format] },
+  });
+  if (!file) return false;
+  await vscode.workspace.fs.writeFile(file, bytes);
+  notifyBriefly(vscode.l10n.t('RAGEN: wrote {0}', basename(file.fsPath)), 5000);
+  return true;
+}

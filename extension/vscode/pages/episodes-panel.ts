@@ -1,0 +1,141 @@
+// Host side of the Episodes page: sends all episodes of the run as columns and later additions, single complete
+// episodes, and results of text searches.
+import { join } from 'node:path';
+import * as vscode from 'vscode';
+import {
+  episodeOpen,
+  episodesFound,
+  episodesGrew,
+  episodesReady,
+  episodesSearch,
+  episodesSearchEnd,
+  episodeTrace,
+} from '../../protocol/episodes-page';
+import { EpisodeIndex } from '../run-files/episode-index';
+import { ThreadScanner } from '../run-files/thread-scanner';
+import type { OpenPage, PageKind } from './page-panels';
+import type { RunStore } from '../runs/run-store';
+
+/**
+ * Paths that the page needs: the extension's folder, and its storage folder for the workspace (null if there is none).
+ */
+export interface EpisodesFolders {
+  extensionPath: string;
+  storage: string | null;
+}
+
+export function episodesKind(store: RunStore, folders: EpisodesFolders): PageKind {
+  return {
+    viewType: 'ragen.episodes',
+    bundle: 'episodes',
+    title: run => vscode.l10n.t('{0} · Episodes', run),
+    icon: 'episodes.svg',
+    serve: page => serveEpisodes(page, store, folders),
+  };
+}
+
+/**
+ * Milliseconds between two update messages while files are scanned, and before a recently modified file is read again.
+ */
+const pace = { updateMs: 250, young: 1000 };
+
+function serveEpisodes(
+  page: OpenPage,
+  store: RunStore,
+  { extensionPath, storage }: EpisodesFolders,
+): vscode.Disposable {
+  const { messenger, panel } = page;
+  const scanner = new ThreadScanner(join(extensionPath, 'dist', 'episode-worker.cjs'));
+  const index = new EpisodeIndex(page.folder, storage, scanner);
+  /** What the page has received; undefined until it has sent `ready`. */
+  let sent: { epoch: number; rows: number; rest: string } | undefined;
+  let sentAt = 0;
+  let again: NodeJS.Timeout | undefined;
+
+  const snapshot = () => {
+    const { summary: run } = page.run();
+    return {
+      run,
+      epoch: index.epoch,
+      read: index.read,
+      rest: JSON.stringify([run.live, run.status.state, run.status.step > 0, index.read]),
+    };
+  };
+  const sendUpdate = () => {
+    if (!sent || !panel.visible || !store.get(page.folder)) return;
+    const { run, epoch, read, rest } = snapshot();
+    const from = sent.epoch === epoch ? sent.rows : 0;
+    if (sent.epoch === epoch && from === index.table.rows && rest === sent.rest) return;
+    const rows = index.table.slice(from);
+    sent = { epoch, rows: index.table.rows, rest };
+    messenger.sendNotification(episodesGrew, page.page, { run, epoch, read, from, rows });
+  };
+  const update = async () => {
+    const young = await index.update(() => {
+      if (performance.now() - sentAt < pace.updateMs) return;
+      sentAt = performance.now();
+      sendUpdate();
+    });
+    sendUpdate();
+    clearTimeout(again);
+    if (young) again = setTimeout(queue, pace.young);
+  };
+  const queue = () => {
+    if (sent && panel.visible) update().catch(() => undefined); // folder gone or being written: retried on touch
+  };
+
+  // Resolves when the indexed episodes are known. Files without an index follow as they are scanned.
+  const read = () =>
+    new Promise<void>((resolve, reject) => {
+      index.update(resolve).then(young => {
+        if (young) again = setTimeout(queue, pace.young);
+        resolve();
+        sendUpdate();
+      }, reject);
+    });
+  let begun: Promise<void> | undefined = read(); // starts while the page is loading
+  begun.catch(() => undefined); // reported when the page sends its request
+  messenger.onRequest(episodesReady, async () => {
+    const first = begun ?? read();
+    begun = undefined;
+    await first;
+    const { rest, ...about } = snapshot();
+    sent = { epoch: index.epoch, rows: index.table.rows, rest };
+    queue(); // changes made while the page was loading
+    return { ...about, rows: index.table.slice(0) };
+  });
+  messenger.onRequest(episodeOpen, ref => index.episode(ref));
+  messenger.onRequest(episodesSearch, async ({ search, epoch, terms, rows }) => {
+    if (epoch !== index.epoch) return null;
+    const all: Int32Array[] = [];
+    const finished = await index.search(rows, terms, (found, share) => {
+      all.push(found);
+      messenger.sendNotification(episodesFound, page.page, { search, found, share });
+    });
+    return finished && epoch === index.epoch ? joined(all) : null;
+  });
+  messenger.onNotification(episodesSearchEnd, () => scanner.end());
+  messenger.onNotification(
+    episodeTrace,
+    named => void vscode.commands.executeCommand('ragen.openTrace', { folder: page.folder, ...named }),
+  );
+
+  return vscode.Disposable.from(
+    store.onDidTouch(folder => folder === page.folder && queue()),
+    panel.onDidChangeViewState(() => {
+      if (!panel.visible) sent = undefined;
+    }),
+    scanner,
+    new vscode.Disposable(() => clearTimeout(again)),
+  );
+}
+
+function joined(parts: readonly Int32Array[]): Int32Array {
+  const all = new Int32Array(parts.reduce((total, part) => total + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}

@@ -1,0 +1,77 @@
+// Host side of the Live page: while the page is visible, watches the run's trainer, also across trainer restarts, and
+// forwards its reports to the page. A hidden page causes no work in the trainer.
+import * as vscode from 'vscode';
+import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../../protocol/live-page';
+import { replaceTail } from '../../common/lists';
+import type { WatchChoice, WatchedEpisode } from '../../protocol/trainer-link';
+import type { OpenPage, PageKind } from './page-panels';
+import type { RunStore } from '../runs/run-store';
+import type { EpisodeWatcher, TrainerLink } from '../processes/trainer-link';
+
+/** Actions of the page's buttons, implemented by the commands. */
+export type LiveActions = Record<'episodes' | 'pause' | 'resume' | 'log', (folder: string) => void>;
+
+export function liveKind(store: RunStore, actions: LiveActions): PageKind {
+  return {
+    viewType: 'ragen.live',
+    bundle: 'live',
+    title: run => vscode.l10n.t('{0} · Live', run),
+    icon: 'live.svg',
+    serve: page => serveLive(page, store, actions),
+  };
+}
+
+function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscode.Disposable {
+  const { messenger, panel, folder } = page;
+  let tags: string[] = [];
+  let episode: WatchedEpisode | null = null;
+  let choice: WatchChoice | undefined; // undefined until the page has sent `ready`
+  let link: TrainerLink | undefined;
+  let shown = '';
+
+  const watcher: EpisodeWatcher = {
+    tags(update) {
+      tags = update;
+      messenger.sendNotification(liveTags, page.page, { tags });
+    },
+    episode(update) {
+      episode = update;
+      messenger.sendNotification(liveEpisode, page.page, { episode });
+    },
+    tokens(update) {
+      const newest = episode?.id === update.id ? episode.turns.at(-1) : undefined;
+      if (newest?.turn === update.turn) replaceTail(newest.tokens, update.at, update.tokens); // for a page that is reloaded
+      messenger.sendNotification(liveTokens, page.page, update);
+    },
+  };
+  /** Follows the run's link, which is replaced when its trainer restarts. */
+  const follow = () => {
+    const now = choice && panel.visible ? store.get(folder)?.link : undefined;
+    if (now === link) return;
+    link?.unwatch(watcher);
+    link = now;
+    if (!link) episode = null;
+    if (link && choice) link.watch(choice, watcher);
+  };
+  messenger.onRequest(liveReady, asked => {
+    const changed = asked.tag !== choice?.tag || asked.group !== choice?.group;
+    choice = asked;
+    if (changed && link) link.watch(asked, watcher);
+    follow();
+    const { summary: run } = page.run();
+    shown = JSON.stringify(run);
+    return { run, tags, choice, episode };
+  });
+  messenger.onNotification(liveCommand, ({ command }) => actions[command](folder));
+
+  const update = () => {
+    follow();
+    const run = store.get(folder)?.summary;
+    if (!run || !choice || !panel.visible || JSON.stringify(run) === shown) return;
+    shown = JSON.stringify(run);
+    messenger.sendNotification(liveRun, page.page, { run });
+  };
+  return vscode.Disposable.from(store.onDidChange(update), panel.onDidChangeViewState(update), {
+    dispose: () => link?.unwatch(watcher),
+  });
+}

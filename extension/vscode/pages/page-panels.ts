@@ -1,0 +1,130 @@
+// Webview panels of one kind, one per run: opened, restored after a window reload, and served with typed messages. VS
+// Code unloads a hidden page, which sends `ready` again when it is shown, so nothing is sent to hidden pages.
+import { basename } from 'node:path';
+import * as vscode from 'vscode';
+import { Messenger } from 'vscode-messenger';
+import type { WebviewIdMessageParticipant } from 'vscode-messenger-common';
+import type { PageState } from '../../protocol/pages';
+import { fillPanel } from './fill-panel';
+import type { Run, RunStore } from '../runs/run-store';
+
+/** An open page, as its server sees it. */
+export interface OpenPage {
+  readonly folder: string;
+  readonly panel: vscode.WebviewPanel;
+  readonly messenger: Messenger;
+  readonly page: WebviewIdMessageParticipant;
+  /** Returns the run in its current state. Throws if its folder is gone. */
+  run(): Run;
+  /** Reloads the page, which then requests a new snapshot. */
+  reload(): void;
+}
+
+/** Properties of a kind of page. */
+export interface PageKind {
+  viewType: string;
+  /** Name of the bundle in `dist/pages`. */
+  bundle: string;
+  /** Returns the panel's title for a run's name. */
+  title(run: string): string;
+  /** Tab icon, a file in `media/icons`. */
+  icon: string;
+  /** Answers the page's messages until the page is closed. */
+  serve(page: OpenPage): vscode.Disposable;
+}
+
+export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vscode.Disposable {
+  private readonly open = new Map<string, OpenPage>();
+  private readonly serializer: vscode.Disposable;
+
+  constructor(
+    private readonly kind: PageKind,
+    private readonly extensionUri: vscode.Uri,
+    private readonly store: RunStore,
+  ) {
+    this.serializer = vscode.window.registerWebviewPanelSerializer(kind.viewType, this);
+  }
+
+  /**
+   * Shows a run's page: reveals the open one, or creates one in `column`. A page that opens automatically preserves the
+   * focus, so that typing is not interrupted.
+   */
+  show(run: Run, column: vscode.ViewColumn, preserveFocus = false): void {
+    const open = this.open.get(run.folder);
+    if (open) return open.panel.reveal(undefined, preserveFocus);
+    const { viewType, title } = this.kind;
+    const dormant = this.dormantTab(title(run.summary.name));
+    const viewColumn = dormant?.group.viewColumn ?? column;
+    const panel = vscode.window.createWebviewPanel(viewType, title(run.summary.name), {
+      viewColumn,
+      preserveFocus,
+    });
+    if (dormant) void vscode.window.tabGroups.close(dormant, true);
+    this.attach(panel, run);
+  }
+
+  /**
+   * Returns a restored tab that was not yet viewed. VS Code creates its panel only when it is viewed, and no API
+   * reveals it, so a new panel replaces it.
+   */
+  private dormantTab(label: string): vscode.Tab | undefined {
+    const alike = vscode.window.tabGroups.all
+      .flatMap(group => group.tabs)
+      .filter(
+        ({ input, label: other }) =>
+          input instanceof vscode.TabInputWebview && input.viewType.endsWith(this.kind.viewType) && other === label,
+      );
+    const awake = [...this.open.values()].filter(({ panel }) => panel.title === label);
+    return alike.length > awake.length ? alike.find(tab => !tab.isActive) : undefined;
+  }
+
+  async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: Partial<PageState> | undefined): Promise<void> {
+    const run = typeof state?.folder === 'string' ? await this.store.find(state.folder) : undefined;
+    if (run) this.attach(panel, run);
+    else panel.dispose(); // the run was deleted: do not show an empty panel
+  }
+
+  /** Folder of the run whose page has the focus. */
+  get focused(): string | undefined {
+    return [...this.open.values()].find(({ panel }) => panel.active)?.folder;
+  }
+
+  /** Closes a run's page if it is open. */
+  close(folder: string): void {
+    this.open.get(folder)?.panel.dispose();
+  }
+
+  /** Does not dispose of the panels, because this also runs at a window reload, after which VS Code restores them. */
+  dispose(): void {
+    this.serializer.dispose();
+  }
+
+  private attach(panel: vscode.WebviewPanel, run: Run): void {
+    const { folder } = run;
+    const messenger = new Messenger();
+    const page: OpenPage = {
+      folder,
+      panel,
+      messenger,
+      page: messenger.registerWebviewPanel(panel),
+      run: () => {
+        const now = this.store.get(folder);
+        if (!now) throw new Error(`run ${basename(folder)}: its folder ${folder} is gone: close this page`);
+        return now;
+      },
+      reload: () => this.fill(panel, run),
+    };
+    this.open.set(folder, page);
+    const service = this.kind.serve(page);
+    panel.onDidDispose(() => {
+      service.dispose();
+      if (this.open.get(folder) === page) this.open.delete(folder);
+    });
+    this.fill(panel, run);
+  }
+
+  private fill(panel: vscode.WebviewPanel, { folder, summary }: Run): void {
+    const { bundle, icon, title } = this.kind;
+    fillPanel(panel, this.extensionUri, { title: title(summary.name), bundle, icon, folder });
+  }
+}

@@ -1,0 +1,28 @@
+// Single entry point for starting processes: trainers, plans, checks, play sessions, inspections and the doctor get the
+// CLI and a Node.js from here. It refuses in an untrusted workspace, whatever the caller (a command, a page, a restored
+// document), so that merely opening a folder runs nothing.
+import { join } from 'node:path';
+import * as vscode from 'vscode';
+import { UserError } from '../../common/user-error';
+import type { CliInvocation } from './cli-process';
+import type { SecretStore } from './secret-store';
+import { findNode, nodeSearch } from './node-runtime';
+
+export class CliLauncher {
+  constructor(
+    private readonly extensionPath: string,
+    private readonly secrets: SecretStore,
+  ) {}
+
+  /**
+   * Returns the CLI for the folder `cwd`. Throws a UserError if the workspace is untrusted or there is no suitable
+   * Node.js.
+   */
+  async in(cwd: string): Promise<CliInvocation> {
+    if (!vscode.workspace.isTrusted)
+      throw new UserError(vscode.l10n.t('The workspace is not trusted, so its code is not run: trust it first.'));
+    const setting = vscode.workspace.getConfiguration('ragen').get('nodePath', '');
+    const [node, variables] = await Promise.all([findNode(nodeSearch(setting)), this.secrets.variables()]);
+    return { node: { ...node, secrets: () => variables }, cli: join(this.extensionPath, 'dist', 'cli.cjs'), cwd };
+  }
+}

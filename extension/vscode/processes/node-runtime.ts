@@ -1,0 +1,137 @@
+// Finds a Node.js for the trainer: the setting `ragen.nodePath`, then PATH, then the editor's own runtime. The editor's
+// runtime comes last because Electron as Node (ELECTRON_RUN_AS_NODE) is killed with SIGTRAP at aligned allocations near
+// 1 GiB, which Chromium's allocator refuses. An invalid setting is an error and never ignored. Must not import
+// `vscode`.
+import { execFile } from 'node:child_process';
+import { access, constants } from 'node:fs/promises';
+import { delimiter, isAbsolute, join } from 'node:path';
+import { programEnvironment, variablesFor } from '../../../envs/api/program-environment';
+import { UserError } from '../../common/user-error';
+
+/** Oldest major version of Node.js that the trainer supports. */
+export const oldestNode = 20;
+
+export interface NodeRuntime {
+  path: string;
+  /** Its `process.versions.node`. */
+  version: string;
+  /** Whether it is Electron, which needs ELECTRON_RUN_AS_NODE to behave as Node.js. */
+  electron: boolean;
+  /**
+   * Returns the API keys and tokens for child processes. A function, so that logging this object does not reveal them.
+   */
+  secrets?(): Readonly<Record<string, string>>;
+}
+
+/** External dependencies of the search. */
+export interface NodeSearch {
+  /** Value of `ragen.nodePath`; empty if not set. */
+  setting: string;
+  env: NodeJS.ProcessEnv;
+  platform: NodeJS.Platform;
+  /** `process.execPath` and whether it is Electron. */
+  own: { path: string; electron: boolean };
+  /** Returns the version of the Node.js at a path; throws if there is none. */
+  versionOf(path: string, electron: boolean): Promise<string>;
+  /** Whether a file exists and is executable. */
+  executable(path: string): Promise<boolean>;
+}
+
+/** Returns the first suitable Node.js. Throws a UserError that names the setting if there is none. */
+export async function findNode(search: NodeSearch): Promise<NodeRuntime> {
+  const setting = search.setting.trim();
+  if (setting !== '') return fromSetting(setting, search);
+  const unfit: string[] = [];
+  for (const [path, electron] of [...(await onPath(search)), [search.own.path, search.own.electron]] as [
+    string,
+    boolean,
+  ][]) {
+    try {
+      const version = await search.versionOf(path, electron);
+      if (majorOf(version) >= oldestNode) return { path, version, electron };
+      unfit.push(`${path} is ${version}`);
+    } catch {
+      unfit.push(`${path} does not start`);
+    }
+  }
+  throw new UserError(
+    `no Node ${oldestNode} or newer was found (${unfit.join(', ')}): install Node ${oldestNode} or set ragen.nodePath to one`,
+  );
+}
+
+/** Returns the dependencies for this process. */
+export function nodeSearch(setting: string): NodeSearch {
+  return {
+    setting,
+    env: process.env,
+    platform: process.platform,
+    own: { path: process.execPath, electron: process.versions['electron'] !== undefined },
+    versionOf: askVersion,
+    executable: path =>
+      access(path, process.platform === 'win32' ? constants.F_OK : constants.X_OK).then(
+        () => true,
+        () => false,
+      ),
+  };
+}
+
+/**
+ * Returns the environment variables of a trainer process: those of this process without VS Code's internal variables,
+ * plus the stored secrets. Disables ONNX Runtime's telemetry before its library is loaded.
+ */
+export function trainerEnvironment(
+  env: NodeJS.ProcessEnv,
+  { electron, secrets }: Pick<NodeRuntime, 'electron' | 'secrets'>,
+): NodeJS.ProcessEnv {
+  const own = secrets?.() ?? {};
+  const names = Object.keys(own).join(',');
+  const kept = Object.entries(env).filter(([name]) => !/^(ELECTRON_|VSCODE_|APPLICATION_INSIGHTS)/.test(name));
+  return {
+    ...Object.fromEntries(kept),
+    ...own,
+    ...(names === '' ? {} : { RAGEN_SECRET_NAMES: names }), // their values are redacted in all output
+    ORT_DISABLE_TELEMETRY: '1',
+    ...(electron ? { ELECTRON_RUN_AS_NODE: '1' } : {}),
+  };
+}
+
+async function fromSetting(setting: string, search: NodeSearch): Promise<NodeRuntime> {
+  if (!isAbsolute(setting))
+    throw new UserError(`ragen.nodePath is ${setting}: make it an absolute path, or empty to search PATH`);
+  let version: string;
+  try {
+    version = await search.versionOf(setting, false);
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is not there' : 'does not start as Node';
+    throw new UserError(
+      `ragen.nodePath is ${setting}, which ${reason}: set it to a Node ${oldestNode} or newer, or empty`,
+    );
+  }
+  if (majorOf(version) < oldestNode)
+    throw new UserError(
+      `ragen.nodePath is ${setting}, which is Node ${version}: set it to Node ${oldestNode} or newer, or empty`,
+    );
+  return { path: setting, version, electron: false };
+}
+
+async function onPath({ env, platform, executable }: NodeSearch): Promise<[string, boolean][]> {
+  const found: [string, boolean][] = [];
+  for (const folder of (env['PATH'] ?? env['Path'] ?? '').split(delimiter).filter(isAbsolute)) {
+    const path = join(folder, platform === 'win32' ? 'node.exe' : 'node');
+    if (!found.some(([known]) => known === path) && (await executable(path))) found.push([path, false]);
+  }
+  return found;
+}
+
+const majorOf = (version: string): number => Number(version.split('.')[0]);
+
+function askVersion(path: string, electron: boolean): Promise<string> {
+  const env = trainerEnvironment(programEnvironment(variablesFor.node), { electron });
+  return new Promise((resolve, reject) => {
+    execFile(path, ['-p', 'process.versions.node'], { env, timeout: 10_000, windowsHide: true }, (error, stdout) => {
+      const version = /^\d+\.\d+\.\d+/.exec(stdout.trim())?.[0];
+      if (error || !version) reject(error ?? new Error(`${path} answered ${stdout.trim()}`));
+      else resolve(version);
+    });
+  });
+}

@@ -1,0 +1,161 @@
+// Reads a growing file of JSON lines incrementally. Invariants: only complete lines are read (an incomplete last line
+// waits for its newline); a truncated or rewritten file, as after a resume, is detected by the bytes before the cursor
+// and read from the start; an invalid line (not JSON, not matching the schema, or too long) is skipped so that it does
+// not hide the others; a long file is read in slices that yield to the event loop. Only regular files are read
+// (bounded-file.ts).
+import type { FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setImmediate as breathe } from 'node:timers/promises';
+import type { z } from 'zod';
+import { isMissing, openRegular } from '../../node/bounded-file';
+import { jsonOrNothing } from '../../common/json';
+import { requireLogSize } from '../../node/run-file';
+import { mostLineBytes } from '../../run-data/run-folder';
+
+/** Number of bytes before the cursor that are compared to distinguish a grown file from a rewritten one. */
+const memory = 256;
+
+/** Bytes read and parsed at once; takes a few milliseconds. */
+const sliceBytes = 1 << 18;
+
+/** Result of one `read`. */
+export interface FreshLines<T> {
+  /** The new lines, in file order. */
+  lines: T[];
+  /** The file was truncated or replaced: `lines` holds all its lines, and those read before are invalid. */
+  restarted: boolean;
+}
+
+/** Position of a line reader in its file. */
+export interface LineCursor {
+  /** Number of bytes read. */
+  offset: number;
+  /** `offset` is inside a line longer than `mostLineBytes`, whose rest is skipped. */
+  skipping: boolean;
+}
+
+/** Complete lines of a file, and the position after them. */
+export interface LineSlice extends LineCursor {
+  /** Complete lines; empty if only a part of an overlong line was skipped. */
+  bytes: Buffer;
+  /** The last bytes of this slice before `offset`, at most `memory`. */
+  last: Buffer;
+}
+
+/**
+ * Yields the complete lines of a file between a cursor and byte `size`, some at a time. An incomplete last line is left
+ * out, and a line longer than `mostLineBytes` is skipped in parts.
+ */
+export async function* lineSlices(handle: FileHandle, from: LineCursor, size: number): AsyncGenerator<LineSlice> {
+  let { offset, skipping } = from;
+  for (let length = sliceBytes; offset < size;) {
+    const bytes = await readRange(handle, offset, Math.min(length, size - offset));
+    if (bytes.length === 0) return; // truncated meanwhile
+    const first = skipping ? bytes.indexOf(0x0a) + 1 : 0;
+    const end = bytes.lastIndexOf(0x0a) + 1;
+    const isSkipped = skipping && first === 0;
+    if (!isSkipped && end === 0 && bytes.length < length && bytes.length < mostLineBytes) return; // partial last line
+    if (!isSkipped && end === 0 && length < mostLineBytes) {
+      length *= 2; // a line longer than a slice
+      continue;
+    }
+    skipping = end === 0;
+    const taken = end === 0 ? bytes.length : end;
+    if (end === 0) length = sliceBytes;
+    offset += taken;
+    yield {
+      offset,
+      skipping,
+      bytes: bytes.subarray(first, end),
+      last: bytes.subarray(Math.max(0, taken - memory), taken),
+    };
+  }
+}
+
+export class JsonLines<T> {
+  private cursor: LineCursor = { offset: 0, skipping: false };
+  private tail = Buffer.alloc(0);
+
+  /** `within` is the folder that no link may lead out of; default: the file's folder. */
+  constructor(
+    readonly file: string,
+    private readonly schema: z.ZodType<T>,
+    private readonly within: string = dirname(file),
+  ) {}
+
+  /** Reads what was appended since the last call. A missing file counts as empty. Throws on other file errors. */
+  async read(): Promise<FreshLines<T>> {
+    const handle = await openOrNothing(this.file, this.within);
+    if (!handle) return this.restart(this.cursor.offset > 0);
+    try {
+      const { size } = await handle.stat();
+      const rewritten = size < this.cursor.offset || !(await this.sameTail(handle));
+      if (rewritten) this.restart(true);
+      const lines: T[] = [];
+      for await (const { bytes, last, ...cursor } of lineSlices(handle, this.cursor, size)) {
+        this.cursor = cursor;
+        this.tail = Buffer.concat([this.tail, last]).subarray(-memory);
+        for (const line of this.parse(bytes.toString('utf8'))) lines.push(line);
+        if (cursor.offset < size) await breathe();
+      }
+      return { lines, restarted: rewritten };
+    } finally {
+      await handle.close();
+    }
+  }
+
+  private parse(text: string): T[] {
+    const lines: T[] = [];
+    for (const line of text.split('\n')) {
+      if (line.trim() === '') continue;
+      const parsed = this.schema.safeParse(jsonOrNothing(line));
+      if (parsed.success) lines.push(parsed.data);
+    }
+    return lines;
+  }
+
+  private async sameTail(handle: FileHandle): Promise<boolean> {
+    if (this.tail.length === 0) return true;
+    const from = this.cursor.offset - this.tail.length;
+    return (await readRange(handle, from, this.tail.length)).equals(this.tail);
+  }
+
+  private restart(restarted: boolean): FreshLines<T> {
+    this.cursor = { offset: 0, skipping: false };
+    this.tail = Buffer.alloc(0);
+    return { lines: [], restarted };
+  }
+}
+
+/** Returns up to `length` bytes from `position`, fewer at the end of the file. */
+export async function readRange(handle: FileHandle, position: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await handle.read(bytes, filled, length - filled, position + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return bytes.subarray(0, filled);
+}
+
+/**
+ * Opens a log for reading; undefined if it is missing.
+ * @throws RefusedFile when it is not a regular file within its folder or larger than any log; else the system's error
+ */
+export async function openOrNothing(file: string, within: string): Promise<FileHandle | undefined> {
+  let handle: FileHandle;
+  try {
+    handle = await openRegular(file, within);
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+  try {
+    requireLogSize(file, (await handle.stat()).size);
+    return handle;
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}

@@ -1,0 +1,30 @@
+// Number of episodes that a run's configuration implies, for runs that do not log it.
+import type { DashboardSnapshot } from '../../protocol/dashboard-page';
+
+/** Returns the number per training step (null if not configured), and per validation by tag. */
+export function configuredEpisodes(config: Readonly<Record<string, unknown>>): DashboardSnapshot['episodes'] {
+  const { train, val } = at(config, 'es_manager');
+  const { env_groups, group_size } = at(train);
+  const played = Number(env_groups) * Number(group_size);
+  return { train: Number.isFinite(played) ? played : null, val: byTag(at(val), at(config, 'trainer')) };
+}
+
+function byTag(
+  val: Record<string, unknown>,
+  { validation_steps = 1 }: Record<string, unknown>,
+): Record<string, number> {
+  const { tags, n_groups } = at(val, 'env_configs');
+  if (!Array.isArray(tags) || !Array.isArray(n_groups)) return {};
+  const counts: Record<string, number> = {};
+  tags.forEach((tag: unknown, i) => {
+    const count = Number(n_groups[i]) * Number(val.group_size) * Number(validation_steps);
+    if (Number.isFinite(count)) counts[String(tag)] = (counts[String(tag)] ?? 0) + count;
+  });
+  return counts;
+}
+
+/** Returns a part of an arbitrary value as a record. */
+function at(value: unknown, key?: string): Record<string, unknown> {
+  const record = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  return key === undefined ? record : at(record[key]);
+}

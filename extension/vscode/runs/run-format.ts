@@ -1,0 +1,115 @@
+// Formats and groups runs for all views of the host: the standing of a run, and numbers as short texts (three
+// significant digits, success in per cent, times as `1 m 12 s`). Pure functions; translatable texts are in the views.
+import type { RunSummary } from '../../protocol/pages';
+import { isEvaluation } from '../../run-data/run-progress';
+
+/** RunState reduced to what the user can do about it, plus `interrupted` for a dead trainer. */
+export type RunPhase = 'running' | 'paused' | 'finished' | 'stopped' | 'failed' | 'interrupted';
+
+/** Returns the standing of a run. A run with an active state but no live trainer is interrupted. */
+export function runPhase({ status, live }: Pick<RunSummary, 'status' | 'live'>): RunPhase {
+  switch (status.state) {
+    case 'finished':
+    case 'stopped':
+    case 'failed':
+      return status.state;
+    case 'paused':
+      return live ? 'paused' : 'interrupted';
+    case 'starting':
+    case 'running':
+    case 'stopping':
+      return live ? 'running' : 'interrupted';
+  }
+}
+
+/** Whether the run's trainer is running or paused. */
+export const isActive = (run: Pick<RunSummary, 'status' | 'live'>): boolean =>
+  ['running', 'paused'].includes(runPhase(run));
+
+/** Returns the `contextValue` of a run's tree item, for the menus in package.json. */
+export function contextOf(run: Pick<RunSummary, 'status' | 'live' | 'archived'>): string {
+  const phase = runPhase(run);
+  const ended = phase === 'finished' ? phase : 'ended';
+  const marks = [...(isEvaluation(run.status) ? ['evaluation'] : []), ...(run.archived ? ['archived'] : [])];
+  return ['run', isActive(run) ? phase : ended, ...marks].join('.');
+}
+
+/** Why a run paused itself, in a sentence; undefined for a run that is running or was paused by the user. */
+export const waitsBecause = (run: Pick<RunSummary, 'status' | 'live'>): string | undefined =>
+  runPhase(run) === 'paused' ? run.status.error : undefined;
+
+/**
+ * Shortens a sentence for one line: paths reduced to file names, an environment to its source line, cut between words.
+ */
+export function briefly(sentence: string, length = 60): string {
+  const text = sentence
+    .slice(0, 500)
+    .replace(/(?:[A-Za-z]:)?[^\s(]*[\\/](?=[^\s\\/])/g, '')
+    .replace(/^environment [^(]*\(([^)]*)\)/, '$1')
+    .replace(/\s+/g, ' ')
+    .trim();
+  if (text.length <= length) return text;
+  const cut = text.slice(0, length);
+  return `${cut.slice(0, cut.includes(' ') ? cut.lastIndexOf(' ') : length).replace(/[\s,;:]+$/, '')} …`;
+}
+
+/** Returns the names that several of these runs share, which need more detail to be distinguished. */
+export function sharedNames(runs: readonly Pick<RunSummary, 'name'>[]): Set<string> {
+  const seen = new Set<string>();
+  return new Set(runs.map(({ name }) => name).filter(name => seen.size === seen.add(name).size));
+}
+
+/** Returns the runs that are not archived, or all if all are archived. */
+export function withoutArchived<R extends { summary: Pick<RunSummary, 'archived'> }>(runs: readonly R[]): R[] {
+  const open = runs.filter(({ summary }) => !summary.archived);
+  return open.length > 0 ? open : [...runs];
+}
+
+/** Formats the start time of a run in local time: `14:03`, with the date if it is not today. */
+export function formatStart(created: string, now = new Date(), locale?: string): string {
+  const start = new Date(created);
+  const today = start.toDateString() === now.toDateString();
+  const year = start.getFullYear() === now.getFullYear() ? undefined : 'numeric';
+  return start.toLocaleString(locale, {
+    ...(!today && { day: 'numeric', month: 'short', year }),
+    hour: '2-digit',
+    minute: '2-digit',
+  });
+}
+
+/**
+ * Whether a run contains every word of `filter` in its name, a tag, its configuration's name or its id, ignoring case.
+ */
+export function matches({ name, tags = [], config_name, id }: RunSummary, filter: string): boolean {
+  const text = [name, ...tags.map(tag => `#${tag}`), config_name, id].join('\n').toLowerCase();
+  const words = filter.toLowerCase().split(/\s+/);
+  return words.every(word => text.includes(word));
+}
+
+/** Formats a share: `0.6123` → `61 %`; one decimal below ten per cent. */
+export function percent(share: number): string {
+  const value = share * 100;
+  return `${value !== 0 && Math.abs(value) < 9.95 ? value.toFixed(1) : value.toFixed(0)} %`;
+}
+
+/** Formats seconds as `45 s`, `1 m 12 s`, `2 h 05 m`. */
+export function duration(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const two = (value: number) => String(value).padStart(2, '0');
+  if (hours > 0) return `${hours} h ${two(minutes)} m`;
+  return minutes > 0 ? `${minutes} m ${two(rest)} s` : `${rest} s`;
+}
+
+/**
+ * Formats a number with three significant digits and SI prefixes: `0.123`, `−1.50`, `12.3 k`, with a Unicode minus
+ * sign.
+ */
+export function short(value: number): string {
+  const size = Math.abs(value);
+  const [divisor, prefix] =
+    size >= 999_500_000 ? [1e9, ' G'] : size >= 999_500 ? [1e6, ' M'] : size >= 999.5 ? [1e3, ' k'] : [1, ''];
+  const scaled = size / divisor;
+  const digits = scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : scaled >= 0.9995 || scaled === 0 ? 2 : 3;
+  return `${value < 0 ? '−' : ''}${scaled.toFixed(digits)}${prefix}`;
+}

@@ -1,0 +1,78 @@
+// Chooses the run for a command: the one it was called on, else the focused one (its page, then the tree's selection),
+// else the only suitable one, else the user is asked.
+import * as vscode from 'vscode';
+import type { RunSummary } from '../../protocol/pages';
+import { UserError } from '../../common/user-error';
+import { plain } from '../plain-text';
+import type { Run, RunStore } from './run-store';
+import { formatStart, withoutArchived } from './run-format';
+import { formatProgress, formatState, type RunNode } from './runs-tree';
+
+/** Argument of a command: a tree node, the run folder of a page, or undefined from the command palette. */
+export type RunArgument = RunNode | string | undefined;
+
+export class RunPicker {
+  /** `focused` returns the focused run folders, the most relevant first. */
+  constructor(
+    private readonly store: RunStore,
+    private readonly focused: () => (string | undefined)[],
+  ) {}
+
+  /**
+   * Returns the run to act on, or undefined if the user cancels. `fits` selects the runs that the command supports.
+   * Throws a UserError with the message `none` if there are none.
+   */
+  async pick(argument: RunArgument, fits: (run: RunSummary) => boolean, none: string): Promise<Run | undefined> {
+    const [named] = folderOf(argument);
+    if (named !== undefined) return this.store.get(named) ?? this.store.find(named);
+    await this.store.scanned;
+    const fitting = this.store.runs.filter(run => fits(run.summary));
+    if (fitting.length === 0) throw new UserError(none);
+    for (const folder of this.focused()) {
+      const run = fitting.find(candidate => candidate.folder === folder);
+      if (run) return run;
+    }
+    const offered = withoutArchived(fitting);
+    return offered.length === 1 ? offered[0] : this.ask(offered);
+  }
+
+  /**
+   * Returns the runs to act on: those that the command was called on and that fit, else the result of `pick`; empty if
+   * the user cancels. Throws a UserError with the message `none` if none of the runs fits.
+   */
+  async pickMany(
+    argument: RunArgument,
+    all: RunArgument[],
+    fits: (run: RunSummary) => boolean,
+    none: string,
+  ): Promise<Run[]> {
+    const folders = (all.length > 0 ? all : [argument]).flatMap(folderOf);
+    if (folders.length === 0) {
+      const run = await this.pick(argument, fits, none);
+      return run ? [run] : [];
+    }
+    const found = await Promise.all(folders.map(folder => this.store.get(folder) ?? this.store.find(folder)));
+    const runs = found.filter(run => run !== undefined).filter(run => fits(run.summary));
+    if (runs.length === 0) throw new UserError(none);
+    return runs;
+  }
+
+  private async ask(runs: Run[]): Promise<Run | undefined> {
+    const items = runs.map(run => ({ ...inList(run), run }));
+    const options = { placeHolder: vscode.l10n.t('Which run?'), matchOnDescription: true, matchOnDetail: true };
+    const chosen = await vscode.window.showQuickPick(items, options);
+    return chosen?.run;
+  }
+}
+
+function folderOf(argument: RunArgument): string[] {
+  const folder = typeof argument === 'string' ? argument : argument?.folder;
+  return folder === undefined ? [] : [folder];
+}
+
+/** Formats a run as a list item, with its start time to distinguish runs of the same name. */
+export function inList({ summary }: Run): vscode.QuickPickItem {
+  const began = vscode.l10n.t('started {0}', formatStart(summary.created));
+  const description = [formatState(summary), formatProgress(summary), began].join(' · ');
+  return { label: plain(summary.name), description: plain(description), detail: summary.id };
+}

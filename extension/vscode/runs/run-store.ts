@@ -1,0 +1,267 @@
+// All runs of the workspace, kept up to date: found under `.ragen/runs` of each workspace folder by file watching and
+// by polling (watchers miss changes on network drives and in containers), and connected to their trainers. Owns the
+// readers and links; views subscribe. Runs started or ended elsewhere (terminal, another window) appear in the same
+// way.
+import { lstat, stat } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as vscode from 'vscode';
+import type { RunSummary } from '../../protocol/pages';
+import { runNames } from '../../node/run-file';
+import { runFiles, runsFolder } from '../../run-data/run-folder';
+import { UserError } from '../../common/user-error';
+import { RunReader } from './run-reader';
+import { isActive, runPhase, type RunPhase } from './run-format';
+import { TrainerLink } from '../processes/trainer-link';
+
+/**
+ * Active runs are polled every second, because a lease can expire without a file event; the others every fifth time.
+ */
+const pollMs = 1000;
+const slowEvery = 5;
+/**
+ * Milliseconds for which changes are batched: ten active runs send 100 status updates per second, and each event
+ * redraws all views.
+ */
+const gatherMs = 200;
+
+/** One run: its state, and access to its data and its trainer. */
+export interface Run {
+  readonly folder: string;
+  readonly reader: RunReader;
+  readonly summary: RunSummary;
+  /** Set while the trainer is alive and the workspace is trusted. */
+  readonly link: TrainerLink | undefined;
+}
+
+interface Entry {
+  reader: RunReader;
+  summary?: RunSummary;
+  shown: string;
+  /** The last reported problem with its manifest or status. */
+  trouble?: string;
+  link?: TrainerLink;
+  refreshing?: Promise<void>;
+}
+
+export interface RunPhaseChange {
+  run: Run;
+  from: RunPhase;
+  to: RunPhase;
+}
+
+export class RunStore implements vscode.Disposable {
+  private readonly entries = new Map<string, Entry>();
+  private readonly disposables: vscode.Disposable[] = [];
+  private readonly changed = new vscode.EventEmitter<void>();
+  private readonly touched = new vscode.EventEmitter<string>();
+  private readonly moved = new vscode.EventEmitter<RunPhaseChange>();
+  private readonly deleted = new vscode.EventEmitter<string>();
+  private ticks = 0;
+  private gathering: NodeJS.Timeout | undefined;
+  private watchers: vscode.Disposable[] = [];
+
+  /** Fires when the list or a summary changed. */
+  readonly onDidChange = this.changed.event;
+  /** Fires with the path of a run folder that may have grown. */
+  readonly onDidTouch = this.touched.event;
+  /** Fires when a run's standing changed while this window was open. */
+  readonly onDidMove = this.moved.event;
+  /** Fires with the path of a run folder that was deleted, here or elsewhere. */
+  readonly onDidDelete = this.deleted.event;
+
+  /** Resolves after the first scan of the workspace folders. A command that activates the extension may run before. */
+  get scanned(): Promise<void> {
+    return this.scanning;
+  }
+  private scanning: Promise<void> = Promise.resolve();
+
+  constructor(private readonly log: vscode.LogOutputChannel) {
+    const timer = setInterval(() => void this.tick(), pollMs);
+    this.disposables.push(this.changed, this.touched, this.moved, this.deleted, {
+      dispose: () => clearInterval(timer),
+    });
+    this.disposables.push(vscode.workspace.onDidChangeWorkspaceFolders(() => this.watch()));
+    this.disposables.push(vscode.workspace.onDidGrantWorkspaceTrust(() => void this.scan()));
+    this.watch();
+  }
+
+  /** All runs, newest first. */
+  get runs(): Run[] {
+    const runs: Run[] = [];
+    for (const [folder, { reader, summary, link }] of this.entries)
+      if (summary) runs.push({ folder, reader, summary, link });
+    return runs.sort((a, b) =>
+      a.summary.created < b.summary.created ? 1 : a.summary.created > b.summary.created ? -1 : 0,
+    );
+  }
+
+  /** Folders with an unusable manifest and the reason, sorted by path. */
+  get damaged(): { folder: string; reason: string }[] {
+    return [...this.entries]
+      .flatMap(([folder, { summary, trouble }]) =>
+        !summary && trouble !== undefined ? { folder, reason: trouble } : [],
+      )
+      .sort((a, b) => (a.folder < b.folder ? 1 : -1));
+  }
+
+  get(folder: string): Run | undefined {
+    return this.runs.find(run => run.folder === folder);
+  }
+
+  /**
+   * Returns the run of a folder, read now, for a run just started and for restored panels. Undefined if there is none.
+   */
+  async find(folder: string): Promise<Run | undefined> {
+    if (!this.roots().some(root => isInside(root, folder)) || (await isLink(folder))) return undefined;
+    await this.refresh(folder);
+    return this.get(folder);
+  }
+
+  /** Returns the link to a run's trainer. Throws a UserError if no trainer is alive or the workspace is untrusted. */
+  link(run: Run): TrainerLink {
+    const link = this.entries.get(run.folder)?.link;
+    if (link) return link;
+    throw new UserError(
+      vscode.workspace.isTrusted
+        ? `run ${run.summary.name}: no trainer is running: resume the run`
+        : `run ${run.summary.name}: the workspace is not trusted: trust it to control its runs`,
+    );
+  }
+
+  dispose(): void {
+    clearTimeout(this.gathering);
+    for (const { link } of this.entries.values()) link?.dispose();
+    for (const disposable of [...this.watchers, ...this.disposables]) disposable.dispose();
+  }
+
+  private notify(): void {
+    this.gathering ??= setTimeout(() => {
+      this.gathering = undefined;
+      this.changed.fire();
+    }, gatherMs);
+  }
+
+  private roots(): string[] {
+    const folders = vscode.workspace.workspaceFolders ?? [];
+    return folders.filter(folder => folder.uri.scheme === 'file').map(folder => join(folder.uri.fsPath, runsFolder));
+  }
+
+  private watch(): void {
+    for (const watcher of this.watchers) watcher.dispose();
+    const { manifest, status, metrics, events, labels, notes } = runFiles;
+    const names = [manifest, status, metrics, events, labels, notes].join(',');
+    this.watchers = (vscode.workspace.workspaceFolders ?? []).map(folder => {
+      const watcher = vscode.workspace.createFileSystemWatcher(
+        new vscode.RelativePattern(folder, `${runsFolder}/*/{${names}}`),
+      );
+      const see = (uri: vscode.Uri) => void this.refresh(join(uri.fsPath, '..'));
+      watcher.onDidCreate(see);
+      watcher.onDidChange(see);
+      watcher.onDidDelete(see);
+      return watcher;
+    });
+    this.scanning = this.scan().catch(() => undefined); // the next tick retries
+  }
+
+  private async tick(): Promise<void> {
+    if (this.ticks++ % slowEvery === 0) return this.scan();
+    const active = [...this.entries].filter(([, { summary }]) => summary && isActive(summary));
+    await Promise.all(active.map(([folder]) => this.refresh(folder)));
+  }
+
+  private async scan(): Promise<void> {
+    const found = await Promise.all(
+      this.roots().map(async root => (await runNames(root)).map(name => join(root, name))),
+    );
+    const folders = new Set(found.flat());
+    for (const folder of this.entries.keys()) if (!folders.has(folder)) this.drop(folder);
+    await Promise.all([...folders].map(folder => this.refresh(folder)));
+  }
+
+  /** Reads a run's state again. Concurrent calls share one read. */
+  private async refresh(folder: string): Promise<void> {
+    const entry: Entry = this.entries.get(folder) ?? { reader: new RunReader(folder), shown: '' };
+    this.entries.set(folder, entry);
+    entry.refreshing ??= this.read(folder, entry).finally(() => (entry.refreshing = undefined));
+    await entry.refreshing;
+  }
+
+  private async read(folder: string, entry: Entry): Promise<void> {
+    const isRun = await entry.reader.refresh();
+    if (!isRun && entry.reader.trouble === undefined) return this.drop(folder);
+    if (entry.trouble !== entry.reader.trouble) {
+      entry.trouble = entry.reader.trouble;
+      this.notify();
+    }
+    if (!isRun) return;
+    this.publish(folder, entry);
+    this.touched.fire(folder);
+  }
+
+  private publish(folder: string, entry: Entry): void {
+    const summary = entry.reader.summary;
+    if (!summary || this.entries.get(folder) !== entry) return;
+    const [before, shown] = [entry.summary, JSON.stringify(summary)];
+    entry.summary = summary;
+    if (summary.live && vscode.workspace.isTrusted) entry.link ??= this.join(folder, entry, summary.name);
+    else if (entry.link) entry.link = void entry.link.dispose();
+    if (shown === entry.shown) return;
+    entry.shown = shown;
+    this.notify();
+    const run = { folder, reader: entry.reader, summary, link: entry.link };
+    if (before && runPhase(before) !== runPhase(summary))
+      this.moved.fire({ run, from: runPhase(before), to: runPhase(summary) });
+  }
+
+  private join(folder: string, entry: Entry, name: string): TrainerLink {
+    return new TrainerLink(name, basename(folder), () => entry.reader.lease(), {
+      status: status => {
+        entry.reader.report(status);
+        this.publish(folder, entry);
+      },
+      appended: () => this.touched.fire(folder),
+      event: () => this.touched.fire(folder),
+      trouble: message => this.log.debug(`${basename(folder)}: trainer link: ${message}`),
+    });
+  }
+
+  private drop(folder: string): void {
+    const entry = this.entries.get(folder);
+    this.entries.delete(folder);
+    entry?.link?.dispose();
+    if (entry?.trouble !== undefined) this.notify();
+    if (!entry?.summary) return;
+    this.notify();
+    void isGone(folder).then(gone => gone && this.deleted.fire(folder));
+  }
+}
+
+/**
+ * Whether a folder is deleted, now or within a few seconds. If its parent is missing too, the drive is disconnected and
+ * the run is not deleted.
+ */
+async function isGone(folder: string): Promise<boolean> {
+  const there = (path: string): Promise<boolean> =>
+    stat(path).then(
+      () => true,
+      () => false,
+    );
+  for (let look = 0; look < 5; look++) {
+    if (!(await there(folder))) return there(dirname(folder));
+    await sleep(pollMs); // its manifest may be deleted first
+  }
+  return false;
+}
+
+/** Whether a run folder is a link. The list of runs excludes links too. */
+const isLink = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    found => found.isSymbolicLink(),
+    () => false,
+  );
+
+function isInside(root: string, folder: string): boolean {
+  const path = relative(root, folder);
+  return path !== '' && !path.startsWith('..') && !/[\\/]/.test(path);
+}

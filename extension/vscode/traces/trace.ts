@@ -1,0 +1,288 @@
+// Formats an episode as text and records the positions of its parts. The text also contains everything that decorations
+// show, so that it can be searched, compared and read aloud. Pure functions. Invariants: an answer appears exactly as
+// it was sampled, including special tokens; each sampled token's range covers its text; an answer whose ids do not
+// decode to the recorded text (another tokenizer) appears as recorded, without tokens.
+import { actionOutcomes } from '../../run-data/action-outcomes';
+import { counted, formatSigned } from '../../common/numbers';
+import type { Episode, EpisodeTurn } from '../../run-data/run-folder';
+import { shown, spell, type Span } from './spelling';
+import type { TokenBytes } from './token-bytes';
+
+/** A sampled token in the text. */
+export interface PlacedToken extends Span {
+  /** Index in the episode's `tokens`. */
+  index: number;
+  /** 0-based index of its turn. */
+  turn: number;
+}
+
+/** An action that the model wrote and that was not executed. */
+export interface RefusedAction extends Span {
+  name: string;
+  reason: string;
+}
+
+export interface TracedTurn {
+  turn: EpisodeTurn;
+  /** The section, from its heading to its last character. */
+  extent: Span;
+  heading: Span;
+  /** Sections including their headings. */
+  stateSection: Span;
+  answerSection: Span;
+  outcomeSection: Span;
+  state: Span;
+  /** The generation prefix at the end of the prompt, followed by the sampled text. */
+  prefix: Span;
+  answer: Span;
+  /** Text between the tags; null if the answer lacks them. */
+  thought: Span | null;
+  actions: Span | null;
+  refused: RefusedAction[];
+  /** Line such as `reward −0.10 · return 10.8 · advantage +1.2`. */
+  rewardLine: Span;
+  reward: string;
+}
+
+export interface Trace {
+  text: string;
+  episode: Episode;
+  /** In order; empty for a turn whose tokens are unknown. */
+  tokens: PlacedToken[];
+  header: Span;
+  prompt: Span | null;
+  /** The system message in the prompt. */
+  system: Span | null;
+  turns: TracedTurn[];
+  end: Span;
+  finalState: Span;
+  /** 1-based turns whose answers have no tokens. */
+  unspelled: number[];
+}
+
+/** Id of an episode within its step: `g003-m05`, plus the suffix of a what-if episode. */
+export const shortId = (id: string): string => /g\d+-m\d+.*$/.exec(id)?.[0] ?? id;
+
+/** Formats an episode of the run named `run`. `bytes` is its tokenizer's vocabulary, or null. */
+export function traceOf(episode: Episode, run: string, bytes: TokenBytes | null): Trace {
+  const writer = new Writer();
+  const header = writer.section(() => writeHeader(writer, episode, run));
+  const system = episode.messages.find(({ role }) => role === 'system');
+  let message: Span | null = null;
+  const prompt = system
+    ? writer.section(() => {
+        writer.line('');
+        writer.line('## Prompt');
+        message = writer.block(shown(system.content));
+      })
+    : null;
+  const tokens: PlacedToken[] = [];
+  const unspelled: number[] = [];
+  let running = 0;
+  const turns = episode.turns.map((turn, i) => {
+    running += turn.reward;
+    const spelled = bytes && spelledAnswer(episode, turn, bytes);
+    if (!spelled) unspelled.push(turn.turn);
+    const traced = writeTurn(writer, episode, i, running, spelled);
+    spelled?.ranges.forEach(({ from, to }, n) =>
+      tokens.push({ index: turn.span[0] + n, turn: i, from: traced.answer.from + from, to: traced.answer.from + to }),
+    );
+    return traced;
+  });
+  let finalState: Span = { from: 0, to: 0 };
+  const end = writer.section(() => {
+    writer.line('');
+    writer.line(`## End · ${endingOf(episode)}`);
+    if (episode.error !== undefined) writer.line(`error ${shown(episode.error)}`);
+    if (episode.context_reason !== undefined) writer.line(`context full: ${shown(episode.context_reason)}`);
+    finalState = writer.block(shown(episode.final_state));
+  });
+  return { text: writer.text, episode, tokens, header, prompt, system: message, turns, end, finalState, unspelled };
+}
+
+/** Mean advantage of a turn's sampled tokens; null if it was not trained on. */
+export function turnAdvantage({ tokens }: Episode, { span: [from, to] }: EpisodeTurn): number | null {
+  const advantages = tokens.advantages?.slice(from, to).filter((_, i) => tokens.mask[from + i] === 1) ?? [];
+  return advantages.length === 0 ? null : advantages.reduce((sum, value) => sum + value, 0) / advantages.length;
+}
+
+/** Decodes an answer's ids; null if the result differs from the recorded text. */
+function spelledAnswer(episode: Episode, turn: EpisodeTurn, bytes: TokenBytes): SpelledAnswer | null {
+  const ids = episode.tokens.ids.slice(...turn.span);
+  const parts = ids.map(id => bytes.of(id));
+  if (parts.length === 0) return null; // a model behind an API reports no ids
+  if (parts.includes(undefined)) return null;
+  const { text, ranges } = spell(parts as Uint8Array[]);
+  // The recorded text lacks special tokens and, with some decoders, a leading blank.
+  const plain = spell(parts.filter((_, i) => !bytes.isSpecial(ids[i])) as Uint8Array[]).text;
+  const raw = shown(turn.raw);
+  const recorded = [plain, plain.trimStart()].find(each => raw.endsWith(each));
+  return recorded === undefined ? null : { prefix: raw.slice(0, raw.length - recorded.length), text, ranges };
+}
+
+interface SpelledAnswer {
+  prefix: string;
+  text: string;
+  ranges: Span[];
+}
+
+function writeHeader(writer: Writer, episode: Episode, run: string): void {
+  const { step, mode, group_id, member, tag, seed, environment, turns, tokens } = episode;
+  const { success, score, reward, penalty, advantage } = episode;
+  const sampled = tokens.mask.reduce<number>((sum, bit) => sum + bit, 0);
+  const line = (...parts: string[]) => writer.line(shown(parts.join(' · ')));
+  const actions = turns.reduce((sum, { executed }) => sum + executed.length, 0);
+  line(`# ${episode.id}`);
+  line(
+    `run ${run}`,
+    `step ${step}`,
+    mode === 'train' ? 'training' : 'validation',
+    `group ${group_id}`,
+    `member ${member}`,
+  );
+  line(`tag ${tag}`, `seed ${seed}`, `environment ${environment.name} ${environment.version}`);
+  line(
+    success ? 'success' : 'no success',
+    `score ${formatSigned(score)}`,
+    `return ${formatSigned(reward)}`,
+    `penalty ${formatSigned(penalty)}`,
+    `advantage ${advantage === null ? '–' : formatSigned(advantage)}`,
+    useOf(episode),
+  );
+  line(
+    counted(turns.length, 'turn'),
+    counted(actions, 'action'),
+    `${sampled} of ${counted(tokens.ids.length, 'token')} sampled`,
+  );
+}
+
+/** How the episode was used for training. */
+function useOf({ kept, what_if }: Episode): string {
+  if (what_if) return `what if of ${what_if.of} from turn ${what_if.turn}, not trained on`;
+  if (kept === null) return 'not trained on';
+  return kept ? 'kept by the rollout filter' : 'dropped by the rollout filter';
+}
+
+function writeTurn(
+  writer: Writer,
+  episode: Episode,
+  index: number,
+  running: number,
+  spelled: SpelledAnswer | null,
+): TracedTurn {
+  const turn = episode.turns[index];
+  const advantage = turnAdvantage(episode, turn);
+  const reward = [
+    `reward ${formatSigned(turn.reward)}`,
+    ...(turn.penalty === 0 ? [] : [`penalty ${formatSigned(turn.penalty)}`]),
+    `return ${formatSigned(running)}`,
+    ...(advantage === null ? [] : [`advantage ${formatSigned(advantage)}`]),
+  ].join(' · ');
+  const raw = shown(turn.raw);
+  const { prefix: prefixText, text } = spelled ?? { prefix: '', text: raw };
+  let [heading, state, prefix, answer, rewardLine] = Array.from({ length: 5 }, (): Span => ({ from: 0, to: 0 }));
+  let [stateSection, answerSection, outcomeSection] = [heading, heading, heading];
+  writer.line('');
+  const extent = writer.section(() => {
+    heading = writer.block(`## Turn ${turn.turn} · reward ${formatSigned(turn.reward)}`);
+    stateSection = writer.section(() => {
+      writer.line(`### State · ${counted(turn.actions_left, 'action')} left`);
+      state = writer.block(shown(turn.state));
+    });
+    answerSection = writer.section(() => {
+      const facts = [
+        counted(turn.span[1] - turn.span[0], 'token'),
+        ...(turn.finish === 'length' ? ['truncated at the length limit'] : []),
+      ];
+      writer.line(`### Answer · ${facts.join(' · ')}`);
+      const block = writer.block(prefixText + text);
+      prefix = { from: block.from, to: block.from + prefixText.length };
+      answer = { from: prefix.to, to: block.to };
+    });
+    outcomeSection = writer.section(() => {
+      writer.line('### Outcome');
+      writer.line(`executed ${turn.executed.length > 0 ? turn.executed.map(shown).join(' · ') : 'nothing'}`);
+      for (const { name, reason } of refusedOf(episode, index)) writer.line(`not executed ${shown(name)}: ${reason}`);
+      rewardLine = writer.block(reward);
+    });
+  });
+  const all: Span = { from: prefix.from, to: answer.to };
+  const between = (tag: string): Span | null => {
+    const found = new RegExp(`<${tag}>(.*?)</${tag}>`, 's').exec(writer.text.slice(all.from, all.to));
+    const from = found && all.from + found.index + tag.length + 2;
+    return found && from !== null ? { from, to: from + found[1].length } : null;
+  };
+  const actions = between('answer');
+  return {
+    ...{
+      turn,
+      extent,
+      heading,
+      stateSection,
+      answerSection,
+      outcomeSection,
+      state,
+      prefix,
+      answer,
+      rewardLine,
+      reward,
+    },
+    thought: between('think'),
+    actions,
+    refused: actions ? locatedIn(writer.text, actions, episode, index) : [],
+  };
+}
+
+const outcomesOf = (episode: Episode, index: number) =>
+  actionOutcomes(episode.turns[index], index === episode.turns.length - 1 && episode.terminated);
+
+const refusedOf = (episode: Episode, index: number) =>
+  outcomesOf(episode, index).flatMap(({ name, reason }) => (reason === null ? [] : [{ name, reason }]));
+
+/** Returns the positions of rejected actions in the answer's text. The outcomes are in the order of the text. */
+function locatedIn(text: string, { from, to }: Span, episode: Episode, index: number): RefusedAction[] {
+  const refused: RefusedAction[] = [];
+  let at = from;
+  for (const { name, reason } of outcomesOf(episode, index)) {
+    const found = name === '' ? -1 : text.indexOf(shown(name), at);
+    if (found < 0 || found + name.length > to) continue;
+    at = found + name.length;
+    if (reason !== null) refused.push({ from: found, to: at, name, reason });
+  }
+  return refused;
+}
+
+/** Describes how the episode ended. */
+export function endingOf({ success, terminated, truncated, error }: Episode): string {
+  const how = terminated ? 'terminated' : truncated ? 'truncated' : 'out of turns';
+  return error === undefined ? `${how}, ${success ? 'success' : 'no success'}` : `${how} by an environment error`;
+}
+
+/** Builds a text line by line and returns the positions of its parts. */
+class Writer {
+  private readonly parts: string[] = [];
+  private length = 0;
+
+  get text(): string {
+    return this.parts.join('');
+  }
+
+  line(text: string): void {
+    this.block(text);
+  }
+
+  /** Writes a text and a line break; returns the position of the text. */
+  block(text: string): Span {
+    const from = this.length;
+    this.parts.push(text, '\n');
+    this.length += text.length + 1;
+    return { from, to: from + text.length };
+  }
+
+  /** Returns the position of what `write` writes, without the last line break. */
+  section(write: () => void): Span {
+    const from = this.length;
+    write();
+    return { from, to: this.length - 1 };
+  }
+}

@@ -1,0 +1,204 @@
+// Runs the real CLI and the trainers it starts as child processes, and reads their run folders.
+import { execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  episodeSchema,
+  eventSchema,
+  leaseSchema,
+  metricsLineSchema,
+  statusSchema,
+} from '../../extension/run-data/run-folder';
+import type { Episode, Lease, MetricsLine, RunEvent, RunStatus } from '../../extension/run-data/run-folder';
+import { holderOf } from '../../extension/node/lease-judgement';
+import { defaultDependencies } from '../../extension/trainer/store/lease';
+import { root } from './workspace';
+
+export interface Said {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs `ragen …` in a workspace to its end. `shell` is a shell line that runs first, such as a limit. */
+export async function ragen(workspace: string, args: readonly string[], shell = ''): Promise<Said> {
+  const cli = join(root, 'dist/cli.cjs');
+  const child = shell
+    ? spawn('/bin/bash', ['-c', `${shell}; exec "$0" "$@"`, process.execPath, cli, ...args], { cwd: workspace })
+    : spawn(process.execPath, [cli, ...args], { cwd: workspace });
+  child.stdin.end(); // an interactive command ends at once
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', text => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', text => (stderr += text));
+  const code = await new Promise<number | null>(resolve => child.once('close', resolve));
+  return { code, stdout, stderr };
+}
+
+/** Like `ragen`, with --json; standard output must be one JSON document. */
+export async function document<T = Record<string, unknown>>(
+  workspace: string,
+  args: readonly string[],
+  shell?: string,
+) {
+  const said = await ragen(workspace, [...args, '--json'], shell);
+  if (!/^[^\n]+\n$/.test(said.stdout)) throw new Error(`not one document: ${said.stdout}\n${said.stderr}`);
+  return { ...said, answer: JSON.parse(said.stdout) as T };
+}
+
+/** Starts a run of the configuration `words` and returns its folder as soon as the trainer serves it. */
+export async function startDetached(workspace: string, overrides: readonly string[] = []): Promise<string> {
+  const args = ['train', '--config-name', 'words', '--detach', ...overrides];
+  const { code, answer, stderr } = await document<{ folder: string }>(workspace, args);
+  if (code !== 0) throw new Error(stderr);
+  return answer.folder;
+}
+
+/** Folders of a workspace's runs, oldest first. */
+export function runsOf(workspace: string): string[] {
+  const runs = join(workspace, '.ragen/runs');
+  return existsSync(runs) ? readdirSync(runs).map(name => join(runs, name)) : [];
+}
+
+export function leaseOf(run: string): Lease | null {
+  const file = join(run, 'lease');
+  try {
+    return leaseSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    return null;
+  }
+}
+
+export function statusOf(run: string): RunStatus | null {
+  const file = join(run, 'status.json');
+  return existsSync(file) ? statusSchema.parse(JSON.parse(readFileSync(file, 'utf8'))) : null;
+}
+
+/** Polls until `condition` returns a truthy value; fails after half a minute. */
+export async function until<T>(what: string, condition: () => T | null | undefined | false): Promise<T> {
+  for (const deadline = Date.now() + 30_000; Date.now() < deadline; await sleep(5)) {
+    const found = condition();
+    if (found) return found;
+  }
+  throw new Error(`waited in vain until ${what}`);
+}
+
+export const untilStep = (run: string, step: number): Promise<RunStatus> =>
+  until(`step ${step}`, () => {
+    const status = statusOf(run);
+    if (status?.state === 'failed') throw new Error(status.error);
+    return status && status.step >= step && status;
+  });
+
+export const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Kills a run's trainer with SIGKILL and waits until it is gone. */
+export async function kill(run: string): Promise<void> {
+  const { pid } = leaseOf(run)!;
+  process.kill(pid, 'SIGKILL');
+  await until('the trainer is gone', () => !isAlive(pid) || isZombie(pid));
+}
+
+/** Kills the remaining trainers of a workspace, so that no test leaves a process behind. */
+export async function killAll(workspace: string): Promise<void> {
+  for (const run of runsOf(workspace)) if (holderOf(leaseOf(run), defaultDependencies) === 'held') await kill(run);
+}
+
+function isZombie(pid: number): boolean {
+  try {
+    return / Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** Processes whose parent is `pid` (Linux only; empty elsewhere). */
+export function childrenOf(pid: number): number[] {
+  if (!existsSync('/proc')) return [];
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number)
+    .filter(child => {
+      try {
+        return Number(/^\d+ \(.*\) \w (\d+)/s.exec(readFileSync(`/proc/${child}/stat`, 'utf8'))?.[1]) === pid;
+      } catch {
+        return false;
+      }
+    });
+}
+
+const lines = (file: string): unknown[] =>
+  existsSync(file)
+    ? readFileSync(file, 'utf8')
+        .split('\n')
+        .slice(0, -1)
+        .map(line => JSON.parse(line) as unknown)
+    : [];
+
+/** All logs of a run, with every line checked against its schema. */
+export function readRun(run: string) {
+  const metrics: MetricsLine[] = lines(join(run, 'metrics.jsonl')).map(line => metricsLineSchema.parse(line));
+  const events: RunEvent[] = lines(join(run, 'events.jsonl')).map(line => eventSchema.parse(line));
+  const files = readdirSync(join(run, 'episodes'))
+    .filter(name => /^(step|val)-\d+\.jsonl$/.test(name))
+    .sort();
+  const episodes: Episode[] = files.flatMap(name =>
+    lines(join(run, 'episodes', name)).map(line => episodeSchema.parse(line)),
+  );
+  const checkpoints = readdirSync(join(run, 'checkpoints')).sort();
+  return { metrics, events, episodes, checkpoints, status: statusOf(run) };
+}
+
+/** Metrics that depend on the clock. */
+export const timed = /^(time|wall_s|timing_s\/.*|timing_per_token_ms\/.*|perf\/(?!total_num_tokens).*)$/;
+
+/**
+ * Results that must not depend on the clock: metrics without times, and the bytes of episodes and of the newest
+ * checkpoint's weights.
+ */
+export function results(run: string) {
+  const { metrics, checkpoints } = readRun(run);
+  const folder = join(run, 'checkpoints', checkpoints.at(-1)!);
+  return {
+    metrics: metrics.map(line => Object.fromEntries(Object.entries(line).filter(([key]) => !timed.test(key)))),
+    episodes: digests(join(run, 'episodes')),
+    weights: Object.fromEntries(Object.entries(digests(folder)).filter(([name]) => name !== 'checkpoint.json')),
+  };
+}
+
+function digests(folder: string): Record<string, string> {
+  const names = readdirSync(folder).filter(name => statSync(join(folder, name)).isFile());
+  return Object.fromEntries(
+    names.sort().map(name => [
+      name,
+      createHash('sha256')
+        .update(readFileSync(join(folder, name)))
+        .digest('hex'),
+    ]),
+  );
+}
+
+/** Mounts a separate small file system on a folder; false if this machine does not permit it. */
+export function mountSmall(folder: string, kilobytes: number): boolean {
+  try {
+    mkdirSync(folder, { recursive: true });
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${kilobytes}k`, 'tmpfs', folder], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Lazily: environments of a killed trainer may still be exiting. */
+export function unmount(folder: string): void {
+  execFileSync('umount', ['-l', folder]);
+}

@@ -1,0 +1,96 @@
+// Trains a run of the configuration `words` in the test's own process to its end, and reads its results.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { meaningOf, parseMetricMeanings } from '../../extension/run-data/metric-meanings';
+import type { Episode, MetricsLine } from '../../extension/run-data/run-folder';
+import { Journal } from '../../extension/trainer/run/journal';
+import { Run } from '../../extension/trainer/run/run';
+import { RunControl } from '../../extension/trainer/run/run-control';
+import { makeRun } from '../../extension/cli/runs/start';
+import { train } from '../../extension/trainer/loop/train';
+import { readRun } from './terminal';
+import { root } from './workspace';
+import type { Workspace } from './workspace';
+
+const meanings = parseMetricMeanings(readFileSync(join(root, 'docs/METRICS.md'), 'utf8'));
+/** Meanings that do not depend on an environment's tag. */
+const general = Object.fromEntries(Object.entries(meanings).filter(([key]) => !key.includes('<tag>')));
+
+/** Keys of lines that are missing in docs/METRICS.md. */
+export const unknownKeys = (lines: readonly MetricsLine[]): string[] =>
+  [...new Set(lines.flatMap(line => Object.keys(line)))].filter(
+    key => meaningOf(key.split('/')[1] === 'Words' ? meanings : general, key) === undefined,
+  );
+
+export interface Trained {
+  /** The run's folder. */
+  folder: string;
+  /** One per step. */
+  lines: MetricsLine[];
+  /** Training and validation episodes. */
+  episodes: Episode[];
+  validation: Episode[];
+  events: string[];
+  end: 'finished' | 'stopped';
+}
+
+/** Trains a new run with overrides; by default `words` does not validate here. `look` receives the run's control. */
+export async function trainHere(
+  workspace: Workspace,
+  overrides: readonly string[],
+  steps = 2,
+  look: (control: RunControl) => void = () => undefined,
+): Promise<Trained> {
+  const { folder } = await makeRun({
+    configName: 'words',
+    overrides: [
+      `trainer.total_training_steps=${steps}`,
+      'trainer.val_before_train=false',
+      'trainer.test_freq=-1',
+      'es_manager.val.env_groups=1',
+      'es_manager.val.env_configs.n_groups=[1]',
+      ...overrides,
+    ],
+    workspace: workspace.folder,
+  });
+  const status = {
+    ...{ state: 'running' as const, step: 0, total_steps: steps, success: null, reward: null },
+    ...{ tokens_per_s: null, eta_s: null, phase: 'idle', updated: new Date().toISOString() },
+  };
+  const deaf = { status: () => undefined, appended: () => undefined, event: () => undefined };
+  const journal = new Journal(folder, deaf, status, 0);
+  const control = new RunControl(() => undefined);
+  look(control);
+  const { run, state } = await Run.open({ folder, workspace: workspace.folder, checkpoint: null, control, journal });
+  try {
+    const end = await train(run, state);
+    await journal.sync();
+    const { metrics, episodes, events } = readRun(folder.path);
+    return {
+      folder: folder.path,
+      lines: metrics,
+      episodes: episodes.filter(({ mode }) => mode === 'train'),
+      validation: episodes.filter(({ mode }) => mode === 'val'),
+      events: events.map(({ kind, message }) => `${kind}: ${message}`),
+      end,
+    };
+  } finally {
+    await run.close();
+    await journal.close();
+  }
+}
+
+export const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
+
+/** Unbiased standard deviation. */
+export const deviation = (values: readonly number[]): number =>
+  Math.sqrt(values.reduce((sum, x) => sum + (x - mean(values)) ** 2, 0) / (values.length - 1));
+
+export const groupsOf = (episodes: readonly Episode[]): Episode[][] =>
+  [...new Set(episodes.map(e => e.group_id))].map(id => episodes.filter(e => e.group_id === id));
+
+/** Overrides with which the rollout filter keeps everything. */
+export const keepAll = [
+  'actor_rollout_ref.rollout.rollout_filter_value=1',
+  'actor_rollout_ref.rollout.rollout_filter_include_zero=true',
+];

@@ -1,0 +1,275 @@
+// Runs every command of the documentation's code blocks as written, in one workspace, in the order of the pages. Long
+// trainings get overrides for one step of a few episodes; names of runs, checkpoints and episodes are replaced by those
+// of a run made here. Commands that cannot run are listed with the reason. A new command is run by the rule of its
+// name, or fails without one.
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { blockCommands, inlineCommands } from './documented-commands';
+import type { DocumentedCommand } from './documented-commands';
+import { document, killAll, ragen, readRun, until, untilStep } from '../../support/terminal';
+import { makeWorkspace, root } from '../../support/workspace';
+import type { Workspace } from '../../support/workspace';
+
+const groups = (mode: 'train' | 'val', perTag: number[], size: number) => [
+  `es_manager.${mode}.env_groups=${perTag.reduce((sum, n) => sum + n, 0)}`,
+  `es_manager.${mode}.env_configs.n_groups=[${perTag.join(',')}]`,
+  `es_manager.${mode}.group_size=${size}`,
+];
+/** Overrides for a step of four short episodes and a validation of one episode per tag. */
+const tiny = (validationTags = 1) => [
+  ...groups('train', [2], 2),
+  ...groups('val', Array<number>(validationTags).fill(1), 1),
+  'ppo_mini_batch_size=2',
+  'micro_batch_size_per_gpu=1',
+  'actor_rollout_ref.rollout.response_length=8',
+  'agent_proxy.max_turn=1',
+  'workbench.threads=1',
+  'workbench.try_longest_batch=false',
+];
+const steps = (n: number) => [`trainer.total_training_steps=${n}`, 'trainer.val_before_train=false'];
+const fewDemonstrations = ['data.train_size=8', 'data.val_size=4', 'data.train_batch_size=8', 'trainer.total_epochs=1'];
+
+let workspace: Workspace;
+/** A finished run of three steps with a checkpoint. */
+let run = '';
+let episode = '';
+beforeAll(async () => {
+  workspace = makeWorkspace();
+  const { folder, write } = workspace;
+  const args = ['train', '--config-name', 'quickstart', ...tiny(), ...steps(3)];
+  const made = await document<{ folder: string; state: string }>(folder, args);
+  expect(made.answer.state, made.stderr).toBe('finished');
+  run = basename(made.answer.folder);
+  episode = readRun(made.answer.folder).episodes.find(({ id }) => id.startsWith('train'))!.id;
+  const guide = readFileSync(join(root, 'docs/environments/writing-your-own.md'), 'utf8');
+  const environment = /```ts\n(import [\s\S]*?)```/.exec(guide)![1];
+  write('envs/maze/maze.ts', environment);
+  write('envs/my-own.ts', environment);
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  write('envs/corridor.ts', /```ts\n(import [\s\S]*?)```/.exec(readme)![1]);
+  const studies = readFileSync(join(root, 'docs/CASE-STUDIES.md'), 'utf8');
+  write('envs/always-right.ts', /```ts\n(import [\s\S]*?)```/.exec(studies)![1]);
+  write('config/corridor.yaml', /`config\/corridor\.yaml`:\s+```yaml\n([\s\S]*?)```/.exec(readme)![1]);
+  write('rows.jsonl', '{"tokens":[794,440,72]}\n{"tokens":[5,9,12]}\n');
+  write('prompts.json', '[{"messages":[{"role":"user","content":"Where am I?"}]}]');
+  const half = {
+    model_type: 'qwen2',
+    hidden_size: 896,
+    intermediate_size: 4864,
+    num_hidden_layers: 24,
+    num_attention_heads: 14,
+    num_key_value_heads: 2,
+    vocab_size: 151936,
+    max_position_embeddings: 32768,
+    rms_norm_eps: 1e-6,
+    rope_theta: 1e6,
+    tie_word_embeddings: true,
+    hidden_act: 'silu',
+  };
+  write('half/config.json', JSON.stringify(half));
+});
+afterAll(async () => {
+  await killAll(workspace.folder);
+  workspace.remove();
+});
+
+/** Replaces placeholder names by existing ones. */
+const filled = (words: readonly string[]): string[] =>
+  words.map(word =>
+    word
+      .replace(/^(\d{8}-\d{6}-quickstart-[0-9a-f]{4}|<run>|<id>)$/, run)
+      .replace(/^step-\d{6}$/, 'step-000003')
+      .replace(/^train-\d{6}-g\d{3}-m\d{2}$/, episode)
+      .replace(/^<folder, hub id or ragen-tiny>$/, 'ragen-tiny'),
+  );
+
+/** Commands that cannot be run here, with the reason; their configuration is still composed. */
+const unrunnable: Record<string, string> = {
+  'eval --config-name evaluate_api_llm model_config.model_name=gpt-4o': 'needs a key and the network',
+};
+
+const finishes = async (words: readonly string[], code = [0]) => {
+  const said = await ragen(workspace.folder, words);
+  expect(code, `ragen ${words.join(' ')}\n${said.stdout}${said.stderr}`).toContain(said.code);
+  return said;
+};
+
+/** Starts a run of the preset with fewer episodes and many steps, and returns its id after the first step. */
+async function running(): Promise<string> {
+  const small = [
+    ...groups('train', [8], 4),
+    ...groups('val', [1], 1),
+    'ppo_mini_batch_size=16',
+    'micro_batch_size_per_gpu=16',
+  ];
+  const args = ['train', '--config-name', 'quickstart', '--detach', ...small, 'trainer.total_training_steps=500'];
+  const { answer } = await document<{ run: string; folder: string }>(workspace.folder, args);
+  await untilStep(answer.folder, 1);
+  return answer.run;
+}
+
+const onRunning = async (words: string[]) => {
+  const id = await running();
+  await finishes(words.map(word => (word === run ? id : word)));
+  await ragen(workspace.folder, ['stop', id]);
+};
+
+type Rule = (words: string[]) => Promise<unknown>;
+
+/** Plans a command that names its configuration in its original form, before it is shortened. */
+async function plans(words: readonly string[]): Promise<void> {
+  if (!words.includes('--config-name') || words.includes('--run')) return;
+  await finishes([
+    'plan',
+    ...words
+      .slice(1)
+      .filter(word => word !== '--model')
+      .map(word => (word === 'ragen-tiny' ? 'model_path=ragen-tiny' : word)),
+  ]);
+}
+
+const train: Rule = async words => {
+  await plans(words);
+  await finishes([...words, ...tiny(), ...steps(1)]);
+};
+
+const evaluate: Rule = async words => {
+  await plans(words);
+  const name = words[words.indexOf('--config-name') + 1];
+  const transfer = name === 'eval_transfer';
+  await finishes([...words, ...tiny(transfer ? 2 : 1)]);
+};
+
+/** How to run a command, by its first words; the first matching rule applies. */
+const rules: [string, Rule][] = [
+  ['train', train],
+  ['eval', evaluate],
+  ['sweep', words => sweeps(words)],
+  ['sft', words => finishes([...words, ...fewDemonstrations])],
+  ['resume', words => stoppedAndResumed(words)],
+  ['stop', onRunning],
+  ['set', onRunning],
+  ['plan', words => finishes(words)],
+  ['runs', words => finishes(words)],
+  ['presets', words => finishes(words)],
+  ['config', words => finishes(words)],
+  ['doctor', words => finishes(words, words.includes('half') ? [0, 1] : [0])],
+  ['score', words => finishes(words)],
+  ['generate', words => finishes(words)],
+  ['inspect', words => finishes(words)],
+  ['export', words => finishes(words)],
+  ['episodes', words => finishes(words)],
+  ['env list', words => finishes(words)],
+  ['env new', words => finishes(words)],
+  ['env observations', words => finishes(words.map(word => word.replace(/^(\d+)\.\.\d+$/, '$1..$1')))],
+  ['env check', words => finishes(words)],
+  [
+    'env play',
+    words =>
+      words.includes('--input')
+        ? given('{"env":"sokoban","config":{"dim_room":[6,6],"num_boxes":1},"seed":10000,"actions":[1,"Right"]}', words)
+        : finishes(words),
+  ],
+  ['env serve', words => serves(words)],
+  ['env versions', words => finishes(words)],
+  ['algo', words => given('{"estimator":"grpo","scores":[1,0],"mask":[[1],[1]],"group":[0,0]}', words)],
+];
+
+/** On a second call, a sweep recognizes its existing runs and prints no notes about them. */
+async function sweeps(words: string[]): Promise<void> {
+  const args = [...words, ...tiny(), ...steps(1)];
+  const { stderr } = await finishes(args);
+  expect(stderr.match(/^note: config: .*max_model_len is lowered from \d+ to 2048/gm)).toHaveLength(1);
+  const again = await finishes(args);
+  expect(again.stderr).toMatch(/(\d+) of \1 runs are finished already/);
+}
+
+async function stoppedAndResumed(words: string[]): Promise<void> {
+  const id = await running();
+  await ragen(workspace.folder, ['stop', id]);
+  await finishes([...words.map(word => (word === run ? id : word)), '--detach']);
+  await ragen(workspace.folder, ['stop', id]);
+}
+
+async function given(oneCase: string, words: string[]): Promise<void> {
+  workspace.write('cases.json', `[${oneCase}]`);
+  const { stdout } = await finishes(words);
+  expect(stdout).not.toContain('"error"');
+}
+
+/** A server counts as started once it prints its address; a documented port may be in use. */
+async function serves(words: string[]): Promise<void> {
+  const args = words.map((word, i) => (words[i - 1] === '--port' ? '0' : word));
+  const port = args.includes('--port') ? [] : ['--port', '0'];
+  const child = spawn(process.execPath, [join(root, 'dist/cli.cjs'), ...args, ...port], { cwd: workspace.folder });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', text => (said += text));
+  const closed = new Promise(resolve => child.once('close', resolve));
+  await until('the server serves', () => {
+    if (child.exitCode !== null) throw new Error(said);
+    return said.includes('Serving at http://');
+  });
+  for (const name of args.slice(2).filter(word => /^[a-z]+(_[a-z]+)*$/.test(word)))
+    expect(said).toContain(`/${name}\n`);
+  child.kill('SIGINT');
+  await closed;
+}
+
+const commands = blockCommands();
+const titled = (all: readonly DocumentedCommand[]) =>
+  all.map(({ location, words }) => [words.join(' '), location, words] as const);
+
+test('the pages show commands of every kind', () => {
+  const shown = commands.map(({ words }) => words.join(' '));
+  const unused = rules
+    .map(([name]) => name)
+    .filter(name => !shown.some(command => `${command} `.startsWith(`${name} `)));
+  expect(unused).toEqual([]);
+  expect(Object.keys(unrunnable).filter(command => !shown.includes(command))).toEqual([]);
+});
+
+describe('runs as documented', () => {
+  test.each(titled(commands))('ragen %s (%s)', { timeout: 240_000 }, async (command, _, words) => {
+    if (command in unrunnable) {
+      await finishes(['config', ...words.slice(1)]);
+      return;
+    }
+    const rule = rules.find(([name]) => `${command} `.startsWith(`${name} `))?.[1];
+    if (!rule) throw new Error(`no rule says how "ragen ${command}" is run: add one, or the reason why it cannot be`);
+    await rule(filled(words));
+  });
+});
+
+describe('names in the text exist', () => {
+  const help = new Map<string, Promise<string>>();
+  const helpOf = (words: string[]): Promise<string> => {
+    const name = words.join(' ');
+    if (!help.has(name))
+      help.set(
+        name,
+        finishes([...words, '--help']).then(({ stdout }) => stdout),
+      );
+    return help.get(name)!;
+  };
+
+  const unique = new Map(inlineCommands().map(command => [command.words.join(' '), command]));
+  test.each(titled([...unique.values()]))('ragen %s (%s)', async (_, __, words) => {
+    if (words[0].startsWith('<')) return; // ragen <command> --help
+    const group = words[0] === 'env' && words.length > 1 ? 2 : 1;
+    const text = await helpOf(words.slice(0, group));
+    for (const option of words.filter(word => /^--[a-z]/.test(word) && word !== '--help'))
+      expect(text).toContain(option);
+  });
+
+  test.each(
+    [...unique.values()].flatMap(({ words }) => {
+      const at = words.indexOf('--config-name');
+      return at > 0 && !words[at + 1].startsWith('<') ? [words[at + 1]] : [];
+    }),
+  )('configuration %s', async name => {
+    if (name === 'guess') return; // the reader's own, defined on the page
+    await finishes(['config', '--config-name', name]);
+  });
+});

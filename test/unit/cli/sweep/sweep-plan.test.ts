@@ -1,0 +1,148 @@
+// Expansion of a sweep file into runs, errors in sweep files, and the bundled sweeps.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { loadConfig } from '../../../../extension/trainer/config/load-config';
+import { readSweep } from '../../../../extension/cli/sweep/sweep-plan';
+import { presetFolder, repository } from '../../trainer/config/presets';
+
+vi.mock(import('../../../../extension/node/installation'), async load => {
+  const { installation } = await load();
+  return { installation: { ...installation, environments: join(__dirname, '../../../../envs') as never } };
+});
+
+let folder: string;
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'ragen-sweep-'))));
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const source = (overrides: string[] = []) => ({ workspace: folder, presetFolders: [presetFolder], overrides });
+const read = (text: string, ...overrides: string[]) => {
+  writeFileSync(join(folder, 'mine.yaml'), text);
+  return readSweep('mine.yaml', source(overrides));
+};
+
+test('a sweep is grid × list × seeds, everything else equal', () => {
+  const { id, points, members, keys, named } = read(
+    `config_name: quickstart
+overrides: [trainer.total_training_steps=7]
+list:
+  - {name: PPO, overrides: [algorithm.adv_estimator=gae]}
+  - {name: GRPO, overrides: [algorithm.adv_estimator=grpo]}
+grid:
+  actor_rollout_ref.actor.optim.lr: [0.001, 1e-4]
+  trainer.project_name: ["true"]
+seeds: [1, 2]`,
+    'trainer.test_freq=3',
+  );
+  expect({ id, keys, named }).toEqual({ id: 'mine', keys: ['actor_rollout_ref.actor.optim.lr'], named: true });
+  expect(points.map(({ label, name, values }) => [label, name, values])).toEqual([
+    ['PPO, lr=0.001, project_name="true"', 'PPO', value('gae', 0.001)],
+    ['PPO, lr=0.0001, project_name="true"', 'PPO', value('gae', 0.0001)],
+    ['GRPO, lr=0.001, project_name="true"', 'GRPO', value('grpo', 0.001)],
+    ['GRPO, lr=0.0001, project_name="true"', 'GRPO', value('grpo', 0.0001)],
+  ]);
+  expect(members.map(({ point, seed }) => [point, seed])).toEqual(
+    [0, 1, 2, 3].flatMap(point => [1, 2].map(seed => [point, seed])),
+  );
+  expect(new Set(members.map(({ loaded }) => loaded.hash)).size).toBe(8);
+  const { config, hash } = loadConfig({ ...source(), ...members[3], overrides: members[3].overrides });
+  expect(hash).toBe(members[3].loaded.hash);
+  expect(config).toMatchObject({
+    seed: { train: 2 },
+    algorithm: { adv_estimator: 'gae' },
+    trainer: { total_training_steps: 7, test_freq: 3, project_name: 'true' },
+    actor_rollout_ref: { actor: { optim: { lr: 0.0001 } } },
+  });
+  expect(config.trainer.experiment_name).toBe('mine PPO, lr=0.0001, project_name="true" seed 2');
+});
+
+const value = (estimator: string, lr: number) => ({
+  'algorithm.adv_estimator': estimator,
+  'actor_rollout_ref.actor.optim.lr': lr,
+  'trainer.project_name': 'true',
+});
+
+test('counted seeds are so far apart that no two runs share an environment seed', () => {
+  const { members } = read('config_name: quickstart\nseeds: 3');
+  expect(members.map(({ seed }) => seed)).toEqual([10_000, 1_010_000, 2_010_000]);
+});
+
+test('a key set by one point only is compared by its value in both', () => {
+  const { points, keys } = read('config_name: quickstart\nlist: [[], [trainer.test_freq=1], [seed.val=124]]');
+  expect(keys).toEqual(['trainer.test_freq', 'seed.val']);
+  expect(points.map(({ values }) => values)).toEqual([
+    { 'trainer.test_freq': 8, 'seed.val': 123 },
+    { 'trainer.test_freq': 1, 'seed.val': 123 },
+    { 'trainer.test_freq': 8, 'seed.val': 124 },
+  ]);
+});
+
+test('a sweep file may grow: existing points keep their configuration', () => {
+  const hashes = (values: string) =>
+    read(`config_name: quickstart\ngrid: {trainer.test_freq: [${values}]}`).members.map(({ loaded }) => loaded.hash);
+  expect(hashes('1, 2, 3').slice(0, 2)).toEqual(hashes('1, 2'));
+});
+
+test('keys with the same last part are shown in full', () => {
+  const { points } = read(
+    'config_name: quickstart\ngrid: {actor_rollout_ref.actor.optim.lr: [1], critic.optim.lr: [2]}',
+  );
+  expect(points[0].label).toBe('actor_rollout_ref.actor.optim.lr=1, critic.optim.lr=2');
+});
+
+describe('each error is one sentence', () => {
+  test.each([
+    ['config_name: quickstart\ngird: {}', /^sweep: .*mine\.yaml: Unrecognized key: "gird"$/],
+    ['grid: {a: [1]}', /^sweep: .*mine\.yaml: give either config_name or config$/],
+    ['config_name: a\nconfig: b', /^sweep: .*mine\.yaml: give either config_name or config$/],
+    ['config_name: quickstart\ngrid: {trainer.test_freq: 3}', /^sweep: .*mine\.yaml: grid\.trainer\.test_freq: /],
+    ['config_name: [', /^sweep: .*mine\.yaml cannot be read \(.*\): correct it$/],
+    [
+      'config_name: quickstart\ngrid: {trainer.test_frq: [3]}',
+      /^sweep mine, test_frq=3: config: trainer\.test_frq is not in the configuration: did you mean test_freq\?/,
+    ],
+    [
+      'config_name: _4_countdown\noverrides: ["custom_envs.Countdown.env_type=countdwn"]',
+      /^sweep mine, _4_countdown: config: custom_envs\.Countdown\.env_type is countdwn, which is neither built in/,
+    ],
+    ['config_name: quickstart\nseeds: 1000000000000', /mine\.yaml expands to 1000000000000 runs .*limit of 1000:/],
+    [
+      `config_name: quickstart\ngrid: {${[1, 2, 3, 4, 5].map(i => `a${i}: [1, 2, 3, 4, 5, 6, 7]`).join(', ')}}`,
+      /16807 runs/,
+    ],
+  ])('%s', (text, sentence) => expect(() => read(text)).toThrow(sentence));
+
+  test('an unknown name is refused', () =>
+    expect(() => readSweep('kl_cof', source())).toThrow('sweep: there is no sweep "kl_cof": did you mean kl_coef?'));
+});
+
+describe('the sweeps of the paper', () => {
+  const shipped = (name: string) => readSweep(name, { workspace: repository, presetFolders: [presetFolder] });
+
+  test('vary the filter value', () => {
+    const { points, members } = shipped('filter_value');
+    expect(points.map(({ name }) => name)).toEqual(['1.0', '0.98', '0.95', '0.9', '0.8', '0.6', '0.4', 'nofilter']);
+    expect(members).toHaveLength(8);
+    const at = 'actor_rollout_ref.rollout.rollout_filter';
+    expect(points.map(({ values }) => [values[`${at}_value`], values[`${at}_include_zero`]])).toEqual([
+      ...[1, 0.98, 0.95, 0.9, 0.8, 0.6, 0.4].map(p => [p, false]),
+      [1, true],
+    ]);
+  });
+
+  test.each([
+    ['kl_coef', 'actor_rollout_ref.actor.kl_loss_coef'],
+    ['entropy_coef', 'actor_rollout_ref.actor.entropy_coeff'],
+  ])('%s', (name, key) => {
+    const { points, keys } = shipped(name);
+    expect(points.map(({ values }) => values[key])).toEqual([0, 0.001, 0.003, 0.01, 0.03, 0.1]);
+    expect(keys).toContain(key);
+  });
+
+  test('cover the main table', () => {
+    const { points, members } = shipped('main_table');
+    expect(members).toHaveLength(4 * 4 * 2);
+    expect([...new Set(points.map(({ name }) => name))]).toEqual(['PPO', 'DAPO', 'GRPO', 'DrGRPO']);
+  });
+});

@@ -1,0 +1,116 @@
+// A debugger attached to the environment process: a breakpoint in the user's .ts halts only the environment's thread,
+// no time limit hits the halted step, and limits apply again after it detaches. Uses the inspector protocol, as editors
+// do.
+import { originalPositionFor, TraceMap } from '@jridgewell/trace-mapping';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { EnvironmentProcess } from '../../../../extension/environments/client/environment-process';
+import { counter, root, workspace } from '../../../support/bundles';
+
+const undo: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const last of undo.splice(0).reverse()) await last();
+});
+
+interface Message {
+  id?: number;
+  method?: string;
+  params?: Record<string, never>;
+  result?: Record<string, unknown>;
+}
+
+/** Attaches to the worker thread with that title, through the process's inspector. */
+async function attach(url: string, title: string) {
+  const socket = new WebSocket(url);
+  undo.push(() => socket.terminate());
+  await new Promise(resolve => socket.once('open', resolve));
+  const received: Message[] = [];
+  let session = '';
+  let ids = 0;
+  socket.on('message', (data: Buffer) => {
+    const { method, params = {} } = JSON.parse(data.toString('utf8')) as {
+      method?: string;
+      params?: Record<string, never>;
+    };
+    if (method === 'NodeWorker.attachedToWorker' && (params.workerInfo as { title: string }).title.includes(title))
+      session = params.sessionId;
+    if (method === 'NodeWorker.receivedMessageFromWorker' && params.sessionId === session)
+      received.push(JSON.parse(params.message) as Message);
+  });
+  const send = (method: string, params: object) => socket.send(JSON.stringify({ id: ++ids, method, params }));
+  send('NodeWorker.enable', { waitForDebuggerOnStart: false });
+  await expect.poll(() => session).not.toBe('');
+  const until = async (fits: (message: Message) => boolean | undefined): Promise<Message> => {
+    await expect.poll(() => received.some(fits), { timeout: 10_000 }).toBe(true);
+    return received.find(fits)!;
+  };
+  return {
+    socket,
+    until,
+    received,
+    async ask(method: string, params = {}) {
+      const id = ++ids;
+      send('NodeWorker.sendMessageToWorker', { sessionId: session, message: JSON.stringify({ id, method, params }) });
+      return (await until(message => message.id === id)).result!;
+    },
+  };
+}
+
+test('a breakpoint in the source halts the environment; limits are off until the debugger detaches', async () => {
+  const running = await EnvironmentProcess.start({
+    entry: join(root, 'dist/environment-host.cjs'),
+    variables: process.env,
+    stepTimeoutMs: 500,
+    onNotice: () => undefined,
+  });
+  undo.push(() => running.stop());
+  const { folder, write } = workspace();
+  undo.push(() => rmSync(folder, { recursive: true, force: true }));
+  const text = counter('if (action === 2) for (;;);');
+  const source = write('env.ts', text);
+  await running.load([{ tag: 'Lake', env_type: 'env.ts', source, config: {} }]);
+  await running.reset([{ episode: 'a', tag: 'Lake', seed: 1, member: 0, mode: 'train' }]);
+
+  const [url] = await running.debug(true);
+  expect(url).toMatch(/^ws:\/\/127\.0\.0\.1:\d+\//);
+  expect(await running.debug(true)).toEqual([url]);
+  const debug = await attach(url, 'Lake');
+  await debug.ask('Debugger.enable');
+  const parsed = await debug.until(
+    ({ method, params }) =>
+      method === 'Debugger.scriptParsed' &&
+      (params!.url as string).startsWith(pathToFileURL(join(folder, 'env.')).href),
+  );
+  const { scriptId, sourceMapURL } = parsed.params as unknown as { scriptId: string; sourceMapURL: string };
+  const map = new TraceMap(Buffer.from(sourceMapURL.split('base64,')[1], 'base64').toString('utf8'));
+  const { scriptSource } = (await debug.ask('Debugger.getScriptSource', { scriptId })) as { scriptSource: string };
+  const line = scriptSource.split('\n').findIndex(code => code.includes('count++'));
+  const column = scriptSource.split('\n')[line].indexOf('count++');
+  expect(originalPositionFor(map, { line: line + 1, column })).toMatchObject({
+    source: 'env.ts',
+    line: text.split('\n').findIndex(code => code.includes('count++')) + 1,
+  });
+  await debug.ask('Debugger.setBreakpoint', { location: { scriptId, lineNumber: line, columnNumber: column } });
+
+  let done = false;
+  const step = running.step([{ episode: 'a', actions: [1] }]).then(steps => {
+    done = true;
+    return steps;
+  });
+  const paused = await debug.until(({ method }) => method === 'Debugger.paused');
+  await new Promise(resolve => setTimeout(resolve, 1200));
+  expect(done).toBe(false);
+  const [{ callFrameId }] = (paused.params as unknown as { callFrames: { callFrameId: string }[] }).callFrames;
+  const seen = await debug.ask('Debugger.evaluateOnCallFrame', { callFrameId, expression: 'count' });
+  expect(seen.result).toMatchObject({ value: 0 });
+  await debug.ask('Debugger.resume');
+  expect((await step)[0]).toMatchObject({ observation: 'count 1' });
+
+  expect(await running.debug(false)).toEqual([]);
+  await expect.poll(() => debug.socket.readyState).toBe(WebSocket.CLOSED);
+  const [slow] = await running.step([{ episode: 'a', actions: [2] }]);
+  expect(slow.error).toMatchObject({ kind: 'timed_out' });
+});

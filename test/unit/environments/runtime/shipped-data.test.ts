@@ -1,0 +1,49 @@
+// The built-in environments over shipped data and the puzzles, as in a run: built, loaded into the environment process
+// with their defaults, and solved by their oracles. Missing data is reported when the environment is loaded.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { EnvironmentProcess } from '../../../../extension/environments/client/environment-process';
+import { buildEntry, root, startProcess } from '../../../support/bundles';
+
+let entry: string;
+let running: EnvironmentProcess;
+beforeAll(async () => {
+  entry = await buildEntry();
+  ({ running } = await startProcess(entry, { stepTimeoutMs: 5000 }));
+});
+afterAll(async () => {
+  await running.stop();
+  rmSync(dirname(entry), { recursive: true, force: true });
+});
+
+const registry = JSON.parse(readFileSync(join(root, 'envs/registry.json'), 'utf8')) as Record<string, string>;
+const spec = (env_type: string, config: Record<string, unknown> = {}) => ({
+  tag: env_type,
+  env_type,
+  source: join(root, 'envs', registry[env_type]),
+  config,
+});
+
+test('each loads, and is solved where it has an oracle', async () => {
+  const names = ['countdown', 'game_2048', 'metamathqa', 'rubikscube', 'static', 'sudoku'];
+  const { environments, error } = await running.load(names.map(name => spec(name)));
+  expect(error).toBeUndefined();
+  const solvable = environments.filter(({ has_solver }) => has_solver).map(({ tag }) => tag);
+  expect(solvable).toEqual(names.filter(name => name !== 'game_2048'));
+  const begun = await running.reset(
+    names.map(tag => ({ episode: tag, tag, seed: 10005, member: 0, mode: 'train' as const })),
+  );
+  expect(begun.map(({ error }) => error)).toEqual(names.map(() => undefined));
+  const solutions = await running.solve(solvable);
+  const steps = await running.step(solutions.map(({ episode, actions }) => ({ episode, actions: actions! })));
+  for (const { outcomes } of steps)
+    expect(outcomes.at(-1)).toMatchObject({ terminated: true, info: { success: true } });
+});
+
+test('a path to nothing is refused with a remedy', async () => {
+  const { error } = await running.load([spec('countdown', { train_path: '/nowhere/train.parquet' })]);
+  expect(error?.message).toMatch(
+    /^environment countdown \(.*index\.ts.*\) finds no data at \S*nowhere\S*train\.parquet.*: give env_config\.train_path a file/,
+  );
+});

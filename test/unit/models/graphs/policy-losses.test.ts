@@ -1,0 +1,66 @@
+// GSPO's and CISPO's losses in the training graph against PyTorch (test/golden/make/policy_losses.py): the loss, the
+// clip fraction, and the gradient of every parameter, however the samples are packed.
+import { describe, expect, it } from 'vitest';
+import type { WeightedSample } from '../../../../extension/engine/engine';
+import { aggregationWeights } from '../../../../extension/algorithms/loss-aggregation';
+import { tensorsOf } from '../../../golden/tensors';
+import {
+  goldenConfig,
+  goldenLoss,
+  goldenWeights,
+  relativeError,
+  trainedPolicy,
+  wholeBatch,
+} from '../../../support/small-models';
+
+const golden = tensorsOf('test/golden/policy-losses/golden.safetensors');
+const of = (name: string): Float32Array => golden.get(name)!.data;
+const [b, t] = golden.get('ids')!.dims;
+/** Golden vectors cover tokens 1…t−1; these arrays also have an entry for token 0. */
+const shifted = (name: string, row: number): Float32Array =>
+  Float32Array.from([0, ...of(name).subarray(row * (t - 1), (row + 1) * (t - 1))]);
+const masks = Array.from({ length: b }, (_, row) => Uint8Array.from(shifted('mask', row)));
+const lengths = masks.map(mask => mask.reduce((sum, bit) => sum + bit, 0));
+const still = { lr: 0, betas: [0.9, 0.999] as [number, number], eps: 1e-8, weight_decay: 0, grad_clip: 1 };
+
+describe.each([
+  { loss_mode: 'gspo', loss_agg_mode: 'seq-mean-token-mean' },
+  { loss_mode: 'cispo', loss_agg_mode: 'token-mean' },
+] as const)('$loss_mode', ({ loss_mode, loss_agg_mode }) => {
+  const weights = aggregationWeights(lengths, loss_agg_mode, t);
+  const samples = masks.map((mask, row): WeightedSample => ({
+    ids: Int32Array.from(of('ids').subarray(row * t, (row + 1) * t)),
+    mask,
+    old_logprobs: shifted('old', row),
+    ref_logprobs: new Float32Array(t),
+    advantages: shifted('advantage', row),
+    weights: new Float32Array(t).fill(weights[row]),
+  }));
+  const loss = {
+    ...goldenLoss,
+    policy_loss: { loss_mode },
+    loss_agg_mode,
+    clip_ratio_low: 0.05,
+    clip_ratio_high: 0.08,
+    entropy_coeff: 0,
+    use_kl_loss: false,
+    temperature: 1,
+  };
+
+  it.each([
+    ['in one pass', wholeBatch],
+    ['in passes of two', { maxTokens: 2 * t, maxRows: 2 }],
+  ] as const)("%s: equals PyTorch's loss", async (_, budget) => {
+    const policy = trainedPolicy(goldenConfig('qwen2'), goldenWeights('qwen2'));
+    const metrics = await policy.update(samples, budget, loss, still);
+    const [expected, clipfrac, kl] = of(loss_mode);
+    expect(metrics.pg_loss).toBeCloseTo(expected, 5);
+    expect(metrics.pg_clipfrac).toBeCloseTo(clipfrac, 6);
+    expect(clipfrac).toBeGreaterThan(0.1);
+    expect(metrics.pg_clipfrac_lower).toBe(0);
+    expect(metrics.ppo_kl).toBeCloseTo(kl, 5);
+    const gradient = await policy.bank.readGradient();
+    for (const { name } of policy.bank.specs)
+      expect(relativeError(gradient.view(name), of(`${loss_mode}.grad.${name}`)), name).toBeLessThan(1e-4);
+  });
+});

@@ -1,0 +1,145 @@
+// One step of each of RAGEN's own files in a workspace's config/, with the shipped model and fewer, shorter episodes.
+// Servers and data that are not shipped are replaced by stand-ins. test/unit/trainer/config/ragen-files.test.ts shows that the
+// files load unchanged.
+import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ragenFolder, ragenNames } from './ragen-files';
+import { document, killAll, ragen, readRun, runsOf } from '../../../support/terminal';
+import { makeWorkspace, root } from '../../../support/workspace';
+import type { Workspace } from '../../../support/workspace';
+
+let workspace: Workspace;
+beforeAll(() => {
+  workspace = makeWorkspace();
+  cpSync(ragenFolder, join(workspace.folder, 'config'), { recursive: true });
+});
+afterAll(async () => {
+  await killAll(workspace.folder);
+  workspace.remove();
+});
+
+const tiny = (validationTags = 1) => [
+  'model_path=ragen-tiny',
+  'es_manager.train.env_groups=1',
+  'es_manager.train.env_configs.n_groups=[1]',
+  'es_manager.train.group_size=2',
+  `es_manager.val.env_groups=${validationTags}`,
+  `es_manager.val.env_configs.n_groups=[${Array(validationTags).fill(1).join(',')}]`,
+  'es_manager.val.group_size=1',
+  'ppo_mini_batch_size=2',
+  'micro_batch_size_per_gpu=1',
+  'agent_proxy.max_turn=1',
+  'actor_rollout_ref.rollout.response_length=8',
+  'workbench.try_longest_batch=false',
+  'workbench.threads=1',
+];
+const oneStep = ['trainer.total_training_steps=1', 'trainer.val_before_train=false'];
+
+/** Overrides for files whose requirements a machine may lack. */
+const standIns: Record<string, string[]> = {
+  _7_lean: [
+    `custom_envs.Lean.env_config={repl_command: ${JSON.stringify([process.execPath, join(root, 'test/unit/envs/lean/tiny-lean.mjs')])}}`,
+  ],
+  webshop_full: ['custom_envs.WebShopFull.env_config.dataset=small'],
+};
+
+interface Answer {
+  folder: string;
+  state: string;
+  steps: number;
+  evaluation?: { overall: { episodes: number }; files: { trajectories: string } };
+}
+
+test.each(ragenNames.filter(name => name !== 'eval_webshop'))('%s trains one step', async name => {
+  const args = [...tiny(name === '_1_bandit' ? 2 : 1), ...oneStep, ...(standIns[name] ?? [])];
+  const { code, answer, stderr } = await document<Answer>(workspace.folder, ['train', '--config-name', name, ...args]);
+  expect(code, stderr).toBe(0);
+  expect(answer).toMatchObject({ state: 'finished', steps: 1 });
+  expect(stderr).toMatch(/max_model_len is lowered from \d+ to 2048, the maximum number of positions of ragen-tiny\n/);
+  expect(readRun(answer.folder).metrics.map(({ step }) => step)).toEqual([1]);
+});
+
+describe('eval_webshop', () => {
+  test('evaluates, although it names no training steps', async () => {
+    const args = ['train', '--config-name', 'eval_webshop', ...tiny(), 'trainer.resume_mode=disable'];
+    const { code, answer, stderr } = await document<Answer>(workspace.folder, args);
+    expect(code, stderr).toBe(0);
+    expect(answer).toMatchObject({ state: 'finished', evaluation: { overall: { episodes: 1 } } });
+  });
+
+  test("reports that its author's checkpoint is missing", async () => {
+    const { code, stderr } = await ragen(workspace.folder, ['train', '--config-name', 'eval_webshop', ...tiny()]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/cannot read \/ABSOLUTE\/PATH\/TO\/\S+global_step_200 \(ENOENT\): it does not exist: /);
+  });
+});
+
+describe("RAGEN's evaluation lines", () => {
+  const line = ['eval', '--config-name', 'eval', 'system.CUDA_VISIBLE_DEVICES=0', ...tiny(), 'output.dir=outputs'];
+
+  test('write the named file with output.format=jsonl', async () => {
+    const args = [...line, 'output.filename=tiny-1.jsonl', 'output.format=jsonl', 'output.append_timestamp=false'];
+    const { code, answer, stderr } = await document<Answer>(workspace.folder, args);
+    expect(code, stderr).toBe(0);
+    expect(stderr).not.toMatch(/pickle files/);
+    const file = join(workspace.folder, 'outputs/tiny-1.jsonl');
+    expect(answer.evaluation!.files.trajectories).toBe(file);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ custom_id: 'traj_0' });
+  });
+
+  test('with output.format=pkl report that JSON lines are written instead, and write them', async () => {
+    const args = [...line, 'output.filename=pickled.pkl', 'output.format=pkl', 'output.append_timestamp=false'];
+    const { code, answer, stderr } = await document<Answer>(workspace.folder, args);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain(
+      'note: config: output.format is pkl, but pickle files are not supported: trajectories are written as JSON lines to pickled.jsonl\n',
+    );
+    expect(basename(answer.evaluation!.files.trajectories)).toBe('pickled.jsonl');
+    expect(existsSync(join(workspace.folder, 'outputs/pickled.pkl'))).toBe(false);
+  });
+});
+
+describe('episodes longer than the model has positions', () => {
+  const length = 'actor_rollout_ref.rollout.max_model_len';
+  const sentence = (n: number) => `config: ${length} is ${n}, but ragen-tiny has 2048 positions: lower it`;
+
+  test.each([
+    ['an override', ['--config-name', 'base', 'model_path=ragen-tiny', `${length}=3600`], 3600],
+    ['the file that names the model', ['--config-name', 'both'], 3000],
+    ['a file over the one that names the model', ['--config-name', 'above'], 2500],
+  ])('are refused before a run folder is created when %s requests them', async (_, args, asked) => {
+    const rollout = (n: number) => `actor_rollout_ref: {rollout: {max_model_len: ${n}}}`;
+    workspace.write('config/both.yaml', `defaults: [base]\nmodel_path: ragen-tiny\n${rollout(3000)}\n`);
+    workspace.write('config/fits.yaml', `defaults: [base]\nmodel_path: ragen-tiny\n${rollout(1000)}\n`);
+    workspace.write('config/above.yaml', `defaults: [fits]\n${rollout(2500)}\n`);
+    const before = runsOf(workspace.folder).length;
+    for (const command of ['train', 'eval', 'plan', 'config']) {
+      const { code, stderr } = await ragen(workspace.folder, [command, ...args]);
+      expect({ command, code, stderr }).toEqual({ command, code: 1, stderr: `${sentence(asked)}\n` });
+    }
+    expect(runsOf(workspace.folder)).toHaveLength(before);
+  });
+
+  test('are shortened with a note when the length was for another model, and the run matches its configuration', async () => {
+    workspace.write('config/mine.yaml', 'defaults: [base]\nmodel_path: ragen-tiny\n');
+    const args = ['--config-name', 'mine', ...tiny().slice(1), ...oneStep];
+    const { code, answer, stderr } = await document<Answer>(workspace.folder, ['train', ...args]);
+    expect(code, stderr).toBe(0);
+    const note = `config: ${length} is lowered from 3600 to 2048, the maximum number of positions of ragen-tiny`;
+    expect(stderr).toContain(`note: ${note}\n`);
+    const again = await document<{ config: { actor_rollout_ref: { rollout: object } }; notes: string[] }>(
+      workspace.folder,
+      ['config', ...args],
+    );
+    expect(again.answer.config.actor_rollout_ref.rollout).toMatchObject({ max_model_len: 2048 });
+    expect(again.answer.notes).toContain(note);
+    const { manifest } = { manifest: JSON.parse(readFileSync(join(answer.folder, 'manifest.json'), 'utf8')) as object };
+    expect(manifest).toMatchObject({ config: { actor_rollout_ref: { rollout: { max_model_len: 2048 } } } });
+    // Without one override, the file's value is used again: the run's source is recognized despite the lowered length.
+    const fewer = args.slice(2).filter(override => !override.startsWith('workbench.threads'));
+    const from = ['train', '--from', basename(answer.folder), ...fewer];
+    const second = await document<Answer>(workspace.folder, from);
+    expect(second.code, second.stderr).toBe(0);
+  });
+});

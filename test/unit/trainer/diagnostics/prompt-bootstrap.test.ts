@@ -1,0 +1,59 @@
+// Intervals of the collapse metrics by drawing prompts again.
+import { expect, it } from 'vitest';
+import { collapseMetrics } from '../../../../extension/trainer/diagnostics/collapse-metrics';
+import { promptIntervals } from '../../../../extension/trainer/diagnostics/prompt-bootstrap';
+import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
+
+/**
+ * `each` samples under each of `prompts` prompts, whose own column is better by a gain that is the prompt's, with
+ * noise.
+ */
+function measured(prompts: number, each: number, seed: number) {
+  const stream = new RandomStream(seed);
+  const gains = Array.from({ length: prompts }, () => 1 + 0.5 * stream.normal());
+  const columns = Array.from({ length: prompts * each }, (_, i) => i % prompts);
+  const perToken = columns.map(column =>
+    Array.from({ length: prompts }, (_, j) => -2 + (j === column ? gains[j] : 0) + 0.1 * stream.normal()),
+  );
+  const scores = { perToken, lengths: columns.map(() => 5), columns, signatures: gains.map((_, j) => j) };
+  const { metrics, samples } = collapseMetrics(scores);
+  return { metrics, intervals: promptIntervals(samples, columns, new RandomStream(9)) };
+}
+
+it('intervals hold the estimate and narrow with the number of prompts, not of samples', () => {
+  const width = (found: Record<string, number>): number => found.mi_estimate_ci_high - found.mi_estimate_ci_low;
+  const few = measured(8, 4, 1);
+  for (const { metrics, intervals } of [few, measured(16, 4, 1)])
+    for (const name of ['mi_estimate', 'mi_seq_estimate', 'paper_mi_estimate', 'conditional_entropy_est']) {
+      expect(intervals[`${name}_ci_low`], name).toBeLessThan(metrics[name]);
+      expect(intervals[`${name}_ci_high`], name).toBeGreaterThan(metrics[name]);
+    }
+  expect(width(measured(128, 4, 1).intervals)).toBeLessThan(0.5 * width(few.intervals));
+  expect(width(measured(8, 64, 1).intervals)).toBeGreaterThan(0.6 * width(few.intervals));
+});
+
+it('the deviation of the draws is that of a mean over prompts', () => {
+  // One sample a prompt with known addends: matched − marginal is the same as the prompts' own numbers.
+  const n = 50;
+  const stream = new RandomStream(2);
+  const values = Float64Array.from({ length: n }, () => stream.normal());
+  const zeros = new Float64Array(n);
+  const samples = {
+    matched: values,
+    marginal: zeros,
+    matchedSeq: values,
+    marginalSeq: zeros,
+    marginalPaper: zeros,
+    retrieved: zeros,
+  };
+  const found = promptIntervals(samples, Array.from(values.keys()), new RandomStream(3));
+  const mean = values.reduce((sum, x) => sum + x, 0) / n;
+  const error = Math.sqrt(values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / n / n);
+  expect(found.mi_estimate_ci_low).toBeCloseTo(mean - 1.96 * error, 1);
+  expect(found.mi_estimate_ci_high).toBeCloseTo(mean + 1.96 * error, 1);
+  expect([found.retrieval_accuracy_ci_low, found.retrieval_accuracy_ci_high]).toEqual([0, 0]);
+});
+
+it('the same stream gives the same interval', () => {
+  expect(measured(8, 4, 1)).toEqual(measured(8, 4, 1));
+});

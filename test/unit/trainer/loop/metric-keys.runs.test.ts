@@ -1,0 +1,128 @@
+// docs/METRICS.md against the metrics of runs, both ways: each logged key is documented, and each documented key is
+// logged by some run. Together the configurations switch on every feature that logs its own keys.
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { meaningOf, parseMetricMeanings } from '../../../../extension/run-data/metric-meanings';
+import { installation } from '../../../../extension/node/installation';
+import { keepAll, trainHere } from '../../../support/train-here';
+import { makeWorkspace, root, wordsEnvironment } from '../../../support/workspace';
+import type { Workspace } from '../../../support/workspace';
+
+vi.mock(import('../../../../extension/node/installation'), async () =>
+  (await import('../../../support/test-installation')).testInstallation(),
+);
+
+let workspace: Workspace;
+beforeAll(() => {
+  workspace = makeWorkspace();
+  const result = (extra: string): string =>
+    `return { observation: '', ${extra}, terminated: String(action).length % 2 === 0, truncated: false };`;
+  workspace.write(
+    'environments/shop.ts', // the name enables sums of the turns' info
+    wordsEnvironment(
+      result(
+        'reward: String(action).length / 9, info: { success: true, raw_reward: 1, score: 2, max_tile: 8, price: 3, action_is_effective: true, action_is_valid: true }',
+      ),
+    ),
+  );
+  workspace.write('environments/alike.ts', wordsEnvironment(result('reward: 0, info: {}')));
+});
+afterAll(() => {
+  workspace.remove();
+  rmSync(installation.cache, { recursive: true });
+});
+
+const lakes = [
+  'model_path=ragen-tiny',
+  '+custom_envs.Lake={env_type: frozen_lake, max_actions_per_traj: 10, max_tokens: 60, env_instruction: Walk over the lake to the goal., env_config: {size: 4}}',
+  ...[
+    'es_manager.train.env_configs.tags=[Lake]',
+    'es_manager.train.env_groups=4',
+    'es_manager.train.env_configs.n_groups=[4]',
+  ],
+  ...['agent_proxy.enable_think=true', 'actor_rollout_ref.actor.optim.lr=1e-5'],
+  ...['actor_rollout_ref.rollout.response_length=64', 'actor_rollout_ref.rollout.max_model_len=1024'],
+];
+const reference = ['actor_rollout_ref.actor.use_ref=true', 'actor_rollout_ref.actor.use_kl_loss=true'];
+
+const configurations: [what: string, overrides: string[], steps: number][] = [
+  [
+    'PPO with KL, collapse diagnosis, validation and checkpoints',
+    [
+      ...lakes,
+      ...keepAll,
+      ...reference,
+      ...[
+        'algorithm.rollout_correction.rollout_is=token',
+        'algorithm.adv_estimator=gae',
+        'algorithm.use_kl_in_reward=true',
+        'trainer.save_freq=1',
+        'trainer.test_freq=1',
+      ],
+      ...['collapse_detection.num_samples=12', 'workbench.collapse_turn_uniform=true'],
+    ],
+    2,
+  ],
+  [
+    'GRPO with measured gradients, weighted groups, dynamic sampling and a filter by entropy',
+    [
+      ...reference,
+      ...['trainer.gradient_analysis_mode=true', 'trainer.gradient_analysis_log_prefilter=true'],
+      ...['algorithm.soft_advantage_reweight=true', 'algorithm.filter_groups.enable=true'],
+      ...['es_manager.train.env_groups=4', 'es_manager.train.env_configs.n_groups=[4]'],
+      ...['actor_rollout_ref.rollout.rollout_filter_metric=entropy_variance'],
+    ],
+    1,
+  ],
+  [
+    'ReMax with a filter by length',
+    ['algorithm.adv_estimator=remax', 'actor_rollout_ref.rollout.rollout_filter_metric=length', ...keepAll],
+    1,
+  ],
+  [
+    'a quarter of the episodes',
+    [
+      ...['workbench.trajectory_filter.strategy=top', 'workbench.trajectory_filter.only_successful=false'],
+      ...['ppo_mini_batch_size=2', 'micro_batch_size_per_gpu=2', ...keepAll],
+    ],
+    1,
+  ],
+  [
+    'what a shop tells of its turns',
+    [
+      '+custom_envs.MyWebShop={env_type: environments/shop.ts, max_actions_per_traj: 4}',
+      ...['es_manager.train.env_configs.tags=[MyWebShop]', 'es_manager.val.env_configs.tags=[MyWebShop]'],
+      ...['trainer.test_freq=1', ...keepAll],
+    ],
+    1,
+  ],
+  [
+    'a run that the filter ends',
+    [
+      ...['custom_envs.Words.env_type=environments/alike.ts', 'es_manager.format_penalty=0'],
+      'actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=1',
+    ],
+    2,
+  ],
+];
+
+/** Logged only by a step with non-finite values: skipped-steps.test.ts. */
+const afterFaults = ['train/skipped_step'];
+
+test('the document and the runs contain the same keys', async () => {
+  const documented = parseMetricMeanings(readFileSync(join(root, 'docs/METRICS.md'), 'utf8'));
+  const itself = Object.fromEntries(Object.keys(documented).map(key => [key, key]));
+  const found = new Set<string>();
+  for (const [what, overrides, steps] of configurations) {
+    const { lines } = await trainHere(workspace, overrides, steps);
+    const keys = lines.flatMap(Object.keys);
+    expect(
+      keys.filter(key => meaningOf(documented, key) === undefined),
+      what,
+    ).toEqual([]);
+    for (const key of keys) found.add(meaningOf(itself, key)!);
+  }
+  const missing = Object.keys(documented).filter(key => !found.has(key));
+  expect(missing).toEqual(afterFaults);
+}, 180_000);

@@ -1,0 +1,187 @@
+// The training batch of a step: masks, turn ends, token rewards, RAGEN's copies, and estimators over joined samples,
+// with hand-computed values.
+import { describe, expect, test } from 'vitest';
+import { applyFactors } from '../../../../extension/trainer/loop/advantage-factors';
+import { turnReturns } from '../../../../extension/algorithms/turn-advantages';
+import type { RunConfig } from '../../../../extension/trainer/config/schema';
+import type { RolloutEpisode } from '../../../../extension/trainer/rollout/rollout-batch';
+import {
+  adjustedOrder,
+  adjustedSamplesOf,
+  batchSamples,
+  overJoined,
+  samplesByEpisode,
+  tokenRewards,
+} from '../../../../extension/trainer/loop/training-batch';
+import { load } from '../config/presets';
+
+const base = load('base').config;
+const configured = (...overrides: string[]): RunConfig => load('base', ...overrides).config;
+
+/** An episode of two turns in one sample of 8 tokens; tokens 2–3 and 5–6 are sampled. */
+const chat = {
+  score: 0.7,
+  group_id: 0,
+  turns: [
+    { turn: 1, reward: 1, penalty: -0.1 },
+    { turn: 2, reward: -0.2, penalty: 0 },
+  ],
+  samples: [
+    {
+      ids: Int32Array.of(1, 2, 3, 4, 5, 6, 7, 8),
+      mask: Uint8Array.of(0, 0, 1, 1, 0, 1, 1, 0),
+      logprobs: new Float32Array(8),
+      turns: [
+        { turn: 1, span: [2, 4] },
+        { turn: 2, span: [5, 7] },
+      ],
+    },
+  ],
+} as unknown as RolloutEpisode;
+
+/** The same episode in a windowed context: one sample of 4 tokens per turn. */
+const windowed = {
+  ...chat,
+  samples: [1, 2].map(turn => ({
+    ids: Int32Array.of(1, 2, 3, 4),
+    mask: Uint8Array.of(0, 0, 1, 1),
+    logprobs: new Float32Array(4),
+    turns: [{ turn, span: [2, 4] }],
+  })),
+} as unknown as RolloutEpisode;
+
+describe('masks', () => {
+  test("select the tokens of advantage estimation: sampled ones, also those between them, or RAGEN's", () => {
+    const estimated = (config: RunConfig) => [...batchSamples([chat], config)[0].estimated];
+    expect(estimated(base)).toEqual([0, 0, 1, 1, 0, 1, 1, 0]);
+    expect(estimated(configured('rollout_manager.use_gae_mask=false'))).toEqual([0, 0, 1, 1, 1, 1, 1, 0]);
+    const wide = { ...chat, samples: [{ ...chat.samples[0], mask: Uint8Array.of(0, 1, 1, 1, 1, 1, 1, 1) }] };
+    expect([...batchSamples([wide], configured('workbench.compat=ragen'))[0].estimated]).toEqual([
+      0, 1, 1, 1, 1, 1, 1, 1,
+    ]);
+  });
+
+  test('end turns at their last sampled tokens', () => {
+    expect(batchSamples([chat, windowed], base).map(s => s.turnEnds)).toEqual([[3, 6], [3], [3]]);
+    expect(batchSamples([chat, windowed], base).map(s => s.countsAs)).toEqual([0, 1, 1]);
+  });
+});
+
+describe('token rewards', () => {
+  const rewards = (episode: RolloutEpisode, config: RunConfig) =>
+    tokenRewards(batchSamples([episode], config), () => 0.7, config).map(row => Array.from(row, x => Math.fround(x)));
+  const f = Math.fround;
+
+  test('put the score on the last sampled token of each sample', () => {
+    expect(rewards(chat, base)).toEqual([[0, 0, 0, 0, 0, 0, f(0.7), 0]]);
+    expect(rewards(windowed, base)).toEqual([
+      [0, 0, 0, f(0.7)],
+      [0, 0, 0, f(0.7)],
+    ]);
+  });
+
+  test('put turn scores on each turn’s last token, with its penalty, which RAGEN leaves out', () => {
+    const turns = 'agent_proxy.use_turn_scores=true';
+    expect(rewards(chat, configured(turns))).toEqual([[0, 0, 0, f(0.9), 0, 0, f(-0.2), 0]]);
+    expect(rewards(windowed, configured(turns))).toEqual([
+      [0, 0, 0, f(0.9)],
+      [0, 0, 0, f(-0.2)],
+    ]);
+    expect(rewards(chat, configured(turns, 'workbench.compat=ragen'))).toEqual([[0, 0, 0, 1, 0, 0, f(-0.2), 0]]);
+  });
+});
+
+describe('joined samples', () => {
+  test('present an episode’s turns in a row to an estimator, and split the result again', () => {
+    const config = configured('agent_proxy.use_turn_scores=true');
+    const samples = batchSamples([chat, windowed], config);
+    const rewards = tokenRewards(samples, () => 0, config);
+    const sequences = samples.map(({ mask, estimated, turnEnds }, i) => ({
+      ...{ rewards: rewards[i], values: new Float32Array(mask.length), mask, advantageMask: estimated, turnEnds },
+    }));
+    const seen: number[][] = [];
+    const { advantages } = overJoined(sequences, samplesByEpisode(samples), rows => {
+      seen.push(...rows.map(row => [...row.turnEnds]));
+      return { advantages: rows.map(row => Float32Array.from(turnReturns(row.rewards, 1))) };
+    });
+    expect(seen).toEqual([
+      [3, 6],
+      [3, 7],
+    ]);
+    const round = (row: Float32Array) => Array.from(row, x => Number(x.toFixed(5)));
+    expect(round(advantages[0])).toEqual([0.7, 0.7, 0.7, 0.7, -0.2, -0.2, -0.2, 0]);
+    expect(round(advantages[1])).toEqual([0.7, 0.7, 0.7, 0.7]); // the first turn includes the second turn's reward
+    expect(round(advantages[2])).toEqual([-0.2, -0.2, -0.2, -0.2]);
+  });
+});
+
+describe('batch adjustment', () => {
+  const order = (mode: string, count: number) =>
+    adjustedOrder(count, configured(`agent_proxy.batch_adjust_mode=${mode}`), 1); // lcm(8 groups, mini-batch 32) = 32
+
+  test('leaves the samples with weights, fills up with copies, and deletes, but never to nothing', () => {
+    expect(order('weights', 80)).toEqual(Array.from({ length: 80 }, (_, i) => i));
+    const copied = order('copy', 80);
+    expect(copied).toHaveLength(96);
+    expect(new Set(copied).size).toBe(80);
+    const cut = order('delete', 80);
+    expect(cut).toHaveLength(64);
+    expect(new Set(cut).size).toBe(64);
+    expect(order('delete', 31)).toHaveLength(31);
+    expect(order('copy', 80)).toEqual(copied); // the stream is seeded by the step
+    expect(adjustedOrder(80, configured('agent_proxy.batch_adjust_mode=copy'), 2)).not.toEqual(copied);
+  });
+
+  test("counts RAGEN's copies twice in their group", () => {
+    const samples = batchSamples([chat, windowed], base);
+    expect(adjustedSamplesOf(samples, [0, 1, 2, 1]).map(s => s.countsAs)).toEqual([0, 1, 1, 6]);
+  });
+});
+
+describe('factors', () => {
+  const ones = (): Float32Array[] => [1, 1, 1, 1].map(() => Float32Array.of(1, 1));
+  const input = {
+    scores: [1, 0, 0.5, 0.5],
+    groups: [0, 0, 1, 1],
+    episodes: [0, 1, 2, 3],
+    masks: [Uint8Array.of(1, 1), Uint8Array.of(0, 1), Uint8Array.of(1, 1), Uint8Array.of(1, 1)],
+    corrections: ones(),
+    keptRatio: 0.25,
+  };
+  const applied = (...overrides: string[]) => {
+    const advantages = ones();
+    const metrics = applyFactors(advantages, input, configured('algorithm.adv_estimator=grpo', ...overrides));
+    return { advantages: advantages.map(row => Array.from(row, x => Number(x.toFixed(5)))), metrics };
+  };
+
+  test('soft reweighting follows the group’s standard deviation, and reports its weights', () => {
+    const { advantages, metrics } = applied('algorithm.soft_advantage_reweight=true');
+    expect(advantages).toEqual([
+      [1, 1],
+      [1, 1],
+      [0, 0],
+      [0, 0],
+    ]);
+    expect(metrics).toEqual({
+      'train/soft_reweight_min': 0,
+      'train/soft_reweight_max': expect.closeTo(1, 5),
+      'train/soft_reweight_mean': expect.closeTo(0.5, 5),
+    });
+  });
+
+  test('short samples weigh more, kept shares scale, a control run has weight 0', () => {
+    expect(applied('grpo_advantage_length_weight=true').advantages).toEqual([
+      [0.875, 0.875],
+      [1.75, 1.75],
+      [0.875, 0.875],
+      [0.875, 0.875],
+    ]);
+    expect(applied('actor_rollout_ref.actor.filter_loss_scaling=sqrt').advantages[0]).toEqual([0.5, 0.5]);
+    expect(
+      applied('algorithm.zero_task_advantage=true')
+        .advantages.flat()
+        .every(x => x === 0),
+    ).toBe(true);
+    expect(applied().metrics).toEqual({});
+  });
+});

@@ -1,0 +1,90 @@
+// Step time estimates: a measured run's time is reproduced for its own configuration, and estimates grow with the
+// workload.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Manifest, MetricsLine } from '../../../../extension/run-data/run-folder';
+import { loadConfig } from '../../../../extension/trainer/config/load-config';
+import { measuredRun, stepTime, workloadOf } from '../../../../extension/trainer/plan/step-time';
+import type { Workload } from '../../../../extension/trainer/plan/step-time';
+
+const { config } = loadConfig({
+  configName: 'quickstart',
+  overrides: [],
+  presetFolders: ['media/presets'],
+  workspace: '/',
+});
+const manifest = {
+  ...{ id: 'r1', name: 'first', model: { path: 'ragen-tiny', sha256: '', parameters: 372_864 } },
+  config,
+} as unknown as Manifest;
+/** A step of 4 s, 1.5 s of it rollout, with a validation of 9 s in every second step. */
+const line = (step: number): MetricsLine => ({
+  ...{ step, time: '', wall_s: step, 'timing_s/gen': 1.5, 'timing_s/update_actor': 2, 'perf/total_num_tokens': 20_000 },
+  ...{ 'perf/rollout_tokens_per_s': 4000, 'perf/train_tokens_per_s': 5000, 'timing_s/step': step % 2 ? 4 : 13 },
+  ...(step % 2 === 0 && { 'timing_s/testing': 9 }),
+});
+const measured = measuredRun(manifest, config, [1, 2, 3, 4].map(line))!;
+const work = workloadOf(config, 372_864);
+
+describe('the estimated step time', () => {
+  it('of a measured run’s own configuration equals the measurement without validation', () => {
+    const time = stepTime(work, 'ragen-tiny', 24, [measured])!;
+    expect(time).toMatchObject({ basis: 'measured', run: { id: 'r1', name: 'first' } });
+    expect(time.generation_s).toBeCloseTo(1.5);
+    expect(time.step_s).toBeCloseTo(4);
+    expect(time.total_s).toBeCloseTo(96);
+    expect(time.tokens.sampled).toBeCloseTo(6000);
+    expect(time.tokens.trained).toBeCloseTo(10_000);
+  });
+
+  it('of the quickstart is close to that on two cores of an EPYC 7R13', () => {
+    // Measured on that machine, medians of steps 1 to 8: 38 sampled tokens per episode, 251 in all, three quarters of
+    // them trained on.
+    const played = { ...work, sampled: 37.6, tokens: 251, kept: 0.75 };
+    const asPlayed = stepTime(played, 'ragen-tiny', 1, [])!;
+    expect(Math.abs(asPlayed.generation_s / 0.97 - 1)).toBeLessThan(0.25);
+    expect(Math.abs(asPlayed.training_s / 0.89 - 1)).toBeLessThan(0.25);
+    // Lengths are unknown before the first rollout: the estimate is within a factor of two of the measured 1.9 s.
+    const before = stepTime(work, 'ragen-tiny', 1, [])!.step_s;
+    expect(before).toBeGreaterThan(0.95);
+    expect(before).toBeLessThan(3.7);
+  });
+
+  it('doubles with twice the episodes', () => {
+    const time = stepTime({ ...work, episodes: 2 * work.episodes }, 'ragen-tiny', 1, [measured])!;
+    expect(time.step_s).toBeCloseTo(8);
+  });
+
+  it('of another model is scaled, and assumed when there is no run', () => {
+    const large = { ...work, parameters: 5e8 };
+    const scaled = stepTime(large, 'large', 1, [measured])!;
+    expect(scaled.basis).toBe('scaled');
+    expect(scaled.step_s).toBeGreaterThan(100);
+    expect(stepTime(large, 'large', 1, [])!).toMatchObject({ basis: 'assumed', run: null });
+  });
+
+  it('on a GPU is estimated only from a run on a GPU', () => {
+    expect(stepTime({ ...work, device: 'cuda' }, 'ragen-tiny', 1, [measured])).toBeNull();
+    const onGpu = { ...measured, work: { ...measured.work, device: 'cuda' } };
+    expect(stepTime({ ...work, device: 'cuda' }, 'ragen-tiny', 1, [onGpu])!.step_s).toBeCloseTo(4);
+  });
+
+  it('increases with every kind of work', () => {
+    const size = fc.double({ min: 1, max: 1e4, noNaN: true });
+    const works = fc.record({ parameters: size, episodes: size, sampled: size, tokens: size, passes: size });
+    const more = fc.constantFrom('parameters', 'episodes', 'sampled', 'tokens', 'passes');
+    fc.assert(
+      fc.property(works, more, fc.boolean(), (part, what, adapters) => {
+        const small: Workload = { ...work, ...part, adapters };
+        const large = { ...small, [what]: 2 * small[what] };
+        const time = (each: Workload) => stepTime(each, 'any', 1, [])!.step_s;
+        expect(time(large)).toBeGreaterThan(time(small));
+      }),
+    );
+  });
+
+  it('is not based on a run without training', () => {
+    expect(measuredRun(manifest, config, [])).toBeNull();
+    expect(measuredRun(manifest, config, [{ step: 0, time: '', wall_s: 1, 'timing_s/gen': 2 }])).toBeNull();
+  });
+});

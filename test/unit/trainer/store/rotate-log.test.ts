@@ -1,0 +1,72 @@
+// A log that other processes hold open stays within its limits, and their later output goes to the same log.
+import { spawn } from 'node:child_process';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { rotateLog } from '../../../../extension/trainer/store/rotate-log';
+import { temporaryFolder } from '../../../support/temporary-folder';
+
+const folder = temporaryFolder();
+const file = () => join(folder(), 'trainer.log');
+const limits = { mostBytes: 1000, kept: 3 };
+
+test('a log that is too long is rotated, newest first, and the oldest is deleted', () => {
+  const fd = openSync(file(), 'a');
+  for (let part = 1; part <= 6; part++) {
+    writeSync(fd, `${part}`.repeat(600));
+    rotateLog(file(), limits);
+    writeSync(fd, `${part}`.repeat(600));
+    rotateLog(file(), limits);
+  }
+  writeSync(fd, 'end');
+  closeSync(fd);
+  expect(readFileSync(file(), 'utf8')).toBe('end');
+  expect(readdirSync(folder()).sort()).toEqual(['trainer.log', 'trainer.log.1', 'trainer.log.2', 'trainer.log.3']);
+  expect([1, 2, 3].map(part => readFileSync(`${file()}.${part}`, 'utf8')[0])).toEqual(['6', '5', '4']);
+});
+
+test('a log that is short enough, or missing, is left unchanged', () => {
+  rotateLog(file(), limits);
+  writeFileSync(file(), 'short');
+  rotateLog(file(), limits);
+  expect([readFileSync(file(), 'utf8'), existsSync(`${file()}.1`)]).toEqual(['short', false]);
+});
+
+test('a process that uses the log as standard error continues at its new end', async () => {
+  const fd = openSync(file(), 'a');
+  const code = `let line = 0; const timer = setInterval(() => { process.stderr.write('line ' + line + ' ' + 'x'.repeat(90) + '\\n'); if (++line === 200) clearInterval(timer); }, 1);`;
+  const child = spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'ignore', fd] });
+  closeSync(fd);
+  const ended = new Promise(resolve => child.once('exit', resolve));
+  const timer = setInterval(() => rotateLog(file(), { mostBytes: 5000, kept: 9 }), 20);
+  await ended;
+  clearInterval(timer);
+  const parts = readdirSync(folder()).sort((a, b) => Number(b.split('.')[2] ?? 0) - Number(a.split('.')[2] ?? 0));
+  expect(parts.length).toBeGreaterThan(2);
+  for (const part of parts) expect(statSync(join(folder(), part)).size).toBeLessThan(12_000);
+  const text = parts.map(part => readFileSync(join(folder(), part), 'utf8')).join('');
+  expect(text).not.toContain('\0'); // as if a writer had kept its own offset
+  expect(text).toContain('line 199 ');
+});
+
+test('a log that cannot be copied stays, and is truncated when it gets far too long', () => {
+  const cannotCopy = () => mkdirSync(`${file()}.0`);
+  cannotCopy();
+  writeFileSync(file(), 'x'.repeat(1500));
+  rotateLog(file(), limits);
+  expect([statSync(file()).size, existsSync(`${file()}.1`)]).toEqual([1500, false]);
+  cannotCopy();
+  writeFileSync(file(), 'x'.repeat(3500));
+  rotateLog(file(), limits);
+  expect([statSync(file()).size, existsSync(`${file()}.1`)]).toEqual([0, false]);
+});
