@@ -1,10 +1,9 @@
 // One turn of the watched episode: its state, the tokens as they arrive, split at the end of the reasoning, and the
-// outcome of the answer. Existing elements stay in place while content is added. All text of model and environment is
-// inserted as text.
+// outcome of the answer. All text of model and environment is bound as text.
+import { html, nothing, type TemplateResult } from 'lit';
 import { gameOf, readBoard } from '../../extension/common/board';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
-import { boardPicture } from '../episodes/board-picture';
-import { h, replaceChildren, setText } from '../shared/dom';
+import { boardPicture } from '../components/board-picture';
 import { counted, formatNumber, formatSigned } from '../shared/format';
 import { hue, withAlpha } from '../shared/palette';
 import type { Theme } from '../shared/theme';
@@ -13,116 +12,99 @@ import type { Theme } from '../shared/theme';
 const surprise = -4;
 const fullest = 0.35;
 
+const thoughtStart = '<think>';
 const thoughtEnd = '</think>';
 /** Markup meant for the parser, not for readers. */
 const tag = /^\s*<\/?(?:think|answer)>\s*$|^<\|[\w]+\|>$/;
 
-export class TurnView {
-  readonly element: HTMLElement;
-  private readonly count = h('span', { class: 'muted' });
-  private readonly thought = h('p', { class: 'stream thought' });
-  private readonly answer = h('p', { class: 'stream answer' });
-  private readonly outcome = h('div', { class: 'outcome' });
-  private readonly caret = h('span', { class: 'caret', 'aria-hidden': 'true' });
-  private drawn = 0;
-  private text = '';
+/** A turn; `running` is the return including it (without penalties). */
+export function turnView(episode: WatchedEpisode, turn: WatchedTurn, running: number, theme: Theme): TemplateResult {
+  const { tokens, outcome, prefix } = turn;
+  const thinks = prefix === thoughtStart;
+  const { length, ended } = thinks ? splitThought(tokens) : { length: 0, ended: true };
+  const start = html`<span class="tag">${prefix}</span>`;
+  const caret = outcome ? nothing : html`<span class="caret" aria-hidden="true"></span>`;
+  const said = (from: number, to: number): TemplateResult[] =>
+    tokens.slice(from, to).map(token => tokenView(token, theme));
+  const thought = html`${start}${said(0, length)}${ended ? nothing : caret}`;
+  const answer = html`${thinks ? nothing : start}${said(length, tokens.length)}${ended ? caret : nothing}`;
+  return html`<section class="live-turn" aria-label="Turn ${turn.turn}">
+    <header>
+      <h3>Turn ${turn.turn}</h3>
+      <span class="muted">${counted(turn.actions_left, 'action')} left</span>
+      <span class="muted">${counted(tokens.length, 'token')}</span>
+    </header>
+    <div class="live-body">
+      ${environmentState(episode, turn.turn - 1, theme)}
+      <div class="said">
+        ${thinks ? block('Thought', 'thought', thought) : nothing} ${block('Answer', 'answer', answer)}
+        <div class="outcome">${outcome ? outcomeView(outcome, running) : nothing}</div>
+      </div>
+    </div>
+  </section>`;
+}
 
-  constructor(
-    episode: WatchedEpisode,
-    turn: WatchedTurn,
-    private readonly theme: Theme,
-  ) {
-    const left = `${counted(turn.actions_left, 'action')} left`;
-    const thinks = turn.prefix === '<think>';
-    const block = (label: string, content: HTMLElement) =>
-      h('div', { class: 'block' }, h('h4', { class: 'muted' }, label), content);
-    (thinks ? this.thought : this.answer).append(h('span', { class: 'tag' }, turn.prefix));
-    this.element = h(
-      'section',
-      { class: 'live-turn', 'aria-label': `Turn ${turn.turn}` },
-      h('header', {}, h('h3', {}, `Turn ${turn.turn}`), h('span', { class: 'muted' }, left), this.count),
-      h(
-        'div',
-        { class: 'live-body' },
-        stateView(episode, turn.turn - 1, theme),
-        h(
-          'div',
-          { class: 'said' },
-          thinks && block('Thought', this.thought),
-          block('Answer', this.answer),
-          this.outcome,
-        ),
-      ),
-    );
-  }
+const block = (label: string, name: string, content: TemplateResult): TemplateResult =>
+  html`<div class="block">
+    <h4 class="muted">${label}</h4>
+    <p class="stream ${name}">${content}</p>
+  </div>`;
 
-  /**
-   * Adds new tokens, and the outcome when the turn is over. `running` is the return including this turn (without
-   * penalties).
-   */
-  update({ tokens, outcome, prefix }: WatchedTurn, running: number): void {
-    if (this.text === '') this.text = prefix;
-    for (; this.drawn < tokens.length; this.drawn++) this.add(tokens[this.drawn]);
-    setText(this.count, counted(tokens.length, 'token'));
-    if (outcome) {
-      this.caret.remove();
-      replaceChildren(this.outcome, ...outcomeView(outcome, running));
-    } else this.slot().append(this.caret);
+/** The number of tokens that belong to the thought, whose end mark may be spread over several tokens. */
+export function splitThought(tokens: WatchedTurn['tokens']): { length: number; ended: boolean } {
+  let tail = '';
+  for (const [i, { text }] of tokens.entries()) {
+    tail += text;
+    if (tail.includes(thoughtEnd)) return { length: i + 1, ended: true };
+    tail = tail.slice(1 - thoughtEnd.length);
   }
+  return { length: tokens.length, ended: false };
+}
 
-  private add({ text, logprob }: WatchedTurn['tokens'][number]): void {
-    const share = Math.min(1, Math.max(0, logprob / surprise));
-    const shade = withAlpha(this.theme.palette[hue.orange], Number((share * fullest).toFixed(3)));
-    const style = share > 0.02 ? `background:${shade}` : null;
-    const title = `p ${formatNumber(Math.exp(logprob))} · log-prob ${formatNumber(logprob)}`;
-    const token = h('span', { class: tag.test(text) ? 'token tag' : 'token', style, title }, text);
-    const slot = this.slot();
-    if (this.caret.parentElement === slot) slot.insertBefore(token, this.caret);
-    else slot.append(token);
-    this.text += text;
-  }
-
-  /** The element for the next token. */
-  private slot(): HTMLElement {
-    const thinking = this.text.startsWith('<think>') && !this.text.includes(thoughtEnd);
-    return thinking ? this.thought : this.answer;
-  }
+function tokenView({ text, logprob }: WatchedTurn['tokens'][number], theme: Theme): TemplateResult {
+  const share = Math.min(1, Math.max(0, logprob / surprise));
+  const shade = withAlpha(theme.palette[hue.orange], Number((share * fullest).toFixed(3)));
+  const style = share > 0.02 ? `background:${shade}` : nothing;
+  const title = `p ${formatNumber(Math.exp(logprob))} · log-prob ${formatNumber(logprob)}`;
+  const name = tag.test(text) ? 'token tag' : 'token';
+  return html`<span class=${name} style=${style} title=${title}>${text}</span>`;
 }
 
 /**
  * The state before turn `index`, or the final state for an index after the last turn; drawn as a board if it is one.
  */
-export function stateView(episode: WatchedEpisode, index: number, theme: Theme): HTMLElement {
+export function environmentState(episode: WatchedEpisode, index: number, theme: Theme): TemplateResult {
   const stateAt = (i: number): string => episode.turns[i]?.state ?? episode.state;
   const game = gameOf({ ...episode, states: [...episode.turns.map(({ state }) => state), episode.state] });
   const board = readBoard(stateAt(index), game);
-  if (!board) return h('pre', { class: 'live-state' }, stateAt(index));
+  if (!board) return html`<pre class="live-state">${stateAt(index)}</pre>`;
   const before = index > 0 ? readBoard(stateAt(index - 1), game) : null;
-  return h(
-    'figure',
-    { class: 'live-state', title: stateAt(index) },
-    board.before !== '' && h('pre', {}, board.before),
-    boardPicture(board, before, theme),
-    board.after !== '' && h('pre', {}, board.after),
-  );
+  const text = (part: string): TemplateResult | typeof nothing => (part === '' ? nothing : html`<pre>${part}</pre>`);
+  return html`<figure class="live-state" title=${stateAt(index)}>
+    ${text(board.before)} ${boardPicture(board, before, theme)} ${text(board.after)}
+  </figure>`;
 }
 
 function outcomeView(
   { answer, executed, reward, penalty }: NonNullable<WatchedTurn['outcome']>,
   running: number,
-): (HTMLElement | false)[] {
-  const parsed = answer !== null;
-  const chips = executed.map(action => h('li', { class: 'chip' }, action));
-  return [
-    !parsed && h('p', { class: 'warning' }, 'The answer could not be parsed; no action was executed.'),
-    parsed && executed.length === 0 && h('p', { class: 'warning' }, 'The answer contains no valid action.'),
-    executed.length > 0 && h('ul', { class: 'chips', 'aria-label': 'Actions' }, ...chips),
-    h(
-      'p',
-      { class: 'earned' },
-      h('span', {}, 'reward ', h('strong', {}, formatSigned(reward))),
-      penalty !== 0 && h('span', { class: 'warning' }, `penalty ${formatSigned(penalty)}`),
-      h('span', { class: 'muted' }, `return ${formatSigned(running)}`),
-    ),
-  ];
+): TemplateResult {
+  const problem =
+    answer === null
+      ? 'The answer could not be parsed; no action was executed.'
+      : executed.length === 0 && 'The answer contains no valid action.';
+  const chips = executed.map(action => html`<li class="chip">${action}</li>`);
+  return html`${problem ? html`<p class="warning">${problem}</p>` : nothing}
+    ${
+      chips.length > 0
+        ? html`<ul class="chips" aria-label="Actions">
+            ${chips}
+          </ul>`
+        : nothing
+    }
+    <p class="earned">
+      <span>reward <strong>${formatSigned(reward)}</strong></span>
+      ${penalty === 0 ? nothing : html`<span class="warning">penalty ${formatSigned(penalty)}</span>`}
+      <span class="muted">return ${formatSigned(running)}</span>
+    </p>`;
 }

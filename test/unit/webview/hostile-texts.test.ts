@@ -33,6 +33,7 @@ beforeEach(() => {
     'ResizeObserver',
     class {
       observe() {}
+      disconnect() {}
     },
   );
   root = freshPage();

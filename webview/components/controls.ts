@@ -1,0 +1,157 @@
+// The toolkit's controls as templates. The state is the truth: each render writes the value to the control, and the
+// control reports what the user changes. Before `registerToolkit` (or in tests without it) the elements are inert tags
+// that still receive events and values.
+import { html, nothing, noChange, type TemplateResult } from 'lit';
+import { Directive, directive, type ChildPart, type ElementPart } from 'lit/directive.js';
+import { live } from 'lit/directives/live.js';
+import { setAttribute } from '../shared/dom';
+import { icon, type IconName } from './icon';
+
+export interface ButtonOptions {
+  /** The button's text, or its accessible name if it only has an icon. */
+  label: string;
+  icon?: IconName;
+  /** Shows only the icon. */
+  iconOnly?: boolean;
+  primary?: boolean;
+  title?: string;
+  /** State of a toggle button. */
+  pressed?: boolean;
+  /**
+   * `soft` sets `aria-disabled` only: a focused element with `disabled` swallows all keys, including the editor's. The
+   * owner of the action ignores clicks on it.
+   */
+  disabled?: boolean | 'soft';
+  hidden?: boolean;
+  /** For a button that opens a menu. */
+  hasPopup?: boolean;
+  onClick(event: Event): void;
+}
+
+export function button(options: ButtonOptions): TemplateResult {
+  const { label, iconOnly = false, primary, title, pressed, disabled = false, hidden = false, hasPopup } = options;
+  const appearance = iconOnly ? 'icon' : primary ? 'primary' : 'secondary';
+  // The toolkit reads the attribute `appearance` only once; the property changes it later.
+  return html`<vscode-button
+    aria-label=${iconOnly ? label : nothing}
+    aria-pressed=${pressed === undefined ? nothing : String(pressed)}
+    aria-haspopup=${hasPopup ? 'menu' : nothing}
+    aria-disabled=${disabled === 'soft' ? 'true' : nothing}
+    appearance=${appearance}
+    .appearance=${appearance}
+    title=${title ?? (iconOnly ? label : nothing)}
+    ?disabled=${disabled === true}
+    ?hidden=${hidden}
+    @click=${options.onClick}
+    >${options.icon === undefined ? nothing : icon(options.icon)}${iconOnly ? nothing : label}</vscode-button
+  >`;
+}
+
+export interface TextFieldOptions {
+  label: string;
+  value: string;
+  placeholder?: string;
+  class?: string;
+  title?: string;
+  readonly?: boolean;
+  onInput(value: string): void;
+  /** Enter was pressed. */
+  onEnter?(value: string): void;
+}
+
+/** A text field, which an element of another template finds by its class. */
+export function textField(options: TextFieldOptions): TemplateResult {
+  const { label, value, placeholder, title, readonly = false, onInput, onEnter } = options;
+  const onKey = (event: KeyboardEvent): void => {
+    if (event.key !== 'Enter' || !onEnter) return;
+    event.preventDefault();
+    onEnter(valueOf(event));
+  };
+  return html`<vscode-text-field
+    class=${options.class ?? nothing}
+    placeholder=${placeholder ?? nothing}
+    title=${title ?? nothing}
+    ?readonly=${readonly}
+    .value=${live(value)}
+    @input=${(event: Event) => onInput(valueOf(event))}
+    @keydown=${onKey}
+    ${lastingLabel(label)}
+  ></vscode-text-field>`;
+}
+
+export interface DropdownOptions<V extends string> {
+  label: string;
+  choices: readonly (readonly [value: V, text: string])[];
+  value: V;
+  onChange(value: V): void;
+}
+
+export function dropdown<V extends string>({ label, choices, value, onChange }: DropdownOptions<V>): TemplateResult {
+  const onChoice = (event: Event): void => {
+    const chosen = choices.find(([choice]) => choice === valueOf(event));
+    if (chosen) onChange(chosen[0]);
+  };
+  const options = choices.map(([choice, text]) => html`<vscode-option value=${choice}>${text}</vscode-option>`);
+  return html`<vscode-dropdown aria-label=${label} @change=${onChoice}
+    >${options}${chosenValue(value)}</vscode-dropdown
+  >`;
+}
+
+export interface CheckboxOptions {
+  label: string;
+  checked: boolean;
+  onChange(checked: boolean): void;
+}
+
+export function checkbox({ label, checked, onChange }: CheckboxOptions): TemplateResult {
+  // The toolkit's checkbox also emits `change` when code writes `checked`: the listener is bound before the property.
+  const onTick = ({ target }: Event): void => {
+    const now = (target as HTMLElement & { checked: boolean }).checked;
+    if (now !== checked) onChange(now);
+  };
+  return html`<vscode-checkbox @change=${onTick} .checked=${live(checked)} ${lastingLabel(label)}></vscode-checkbox>`;
+}
+
+/** A button that looks like a link within a sentence. */
+export const link = (label: string, onClick: () => void): TemplateResult =>
+  html`<button class="plain link" type="button" @click=${onClick}>${label}</button>`;
+
+const valueOf = (event: Event): string => (event.currentTarget as HTMLElement & { value: string }).value;
+
+/** Writes a dropdown's value after its options, which the toolkit needs in order to find the chosen one. */
+class ChosenValue extends Directive {
+  override update({ parentNode }: ChildPart, [value]: [string]): typeof noChange {
+    const element = parentNode as HTMLElement & { value: string };
+    if (element.value !== value) element.value = value;
+    return noChange;
+  }
+
+  render(_value: string): typeof noChange {
+    return noChange;
+  }
+}
+const chosenValue = directive(ChosenValue);
+
+/**
+ * Sets the accessible name and restores it: the toolkit names controls without a text “Text field” or “Checkbox” once
+ * they are on the page.
+ */
+class LastingLabel extends Directive {
+  private label = '';
+  private element: Element | undefined;
+
+  override update({ element }: ElementPart, [label]: [string]): typeof noChange {
+    this.label = label;
+    setAttribute(element, 'aria-label', label);
+    if (this.element === element) return noChange;
+    this.element = element;
+    const restore = (): void => setAttribute(element, 'aria-label', this.label);
+    new MutationObserver(restore).observe(element, { attributeFilter: ['aria-label'] });
+    return noChange;
+  }
+
+  render(_label: string): typeof noChange {
+    return noChange;
+  }
+}
+const lastingLabel = directive(LastingLabel);

@@ -1,0 +1,27 @@
+// What a page shows in place of its content: a notice of what is missing and what to do, with one button, and a
+// skeleton while content loads.
+import { html, nothing, type TemplateResult } from 'lit';
+import { button } from './controls';
+
+export interface NoticeOptions {
+  kind: 'empty' | 'error';
+  title: string;
+  /** Plain sentences: the next step, or place, value and remedy. */
+  text: string;
+  action?: { label: string; run(): void };
+}
+
+/** A block in the middle of the page; an error is announced to screen readers. */
+export function notice({ kind, title, text, action }: NoticeOptions): TemplateResult {
+  return html`<section class="notice notice-${kind}" role=${kind === 'error' ? 'alert' : 'status'}>
+    <h2>${title}</h2>
+    <p>${text}</p>
+    ${action ? button({ label: action.label, primary: kind === 'empty', onClick: () => action.run() }) : nothing}
+  </section>`;
+}
+
+/** Grey blocks in the shape of the content; `shape` is a class of the page's style sheet. */
+export function skeleton(shape: string, count: number, label: string): TemplateResult {
+  const blocks = Array.from({ length: count }, () => html`<div class="skeleton-block"></div>`);
+  return html`<div class="skeleton ${shape}" role="status" aria-label=${label}>${blocks}</div>`;
+}

@@ -1,0 +1,82 @@
+// Owns a canvas and the plot drawn on it. The plot is made when there is data to draw and destroyed when the element
+// leaves the page or its data is taken away, so that a chart off screen holds no canvas memory.
+import { html, LitElement, type PropertyValues, type TemplateResult } from 'lit';
+import type { Plot, Plotter } from '../dashboard/plot';
+import type { PlotData } from '../dashboard/plot-data';
+
+export interface Crosshair {
+  x: number;
+  label: string;
+}
+
+export class PlotCanvas extends LitElement {
+  static override properties = {
+    plotter: { attribute: false },
+    data: { attribute: false },
+    crosshair: { attribute: false },
+    label: { attribute: false },
+  };
+
+  declare plotter: Plotter;
+  /** Null while the chart is off screen or has no values. */
+  declare data: PlotData | null;
+  declare crosshair: Crosshair | null;
+  /** Accessible name of the picture. */
+  declare label: string;
+  /** Runs a drawing later, to spread many charts over frames; null draws in the next microtask. */
+  declare schedule: ((draw: () => void) => void) | null;
+  /** The plot on screen, which converts between pixels and values. */
+  plot: Plot | null = null;
+
+  constructor() {
+    super();
+    this.data = null;
+    this.crosshair = null;
+    this.label = '';
+    this.schedule = null;
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.destroyPlot();
+  }
+
+  protected override createRenderRoot(): HTMLElement {
+    return this;
+  }
+
+  protected override scheduleUpdate(): void | Promise<unknown> {
+    const { schedule } = this;
+    if (!schedule) return super.scheduleUpdate();
+    return new Promise<void>(resolve => {
+      schedule(() => {
+        void super.scheduleUpdate();
+        resolve();
+      });
+    });
+  }
+
+  protected override render(): TemplateResult {
+    return html`<canvas role="img" aria-label=${this.label}></canvas>
+      <div class="crosshair" ?hidden=${!this.crosshair || !this.data}><span>${this.crosshair?.label}</span></div>`;
+  }
+
+  protected override updated(changed: PropertyValues<this>): void {
+    const { data, crosshair } = this;
+    if (changed.has('data') && data && this.isConnected) {
+      this.plot ??= this.plotter(this.querySelector('canvas')!);
+      this.plot.update(data);
+    }
+    if (!data) this.destroyPlot();
+    if (this.plot && crosshair)
+      this.querySelector<HTMLElement>('.crosshair')!.style.transform =
+        `translateX(${Math.round(this.plot.pixelOf(crosshair.x))}px)`;
+  }
+
+  private destroyPlot(): void {
+    this.plot?.destroy();
+    this.plot = null;
+  }
+}
+
+customElements.define('plot-canvas', PlotCanvas);

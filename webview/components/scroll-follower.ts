@@ -1,0 +1,42 @@
+// A scroll container that stays at its end while `following`. Its children belong to the template around it; it owns
+// the scroll position alone, and reports when the user scrolls back. The page gives it its role, its name and its focus.
+import { ReactiveElement, type PropertyValues } from 'lit';
+
+/** Maximum distance in pixels from the end that still counts as the end. */
+const nearEnd = 24;
+
+export class ScrollFollower extends ReactiveElement {
+  static override properties = { following: { attribute: false }, content: { attribute: false } };
+
+  declare following: boolean;
+  /** Any value that changes with the children; a change scrolls to the end. */
+  declare content: unknown;
+  declare onScrollBack: () => void;
+
+  private top = 0;
+  private height = 0;
+
+  constructor() {
+    super();
+    this.following = false;
+    this.onScrollBack = () => undefined;
+    this.addEventListener('scroll', () => this.onScroll());
+  }
+
+  protected override createRenderRoot(): HTMLElement {
+    return this;
+  }
+
+  protected override updated(_changed: PropertyValues): void {
+    if (this.following) this.scrollTop = this.scrollHeight;
+  }
+
+  private onScroll(): void {
+    const back = this.scrollTop < this.top - 1 && this.scrollHeight >= this.height;
+    const atEnd = this.scrollHeight - this.scrollTop - this.clientHeight < nearEnd;
+    [this.top, this.height] = [this.scrollTop, this.scrollHeight];
+    if (back && !atEnd && this.following) this.onScrollBack();
+  }
+}
+
+customElements.define('scroll-follower', ScrollFollower);

@@ -1,0 +1,63 @@
+// What the bars above the pages have in common: the run they belong to, a choice of a few alternatives, and the slider
+// of the smoothing factor. The bar itself is a `header` with a class of the page's style sheet.
+import { html, nothing, type TemplateResult } from 'lit';
+import { live } from 'lit/directives/live.js';
+import type { RunSummary } from '../../extension/protocol/pages';
+import { statusDot } from './status-dot';
+
+/** Name and status of a run; `hint` is shown on hover. */
+export const runTitle = (run: RunSummary, hint?: string): TemplateResult =>
+  html`<h1 title=${hint ?? nothing}>${run.name}</h1>
+    ${statusDot(run)}`;
+
+export interface Choice<V extends string> {
+  value: V;
+  label: string;
+  title: string;
+}
+
+/** A row of toggle buttons, one of which is pressed. */
+export function choices<V extends string>(
+  label: string,
+  alternatives: readonly Choice<V>[],
+  chosen: V,
+  onChoose: (value: V) => void,
+): TemplateResult {
+  const buttons = alternatives.map(
+    ({ value, label: text, title }) =>
+      html`<button
+        class="choice"
+        type="button"
+        title=${title}
+        aria-pressed=${String(value === chosen)}
+        @click=${() => onChoose(value)}
+      >
+        ${text}
+      </button>`,
+  );
+  return html`<div class="choices" role="group" aria-label=${label}>${buttons}</div>`;
+}
+
+export interface SmoothingOptions {
+  /** 0 to 0.99. */
+  value: number;
+  title?: string;
+  /** Whether the value is written beside the slider. */
+  withValue?: boolean;
+  onChange(value: number): void;
+}
+
+export function smoothingSlider({ value, title, withValue = false, onChange }: SmoothingOptions): TemplateResult {
+  const onInput = ({ target }: Event): void => onChange(Number((target as HTMLInputElement).value));
+  return html`<label class="smoothing" title=${title ?? nothing}
+    >smoothing<input
+      type="range"
+      min="0"
+      max="0.99"
+      step="0.01"
+      aria-label="Smoothing"
+      .value=${live(String(value))}
+      @input=${onInput}
+    />${withValue ? html`<output>${value.toFixed(2)}</output>` : nothing}</label
+  >`;
+}

@@ -1,0 +1,207 @@
+// A list that renders only the rows on screen, all of the same height. It is ours and not @lit-labs/virtualizer: see
+// docs/decisions/0017. It is a single tab stop; arrow keys move the selection among selectable rows.
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
+
+/** Content of a list; items are created when drawn. */
+export interface ListSource<T> {
+  readonly length: number;
+  at(index: number): T;
+  /** Index of the item with a key; -1 if there is none. */
+  find(key: string): number;
+  /** The first index from `index` on, in the given direction, whose item is selectable; -1 if there is none. */
+  selectableFrom(index: number, direction: 1 | -1): number;
+}
+
+/** A row's content, accessible label and class. */
+export interface ListRow {
+  content: unknown;
+  label: string;
+  class: string;
+  /** Headings are not selectable. */
+  selectable: boolean;
+}
+
+/** Number of rows drawn above and below the visible ones. */
+const margin = 8;
+/**
+ * Maximum height in CSS pixels: browsers limit elements to about 33 million device pixels, of which a CSS pixel may
+ * have two.
+ */
+const tallest = 15_000_000;
+
+export class VirtualList<T extends { key: string } = { key: string }> extends LitElement {
+  static override properties = {
+    source: { attribute: false },
+    selected: { attribute: false },
+    rowHeight: { attribute: false },
+    renderRow: { attribute: false },
+  };
+
+  /** A new source keeps the row at the top in its position, unless the list is scrolled to its start. */
+  declare source: ListSource<T>;
+  /** Key of the selected item, which is scrolled into view when it changes. */
+  declare selected: string | null;
+  declare rowHeight: number;
+  declare renderRow: (item: T) => ListRow;
+  declare onChoose: (item: T) => void;
+  /** Called with the first index on screen after scrolling. */
+  declare onTop: (top: number) => void;
+
+  private readonly resizes = new ResizeObserver(() => this.requestUpdate());
+  /** Position to scroll to with the next drawing, in pixels of all rows. */
+  private target: number | null = null;
+
+  constructor() {
+    super();
+    this.source = { length: 0, at: () => null as never, find: () => -1, selectableFrom: () => -1 };
+    this.selected = null;
+    this.rowHeight = 24;
+    this.renderRow = () => ({ content: nothing, label: '', class: '', selectable: false });
+    this.onChoose = () => undefined;
+    this.onTop = () => undefined;
+    this.addEventListener('keydown', event => this.onKey(event));
+    this.addEventListener('click', event => this.onRowClick(event));
+    this.addEventListener('scroll', () => this.onScrolled(), { passive: true });
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.setAttribute('role', 'listbox');
+    this.tabIndex = 0;
+    this.resizes.observe(this);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.resizes.disconnect();
+  }
+
+  /** The first index on screen. */
+  get top(): number {
+    return Math.floor(this.scrolled / this.rowHeight);
+  }
+
+  /** Scrolls an index to the top. */
+  showFrom(index: number): void {
+    this.scrollToPixel(index * this.rowHeight);
+  }
+
+  protected override createRenderRoot(): HTMLElement {
+    return this;
+  }
+
+  protected override willUpdate(changed: PropertyValues<VirtualList>): void {
+    const before = changed.get('source');
+    if (before) this.keepTopRow(before as ListSource<T>);
+    if (changed.has('selected') && this.selected !== null) this.bringInView(this.source.find(this.selected));
+  }
+
+  protected override render(): TemplateResult {
+    const { rowHeight, source } = this;
+    const first = Math.max(0, this.top - margin);
+    const last = Math.min(source.length, Math.ceil((this.scrolled + this.viewport) / rowHeight) + margin);
+    const shift = this.scrolled - this.scrolled / this.stretch(source);
+    const chosen = this.selected === null ? -1 : source.find(this.selected);
+    const rows: TemplateResult[] = [];
+    for (let i = first; i < last; i++) rows.push(this.row(i, i === chosen, i * rowHeight - shift));
+    const isDrawn = chosen >= first && chosen < last;
+    if (isDrawn) this.setAttribute('aria-activedescendant', `row-${chosen}`);
+    else this.removeAttribute('aria-activedescendant');
+    const height = Math.min(tallest, source.length * rowHeight);
+    return html`<div class="list-body" role="presentation" style="height:${height}px">${rows}</div>`;
+  }
+
+  protected override updated(): void {
+    if (this.target === null) return;
+    const { target } = this;
+    this.target = null;
+    this.scrollTop = target / this.stretch(this.source);
+  }
+
+  private row(index: number, chosen: boolean, y: number): TemplateResult {
+    const { content, label, class: name, selectable } = this.renderRow(this.source.at(index));
+    return html`<div
+      id="row-${index}"
+      class="list-row ${name}"
+      role=${selectable ? 'option' : 'presentation'}
+      data-index=${index}
+      aria-selected=${selectable ? String(chosen) : nothing}
+      aria-label=${selectable ? label : nothing}
+      aria-setsize=${selectable ? this.source.length : nothing}
+      aria-posinset=${selectable ? index + 1 : nothing}
+      style="transform:translateY(${y}px);height:${this.rowHeight}px"
+    >
+      ${content}
+    </div>`;
+  }
+
+  private onScrolled(): void {
+    this.requestUpdate();
+    this.performUpdate(); // a frame later would show an empty list while it is scrolled fast
+    this.onTop(this.top);
+  }
+
+  private onRowClick(event: Event): void {
+    const row = (event.target as HTMLElement).closest<HTMLElement>('[data-index]');
+    if (row?.getAttribute('role') === 'option') this.onChoose(this.source.at(Number(row.dataset.index)));
+  }
+
+  private onKey(event: KeyboardEvent): void {
+    const page = Math.max(1, Math.floor(this.viewport / this.rowHeight) - 1);
+    const moves: Record<string, number> = {
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: page,
+      PageUp: -page,
+      Home: -Infinity,
+      End: Infinity,
+    };
+    if (!Object.hasOwn(moves, event.key)) return;
+    event.preventDefault();
+    const by = moves[event.key];
+    const { source } = this;
+    const now = this.selected === null ? -1 : source.find(this.selected);
+    const to = Math.max(0, Math.min(source.length - 1, now < 0 && by === 1 ? 0 : now + by));
+    const ways = by > 0 ? ([1, -1] as const) : ([-1, 1] as const);
+    const next = ways.map(way => source.selectableFrom(to, way)).find(at => at >= 0);
+    if (next !== undefined) this.onChoose(source.at(next));
+  }
+
+  private keepTopRow(before: ListSource<T>): void {
+    const scrolled = this.scrollTop * this.stretch(before);
+    const anchor = this.scrollTop > 0 ? before.selectableFrom(Math.floor(scrolled / this.rowHeight), 1) : -1;
+    const now = anchor >= 0 ? this.source.find(before.at(anchor).key) : -1;
+    if (now >= 0) this.target = Math.max(0, scrolled + (now - anchor) * this.rowHeight);
+  }
+
+  private bringInView(index: number): void {
+    if (index < 0) return;
+    const { rowHeight } = this;
+    const [top, bottom] = [index * rowHeight, (index + 1) * rowHeight];
+    // One more row at the top, so that the group's heading is visible with its first member.
+    if (top - rowHeight < this.scrolled) this.scrollToPixel(top - rowHeight);
+    else if (bottom > this.scrolled + this.viewport) this.scrollToPixel(bottom - this.viewport);
+  }
+
+  private scrollToPixel(pixel: number): void {
+    this.target = Math.max(0, pixel);
+    this.requestUpdate();
+  }
+
+  /** Visible height; an estimate if there is no layout yet. */
+  private get viewport(): number {
+    return this.clientHeight || 600;
+  }
+
+  private get scrolled(): number {
+    return this.target ?? this.scrollTop * this.stretch(this.source);
+  }
+
+  /** Ratio of the height of all rows to the scrollable height: 1 except for the longest lists. */
+  private stretch({ length }: ListSource<T>): number {
+    const whole = length * this.rowHeight;
+    return whole <= tallest ? 1 : (whole - this.viewport) / (tallest - this.viewport);
+  }
+}
+
+customElements.define('virtual-list', VirtualList);

@@ -1,0 +1,87 @@
+// The episode in view: the trainer's phase if nothing is being played, facts, turns, and the outcome. The page follows
+// new tokens by scrolling.
+import { html, nothing, type TemplateResult } from 'lit';
+import { guard } from 'lit/directives/guard.js';
+import type { RunSummary } from '../../extension/protocol/pages';
+import type { WatchedEpisode } from '../../extension/protocol/trainer-link';
+import '../components/scroll-follower';
+import { formatSigned } from '../shared/format';
+import type { LiveActions } from './live-view';
+import { phaseLabels } from './phase-labels';
+import { isTagChosen, type LiveState } from './state';
+import { environmentState, turnView } from './turn';
+
+export function episodeView(
+  episode: WatchedEpisode,
+  run: RunSummary,
+  state: LiveState,
+  actions: LiveActions,
+): TemplateResult {
+  const { theme } = state;
+  let running = 0;
+  const turns = episode.turns.map(turn => {
+    running += turn.outcome?.reward ?? 0;
+    const sum = running;
+    return guard([turn, theme], () => turnView(episode, turn, sum, theme));
+  });
+  return html`<scroll-follower
+    class="live-main"
+    role="main"
+    tabindex="0"
+    aria-label="Episode"
+    .following=${state.settings.follow}
+    .content=${episode}
+    .onScrollBack=${() => actions.follow(false)}
+  >
+    <p class="live-phase" role="status">${phaseText(episode, run, state)}</p>
+    ${factsView(episode)}
+    <div class="live-turns">${turns}</div>
+    ${episode.over ? endView(episode, state) : nothing}
+  </scroll-follower>`;
+}
+
+function phaseText(episode: WatchedEpisode, run: RunSummary, state: LiveState): string {
+  const { received, settings } = state;
+  if (received === null) {
+    const { title, text } = phaseLabels(run, isTagChosen(state));
+    return `${title}. ${text}`;
+  }
+  const isOther = received.id !== episode.id;
+  return isOther && !settings.follow ? 'Another episode is running: turn on Follow to see it.' : '';
+}
+
+function factsView(episode: WatchedEpisode): TemplateResult {
+  const { id, mode, step, tag, group_id, member, seed, environment, turns } = episode;
+  const fact = (label: string, value: string, hint?: string): TemplateResult =>
+    html`<span title=${hint ?? nothing}><span class="muted">${`${label} `}</span>${value}</span>`;
+  return html`<p class="live-facts">
+    <strong title=${id}>${tag}</strong>
+    <span>${mode === 'val' ? `validation after step ${step}` : `step ${step}`}</span>
+    ${fact('seed', String(seed))} ${fact('group', String(group_id))} ${fact('member', String(member))}
+    ${fact('version', environment.version.slice(0, 8), 'Hash of the environment’s code')}
+    ${turns.length === 0 ? html`<span class="muted">being reset</span>` : nothing}
+  </p>`;
+}
+
+function endView(episode: WatchedEpisode, { theme }: LiveState): TemplateResult {
+  const { success, error } = episode;
+  const { label, value } = outcomeOf(episode);
+  return html`<div class="live-end">
+    ${environmentState(episode, episode.turns.length, theme)}
+    <p class=${success ? 'verdict success' : 'verdict'}><strong>${label}</strong>${` · ${value}`}</p>
+    ${error === undefined ? nothing : html`<p class="warning">${error}</p>`}
+  </div>`;
+}
+
+/** The outcome for screen readers; empty while the episode is played. */
+export function spokenOutcome(episode: WatchedEpisode): string {
+  const { label, value } = outcomeOf(episode);
+  return episode.over ? `${label}, ${value}` : '';
+}
+
+function outcomeOf({ success, reward, penalty, error }: WatchedEpisode): { label: string; value: string } {
+  return {
+    label: error !== undefined ? 'Ended by an environment error' : success ? 'Solved' : 'Not solved',
+    value: `return ${formatSigned(reward)} · score ${formatSigned(reward + penalty)}`,
+  };
+}

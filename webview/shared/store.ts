@@ -1,0 +1,47 @@
+// The state of a page and its only way to change: `dispatch(event)` applies the page's reducer, then draws. Drawing is
+// synchronous. An event that a control dispatches while the page is being drawn is drawn right afterwards, because
+// lit-html cannot render into an element that it is rendering.
+
+export interface Store<S, E> {
+  readonly state: S;
+  /** Applies an event to the state and draws the result. */
+  dispatch(event: E): void;
+}
+
+/**
+ * Creates the store of a page and draws its initial state.
+ * @param reduce pure; returns the same object if the event changes nothing
+ * @param changed draws the page; `before` is the state of the previous call, undefined in the first one
+ */
+export function createStore<S, E>(
+  initial: S,
+  reduce: (state: S, event: E) => S,
+  changed: (state: S, before: S | undefined) => void,
+): Store<S, E> {
+  let state = initial;
+  let drawn: S | undefined;
+  let drawing = false;
+  const draw = (): void => {
+    if (drawing) return;
+    drawing = true;
+    try {
+      while (state !== drawn) {
+        const before = drawn;
+        drawn = state;
+        changed(state, before);
+      }
+    } finally {
+      drawing = false;
+    }
+  };
+  draw();
+  return {
+    get state() {
+      return state;
+    },
+    dispatch(event) {
+      state = reduce(state, event);
+      draw();
+    },
+  };
+}
