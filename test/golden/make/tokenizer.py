@@ -2,7 +2,7 @@
 models.
 
 Run: python test/golden/make/tokenizer.py  (needs tokenizers)
-Reads test/golden/tokenizer/own.json (written by `npx vitest run test/unit/warm-start -u`), trains qwen.json on
+Reads test/golden/tokenizer/own.json (written by `npx vitest run test/unit/trainer/sft -u`), trains qwen.json on
 corpus.txt with Qwen2's normaliser and pre-tokenizer, and writes ids.json: for each tokenizer, texts with their ids
 and the decoded text with and without special tokens.
 """
