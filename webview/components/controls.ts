@@ -72,9 +72,9 @@ export function textField(options: TextFieldOptions): TemplateResult {
     placeholder=${placeholder ?? nothing}
     title=${title ?? nothing}
     ?readonly=${readonly}
-    .value=${live(value)}
     @input=${(event: Event) => onInput(valueOf(event))}
     @keydown=${onKey}
+    ${fieldValue(value)}
     ${lastingLabel(label)}
   ></vscode-text-field>`;
 }
@@ -117,6 +117,27 @@ export const link = (label: string, onClick: () => void): TemplateResult =>
   html`<button class="plain link" type="button" @click=${onClick}>${label}</button>`;
 
 const valueOf = (event: Event): string => (event.currentTarget as HTMLElement & { value: string }).value;
+
+/**
+ * Writes a text field's value. A field being edited is left alone while the value stays the same: its text may be one
+ * that the page does not take, such as a number that is being replaced.
+ */
+class FieldValue extends Directive {
+  private value: string | undefined;
+
+  override update({ element }: ElementPart, [value]: [string]): typeof noChange {
+    const field = element as HTMLElement & { value: string };
+    const isEdited = value === this.value && document.activeElement === field;
+    this.value = value;
+    if (!isEdited && field.value !== value) field.value = value;
+    return noChange;
+  }
+
+  render(_value: string): typeof noChange {
+    return noChange;
+  }
+}
+const fieldValue = directive(FieldValue);
 
 /** Writes a dropdown's value after its options, which the toolkit needs in order to find the chosen one. */
 class ChosenValue extends Directive {

@@ -4,9 +4,9 @@ import type { RunSummary } from '../../extension/protocol/pages';
 import { displayStatus } from '../shared/run-status';
 
 export function statusDot(run: RunSummary): TemplateResult {
-  return html`<span class="status" role="status" data-standing=${displayStatus(run)}>
-    <span class="dot" aria-hidden="true"></span><span class="status-word">${statusLabel(run)}</span>
-  </span>`;
+  return html`<span class="status" role="status" data-standing=${displayStatus(run)}
+    ><span class="dot" aria-hidden="true"></span><span class="status-word">${statusLabel(run)}</span></span
+  >`;
 }
 
 /** The status with phase and activity, as `running · update`. */

@@ -7,8 +7,7 @@ import { statusDot } from './status-dot';
 
 /** Name and status of a run; `hint` is shown on hover. */
 export const runTitle = (run: RunSummary, hint?: string): TemplateResult =>
-  html`<h1 title=${hint ?? nothing}>${run.name}</h1>
-    ${statusDot(run)}`;
+  html`<h1 title=${hint ?? nothing}>${run.name}</h1> ${statusDot(run)}`;
 
 export interface Choice<V extends string> {
   value: V;
@@ -31,9 +30,8 @@ export function choices<V extends string>(
         title=${title}
         aria-pressed=${String(value === chosen)}
         @click=${() => onChoose(value)}
-      >
-        ${text}
-      </button>`,
+        >${text}</button
+      >`,
   );
   return html`<div class="choices" role="group" aria-label=${label}>${buttons}</div>`;
 }

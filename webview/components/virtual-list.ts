@@ -130,9 +130,8 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
       aria-setsize=${selectable ? this.source.length : nothing}
       aria-posinset=${selectable ? index + 1 : nothing}
       style="transform:translateY(${y}px);height:${this.rowHeight}px"
-    >
-      ${content}
-    </div>`;
+      >${content}</div
+    >`;
   }
 
   private onScrolled(): void {

@@ -1,58 +1,52 @@
 // Estimated resources of the run, next to the form: memory as a bar against the available memory, and the time per step
 // with the source of the figure.
+import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEstimate } from '../../extension/protocol/new-run-page';
 import { gibibytes } from '../../extension/common/numbers';
-import { h } from '../shared/dom';
 import { formatDuration, formatNumber } from '../shared/format';
 
+type Time = NonNullable<RunEstimate['time']>;
+
 /** The estimate, or a placeholder. */
-export function estimateView(estimate: RunEstimate | null, waiting: boolean): HTMLElement {
+export function estimateView(estimate: RunEstimate | null, waiting: boolean): TemplateResult {
   if (!estimate) {
     const text = waiting ? 'Planning …' : 'Fix the errors to see an estimate.';
-    return h('div', { class: 'estimate muted' }, text);
+    return html`<div class="estimate muted">${text}</div>`;
   }
   const { model, time, remedy, notes } = estimate;
   const how = model.trained === 'all' ? 'all trained' : 'adapters trained';
-  return h(
-    'div',
-    { class: `estimate${waiting ? ' stale' : ''}` },
-    row('Model', `${formatNumber(model.parameters)} parameters, ${how}`),
-    memory(estimate),
-    remedy !== null && h('p', { class: 'problem', role: 'alert' }, remedy.replace(/^plan: /, '')),
-    ...notes.map(note => h('p', { class: 'muted' }, note.replace(/^config: /, ''))),
-    row('A step', time ? `about ${formatDuration(time.step_s)}` : 'not known for this device'),
-    time && row('', `including ${formatDuration(time.generation_s)} rollout`, 'muted'),
-    time && row('All steps', formatDuration(time.total_s)),
-    time && row('', basis(time), 'muted'),
-  );
+  return html`<div class=${waiting ? 'estimate stale' : 'estimate'}>
+    ${row('Model', `${formatNumber(model.parameters)} parameters, ${how}`)} ${memoryView(estimate)}
+    ${remedy === null ? nothing : html`<p class="problem" role="alert">${remedy.replace(/^plan: /, '')}</p>`}
+    ${notes.map(note => html`<p class="muted">${note.replace(/^config: /, '')}</p>`)}
+    ${time ? timeView(time) : row('A step', 'not known for this device')}
+  </div>`;
 }
 
-function memory({ peak, available, rows, fits }: RunEstimate): HTMLElement {
+function timeView(time: Time): TemplateResult {
+  return html`${row('A step', `about ${formatDuration(time.step_s)}`)}
+  ${row('', `including ${formatDuration(time.generation_s)} rollout`, 'muted')}
+  ${row('All steps', formatDuration(time.total_s))} ${row('', basis(time), 'muted')}`;
+}
+
+function memoryView({ peak, available, rows, fits }: RunEstimate): TemplateResult {
   const share = Math.min(1, peak.bytes / available);
   const largest = [...rows].sort((a, b) => b.bytes - a.bytes).slice(0, 4);
   const what = `${gibibytes(peak.bytes)} of ${gibibytes(available)} in the ${peak.phase}`;
-  return h(
-    'div',
-    {},
-    row('Memory', what),
-    h(
-      'div',
-      { class: `memory-bar${fits ? '' : ' over'}`, role: 'img', 'aria-label': `Memory: ${what}` },
-      h('div', { style: `width:${(100 * share).toFixed(1)}%` }),
-    ),
-    h(
-      'details',
-      {},
-      h('summary', { class: 'muted' }, 'Memory breakdown'),
-      ...largest.map(each => h('p', { class: 'muted' }, `${gibibytes(each.bytes)} ${each.what}: ${each.how}`)),
-    ),
-  );
+  const parts = largest.map(each => html`<p class="muted">${gibibytes(each.bytes)} ${each.what}: ${each.how}</p>`);
+  return html`<div>
+    ${row('Memory', what)}
+    <div class=${fits ? 'memory-bar' : 'memory-bar over'} role="img" aria-label="Memory: ${what}"
+      ><div style="width:${(100 * share).toFixed(1)}%"></div
+    ></div>
+    <details><summary class="muted">Memory breakdown</summary>${parts}</details>
+  </div>`;
 }
 
-const row = (label: string, value: string, kind = ''): HTMLElement =>
-  h('div', { class: 'estimate-row' }, h('span', { class: 'muted' }, label), h('span', { class: kind }, value));
+const row = (label: string, value: string, kind = ''): TemplateResult =>
+  html`<div class="estimate-row"><span class="muted">${label}</span><span class=${kind}>${value}</span></div>`;
 
-function basis({ basis: from, run }: NonNullable<RunEstimate['time']>): string {
+function basis({ basis: from, run }: Time): string {
   if (from === 'measured') return `based on run “${run!.name}”`;
   if (from === 'scaled') return `scaled from run “${run!.name}”`;
   return 'rough estimate (no run measured on this machine yet)';

@@ -1,7 +1,7 @@
 // The observation in large type: its pictures, and its unmodified text, in which characters that differ from the
 // previous step are marked if both texts have the same shape, as boards do.
+import { html, nothing, type TemplateResult } from 'lit';
 import type { Shown } from '../../extension/protocol/environment-tools';
-import { h, type Child } from '../shared/dom';
 
 /** Consecutive characters with the same marking. */
 export interface Piece {
@@ -30,17 +30,16 @@ export function changedPieces(text: string, before: string | undefined): Piece[]
 const isBoard = (text: string): boolean =>
   text.includes('\n') && text.split('\n').every(line => line.length <= 32) && !/[a-z]{3} [a-z]{2}/i.test(text);
 
-export function observationView({ observation, images = [] }: Shown, before: Shown | undefined): HTMLElement {
+export function observationView({ observation, images = [] }: Shown, before: Shown | undefined): TemplateResult {
   const text = images.length > 0 ? observation.replaceAll('<image>', '').trim() : observation;
-  const pieces = changedPieces(text, before?.observation).map(({ text: piece, changed }): Child =>
-    changed ? h('mark', {}, piece) : piece,
+  const pieces = changedPieces(text, before?.observation).map(({ text: piece, changed }) =>
+    changed ? html`<mark>${piece}</mark>` : piece,
   );
-  return h(
-    'figure',
-    { class: 'observation', 'aria-label': 'Observation', 'aria-live': 'polite' },
-    ...images.map((image, i) =>
-      h('img', { src: `data:image/png;base64,${image}`, alt: `Image ${i + 1} of the observation` }),
-    ),
-    text !== '' && h('pre', { class: isBoard(text) ? 'board-text' : 'prose-text', tabindex: 0 }, ...pieces),
+  const pictures = images.map(
+    (image, i) => html`<img src="data:image/png;base64,${image}" alt="Image ${i + 1} of the observation" />`,
   );
+  const words = html`<pre class=${isBoard(text) ? 'board-text' : 'prose-text'} tabindex="0">${pieces}</pre>`;
+  return html`<figure class="observation" aria-label="Observation" aria-live="polite">
+    ${pictures}${text === '' ? nothing : words}
+  </figure>`;
 }

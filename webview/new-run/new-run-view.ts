@@ -1,0 +1,114 @@
+// The New Run page as a view of its state: a bar with the preset and the commands, the form, and beside it the estimated
+// resources and the configuration.
+import { html, nothing, type TemplateResult } from 'lit';
+import type { FieldGroup, NewRunChoice, NewRunForm } from '../../extension/protocol/new-run-page';
+import { button, dropdown } from '../components/controls';
+import { notice, skeleton } from '../components/notice';
+import { environmentsView } from './environments';
+import { estimateView } from './estimate';
+import { fieldRow } from './field-row';
+import { canStart, emptyPlan, placedProblems, type NewRunState, type PlacedProblems } from './state';
+
+/** What the user can do on the page. */
+export interface NewRunActions {
+  connect(): void;
+  /** Changes the choices; `now` plans them without a pause. */
+  change(part: Partial<NewRunChoice>, now?: boolean): void;
+  save(): void;
+  start(): void;
+}
+
+export function newRunView(state: NewRunState, actions: NewRunActions): TemplateResult {
+  const { connection, form } = state;
+  if (typeof connection === 'object')
+    return notice({
+      kind: 'error',
+      title: 'The configurations could not be read',
+      text: connection.failed,
+      action: { label: 'Try again', run: actions.connect },
+    });
+  if (connection === 'connecting' || !form) return skeleton('skeleton-charts', 6, 'Loading the configurations');
+  return html`${barView(form, state, actions)}
+    <div class="form-body">
+      ${formView(form, state, actions)}
+      <aside>
+        <h2>Estimated resources</h2>
+        <div aria-live="polite">${estimateView(state.planned?.estimate ?? null, state.waiting)}</div>
+        <h2>Configuration</h2>
+        <pre class="yaml" tabindex="0" aria-label="The configuration as YAML">${state.planned?.yaml ?? ''}</pre>
+      </aside>
+    </div>`;
+}
+
+function barView({ presets, folders }: NewRunForm, state: NewRunState, actions: NewRunActions): TemplateResult {
+  const { choice, starting } = state;
+  const from = dropdown({
+    label: 'Start from',
+    choices: presets.map(({ id, name }) => [id, name] as const),
+    value: choice.preset,
+    onChange: preset => actions.change({ preset, values: {}, groups: null }, true),
+  });
+  const where = dropdown({
+    label: 'Folder of the run',
+    choices: folders.map(({ path, name }) => [path, name] as const),
+    value: choice.folder,
+    onChange: folder => actions.change({ folder }, true),
+  });
+  return html`<header class="form-bar">
+    <h1>New run</h1>
+    <label>from ${from}</label>
+    ${folders.length > 1 ? html`<label>in ${where}</label>` : nothing}
+    <span class="space"></span>
+    ${button({ label: 'Save as YAML…', onClick: actions.save })}
+    ${button({
+      label: starting ? 'Starting …' : 'Start run',
+      primary: true,
+      title: 'Start the run (Ctrl+Enter)',
+      disabled: !canStart(state),
+      onClick: actions.start,
+    })}
+  </header>`;
+}
+
+function formView({ presets, groups }: NewRunForm, state: NewRunState, actions: NewRunActions): TemplateResult {
+  const { choice } = state;
+  const plan = state.planned ?? emptyPlan;
+  const problems = placedProblems(state);
+  const [first, ...others] = groups.map(group => groupView(group, state, problems, actions));
+  return html`<main class="form">
+    <p class="muted">${presets.find(({ id }) => id === choice.preset)?.description ?? ''}</p>
+    <div class="trouble" role="alert">${problems.others.map(text => html`<p class="problem">${text}</p>`)}</div>
+    ${first}
+    ${environmentsView({
+      tags: plan.tags,
+      groups: choice.groups ?? plan.groups,
+      changed: choice.groups !== null,
+      problem: problems.ofGroups,
+      onChange: next => actions.change({ groups: next }),
+    })}
+    ${others}
+  </main>`;
+}
+
+function groupView(
+  { title, fields }: FieldGroup,
+  { choice, planned }: NewRunState,
+  { byKey }: PlacedProblems,
+  { change }: NewRunActions,
+): TemplateResult {
+  const { values } = choice;
+  const rows = fields.map(field => {
+    const { key } = field;
+    return fieldRow(field, {
+      value: values[key] ?? planned?.values[key] ?? '',
+      changed: key in values,
+      problem: byKey.get(key),
+      onChange: value => change({ values: { ...values, [key]: value } }),
+      onReset() {
+        const { [key]: _, ...rest } = values;
+        change({ values: rest }, true);
+      },
+    });
+  });
+  return html`<section class="field-group"><h2>${title}</h2>${rows}</section>`;
+}

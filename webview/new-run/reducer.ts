@@ -1,0 +1,53 @@
+// The changes of the New Run page's state. Pure.
+import type { NewRunChoice, NewRunForm, PlannedRun } from '../../extension/protocol/new-run-page';
+import { emptyPlan, type NewRunState } from './state';
+
+export type NewRunEvent =
+  | { readonly type: 'connecting' }
+  | { readonly type: 'connected'; readonly form: NewRunForm }
+  | { readonly type: 'failed'; readonly message: string }
+  | { readonly type: 'changed'; readonly part: Partial<NewRunChoice> }
+  | { readonly type: 'planning' }
+  | { readonly type: 'planned'; readonly plan: PlannedRun }
+  | { readonly type: 'unplanned'; readonly message: string }
+  | { readonly type: 'starting' }
+  | { readonly type: 'started' }
+  | { readonly type: 'refused'; readonly message: string };
+
+export function reduce(state: NewRunState, event: NewRunEvent): NewRunState {
+  switch (event.type) {
+    case 'connecting':
+      return { ...state, connection: 'connecting' };
+    case 'connected':
+      return { ...state, connection: 'connected', form: event.form, choice: existing(state.choice, event.form) };
+    case 'failed':
+      return { ...state, connection: { failed: event.message } };
+    case 'changed':
+      return { ...state, choice: { ...state.choice, ...event.part }, refused: '', waiting: true };
+    case 'planning':
+      return { ...state, waiting: true };
+    case 'planned':
+      return { ...state, planned: event.plan, waiting: false };
+    case 'unplanned': {
+      const problems = [{ key: '', message: event.message }];
+      return { ...state, planned: { ...(state.planned ?? emptyPlan), estimate: null, problems }, waiting: false };
+    }
+    case 'starting':
+      return { ...state, starting: true };
+    case 'started':
+      return { ...state, starting: false };
+    case 'refused':
+      return { ...state, starting: false, refused: event.message };
+  }
+}
+
+/** The kept choices, if their preset and their folder still exist; the first ones otherwise. */
+function existing(choice: NewRunChoice, { presets, folders }: NewRunForm): NewRunChoice {
+  const isKnown = presets.some(({ id }) => id === choice.preset);
+  const isThere = folders.some(({ path }) => path === choice.folder);
+  return {
+    ...choice,
+    ...(!isKnown && { preset: presets[0]?.id ?? '', values: {}, groups: null }),
+    ...(!isThere && { folder: folders[0]?.path ?? '' }),
+  };
+}

@@ -1,0 +1,34 @@
+// The request of a key or a tool, in the session as it is; null if it makes no sense there. Pure.
+import type { PlayDo, PlaySession } from '../../extension/protocol/environment-tools';
+import { actionKeys } from './action-keys';
+
+type Request = (session: PlaySession) => PlayDo | null;
+
+const undo: Request = ({ steps }) => (steps.length > 0 ? { do: 'undo' } : null);
+/** A seed that was probably not played before: the next one. */
+const another: Request = ({ seed }) => ({ do: 'restart', seed: seed + 1 });
+
+const requests: Record<string, Request> = {
+  n: another,
+  r: () => ({ do: 'restart' }),
+  u: undo,
+  Backspace: undo,
+  h: ({ has_solver, over }) => (has_solver && !over ? { do: 'hint' } : null),
+  S: ({ has_solver, over }) => (has_solver && !over ? { do: 'solve' } : null),
+  l: () => ({ do: 'reload' }),
+};
+
+/** The request of a key; undefined if the key has no meaning, null if it has none now. */
+export function requestOfKey(key: string, session: PlaySession): PlayDo | null | undefined {
+  const named = session.actions.find(({ id }) => actionKeys(session.actions).get(id)!.includes(key));
+  if (named) return action(named.id, session);
+  return Object.hasOwn(requests, key) ? requests[key](session) : undefined;
+}
+
+/** An action by its id or a typed answer; null after the end of the episode. */
+export const action = (chosen: number | string, { over }: PlaySession): PlayDo | null =>
+  over ? null : { do: 'act', action: chosen };
+
+/** An episode with a typed seed; null if the text is no seed. */
+export const restartWith = (seed: string): PlayDo | null =>
+  /^\d{1,15}$/.test(seed.trim()) ? { do: 'restart', seed: Number(seed) } : null;
