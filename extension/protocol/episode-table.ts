@@ -2,6 +2,7 @@
 // sorts them without a round trip. Rows are identified by number and only ever appended, in any order.
 import { episodeId, type EpisodeIndexLine } from './episode-index';
 import type { EpisodeRow } from './pages';
+import { recordOf } from './records';
 
 /** `mode`: 0 training, 1 validation. `kept`: −1 if unfiltered. `advantage`: NaN if missing. */
 const columnTypes = {
@@ -85,8 +86,8 @@ export class EpisodeTable {
 
   /** Returns a copy of the rows from `from` on. */
   slice(from: number): EpisodeRows {
-    const cut = tableColumns.map(name => [name, this.columns[name].slice(from, this.rows)]);
-    return { rows: this.rows - from, tags: [...this.tags], columns: Object.fromEntries(cut) as unknown as Columns };
+    const columns = recordOf(tableColumns, name => this.columns[name].slice(from, this.rows)) as Columns;
+    return { rows: this.rows - from, tags: [...this.tags], columns };
   }
 
   /** Returns a row as an object. */
@@ -150,5 +151,5 @@ export class EpisodeTable {
 }
 
 function allocate(rows: number): Columns {
-  return Object.fromEntries(tableColumns.map(name => [name, new columnTypes[name](rows)])) as unknown as Columns;
+  return recordOf(tableColumns, name => new columnTypes[name](rows)) as Columns;
 }

@@ -5,9 +5,10 @@ import { Session } from '../../../extension/trainer/engine/session';
 import { PackedSessions, arenasKept, passBytes } from '../../../extension/trainer/models/packed-sessions';
 import type { PassSize } from '../../../extension/trainer/models/packed-sessions';
 import type { Network } from '../../../extension/trainer/models/policy-graphs';
+import { partial } from '../../partial';
 
 const config = { heads: 2, hiddenSize: 8, layers: 3 };
-const network = { config } as unknown as Network;
+const network = partial<Network>({ config });
 const build = (): Graph => {
   const g = new Graph('pass');
   g.output('y', g.emit('Neg', [g.input('x', 'float32', ['n'])], 'float32', ['n']));

@@ -9,7 +9,7 @@ import { presetFolder, repository } from '../config/presets';
 
 vi.mock(import('../../../extension/trainer/installation'), async load => {
   const { installation } = await load();
-  return { installation: { ...installation, environments: join(__dirname, '../../../envs') as never } };
+  return { installation: { ...installation, environments: join(__dirname, '../../../envs') } };
 });
 
 let folder: string;

@@ -39,6 +39,7 @@ export function pageHost(scenario: Scenario | MemoryHost, kept?: unknown): PageH
       const message = refused.get(type.method);
       if (held.has(type.method)) return new Promise(() => undefined) as never;
       // The messenger rejects with a plain object, not an Error.
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as the messenger does
       if (message !== undefined) return Promise.reject({ message });
       return structuredClone(memory.answer(type.method, params)) as never;
     },
