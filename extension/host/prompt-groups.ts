@@ -1,7 +1,7 @@
 // Prompt groups of a training step for the Collapse page: from its episodes, which every run records, or from the group
 // table if the episodes were deleted. Pure functions.
 import type { PromptGroup } from '../protocol/collapse-page';
-import type { EpisodeRow } from '../protocol/pages';
+import type { EpisodeRow } from '../protocol/episode-table';
 import type { GroupRow } from '../protocol/run-folder';
 
 /** Returns the prompt groups of a step from its episodes, else from its group table; null if both are missing. */

@@ -8,7 +8,8 @@ import { isMissing, RefusedFile } from '../protocol/bounded-file';
 import { jsonOrNothing } from '../protocol/json';
 import { appendAll } from '../protocol/lists';
 import { holderOf, TouchWatch, type LeaseHolder } from '../protocol/lease-judgement';
-import type { EpisodeRow, RunSummary } from '../protocol/pages';
+import type { EpisodeRow } from '../protocol/episode-table';
+import type { RunSummary } from '../protocol/pages';
 import { isAlive, startOf, currentPidScope, type Processes } from '../protocol/process-identity';
 import {
   environmentFile,

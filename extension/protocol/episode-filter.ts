@@ -5,7 +5,13 @@
 // functions: all terms except `text:` are decided from the columns; the host searches the texts.
 import { episodeId } from './episode-index';
 import type { EpisodeTable, TableColumn } from './episode-table';
-import type { TextTerm } from './episodes-page';
+
+/** A search for a text in what an episode says. */
+export interface TextTerm {
+  /** Substring to find in states, answers, final state or error, ignoring case. */
+  value: string;
+  not: boolean;
+}
 
 export type NumberField =
   'return' | 'score' | 'advantage' | 'turns' | 'tokens' | 'invalid' | 'step' | 'group' | 'member' | 'seed';

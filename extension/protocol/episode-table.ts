@@ -1,8 +1,29 @@
 // Episodes of a run as typed-array columns. The host sends 100,000 episodes in one message, and the page filters and
 // sorts them without a round trip. Rows are identified by number and only ever appended, in any order.
 import { episodeId, type EpisodeIndexLine } from './episode-index';
-import type { EpisodeRow } from './pages';
 import { recordOf } from './records';
+
+/** A row in the list of the Episodes page. */
+export interface EpisodeRow {
+  id: string;
+  step: number;
+  mode: 'train' | 'val';
+  group_id: number;
+  member: number;
+  tag: string;
+  success: boolean;
+  score: number;
+  /** Sum of turn rewards, without penalties. */
+  reward?: number;
+  /** Mean over trained tokens; null when not trained on. */
+  advantage?: number | null;
+  turns: number;
+  /** Number of sampled tokens: the sum of the mask. */
+  tokens: number;
+  kept: boolean | null;
+  /** Actions unknown to the environment plus answers without an action; missing if not counted. */
+  invalid?: number;
+}
 
 /** `mode`: 0 training, 1 validation. `kept`: −1 if unfiltered. `advantage`: NaN if missing. */
 const columnTypes = {

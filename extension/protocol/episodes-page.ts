@@ -2,6 +2,7 @@
 // (episode-table.ts), and later ones as they are played. The page filters, sorts and lists them itself and requests
 // single episodes in full. The host searches texts, because it has the files.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
+import type { TextTerm } from './episode-filter';
 import type { EpisodeRows } from './episode-table';
 import type { RunSummary } from './pages';
 import type { Episode } from './run-folder';
@@ -15,12 +16,6 @@ export interface EpisodesSnapshot {
   rows: EpisodeRows;
   /** Share of the run's episodes that is indexed, 0…1. Below 1 while files of an older trainer are scanned. */
   read: number;
-}
-
-export interface TextTerm {
-  /** Substring to find in states, answers, final state or error, ignoring case. */
-  value: string;
-  not: boolean;
 }
 
 export const episodesReady: RequestType<null, EpisodesSnapshot> = { method: 'episodes/ready' };

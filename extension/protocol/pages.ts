@@ -30,25 +30,3 @@ export interface PageState {
   /** Absolute path of the run folder. */
   folder: string;
 }
-
-/** A row in the list of the Episodes page. */
-export interface EpisodeRow {
-  id: string;
-  step: number;
-  mode: 'train' | 'val';
-  group_id: number;
-  member: number;
-  tag: string;
-  success: boolean;
-  score: number;
-  /** Sum of turn rewards, without penalties. */
-  reward?: number;
-  /** Mean over trained tokens; null when not trained on. */
-  advantage?: number | null;
-  turns: number;
-  /** Number of sampled tokens: the sum of the mask. */
-  tokens: number;
-  kept: boolean | null;
-  /** Actions unknown to the environment plus answers without an action; missing if not counted. */
-  invalid?: number;
-}

@@ -1,14 +1,9 @@
 // The page's episode data: all episodes as columns, complete episodes by id (the most recently opened ones), and which
 // rows match the latest text search.
-import type { EpisodeRow } from '../../extension/protocol/pages';
+import type { EpisodeRow } from '../../extension/protocol/episode-table';
 import { EpisodeTable, type EpisodeRows } from '../../extension/protocol/episode-table';
-import {
-  episodeOpen,
-  episodesFound,
-  episodesSearch,
-  episodesSearchEnd,
-  type TextTerm,
-} from '../../extension/protocol/episodes-page';
+import type { TextTerm } from '../../extension/protocol/episode-filter';
+import { episodeOpen, episodesFound, episodesSearch, episodesSearchEnd } from '../../extension/protocol/episodes-page';
 import type { Episode } from '../../extension/protocol/run-folder';
 import type { Host } from '../shared/host';
 import { naturalOrder } from './listing';

@@ -1,6 +1,6 @@
 // One episode as a column of turns, under a header with its identity and outcome.
 import { maximum } from '../../extension/protocol/lists';
-import type { EpisodeRow } from '../../extension/protocol/pages';
+import type { EpisodeRow } from '../../extension/protocol/episode-table';
 import type { Episode } from '../../extension/protocol/run-folder';
 import { h } from '../shared/dom';
 import { counted, formatNumber, formatSigned } from '../shared/format';

@@ -2,7 +2,7 @@
 import { h, type Child } from '../shared/dom';
 import { counted, formatNumber, formatSigned } from '../shared/format';
 import type { ListItem, Sort, SortColumn } from './listing';
-import type { EpisodeRow } from '../../extension/protocol/pages';
+import type { EpisodeRow } from '../../extension/protocol/episode-table';
 
 /** Columns that are shown only when the list is sorted by them. */
 const extra: Partial<Record<SortColumn, { label: string; value(row: EpisodeRow): number | null | undefined }>> = {

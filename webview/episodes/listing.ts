@@ -1,7 +1,7 @@
 // The content of the list, in order: grouped by steps and groups with headings, or flat, sorted by a column. Items are
 // created when drawn; for 100,000 episodes, only numbers are stored. Pure.
 import type { EpisodeTable, TableColumn } from '../../extension/protocol/episode-table';
-import type { EpisodeRow } from '../../extension/protocol/pages';
+import type { EpisodeRow } from '../../extension/protocol/episode-table';
 
 export type ListItem =
   | { kind: 'step'; key: string; step: number; mode: 'train' | 'val'; count: number }

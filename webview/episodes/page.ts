@@ -7,7 +7,8 @@ import {
   episodeTrace,
   type EpisodesSnapshot,
 } from '../../extension/protocol/episodes-page';
-import type { EpisodeRow, RunSummary } from '../../extension/protocol/pages';
+import type { EpisodeRow } from '../../extension/protocol/episode-table';
+import type { RunSummary } from '../../extension/protocol/pages';
 import type { Episode } from '../../extension/protocol/run-folder';
 import { h, replaceChildren } from '../shared/dom';
 import { formatNumber, formatPercent } from '../shared/format';

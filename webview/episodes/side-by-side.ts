@@ -1,6 +1,6 @@
 // Episodes side by side: the members of a prompt group, or a prompt at two times of the training, with differences
 // marked.
-import type { EpisodeRow } from '../../extension/protocol/pages';
+import type { EpisodeRow } from '../../extension/protocol/episode-table';
 import type { Episode } from '../../extension/protocol/run-folder';
 import { h } from '../shared/dom';
 import { notice } from '../shared/notices';

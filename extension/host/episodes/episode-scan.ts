@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import { openRegularSync } from '../../protocol/bounded-file';
 import { jsonOrNothing } from '../../protocol/json';
 import { addToIndex, indexLine, type EpisodeIndexLine } from '../../protocol/episode-index';
-import type { TextTerm } from '../../protocol/episodes-page';
+import type { TextTerm } from '../../protocol/episode-filter';
 import { requireLogSize } from '../../protocol/run-file';
 import { episodeSchema, mostLineBytes } from '../../protocol/run-folder';
 

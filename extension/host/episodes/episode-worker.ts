@@ -3,7 +3,7 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import type { EpisodeIndexLine } from '../../protocol/episode-index';
-import type { TextTerm } from '../../protocol/episodes-page';
+import type { TextTerm } from '../../protocol/episode-filter';
 import { appendAll } from '../../protocol/lists';
 import { indexOfFile, searchFile, textPatterns, type ScanFile, type SearchFile } from './episode-scan';
 

@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { parseFilter, rowTest, textTerms } from '../../protocol/episode-filter';
 import { addToIndex, indexLine } from '../../protocol/episode-index';
 import { EpisodeTable } from '../../protocol/episode-table';
-import type { EpisodeRow } from '../../protocol/pages';
+import type { EpisodeRow } from '../../protocol/episode-table';
 import { printable } from '../../protocol/printable';
 import { episodeSchema, episodesFile } from '../../protocol/run-folder';
 import type { Episode } from '../../protocol/run-folder';

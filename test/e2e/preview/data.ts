@@ -3,7 +3,8 @@
 // and Sokoban episodes. Seeded, so that screenshots can be compared.
 import type { ScoreStrip } from '../../../extension/protocol/dashboard-page';
 import { columnsOf } from '../../../extension/protocol/metric-segments';
-import type { EpisodeRow, RunSummary } from '../../../extension/protocol/pages';
+import type { EpisodeRow } from '../../../extension/protocol/episode-table';
+import type { RunSummary } from '../../../extension/protocol/pages';
 import type { Episode, EpisodeTurn, MetricsLine, RunEvent } from '../../../extension/protocol/run-folder';
 import { generator } from '../fixtures/generator.mjs';
 import { pageMarkup } from '../fixtures/markup-corpus.mjs';

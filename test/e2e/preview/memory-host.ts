@@ -11,13 +11,13 @@ import {
 } from '../../../extension/protocol/dashboard-page';
 import { addToIndex, indexLine } from '../../../extension/protocol/episode-index';
 import { EpisodeTable } from '../../../extension/protocol/episode-table';
+import type { TextTerm } from '../../../extension/protocol/episode-filter';
 import {
   episodeOpen,
   episodesReady,
   episodesSearch,
   type EpisodeRef,
   type EpisodesSnapshot,
-  type TextTerm,
 } from '../../../extension/protocol/episodes-page';
 import type { Episode } from '../../../extension/protocol/run-folder';
 import { parseMetricMeanings } from '../../../extension/protocol/metric-meanings';

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { EpisodeRow } from '../../../extension/protocol/pages';
+import type { EpisodeRow } from '../../../extension/protocol/episode-table';
 import type { Episode } from '../../../extension/protocol/run-folder';
 import { document, killAll, leaseOf, ragen, readRun, startDetached, until } from './terminal';
 import { makeWorkspace, wordsEnvironment } from './workspace';

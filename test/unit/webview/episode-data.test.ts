@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { EpisodeRow } from '../../../extension/protocol/pages';
+import type { EpisodeRow } from '../../../extension/protocol/episode-table';
 import type { EpisodeTable } from '../../../extension/protocol/episode-table';
 import type { EpisodeTurn } from '../../../extension/protocol/run-folder';
 import { actionOutcomes } from '../../../extension/protocol/action-outcomes';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { EpisodeRow } from '../../../extension/protocol/pages';
+import type { EpisodeRow } from '../../../extension/protocol/episode-table';
 import {
   namesMode,
   parseFilter,

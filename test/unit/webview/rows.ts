@@ -1,7 +1,7 @@
 // Episode rows as a table, for tests of lists and filters.
 import { indexColumns, indexLine, type IndexColumn } from '../../../extension/protocol/episode-index';
 import { EpisodeTable } from '../../../extension/protocol/episode-table';
-import type { EpisodeRow } from '../../../extension/protocol/pages';
+import type { EpisodeRow } from '../../../extension/protocol/episode-table';
 
 type Given = Omit<EpisodeRow, 'id'> & { seed?: number; first?: number };
 
