@@ -5,6 +5,7 @@
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { closeSync, existsSync, readdirSync, readSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve, sep } from 'node:path';
+import { types } from 'node:util';
 import * as zlib from 'node:zlib';
 import { MissingDependency } from './environment';
 import { openRegularFile } from './regular-file';
@@ -184,8 +185,8 @@ async function openParquet(path: string): Promise<DataSet> {
 /** The value with all 64-bit integers converted to numbers. */
 function withNumbers(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value);
-  if (ArrayBuffer.isView(value) && !(value instanceof Uint8Array))
-    return Array.from(value as unknown as ArrayLike<number | bigint>, Number);
+  if (types.isTypedArray(value) && !(value instanceof Uint8Array))
+    return Array.from<number | bigint, number>(value, Number);
   if (Array.isArray(value)) return value.map(withNumbers);
   if (value === null || typeof value !== 'object' || Object.getPrototypeOf(value) !== Object.prototype) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withNumbers(item)]));

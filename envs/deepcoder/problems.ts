@@ -30,12 +30,12 @@ export function problemOf(row: Row): Problem {
   const names = [metadata.func_name, lists.fn_name, list.find(test => test.fn_name)?.fn_name];
   const name = names.find(value => typeof value === 'string' && /^[A-Za-z_]\w*$/.test(value)) as string | undefined;
   const isCalled = list.length > 0 ? list[0].testtype === 'functional' || list[0].type === 'function_call' : true;
-  const inputs = Array.isArray(lists.inputs) ? lists.inputs : [];
-  const outputs = Array.isArray(lists.outputs) ? lists.outputs : [];
+  const inputs: unknown[] = Array.isArray(lists.inputs) ? lists.inputs : [];
+  const outputs: unknown[] = Array.isArray(lists.outputs) ? lists.outputs : [];
   const tests =
     list.length > 0
       ? list.map(({ input, output }) => ({ input, expected: output }))
-      : inputs.slice(0, outputs.length).map((input, i) => ({ input, expected: outputs[i] as unknown }));
+      : inputs.slice(0, outputs.length).map((input, i) => ({ input, expected: outputs[i] }));
   const solutions = [row.canonical_solution, row.solution, row.solutions].flat();
   const solution = solutions.find(value => typeof value === 'string' && value !== '') as string | undefined;
   return {

@@ -11,7 +11,7 @@
 // because root is exempt from the process limit. Not covered: kernel bugs reachable through the remaining system calls,
 // world-readable files in /usr, machine information in /proc, CPU time taken from others, and, without a cgroup, the
 // first 50 ms of a memory bomb within the per-process limits and kernel memory (pipe and socket buffers, mappings).
-import { spawn, type ChildProcess, type SpawnOptions, type StdioOptions } from 'node:child_process';
+import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import {
   accessSync,
   chmodSync,
@@ -193,7 +193,7 @@ async function isolated(program: Program, limits: Limits): Promise<Outcome & { g
       // Once the sandbox has started, killing bwrap ends its processes. Before that, they would wait for it with the
       // outputs open.
       const isAlive = child.exitCode === null && child.signalCode === null && child.pid !== undefined;
-      const started = isAlive ? processesBelow(child.pid!).slice(1) : [];
+      const started = isAlive ? processesBelow(child.pid).slice(1) : [];
       if (inside !== undefined && space !== undefined && processSpace(inside) === space) started.push(inside);
       child.kill('SIGKILL');
       for (const pid of new Set(started)) endProcess(pid);
@@ -220,7 +220,7 @@ function startedAlone(
       { length: others.reduce((most, fd) => Math.max(most, fd), 0) + 1 },
       (_, fd) => stdio[fd] ?? (others.includes(fd) ? nowhere : 'ignore'),
     );
-    return spawn(command, args, { ...options, stdio: all as StdioOptions });
+    return spawn(command, args, { ...options, stdio: all });
   } finally {
     closeSync(nowhere);
   }

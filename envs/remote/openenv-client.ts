@@ -38,7 +38,7 @@ export function openEnvPeer(options: PeerOptions, fields: OpenEnvFields): Remote
     missing: () => missingAt(options, '/health'),
 
     async describe() {
-      const optional = (path: string) => askJson(options, path).catch(() => ({}) as Record<string, unknown>);
+      const optional = (path: string) => askJson(options, path).catch((): Record<string, unknown> => ({}));
       const [{ description }, schema] = [await optional('/metadata'), await optional('/schema')];
       const actions = namedActions(recordOf(schema.action), fields);
       return { instruction: typeof description === 'string' ? description : '', ...(actions && { actions }) };

@@ -3,6 +3,7 @@
 import { programEnvironment, variablesFor } from '../../envs/api/program-environment';
 import { Worker } from 'node:worker_threads';
 import { explainExit } from '../common/process-exit';
+import { recordOf } from '../common/records';
 import { UserError } from '../common/user-error';
 import type { Engine } from './engine';
 import { NotFiniteError } from './optimizer/not-finite';
@@ -121,9 +122,7 @@ export function startEngine(workerFile: string): RemoteEngine {
         waiting.set(id, { resolve, reject });
         worker.postMessage({ id, method, args } satisfies EngineCall);
       });
-  const calls = Object.fromEntries(
-    Object.keys(methods).map(method => [method, call(method as keyof Engine)]),
-  ) as unknown as Engine;
+  const calls: Engine = recordOf(Object.keys(methods) as (keyof Engine)[], call);
   const remote: RemoteEngine = {
     ...calls,
     onTokens: () => undefined,

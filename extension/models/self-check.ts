@@ -173,7 +173,7 @@ export async function computeSmall(options: SessionOptions, products: FloatType 
       (await generator.generate(requests, sampling)).flatMap(row => row.ids),
     );
   }
-  generator.release(rows);
+  await generator.release(rows);
   const metrics = await policy.update(randomSamples(stream), { maxTokens: 48, maxRows: 4 }, loss, optimizer);
   const gradient = await bank.readGradient();
   if (bank instanceof DeviceParameters) await bank.release();

@@ -159,7 +159,7 @@ function escaped(value: unknown, binary: { chunks: Uint8Array[]; bytes: number }
     }
     return copy ?? value;
   }
-  const entries = Object.entries(value);
+  const entries: [string, unknown][] = Object.entries(value);
   let changed = false;
   for (const entry of entries) {
     const item = escaped(entry[1], binary);

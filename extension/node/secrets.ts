@@ -277,7 +277,7 @@ export const secrets = new Secrets();
 export function clearPrinted(...outputs: readonly NodeJS.WriteStream[]): void {
   for (const output of outputs) {
     const write = output.write.bind(output) as (...given: unknown[]) => boolean;
-    output.write = ((text: unknown, ...rest: unknown[]) =>
-      write(typeof text === 'string' ? secrets.text(text) : text, ...rest)) as typeof output.write;
+    output.write = (text: unknown, ...rest: unknown[]) =>
+      write(typeof text === 'string' ? secrets.text(text) : text, ...rest);
   }
 }

@@ -4,6 +4,7 @@
 // trainer writes it beside the episodes; for runs of older trainers the editor computes the same lines and keeps them
 // in its own storage.
 import { actionOutcomes } from './action-outcomes';
+import { recordOf } from '../common/records';
 import { mostLineBytes, type Episode } from './run-folder';
 
 /** Numbers stored for each episode. Flags are 0 and 1. */
@@ -39,7 +40,7 @@ export interface EpisodeIndexLine {
 
 /** Returns an empty index line for the part of a file from byte `from` on. */
 export function indexLine(mode: 'train' | 'val', step: number, from: number): EpisodeIndexLine {
-  const columns = Object.fromEntries(indexColumns.map(name => [name, []])) as unknown as EpisodeIndexLine['columns'];
+  const columns = recordOf(indexColumns, (): (number | null)[] => []);
   return { mode, step, from, to: from, tags: [], columns };
 }
 

@@ -1,6 +1,7 @@
 // Episodes of a run as typed-array columns. The host sends 100,000 episodes in one message, and the page filters and
 // sorts them without a round trip. Rows are identified by number and only ever appended, in any order.
 import { episodeId, type EpisodeIndexLine } from './episode-index';
+import { recordOf } from '../common/records';
 
 /** A row in the list of the Episodes page. */
 export interface EpisodeRow {
@@ -106,8 +107,8 @@ export class EpisodeTable {
 
   /** Returns a copy of the rows from `from` on. */
   slice(from: number): EpisodeRows {
-    const cut = tableColumns.map(name => [name, this.columns[name].slice(from, this.rows)]);
-    return { rows: this.rows - from, tags: [...this.tags], columns: Object.fromEntries(cut) as unknown as Columns };
+    const columns = recordOf(tableColumns, name => this.columns[name].slice(from, this.rows)) as Columns;
+    return { rows: this.rows - from, tags: [...this.tags], columns };
   }
 
   /** Returns a row as an object. */
@@ -171,5 +172,5 @@ export class EpisodeTable {
 }
 
 function allocate(rows: number): Columns {
-  return Object.fromEntries(tableColumns.map(name => [name, new columnTypes[name](rows)])) as unknown as Columns;
+  return recordOf(tableColumns, name => new columnTypes[name](rows)) as Columns;
 }

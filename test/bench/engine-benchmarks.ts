@@ -35,6 +35,7 @@ import type {
   TrainingSettings,
 } from './definitions';
 import { cacheFolder, randomModel } from './random-model';
+import { reinterpret } from '../support/partial';
 
 const worker = join(dirname(dirname(fileURLToPath(import.meta.url))), 'dist', 'engine-worker.cjs');
 const maxPositions = 512;
@@ -217,7 +218,7 @@ export async function outside(s: IterationSettings, threads: number): Promise<nu
   const stream = new RandomStream(4);
   await iterate(engine, s, stream);
   const { InferenceSession } = await loadRuntime();
-  const sessions = InferenceSession as unknown as { prototype: { run: (...args: unknown[]) => Promise<unknown> } };
+  const sessions = reinterpret<{ prototype: { run: (...args: unknown[]) => Promise<unknown> } }>(InferenceSession);
   const run = sessions.prototype.run;
   let inside = 0;
   sessions.prototype.run = async function (...args) {

@@ -48,7 +48,7 @@ export async function startPythonPeer(options: PeerOptions): Promise<Side> {
     child.stdin.write(`${JSON.stringify(question)}\n`);
     const { value, done } = await Promise.race([lines.next(), failed]);
     if (done) throw new Error('bench: the peer said nothing');
-    const answer = JSON.parse(value as string) as Answer;
+    const answer = JSON.parse(value) as Answer;
     if ('error' in answer) throw new Error(`bench: the peer failed: ${answer.error}`);
     return answer;
   };

@@ -95,7 +95,7 @@ export async function until(what, probe, limit = slow) {
  * Returns the `scenario` function of a spec. When a test fails, a screenshot and the page's console go to
  * `test-results/failed-…`.
  */
-export const scenarios = editor => (name, body) =>
+export const scenarios = editor => (name, body) => {
   test(name, async () => {
     try {
       await body();
@@ -106,6 +106,7 @@ export const scenarios = editor => (name, body) =>
       throw error;
     }
   });
+};
 
 export class Editor {
   /**

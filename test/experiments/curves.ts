@@ -7,6 +7,7 @@ import { createCanvas } from '@napi-rs/canvas';
 import { Chart, registerables } from 'chart.js';
 import { z } from 'zod';
 import { metricsLineSchema, runFiles } from '../../extension/run-data/run-folder';
+import { partial } from '../support/partial';
 
 /** What is drawn of any experiment, a panel each. Panels that no run has numbers for are left out. */
 const panels: readonly { key: string; title: string }[] = [
@@ -99,7 +100,7 @@ function picture(curves: readonly Curve[]): Buffer {
       ];
     });
     const panel = createCanvas(width, height);
-    const chart = new Chart(panel.getContext('2d') as unknown as CanvasRenderingContext2D, {
+    const chart = new Chart(partial<CanvasRenderingContext2D>(panel.getContext('2d')), {
       type: 'line',
       data: { datasets },
       options: {

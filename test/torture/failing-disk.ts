@@ -4,6 +4,7 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { sep } from 'node:path';
+import { partial } from '../support/partial';
 
 /**
  * * `ENOSPC`, `EIO`, `EACCES`: the call fails without effect, as do the next `lasts − 1`.
@@ -56,9 +57,9 @@ export class FailingDisk {
   private readonly originals: [Module, string, Callable][] = [];
 
   constructor(private readonly folder: string) {
-    const sync = fs as unknown as Module;
+    const sync = partial<Module>(fs);
     for (const name of syncCalls) this.replace(sync, name, (call, args) => this.sync(name, call, args));
-    const promises = fs.promises as unknown as Module;
+    const promises = partial<Module>(fs.promises);
     for (const name of asyncCalls) this.replace(promises, name, (call, args) => this.async(name, call, args));
     syncBuiltinESMExports();
   }
@@ -77,7 +78,7 @@ export class FailingDisk {
   private replace(module: Module, name: string, as: (call: Callable, args: unknown[]) => unknown): void {
     const call = module[name];
     this.originals.push([module, name, call]);
-    module[name] = (...args: unknown[]) => as(call.bind(module) as Callable, args);
+    module[name] = (...args: unknown[]) => as((...given) => call.apply(module, given), args);
   }
 
   private concerns(target: unknown): boolean {
@@ -102,7 +103,7 @@ export class FailingDisk {
 
   private watch(handle: Module): void {
     for (const name of handleCalls) {
-      const call = handle[name].bind(handle) as Callable;
+      const call: Callable = handle[name].bind(handle);
       handle[name] = async (...args: unknown[]) => this.done(`handle.${name}`, call, args);
     }
   }

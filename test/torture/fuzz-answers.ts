@@ -9,6 +9,7 @@ import { givenTokens } from '../../extension/trainer/inspection/given-answer';
 import { parseResponse, reasoningText } from '../../extension/trainer/rollout/turn-protocol';
 import { holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
+import { partial } from '../support/partial';
 
 const answers = [
   '<think>The lake is frozen.</think> <answer>Right || Down</answer>',
@@ -20,7 +21,7 @@ const answers = [
 ];
 const protocol = { action_sep: '||', max_actions_per_turn: 5 };
 const session = (whole_answer: boolean): Session =>
-  ({ environment: { whole_answer, actions: { 0: 'Left', 1: 'Right' } } }) as unknown as Session;
+  partial<Session>({ environment: { whole_answer, actions: { 0: 'Left', 1: 'Right' } } });
 
 /** A byte-level tokenizer. */
 const letters = {
@@ -117,7 +118,7 @@ export const answerTargets: readonly FuzzTarget[] = [
       answering(() => responseOf(input));
       const reported: unknown[] = [];
       for (const provider_name of ['openai', 'anthropic'] as const) {
-        const model = { provider_name, model_name: 'm', base_url: null, generation_kwargs: {} } as unknown as ApiModel;
+        const model = partial<ApiModel>({ provider_name, model_name: 'm', base_url: null, generation_kwargs: {} });
         const service = apiService('m', model, 10, { OPENAI_API_KEY: 'sk-key', ANTHROPIC_API_KEY: 'sk-key' });
         const client = new ApiClient(service, { timeoutMs: 1000, maxRetries: 0, signal: new AbortController().signal });
         reported.push(await client.ask([{ role: 'user', content: 'x' }]));

@@ -17,6 +17,7 @@ import { SafetensorsFile, Weights } from '../../extension/models/weights/safeten
 import { parseHeader } from '../../extension/models/weights/safetensors-header';
 import { holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
+import { partial } from '../support/partial';
 
 const compact = (file: string): string => JSON.stringify(JSON.parse(readFileSync(file, 'utf8')));
 
@@ -103,7 +104,7 @@ const headerBytes = [32, 2];
 /** A file system in which every path is a file with these bytes, except those in `others`. */
 function fileOf(bytes: Buffer, others: Record<string, Buffer> = {}): FileSystem {
   const of = (path: string): Buffer => others[path.split(/[\\/]/).at(-1)!] ?? bytes;
-  return {
+  return partial<FileSystem>({
     open: (path: string) => {
       const content = of(path);
       return Promise.resolve({
@@ -117,7 +118,7 @@ function fileOf(bytes: Buffer, others: Record<string, Buffer> = {}): FileSystem 
     },
     readdir: () => Promise.resolve(['model.safetensors.index.json', 'a.safetensors']),
     readFile: (path: string) => Promise.resolve(of(path).toString('utf8')),
-  } as unknown as FileSystem;
+  });
 }
 
 async function readAll(bytes: Buffer): Promise<unknown> {

@@ -433,7 +433,7 @@ export const runFolderTargets: readonly FuzzTarget[] = [
         places.every(({ from, to }) => from >= 0 && from <= to && to <= trace.text.length),
         'a part lies outside of the text',
       );
-      return [trace, replayCase(data, manifest as never)];
+      return [trace, replayCase(data, manifest)];
     },
   },
   file(

@@ -5,6 +5,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { mutated, streamOf } from './fuzz-mutations';
 import type { FuzzTarget } from './fuzz-target';
+import { reinterpret } from '../support/partial';
 
 /** Maximum CPU time per input in milliseconds, on the machine of docs/PERFORMANCE.md; scaled up on a slower machine. */
 export const mostMs = 50;
@@ -52,7 +53,7 @@ const ownKeys = shared.map(one => Reflect.ownKeys(one));
 function pollution(): string[] {
   return shared.flatMap((one, i) => {
     const gained = Reflect.ownKeys(one).filter(key => !ownKeys[i].includes(key));
-    for (const key of gained) delete (one as unknown as Record<PropertyKey, unknown>)[key];
+    for (const key of gained) delete reinterpret<Record<PropertyKey, unknown>>(one)[key];
     return gained.map(String);
   });
 }

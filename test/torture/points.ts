@@ -9,6 +9,7 @@ import { Worker, isMainThread } from 'node:worker_threads';
 import type { Hold, HeldPhase, Orders, Report } from './kill-session';
 import { channelDescriptor } from '../../extension/node/frame-channel';
 import { FrameReader } from '../../extension/node/frames';
+import { reinterpret } from '../support/partial';
 
 type Call = (...args: unknown[]) => unknown;
 type Calls = Record<string, Call>;
@@ -46,7 +47,7 @@ function begin({ folder, holds }: Orders): void {
     return { how: hold.how, wait };
   };
 
-  const sync = fs as unknown as Calls;
+  const sync = reinterpret<Calls>(fs);
   const around = (
     name: string,
     pathOf: (args: unknown[]) => unknown,
@@ -73,9 +74,9 @@ function begin({ folder, holds }: Orders): void {
   for (const name of ['fsyncSync', 'ftruncateSync']) around(name, ofDescriptor);
   around('writeSync', ofDescriptor, half);
 
-  const promised = fs.promises as unknown as Calls;
+  const promised = reinterpret<Calls>(fs.promises);
   const aroundPromise = (calls: Calls, name: string, pathOf: (args: unknown[]) => unknown): void => {
-    const call = calls[name].bind(calls) as Call;
+    const call: Call = calls[name].bind(calls);
     calls[name] = async (...args) => {
       const path = pathOf(args);
       const hold = meet(name, path);
@@ -86,8 +87,7 @@ function begin({ folder, holds }: Orders): void {
       if (hold?.how === 'during') hold.wait(); // other calls continue in the thread pool
       const result = await work;
       if (hold?.how === 'after') hold.wait();
-      if (name === 'open')
-        for (const part of ['write', 'sync']) aroundPromise(result as unknown as Calls, part, () => path);
+      if (name === 'open') for (const part of ['write', 'sync']) aroundPromise(result as Calls, part, () => path);
       return result;
     };
   };
@@ -107,16 +107,16 @@ function begin({ folder, holds }: Orders): void {
   };
 
   const { spawn } = child_process;
-  const processes = child_process as unknown as Calls;
+  const processes = reinterpret<Calls>(child_process);
   processes.spawn = (...args) => {
-    const child = (spawn as unknown as Call)(...args) as ChildProcess;
+    const child = reinterpret<Call>(spawn)(...args) as ChildProcess;
     const isEnvironment = (args[1] as string[]).some(argument => argument.endsWith('environment-host.cjs'));
     if (!isEnvironment || child.pid === undefined) return child;
     report({ kind: 'environment', pid: child.pid });
     child.once('exit', () => (died = true));
-    const pipe = child.stdio[channelDescriptor] as unknown as Calls;
+    const pipe = reinterpret<Calls>(child.stdio[channelDescriptor]);
     const reader = new FrameReader();
-    const write = pipe.write.bind(pipe) as Call;
+    const write: Call = pipe.write.bind(pipe);
     pipe.write = (chunk, ...rest) => {
       for (const message of reader.push(chunk as Buffer)) {
         const { method, tags } = message as { method?: unknown; tags?: unknown[] };

@@ -41,7 +41,7 @@ export function chartTable(
     if (!cells.every(Number.isNaN)) found.push({ step: store.steps[row], cells });
   }
   const more = row >= 0 && xs[row] >= x.min;
-  let sort: Sort = JSON.parse(before?.dataset.sort ?? 'null') ?? { column: 'step', down: true };
+  let sort = (JSON.parse(before?.dataset.sort ?? 'null') as Sort | null) ?? { column: 'step', down: true };
   const body = h('tbody');
   const element = h('div', { class: 'table-scroll', tabindex: 0 });
   const heads = sortableHead(

@@ -50,7 +50,7 @@ export function compareGrid(columns: readonly GridColumn[], options: GridOptions
           'div',
           { class: 'grid-shared', 'data-turn': at + 1 },
           h('span', { class: 'muted' }, 'same state in all episodes'),
-          stateView(states[0]!, reference.turns[at - 1]?.state ?? null, reference, options),
+          stateView(states[0], reference.turns[at - 1]?.state ?? null, reference, options),
         ),
         h('div', { class: 'grid-turn' }),
       );

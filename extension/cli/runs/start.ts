@@ -66,7 +66,7 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
     config_name: source.config_name,
     ...(source.config_file !== undefined && { config_file: source.config_file }),
     overrides: [...(from?.overrides ?? []), ...options.overrides],
-    config: config as unknown as Record<string, unknown>,
+    config,
     config_hash: loaded.hash,
     seeds: { train: config.seed.train, val: config.seed.val },
     versions: versions(),

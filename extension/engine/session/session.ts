@@ -97,7 +97,7 @@ export class Session {
   private tensor(tensor: Tensor): OrtTensor {
     if (tensor instanceof DeviceTensor) return tensor.handle;
     const { type, data, dims } = tensor;
-    return new this.ort.Tensor(type as 'float32', data as Float32Array, dims as number[]);
+    return new this.ort.Tensor(type as 'float32', data as Float32Array, dims);
   }
 }
 

@@ -42,6 +42,7 @@ export type StatesListener<State extends EpisodeState> = (states: State[]) => vo
 
 type Method = EnvironmentRequest['method'];
 type Content<M extends Method> = Omit<Extract<EnvironmentRequest, { method: M }>, 'id' | 'method'>;
+type StateMethod = 'reset' | 'step';
 type Reply<M extends Method> = Extract<EnvironmentReply, { method: M }>;
 
 /** Milliseconds that a process may take to exit by itself. */
@@ -229,8 +230,8 @@ export class EnvironmentCell {
    * Runs a reset or step of episodes, each exactly once even if the process dies; returns states in the order of the
    * request.
    */
-  private async states<M extends 'reset' | 'step', State extends EpisodeState>(
-    method: M,
+  private async states<State extends EpisodeState>(
+    method: StateMethod,
     episodes: readonly { episode: string }[],
     settled: (state: State) => State,
     releaseEpisode: (episode: string) => void,
@@ -261,25 +262,19 @@ export class EnvironmentCell {
         const play = cell?.[method] as ((items: unknown, onStates: typeof finish) => Promise<unknown>) | undefined;
         return play?.call(cell, items, finish);
       });
-      const part = (reply: Reply<M>) => take((reply as unknown as { episodes: State[] }).episodes);
-      const asked = own.length > 0 ? this.attempt(method, { episodes: own } as unknown as Content<M>, part) : undefined;
+      const part = (reply: Reply<StateMethod>) => take(reply.episodes as State[]);
+      const asked = own.length > 0 ? this.attempt(method, { episodes: own } as Content<StateMethod>, part) : undefined;
       const [reply] = await Promise.all([asked, ...elsewhere]);
       if (reply) part(reply);
       return own.length === 0 || reply !== undefined;
     };
-    const fail = (some: readonly { episode: string }[], failure: (item: { episode: string }) => EnvironmentFailure) =>
-      take(
-        some.map(
-          item =>
-            ({
-              episode: item.episode,
-              observation: '',
-              outcomes: [],
-              version: '',
-              error: failure(item),
-            }) as unknown as State,
-        ),
-      );
+    const fail = (some: readonly { episode: string }[], failure: (item: { episode: string }) => EnvironmentFailure) => {
+      const failed = some.map((item): EpisodeState => {
+        const nothing = { observation: '', outcomes: [], version: '' };
+        return { episode: item.episode, ...nothing, error: failure(item) };
+      });
+      take(failed as State[]);
+    };
     try {
       if (this.exclusive || !(await answers(open())))
         await this.runExclusively(async () => {
@@ -345,7 +340,7 @@ export class EnvironmentCell {
     try {
       return await job();
     } catch (error) {
-      if (this.dead) throw this.dead;
+      this.assertAlive();
       if (!(error instanceof UserError)) throw error;
       this.options.onNotice({ method: 'log', tag: '', stream: 'stderr', text: `${error.message}\n` });
       return undefined;
@@ -376,7 +371,7 @@ export class EnvironmentCell {
     const handle = await this.connect();
     const reply = await this.ask(handle, method, content, part => this.dead || onPart?.(part));
     if (!reply) await handle.ended;
-    if (this.dead) throw this.dead;
+    this.assertAlive();
     return reply;
   }
 
@@ -387,14 +382,19 @@ export class EnvironmentCell {
     content: Content<M>,
     onPart?: (part: Reply<M>) => void,
   ): Promise<Reply<M> | undefined> {
-    const request = { ...content, method, id: this.nextId++ } as unknown as EnvironmentRequest;
+    const request = { ...content, method, id: this.nextId++ } as EnvironmentRequest;
     return (await handle.ask(request, onPart as ((part: EnvironmentReply) => void) | undefined)) as
       Reply<M> | undefined;
   }
 
+  /** @throws UserError if the environments were stopped or cannot be run. */
+  private assertAlive(): void {
+    if (this.dead) throw this.dead;
+  }
+
   /** The running process; after a death a new one with the same state. */
   private async connect(): Promise<ProcessHandle> {
-    if (this.dead) throw this.dead;
+    this.assertAlive();
     if (this.handle?.alive && !this.connecting) return this.handle;
     return (this.connecting ??= this.begin().finally(() => (this.connecting = undefined)));
   }
@@ -402,7 +402,7 @@ export class EnvironmentCell {
   private async begin(): Promise<ProcessHandle> {
     await this.handle?.ended; // its cause is known then
     for (let careful = false; ; careful = true) {
-      if (this.dead) throw this.dead;
+      this.assertAlive();
       const handle = new ProcessHandle(this.options);
       void handle.ended.then(end => this.died(end)); // runs before any later handler
       this.handle = handle;
@@ -414,7 +414,7 @@ export class EnvironmentCell {
         handle.end();
         throw error;
       }
-      if (this.dead) throw this.dead;
+      this.assertAlive();
     }
   }
 
@@ -428,7 +428,7 @@ export class EnvironmentCell {
     const timeout_ms = this.options.stepTimeoutMs;
     for (const { environments, episodes } of this.held.replays()) {
       const loaded = await this.ask(handle, 'load', { environments, timeout_ms });
-      if (this.dead) throw this.dead;
+      this.assertAlive();
       if (!loaded && careful) throw await this.unloadable(handle);
       if (!loaded) return false;
       if (loaded.error) throw new Unavailable(loaded.error);

@@ -106,7 +106,7 @@ export class BatchService {
         const made = await Promise.allSettled(Object.entries(ids2configs).map(each => this.create(...each, client)));
         const refused = made.find(each => each.status === 'rejected');
         if (!refused) return { success: true };
-        await Promise.all(made.map(each => (each.status === 'fulfilled' ? each.value.close() : undefined)));
+        await Promise.all(made.map(async each => each.status === 'fulfilled' && each.value.close()));
         throw refused.reason;
       }
       case 'POST /batch/reset': {

@@ -16,7 +16,7 @@ const limits = {
 };
 
 type Evaluate = PythonInterpreter['evaluate'];
-type For = { body: { type: string }[] };
+type For = NonNullable<Parameters<Evaluate>[0]> & { body: { type: string }[] };
 
 /** Renders the template with these variables. @throws Error if a limit is exceeded, or for library errors */
 export function renderWithin(
@@ -61,7 +61,7 @@ class BoundedInterpreter extends PythonInterpreter {
 
   override evaluate(...[statement, environment]: Parameters<Evaluate>): ReturnType<Evaluate> {
     // An empty loop body would iterate without counting steps.
-    if (statement?.type === 'For') (statement as unknown as For).body[0] ??= { type: 'Comment' };
+    if (statement?.type === 'For') (statement as For).body[0] ??= { type: 'Comment' };
     if (--this.steps < 0) throw new Error('it takes too many steps');
     const result = super.evaluate(statement, environment);
     const { value } = result as { value: unknown };

@@ -68,7 +68,7 @@ export class PythonInterpreter extends Interpreter {
         );
       }
       case 'CallExpression': {
-        const { callee } = node as unknown as { callee: Node };
+        const callee = node.callee as Node;
         const isItems =
           callee.type === 'MemberExpression' && !callee.computed && (callee.property as Node).value === 'items';
         return isItems ? pairs(this.library(node, environment)) : undefined;
@@ -79,7 +79,7 @@ export class PythonInterpreter extends Interpreter {
   }
 
   private library(node: Node, environment: Environment): Value {
-    return super.evaluate(node as unknown as Statement, environment);
+    return super.evaluate(node, environment);
   }
 
   private binary(node: Node, environment: Environment): Value | undefined {

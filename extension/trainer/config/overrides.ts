@@ -25,7 +25,7 @@ function parseValue(text: string, location: Location, problems: ConfigProblem[])
   }
   // Hydra allows {a:1}; YAML wants a space after the colon.
   const spaced = trimmed.startsWith('{')
-    ? trimmed.replace(/("[^"]*"|'[^']*')|:(?=\S)/g, (all, quoted) => quoted ?? `${all} `)
+    ? trimmed.replace(/("[^"]*"|'[^']*')|:(?=\S)/g, (all: string, quoted?: string) => quoted ?? `${all} `)
     : trimmed;
   return parseYaml(spaced, { override: location.override }, problems);
 }

@@ -37,7 +37,7 @@ export class LiveSettings {
    * @throws UserError (one sentence) for a value or key that is not allowed
    */
   ask(values: Readonly<Record<string, unknown>>, checkOnly = false): AskedChange {
-    const config = this.current as unknown as Plain;
+    const config: Plain = this.current;
     const entries = Object.entries(values);
     if (entries.length === 0) throw new UserError(`no setting is given: name one of ${settingKeys.join(', ')}`);
     const wanted = entries.map(([key, to]) => {
@@ -65,7 +65,7 @@ export class LiveSettings {
     const taken = this.asked;
     this.asked = [];
     this.next = begins ? step + 1 : step;
-    if (taken.length > 0) this.current = checked(taken.reduce(withSetting, this.current as unknown as Plain));
+    if (taken.length > 0) this.current = checked(taken.reduce(withSetting, this.current));
     return taken;
   }
 }

@@ -520,6 +520,7 @@ export class Run {
 
   private async restore(checkpoint: StoredCheckpoint): Promise<TrainerState> {
     const { step, seed_counter } = checkpoint.manifest;
+    // eslint-disable-next-line no-restricted-syntax -- `checkpoint` above wrote it; its schema is any JSON
     const saved = checkpoint.manifest.state as unknown as SavedState;
     const { actor_updates, critic_updates, unvalidated } = saved;
     const first = this.firstState(); // a checkpoint of an earlier version lacks newer keys

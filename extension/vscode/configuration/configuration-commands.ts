@@ -7,7 +7,12 @@ import { UserError } from '../../common/user-error';
 import { begin, report, trusted, type Host } from '../runs/commands';
 import { notifyBriefly, withProgress } from '../notices';
 import { askCli, ConfigError } from '../runs/start-run';
-import { resolvedFileUri, serveConfigurations, type ResolvedConfiguration } from './configuration-documents';
+import {
+  resolvedConfigurationSchema,
+  resolvedFileUri,
+  serveConfigurations,
+  type ResolvedConfiguration,
+} from './configuration-documents';
 import { isRunConfiguration, isComplete } from './run-configuration';
 
 /** Delay in ms between a save and its check, so that repeated saves of a file cause one check. */
@@ -91,7 +96,7 @@ async function resolve(host: Host, file: string): Promise<ResolvedConfiguration>
   const { node, cli } = await host.terminal(cwd);
   const doing = vscode.l10n.t('the check of {0}', basename(file));
   const args = ['config', '--config', file, '--resolved'];
-  return (await askCli(node, cli, args, cwd, doing)) as unknown as ResolvedConfiguration;
+  return resolvedConfigurationSchema.parse(await askCli(node, cli, args, cwd, doing));
 }
 
 /** Returns the saved file for a command: the command's argument, else the active editor's document. */

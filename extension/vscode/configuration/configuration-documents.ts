@@ -3,6 +3,7 @@
 // compared in VS Code's diff editor.
 import { basename, dirname, extname, join } from 'node:path';
 import * as vscode from 'vscode';
+import { z } from 'zod';
 import { jsonOrNothing } from '../../common/json';
 import { manifestIn, runFiles } from '../../run-data/run-folder';
 import { readRunFile } from '../../node/run-file';
@@ -25,12 +26,13 @@ export const runConfigurationUri = ({ folder, summary }: Run): vscode.Uri =>
 export const resolvedFileUri = (file: string): vscode.Uri =>
   uriOf(`/${basename(file, extname(file))}.resolved.yaml`, { file });
 
-/** Output of `ragen config --resolved`. */
-export interface ResolvedConfiguration {
-  sources: string[];
-  config: Record<string, unknown>;
-  ignored: { key: string; reason: string }[];
-}
+/** The part of `ragen config --resolved --json` that is shown. */
+export const resolvedConfigurationSchema = z.object({
+  sources: z.array(z.string()),
+  config: z.record(z.string(), z.unknown()),
+  ignored: z.array(z.object({ key: z.string(), reason: z.string() })),
+});
+export type ResolvedConfiguration = z.infer<typeof resolvedConfigurationSchema>;
 
 /** Serves the documents; `resolve` calls the CLI for a file. Dispose to stop. */
 export function serveConfigurations(resolve: (file: string) => Promise<ResolvedConfiguration>): vscode.Disposable {

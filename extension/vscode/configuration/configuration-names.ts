@@ -49,7 +49,7 @@ export async function configurations(sources: NameSources): Promise<Named[]> {
 /** Returns the names of the built-in environments. */
 export async function builtInEnvironments({ extensionPath }: Pick<NameSources, 'extensionPath'>): Promise<Named[]> {
   const registry = jsonOrNothing(await readText(join(extensionPath, 'envs', 'registry.json')));
-  return Object.keys((registry ?? {}) as object).map(name => ({ name, detail: 'built in' }));
+  return Object.keys(registry ?? {}).map(name => ({ name, detail: 'built in' }));
 }
 
 /** Returns the names of the bundled models. */

@@ -47,7 +47,7 @@ export function startWithOverrides(
         if (open) say((error as Error).message);
         const mendedHere = open && error instanceof UserError && box.value.trim() !== '';
         if (mendedHere) return;
-        reject(error as Error);
+        reject(error);
         box.hide();
       } finally {
         starting = box.busy = false;

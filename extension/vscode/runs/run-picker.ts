@@ -51,7 +51,7 @@ export class RunPicker {
       const run = await this.pick(argument, fits, none);
       return run ? [run] : [];
     }
-    const found = await Promise.all(folders.map(folder => this.store.get(folder) ?? this.store.find(folder)));
+    const found = await Promise.all(folders.map(async folder => this.store.get(folder) ?? this.store.find(folder)));
     const runs = found.filter(run => run !== undefined).filter(run => fits(run.summary));
     if (runs.length === 0) throw new UserError(none);
     return runs;

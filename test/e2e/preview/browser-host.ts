@@ -4,6 +4,7 @@ import { comparedHost } from './compared-host';
 import { liveHost, type LiveScenario } from './live-host';
 import { memoryHost, type Scenario } from './memory-host';
 import { storedHost, type StoredFiles } from './stored-host';
+import { partial } from '../../support/partial';
 
 interface PreviewWindow extends Window {
   previewScenario: Scenario;
@@ -18,7 +19,7 @@ interface PreviewWindow extends Window {
   acquireVsCodeApi(): { postMessage(message: unknown): void; getState(): unknown; setState(state: unknown): void };
 }
 
-const preview = window as unknown as PreviewWindow;
+const preview = partial<PreviewWindow>(window);
 const { previewFiles: files, previewMetrics: metrics } = preview;
 const [at = Infinity, times = 1] = preview.previewScenario.split(' ').slice(1).map(Number);
 const [, live] = /^live (\w+)$/.exec(preview.previewScenario) ?? [];

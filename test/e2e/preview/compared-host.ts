@@ -5,6 +5,7 @@ import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings
 import type { Manifest } from '../../../extension/run-data/run-folder';
 import { runAt } from './data';
 import type { MemoryHost } from './memory-host';
+import { partial } from '../../support/partial';
 
 const settings: Record<string, object> = {
   'filter on': { rollout_filter_value: 0.9, rollout_filter_include_zero: false },
@@ -33,11 +34,11 @@ export function comparedHost(csv: string, metrics: string): MemoryHost {
     return {
       name,
       events: [],
-      manifest: {
+      manifest: partial<Manifest>({
         config,
         config_name: 'quickstart',
         sweep: { id: '1-filter', point: `${arm}, seed ${seed}` },
-      } as unknown as Manifest,
+      }),
     };
   });
   const keysOf = (lines: Map<number, Map<string, number>>) => [

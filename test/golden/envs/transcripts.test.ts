@@ -13,6 +13,7 @@ import sokoban from '../../../envs/sokoban/index';
 import webshop from '../../../envs/webshop/index';
 import staticQuestions from '../../../envs/static/index';
 import sudoku from '../../../envs/sudoku/index';
+import { partial } from '../../support/partial';
 
 /** Plays an episode with the given actions, or with the solver's if there are none. */
 async function episode(definition: EnvironmentDefinition, given: object, seed: number, member: number, actions?: (number | string)[]): Promise<string> {
@@ -59,6 +60,6 @@ test.each([
   ['webshop', webshop, {}, 10004, undefined],
   ['bandit-test', bandit, { split: 'test' }, 123, ['Dragon', 'secretary']],
 ] as const)('%s', async (name, definition, config, seed, actions) => {
-  const text = await episode(definition as unknown as EnvironmentDefinition, config, seed, 1, actions && [...actions]);
+  const text = await episode(partial<EnvironmentDefinition>(definition), config, seed, 1, actions && [...actions]);
   await expect(text).toMatchFileSnapshot(`transcripts/${name}.txt`);
 });

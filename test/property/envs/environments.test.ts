@@ -1,10 +1,11 @@
 // Invariants of every episode of the built-in environments, for any seed, configuration and actions.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Action, Environment, StepResult } from '../../../envs/api/environment';
+import type { Action } from '../../../envs/api/environment';
 import bandit from '../../../envs/bandit/index';
 import frozenLake from '../../../envs/frozen-lake/index';
 import sokoban from '../../../envs/sokoban/index';
+import { createSync, type SyncEnvironment } from '../../support/sync-environment';
 
 const seeds = fc.nat({ max: 0xffffffff });
 const actions = fc.array(
@@ -28,13 +29,13 @@ const lakes = fc.record({
   observation_format: formats,
 });
 const games = fc.oneof(
-  sokobans.map(config => () => sokoban.create(sokoban.config.parse(config))),
-  lakes.map(config => () => frozenLake.create(frozenLake.config.parse(config))),
-  fc.constantFrom('train', 'test').map(split => () => bandit.create(bandit.config.parse({ split }))),
+  sokobans.map(config => () => createSync(sokoban, sokoban.config.parse(config))),
+  lakes.map(config => () => createSync(frozenLake, frozenLake.config.parse(config))),
+  fc.constantFrom('train', 'test').map(split => () => createSync(bandit, bandit.config.parse({ split }))),
 );
 
 /** Everything an episode outputs, as text. */
-function transcript(environment: Environment, seed: number, member: number, taken: readonly Action[]): string {
+function transcript(environment: SyncEnvironment, seed: number, member: number, taken: readonly Action[]): string {
   const shown = [JSON.stringify(environment.reset({ seed, member }))];
   for (const action of taken) shown.push(JSON.stringify(environment.step(action)));
   return shown.join('\n');
@@ -47,7 +48,7 @@ describe('every environment', () => {
         const environment = create();
         environment.reset({ seed });
         for (const action of taken) {
-          const { observation, reward, terminated, truncated, info } = environment.step(action) as StepResult;
+          const { observation, reward, terminated, truncated, info } = environment.step(action);
           expect(typeof observation).toBe('string');
           expect(Number.isFinite(reward)).toBe(true);
           expect([typeof terminated, typeof truncated]).toEqual(['boolean', 'boolean']);
@@ -71,13 +72,13 @@ describe('every environment', () => {
 });
 
 describe('sokoban', () => {
-  const symbols = (environment: Environment) => [...String(environment.render!('grid'))];
+  const symbols = (environment: SyncEnvironment) => [...String(environment.render!('grid'))];
   const count = (seen: string[], of: string) => seen.filter(symbol => of.includes(symbol)).length;
 
   test('conserves walls, boxes, targets and the player', () => {
     fc.assert(
       fc.property(sokobans, seeds, actions, (config, seed, taken) => {
-        const environment = sokoban.create(sokoban.config.parse(config));
+        const environment = createSync(sokoban, sokoban.config.parse(config));
         environment.reset({ seed });
         const walls = (seen: string[]) => seen.map(symbol => symbol === '#');
         const before = walls(symbols(environment));
@@ -98,11 +99,11 @@ describe('sokoban', () => {
   test('starts unsolved, and its solution solves it for the reward of its moves and boxes', () => {
     fc.assert(
       fc.property(sokobans, seeds, (config, seed) => {
-        const environment = sokoban.create(sokoban.config.parse(config));
+        const environment = createSync(sokoban, sokoban.config.parse(config));
         environment.reset({ seed });
         const solution = environment.solve!() as number[];
         expect(solution.length).toBeGreaterThan(0);
-        const steps = solution.map(action => environment.step(action) as StepResult);
+        const steps = solution.map(action => environment.step(action));
         expect(steps.map(({ terminated }) => terminated)).toEqual(solution.map((_, i) => i === solution.length - 1));
         const total = steps.reduce((sum, { reward }) => sum + reward, 0);
         expect(total).toBeCloseTo(10 + config.num_boxes - 0.1 * solution.length, 9);
@@ -116,11 +117,11 @@ describe('frozen lake', () => {
   test('has one goal, reachable by a plan that assumes no slipping', () => {
     fc.assert(
       fc.property(lakes, seeds, (config, seed) => {
-        const environment = frozenLake.create(frozenLake.config.parse({ ...config, is_slippery: false }));
+        const environment = createSync(frozenLake, frozenLake.config.parse({ ...config, is_slippery: false }));
         environment.reset({ seed });
         const grid = String(environment.render!('grid'));
         expect([grid.match(/G/g)?.length, grid.match(/P/g)?.length]).toEqual([1, 1]);
-        const steps = (environment.solve!() as number[]).map(action => environment.step(action) as StepResult);
+        const steps = (environment.solve!() as number[]).map(action => environment.step(action));
         expect(steps.at(-1)).toMatchObject({ reward: 1, terminated: true });
         expect(steps.slice(0, -1).some(({ terminated }) => terminated)).toBe(false);
         expect(environment.solve!()).toBeUndefined();
@@ -129,14 +130,14 @@ describe('frozen lake', () => {
   });
 
   test('is solved more often by re-planned moves than by fixed ones on slippery ice', () => {
-    const environment = frozenLake.create(frozenLake.config.parse({ p: 0.8 }));
+    const environment = createSync(frozenLake, frozenLake.config.parse({ p: 0.8 }));
     /** Goals reached over 200 lakes with at most 30 moves each. */
     const goals = (choose: (step: number) => number) => {
       let sum = 0;
       for (let seed = 0; seed < 200; seed++) {
         environment.reset({ seed });
         for (let step = 0, over = false; step < 30 && !over; step++) {
-          const { terminated, reward } = environment.step(choose(step)) as StepResult;
+          const { terminated, reward } = environment.step(choose(step));
           sum += reward;
           over = terminated;
         }

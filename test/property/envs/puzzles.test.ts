@@ -1,7 +1,7 @@
 // Invariants of every episode of Sudoku, 2048 and the Rubik's cube, for any seed, configuration and actions.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Action, Environment, StepResult } from '../../../envs/api/environment';
+import type { Action, StepResult } from '../../../envs/api/environment';
 import game2048 from '../../../envs/game-2048/index';
 import { linesOf, slide } from '../../../envs/game-2048/grid';
 import rubikscube from '../../../envs/rubikscube/index';
@@ -11,6 +11,7 @@ import sudoku from '../../../envs/sudoku/index';
 import { isAllowed } from '../../../envs/sudoku/grid';
 import { drawPuzzle } from '../../../envs/sudoku/puzzle';
 import { completions } from '../../../envs/sudoku/solver';
+import { createSync, type SyncEnvironment } from '../../support/sync-environment';
 
 const seeds = fc.nat({ max: 0xffffffff });
 const sudokus = fc.record({
@@ -43,12 +44,12 @@ const actions = fc.array(
   { maxLength: 40 },
 );
 const games = fc.oneof(
-  sudokus.map(config => () => sudoku.create(sudoku.config.parse(config))),
-  cubes.map(config => () => rubikscube.create(rubikscube.config.parse(config))),
-  grids.map(config => () => game2048.create(game2048.config.parse(config))),
+  sudokus.map(config => () => createSync(sudoku, sudoku.config.parse(config))),
+  cubes.map(config => () => createSync(rubikscube, rubikscube.config.parse(config))),
+  grids.map(config => () => createSync(game2048, game2048.config.parse(config))),
 );
 
-function transcript(environment: Environment, seed: number, taken: readonly Action[]): string {
+function transcript(environment: SyncEnvironment, seed: number, taken: readonly Action[]): string {
   return JSON.stringify([environment.reset({ seed }), ...taken.map(action => environment.step(action))]);
 }
 
@@ -60,7 +61,7 @@ describe('every puzzle', () => {
         environment.reset({ seed });
         let end: StepResult | undefined;
         for (const action of taken) {
-          const step = environment.step(action) as StepResult;
+          const step = environment.step(action);
           const { observation, reward, terminated, truncated, info } = step;
           expect(typeof observation).toBe('string');
           expect(Number.isFinite(reward)).toBe(true);
@@ -109,14 +110,14 @@ describe('sudoku', () => {
   test('has a plan that solves it from any state with a plan, and always has one at the start', () => {
     fc.assert(
       fc.property(sudokus, seeds, actions, (given, seed, taken) => {
-        const environment = sudoku.create(sudoku.config.parse({ ...given, max_steps: 300 }));
+        const environment = createSync(sudoku, sudoku.config.parse({ ...given, max_steps: 300 }));
         environment.reset({ seed });
         const first = environment.solve!() as string[];
         expect(first.length).toBeGreaterThan(0);
         for (const action of taken) environment.step(action);
         const plan = environment.solve!() as string[] | undefined;
         if (!plan) return;
-        const steps = plan.map(action => environment.step(action) as StepResult);
+        const steps = plan.map(action => environment.step(action));
         expect(steps.every(({ info }) => info.action_is_valid)).toBe(true);
         expect(steps.at(-1)).toMatchObject({ terminated: true, info: { success: true } });
       }),
@@ -197,9 +198,9 @@ describe('the cube', () => {
   test("is solved by the episode's solution, even when the scramble cancels out", () => {
     fc.assert(
       fc.property(cubes, seeds, (config, seed) => {
-        const environment = rubikscube.create(rubikscube.config.parse({ ...config, max_steps: 12 }));
+        const environment = createSync(rubikscube, rubikscube.config.parse({ ...config, max_steps: 12 }));
         environment.reset({ seed });
-        const steps = (environment.solve!() as number[]).map(action => environment.step(action) as StepResult);
+        const steps = (environment.solve!() as number[]).map(action => environment.step(action));
         expect(steps.map(({ reward }) => reward)).toEqual(steps.map((_, i) => (i === steps.length - 1 ? 1 : 0)));
         expect(steps.at(-1)!.info.success).toBe(true);
       }),

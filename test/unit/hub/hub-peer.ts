@@ -77,7 +77,7 @@ export async function openPeer(models: Record<string, PeerModel>): Promise<Peer>
       path: decodeURIComponent(url!.split('?')[0]),
       range: headers.range,
       authorization: headers.authorization,
-      encoding: headers['accept-encoding'] as string | undefined,
+      encoding: headers['accept-encoding'],
     });
   const store = createServer((request, response) => {
     see('store', request);

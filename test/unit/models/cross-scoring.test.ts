@@ -9,6 +9,7 @@ import { Policy } from '../../../extension/models/policy';
 import { trainedNetwork } from '../../../extension/models/decoder/networks';
 import type { Session } from '../../../extension/engine/session/session';
 import { goldenConfig, goldenWeights } from '../../support/small-models';
+import { reinterpret } from '../../support/partial';
 
 const options = { threads: 1 };
 const roomy: PassBudget = { maxTokens: 4096, maxRows: 128 };
@@ -107,9 +108,9 @@ describe('cross-scoring', () => {
     const [y, z] = texts([4, 3], config.vocabSize, stream);
     const computed = { prefixes: 0, suffixes: 0 };
     type Sessions = { get: (kind: string, ...rest: unknown[]) => Promise<Session> };
-    for (const sessions of Object.values(scoring as unknown as Record<'sessions' | 'continuing', Sessions>)) {
+    for (const sessions of Object.values(reinterpret<Record<'sessions' | 'continuing', Sessions>>(scoring))) {
       if (!(sessions instanceof PackedSessions)) continue;
-      const own = sessions as unknown as Sessions;
+      const own = reinterpret<Sessions>(sessions);
       const get = own.get.bind(own);
       own.get = async (kind, ...rest) => {
         const session = await get(kind, ...rest);

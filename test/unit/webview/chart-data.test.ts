@@ -22,6 +22,7 @@ import { SeriesStore } from '../../../webview/dashboard/series';
 import { changeOverTenSteps } from '../../../webview/dashboard/transforms';
 import { firstView } from '../../../webview/dashboard/view';
 import { panned, zoomed } from '../../../webview/dashboard/zoom';
+import { reinterpret } from '../../support/partial';
 
 fc.configureGlobal({ seed: 20260203 });
 const line = (step: number, metrics: Record<string, number> = {}) => ({ step, wall_s: step * 2, ...metrics });
@@ -32,7 +33,7 @@ const linePoints = (xs: Float64Array, ys: Float64Array, from: number, to: number
   Curve.of(ys).points(xs, from, to, buckets);
 
 const snapshot = (rows: number, keys: string[]): DashboardSnapshot => ({
-  ...({ run: null, read: 1, events: [], meanings: {}, view: null, scored: false } as unknown as DashboardSnapshot),
+  ...reinterpret<DashboardSnapshot>({ run: null, read: 1, events: [], meanings: {}, view: null, scored: false }),
   epoch: 1,
   steps: rows > 0 ? [[1, rows]] : [],
   keys,

@@ -183,7 +183,7 @@ describe('the Collapse page', () => {
       checkpoints: never;
     };
     const grow = async (step: number) => {
-      host.send(collapseLines, { ...snapshot, lines: lines.filter(line => line.step === step) as never, events: [] });
+      host.send(collapseLines, { ...snapshot, lines: lines.filter(line => line.step === step), events: [] });
       await settle();
     };
     expect(text('.where')).toBe('step 20 of 20');

@@ -13,6 +13,7 @@ import { groupCurve, outcomes, pointsOf } from '../../../webview/compare/group-c
 import { coloursOf, startCompare } from '../../../webview/compare/page';
 import { comparedHost } from '../../e2e/preview/compared-host';
 import { freshPage, pageHost, recordingPlotter, settle, stubVisibility } from './page-host';
+import { partial } from '../../support/partial';
 
 const csv = readFileSync('test/experiments/results/1-filter.csv', 'utf8');
 const metrics = readFileSync('docs/METRICS.md', 'utf8');
@@ -52,9 +53,9 @@ describe('curves over seeds', () => {
   it('have separate colours, and the run’s own colour if no other uses it', () => {
     const runs = Array.from({ length: 7 }, (_, i) => ({ run: { id: `r${i}` } }));
     const groups = runs.map((_, i) => ({ label: '', members: [i], values: [] }));
-    const all = coloursOf({ runs, groups } as unknown as CompareSnapshot);
+    const all = coloursOf(partial<CompareSnapshot>({ runs, groups }));
     expect(new Set(all).size).toBe(7);
-    expect(coloursOf({ runs, groups: groups.slice(3, 4) } as unknown as CompareSnapshot)[0]).toBeTypeOf('number');
+    expect(coloursOf(partial<CompareSnapshot>({ runs, groups: groups.slice(3, 4) }))[0]).toBeTypeOf('number');
   });
 });
 
@@ -91,7 +92,7 @@ describe('the page', () => {
   });
 
   it('shows each result and the keys that differ, and opens runs and the difference', () => {
-    const rows = [...root.querySelectorAll('.compare-table tbody tr')].map(row => row.textContent!);
+    const rows = [...root.querySelectorAll('.compare-table tbody tr')].map(row => row.textContent);
     const heads = [...root.querySelectorAll('.compare-table thead th')].map(cell => cell.textContent);
     expect(heads.slice(1, 5)).toEqual([
       'success, final',

@@ -18,6 +18,7 @@ import type { PlotLine } from '../../../webview/dashboard/plot-data';
 import type { Mark } from '../../../webview/dashboard/marks';
 import type { Scenario } from '../../e2e/preview/memory-host';
 import { freshPage, pageHost, press, recordingPlotter, settle, stubVisibility } from './page-host';
+import { reinterpret } from '../../support/partial';
 
 let visibility: ReturnType<typeof stubVisibility>;
 beforeEach(() => {
@@ -44,7 +45,7 @@ async function open(scenario: Scenario, kept?: unknown) {
 }
 /** Lines as the host sends them, numbers only. */
 const numbers = (count: number): MetricNumbers[] =>
-  metricLines(count).map(({ time: _, ...line }) => line as unknown as MetricNumbers);
+  metricLines(count).map(({ time: _, ...line }) => reinterpret<MetricNumbers>(line));
 const click = (element: Element | null | undefined) =>
   element!.dispatchEvent(new MouseEvent('click', { bubbles: true }));
 
@@ -79,7 +80,7 @@ describe('the dashboard', () => {
     expect(root.querySelector('.chart')).toBeNull();
     expect(text('.facts')).toContain('episode128 / 128');
     const rows = [...root.querySelectorAll('.run-table tbody tr')];
-    const success = rows.find(each => each.textContent!.startsWith('val-env/CoordSokoban/success'))!;
+    const success = rows.find(each => each.textContent.startsWith('val-env/CoordSokoban/success'))!;
     const cells = [...success.querySelectorAll('td')].map(cell => cell.textContent);
     expect(cells.slice(0, 2)).toEqual(['50.0 %', '40.4 % … 59.6 %']);
   });
@@ -426,13 +427,13 @@ describe('the dashboard', () => {
     const { root, host, card } = await open('running');
     const asked: Export[] = [];
     const request = host.request.bind(host);
-    host.request = ((type: { method: string }, params: never) => {
+    host.request = (type: { method: string }, params: never) => {
       if (type.method === dashboardExport.method) asked.push(params);
       return request(type as never, params);
-    }) as typeof host.request;
+    };
     const choose = async (label: string) => {
       click(card('entropy').querySelector('[title="More about entropy"]'));
-      click([...document.querySelectorAll('.menu-item')].find(item => item.textContent!.includes(label)));
+      click([...document.querySelectorAll('.menu-item')].find(item => item.textContent.includes(label)));
       await settle();
       expect(document.querySelector('.menu')).toBeNull();
     };

@@ -60,7 +60,7 @@ beforeEach(async () => {
       choices.push(params as NewRunChoice);
       return method === newRunPlan.method ? planned(params as NewRunChoice) : null;
     },
-  } as never);
+  });
   startNewRun(host, root);
   await settled();
 });

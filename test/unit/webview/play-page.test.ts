@@ -53,7 +53,7 @@ async function open(replies: PlayReply[]) {
       return structuredClone(replies.length > 1 ? replies.shift() : replies[0]) as never;
     },
     notify: (type, params) => void sent.push([type.method, params]),
-    onNotify: (type, handler) => void handlers.set(type.method, handler as (params: never) => void),
+    onNotify: (type, handler) => void handlers.set(type.method, handler),
     getState: () => undefined,
     setState: () => undefined,
   };

@@ -8,9 +8,9 @@ import { MessagePort } from 'node:worker_threads';
 /** Prototypes and namespaces with functions that the worker calls. */
 const used = (): object[] => [
   ...[Array, Map, Set, Promise, String, Number, Uint8Array, Int32Array, WeakMap, MessagePort].map(
-    ({ prototype }) => prototype,
+    ({ prototype }): object => prototype,
   ),
-  ...[Object.getPrototypeOf(Uint8Array.prototype), ...iterators()],
+  ...[Object.getPrototypeOf(Uint8Array.prototype) as object, ...iterators()],
   ...[Array, Promise, Atomics, Reflect, Object, Number, String],
 ];
 

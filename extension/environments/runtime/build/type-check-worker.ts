@@ -15,13 +15,16 @@ export type TypeCheckReply = { id: number } & (TypeCheck | { unchecked: string }
 const installation = dirname(dirname(fileURLToPath(import.meta.url)));
 let service: Promise<TypeCheckService> | undefined;
 
-parentPort!.on('message', async ({ id, source }: TypeCheckRequest) => {
-  let reply: TypeCheckReply;
+/** Returns the findings; why there are none if the compiler fails. */
+async function check({ id, source }: TypeCheckRequest): Promise<TypeCheckReply> {
   try {
     service ??= import('typescript').then(({ default: ts }) => new TypeCheckService(ts, installation));
-    reply = { id, ...(await service).check(source) };
+    return { id, ...(await service).check(source) };
   } catch (error) {
-    reply = { id, unchecked: (error as Error).message.split('\n', 1)[0] };
+    return { id, unchecked: (error as Error).message.split('\n', 1)[0] };
   }
-  parentPort!.postMessage(reply);
+}
+
+parentPort!.on('message', (request: TypeCheckRequest) => {
+  void check(request).then(reply => parentPort!.postMessage(reply)); // never rejects
 });

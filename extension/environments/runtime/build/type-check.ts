@@ -195,10 +195,8 @@ function aboveOf(folder: string): string[] {
 }
 
 function readSettings(ts: typeof TypeScript, file: string) {
-  const { config, error } = ts.readConfigFile(file, ts.sys.readFile) as {
-    config?: unknown;
-    error?: TypeScript.Diagnostic;
-  };
+  const read: { config?: unknown; error?: TypeScript.Diagnostic } = ts.readConfigFile(file, ts.sys.readFile);
+  const { config, error } = read;
   const parsed = ts.parseJsonConfigFileContent(config ?? {}, ts.sys, dirname(file), undefined, file);
   // Error 18003 (no input files found) does not apply: the entry is passed explicitly.
   const errors = [...(error ? [error] : []), ...parsed.errors].filter(({ code }) => code !== 18003);

@@ -218,7 +218,7 @@ export class Instance {
       entries.length === 0
     )
       throw this.bad('actions', `the actions are ${shown(names)}`, 'use integer ids, such as { 1: "Left" }');
-    return Object.fromEntries(entries) as ActionLookup;
+    return Object.fromEntries(entries);
   }
 }
 

@@ -66,7 +66,7 @@ async function answer(request: ContractRequest, report: (report: ContractReport)
     filename: bundle.filename,
     code: bundle.code,
     config: request.config,
-    progress: shared.buffer as SharedArrayBuffer,
+    progress: shared.buffer,
   };
   const worker = new Worker(__filename, { workerData: { ...request, setup }, name: tag, stdout: true, stderr: true });
   worker.stdout.pipe(process.stderr);

@@ -122,7 +122,7 @@ export function catchUnhandled(log: (text: string) => void): () => void {
 export function keepThread(): void {
   Object.assign(threads, { parentPort: null, workerData: null });
   syncBuiltinESMExports();
-  const native = { exit: process.exit, reallyExit: (process as unknown as { reallyExit: unknown }).reallyExit };
+  const native = { exit: process.exit, reallyExit: Reflect.get(process, 'reallyExit') as unknown };
   const refuse = (code?: number | string | null): never => {
     const owner = currentOwner();
     if (!owner) {

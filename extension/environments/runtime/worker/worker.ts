@@ -42,12 +42,12 @@ function print(stream: 'stdout' | 'stderr', printed: string): void {
   if (text !== '') send({ stream, text });
 }
 for (const stream of ['stdout', 'stderr'] as const) {
-  process[stream].write = ((chunk: string | Uint8Array, ...rest: unknown[]) => {
+  process[stream].write = (chunk: string | Uint8Array, ...rest: unknown[]) => {
     print(stream, typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8'));
     const done = rest.find(value => typeof value === 'function') as (() => void) | undefined;
     if (done) queueMicrotask(done);
     return true;
-  }) as typeof process.stdout.write;
+  };
 }
 
 /** Items that wait for a promise, with the index of their action. */
@@ -137,7 +137,7 @@ function begun(number: number, item: WorkItem): Promise<void> | undefined {
     if (!working) answering ??= setImmediate(answer); // batch with other results of this turn
   };
   const running = runner.run(item, watch);
-  if (!types.isPromise(running)) return void finish(running as Finished);
+  if (!types.isPromise(running)) return void finish(running);
   void running.then(finish);
   return waiting.has(number) ? undefined : new Promise<void>(settled => (resolve = settled));
 }
@@ -149,15 +149,12 @@ function begun(number: number, item: WorkItem): Promise<void> | undefined {
 function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const ms = limitMs;
-    const timer = setTimeout(async () => {
-      await turn();
-      fail(new FaultError(timedOut(ms)));
-    }, ms);
+    const timer = setTimeout(() => void turn().then(() => fail(new FaultError(timedOut(ms)))), ms);
     const settle = () => {
       clearTimeout(timer);
       owner.interrupt = undefined;
     };
-    const fail = (error: unknown) => (settle(), reject(error as Error));
+    const fail = (error: unknown) => (settle(), reject(error));
     owner.interrupt = fail;
     promise.then(value => (settle(), resolve(value)), fail);
   });

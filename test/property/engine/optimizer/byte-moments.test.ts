@@ -13,6 +13,7 @@ import {
 } from '../../../../extension/engine/optimizer/byte-moments';
 import { Graph } from '../../../../extension/engine/graph/graph';
 import { Session, float32 } from '../../../../extension/engine/session/session';
+import { partial } from '../../../support/partial';
 
 interface Result {
   m: Float32Array;
@@ -44,7 +45,7 @@ afterAll(() => session.release());
 async function thereAndBack(first: Float32Array, second: Float32Array, step: number): Promise<Result> {
   const dims = [first.length / blockSize, blockSize];
   const result = await session.run({ m: float32(first, dims), v: float32(second, dims), ...ditherFeeds(step) });
-  return Object.fromEntries(Object.entries(result).map(([name, { data }]) => [name, data])) as unknown as Result;
+  return partial<Result>(Object.fromEntries(Object.entries(result).map(([name, { data }]) => [name, data])));
 }
 
 // Magnitudes far apart inside one block, as in real gradients.

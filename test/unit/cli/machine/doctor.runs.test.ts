@@ -10,6 +10,7 @@ import type { MachineReport } from '../../../../extension/cli/machine/machine-re
 import { document, ragen, readRun } from '../../../support/terminal';
 import { makeWorkspace, root } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
+import { reinterpret } from '../../../support/partial';
 
 interface Found {
   machine: MachineReport;
@@ -34,7 +35,7 @@ const doctor = (...args: string[]) => document<Found>(workspace.folder, ['doctor
 const refusal = async (...args: string[]): Promise<string> => {
   const { code, stderr, answer } = await doctor(...args);
   expect(code).toBe(1);
-  const { message } = (answer as unknown as { error: { message: string } }).error;
+  const { message } = reinterpret<{ error: { message: string } }>(answer).error;
   expect(stderr).toBe(`${message}\n`);
   return message;
 };

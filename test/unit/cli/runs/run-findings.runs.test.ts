@@ -6,6 +6,7 @@ import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { formatFinding, regimeAt } from '../../../../extension/cli/runs/run-findings';
 import { StepTable } from '../../../../extension/cli/runs/step-table';
 import { formatClosing, summarize } from '../../../../extension/cli/runs/summary';
+import { partial } from '../../../support/partial';
 
 const diagnosed = (family: string, regime: number, mutual: number): Record<string, number> => ({
   [`${family}/regime`]: regime,
@@ -83,7 +84,7 @@ describe('the summary of a run', () => {
 describe('the table of a run', () => {
   it('prints a regime when it changes, and alarms and early stops as they occur', () => {
     const out = new PassThrough();
-    const table = new StepTable('step', out as unknown as NodeJS.WriteStream);
+    const table = new StepTable('step', partial<NodeJS.WriteStream>(out));
     for (const each of lines) table.row(each);
     for (const each of events) table.event(each);
     const printed = String(out.read())

@@ -5,6 +5,7 @@ import { comparisonCsv, comparisonTable, incomplete, outcomeOf } from '../../../
 import { UserError } from '../../../../extension/common/user-error';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import type { Comparison, Outcome } from '../../../../extension/cli/sweep/comparison';
+import { partial } from '../../../support/partial';
 
 const run = (
   seed: number,
@@ -74,13 +75,13 @@ test('unfinished runs are reported', () => {
 });
 
 test('a run with a damaged status is one row with its reason', () => {
-  const folder = {
+  const folder = partial<RunFolder>({
     id: 'run-3',
     file: () => '/nowhere/metrics.jsonl',
     readStatus: () => {
       throw new UserError('store: /runs/run-3/status.json is damaged (cut off): restore it or remove the run');
     },
-  } as unknown as RunFolder;
+  });
   const outcome = outcomeOf(folder, 3);
   expect(outcome).toMatchObject({ run: 'run-3', seed: 3, state: 'damaged', final: null });
   const [point, other] = comparison.points;

@@ -9,7 +9,7 @@ import { presetFolder, repository } from '../../trainer/config/presets';
 
 vi.mock(import('../../../../extension/node/installation'), async load => {
   const { installation } = await load();
-  return { installation: { ...installation, environments: join(__dirname, '../../../../envs') as never } };
+  return { installation: { ...installation, environments: join(__dirname, '../../../../envs') } };
 });
 
 let folder: string;

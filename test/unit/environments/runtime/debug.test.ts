@@ -9,6 +9,7 @@ import { afterEach, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { EnvironmentProcess } from '../../../../extension/environments/client/environment-process';
 import { counter, root, workspace } from '../../../support/bundles';
+import { reinterpret } from '../../../support/partial';
 
 const undo: (() => unknown)[] = [];
 afterEach(async () => {
@@ -84,7 +85,7 @@ test('a breakpoint in the source halts the environment; limits are off until the
       method === 'Debugger.scriptParsed' &&
       (params!.url as string).startsWith(pathToFileURL(join(folder, 'env.')).href),
   );
-  const { scriptId, sourceMapURL } = parsed.params as unknown as { scriptId: string; sourceMapURL: string };
+  const { scriptId, sourceMapURL } = reinterpret<{ scriptId: string; sourceMapURL: string }>(parsed.params);
   const map = new TraceMap(Buffer.from(sourceMapURL.split('base64,')[1], 'base64').toString('utf8'));
   const { scriptSource } = (await debug.ask('Debugger.getScriptSource', { scriptId })) as { scriptSource: string };
   const line = scriptSource.split('\n').findIndex(code => code.includes('count++'));
@@ -103,7 +104,7 @@ test('a breakpoint in the source halts the environment; limits are off until the
   const paused = await debug.until(({ method }) => method === 'Debugger.paused');
   await new Promise(resolve => setTimeout(resolve, 1200));
   expect(done).toBe(false);
-  const [{ callFrameId }] = (paused.params as unknown as { callFrames: { callFrameId: string }[] }).callFrames;
+  const [{ callFrameId }] = reinterpret<{ callFrames: { callFrameId: string }[] }>(paused.params).callFrames;
   const seen = await debug.ask('Debugger.evaluateOnCallFrame', { callFrameId, expression: 'count' });
   expect(seen.result).toMatchObject({ value: 0 });
   await debug.ask('Debugger.resume');

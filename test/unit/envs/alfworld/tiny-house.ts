@@ -79,10 +79,16 @@ class House {
   }
 }
 
+interface TinyHouseOptions {
+  cap?: number;
+  infoChanges?: Record<string, unknown>;
+}
+
 /** Starts the server; `asked` records each connection's env_config. */
-export async function tinyHouse({ cap = 50, infoChanges = {} as Record<string, unknown> } = {}) {
+export async function tinyHouse({ cap = 50, infoChanges = {} }: TinyHouseOptions = {}) {
   const houses = new Map<string, { house?: House; split: string }>();
   const asked: Record<string, unknown>[] = [];
+  // eslint-disable-next-line @typescript-eslint/no-misused-promises -- a rejection fails the test run
   const server = createServer(async (request, response) => {
     if (request.url === '/health') return void response.end('{"ok": true}');
     const chunks: Buffer[] = [];

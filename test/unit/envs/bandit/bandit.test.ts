@@ -1,14 +1,14 @@
 // The bandit: one prompt for the whole group, payouts by member, and the configured scores.
 import { describe, expect, test } from 'vitest';
-import type { Environment, StepResult } from '../../../../envs/api/environment';
 import { armPairs } from '../../../../envs/bandit/arms';
 import bandit from '../../../../envs/bandit/index';
+import { createSync, type SyncEnvironment } from '../../../support/sync-environment';
 
-const make = (config: Record<string, unknown> = {}) => bandit.create(bandit.config.parse(config));
-const observe = (environment: Environment, seed: number, member: number) =>
+const make = (config: Record<string, unknown> = {}) => createSync(bandit, bandit.config.parse(config));
+const observe = (environment: SyncEnvironment, seed: number, member: number) =>
   (environment.reset({ seed, member }) as { observation: string }).observation;
-const pull = (environment: Environment, action: string | number) => environment.step(action) as StepResult;
-const high = (environment: Environment) => (environment.solve!() as string[])[0];
+const pull = (environment: SyncEnvironment, action: string | number) => environment.step(action);
+const high = (environment: SyncEnvironment) => (environment.solve!() as string[])[0];
 const low = (name: string) => [...armPairs.train, ...armPairs.test].find(pair => pair[1] === name)![0];
 
 test('all members of a group see one prompt, other seeds see other prompts', () => {

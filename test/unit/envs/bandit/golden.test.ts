@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import golden from '../../../golden/envs/bandit.json';
 import { checkSeeds } from '../../../golden/envs/trace';
-import type { StepResult } from '../../../../envs/api/environment';
 import bandit from '../../../../envs/bandit/index';
+import { createSync } from '../../../support/sync-environment';
 
 type Row = [seed: number, member: number, first: string, second: string, pays: number, other: number];
 
@@ -13,7 +13,7 @@ describe.each(golden)('$split, hi_arm_hiscore_prob $chance', ({ split, chance, r
 
   test('each seed equals the golden data', () =>
     checkSeeds(rows as Row[], (seed, member, first, second, ...pays) => {
-      const environment = bandit.create(config);
+      const environment = createSync(bandit, config);
       for (const [i, arm] of [first, second].entries()) {
         const { observation, actions } = environment.reset({ seed, member }) as Record<
           'observation' | 'actions',
@@ -21,7 +21,7 @@ describe.each(golden)('$split, hi_arm_hiscore_prob $chance', ({ split, chance, r
         >;
         expect(observation).toContain(`They are called ${first} and ${second}.`);
         expect(actions).toEqual({ 1: first, 2: second });
-        const { reward, ...step } = environment.step(arm) as StepResult;
+        const { reward, ...step } = environment.step(arm);
         const text = `${arm}: ${pays[i] === 0.1 ? '0.1' : pays[i].toFixed(1)} points`;
         expect([reward, step.terminated, step.truncated, step.observation]).toEqual([pays[i], true, false, text]);
         expect(step.info.success).toBe(pays[i] !== 0.1);

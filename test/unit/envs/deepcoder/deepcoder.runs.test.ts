@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDataSet } from '../../../../envs/api/data-set';
-import type { StepResult } from '../../../../envs/api/environment';
 import { PythonRandom } from '../../../../envs/api/random/python-random';
 import deepcoder from '../../../../envs/deepcoder/index';
 import { problemOf } from '../../../../envs/deepcoder/problems';
@@ -40,7 +39,7 @@ const sums = {
 async function begin(config: Record<string, unknown>, seed = 0) {
   const environment = deepcoder.create(deepcoder.config.parse({ test_timeout: 5, total_timeout: 20, ...config }));
   const { observation } = (await environment.reset({ seed })) as { observation: string };
-  const step = async (action: string) => (await environment.step(action)) as StepResult;
+  const step = async (action: string) => await environment.step(action);
   return { environment, observation, step };
 }
 const answer = async (row: object, code: string, config: Record<string, unknown> = {}) =>

@@ -1,5 +1,5 @@
 // Programs that try to escape, to read foreign data, or to run forever: all must fail and leave nothing behind.
-import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import {
   closeSync,
   copyFileSync,
@@ -198,7 +198,7 @@ for (const isolation of ['bubblewrap', 'none'])
     const secret = openSync(join(folder, 'secret'), 'r');
     try {
       const given = Array.from({ length: 90 }, (_, fd) => (fd === 89 ? secret : fd === 1 ? 'pipe' : 'ignore'));
-      const starter = spawn(process.execPath, [bundle], { stdio: given as StdioOptions });
+      const starter = spawn(process.execPath, [bundle], { stdio: given });
       expect((await text(starter.stdout!)).trim().split(/\s+/)).toEqual(['/dev/null', '/dev/null']);
     } finally {
       closeSync(secret);

@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import golden from '../../../golden/envs/frozen-lake.json';
 import { checkSeeds, Trace } from '../../../golden/envs/trace';
-import type { StepResult } from '../../../../envs/api/environment';
 import frozenLake from '../../../../envs/frozen-lake/index';
+import { createSync } from '../../../support/sync-environment';
 
 type Row = [seed: number, map: string, moves: string, cells: number[], trace: string];
 
@@ -14,7 +14,7 @@ describe.each(golden)(
 
     test('each seed equals the golden data', () =>
       checkSeeds(rows as Row[], (seed, map, moves, cells, digest) => {
-        const environment = frozenLake.create(config);
+        const environment = createSync(frozenLake, config);
         environment.reset({ seed: seed });
         /** The map with the player on it, as in the grid observation. */
         const shown = (cell: number) =>
@@ -27,7 +27,7 @@ describe.each(golden)(
         expect(environment.render!('grid')).toBe(shown(cells[0]));
         const trace = new Trace(cells[0]);
         cells.slice(1).forEach((cell, i) => {
-          const step = environment.step(Number(moves[i]) + 1) as StepResult;
+          const step = environment.step(Number(moves[i]) + 1);
           expect(step.observation).toBe(shown(cell));
           expect(step.info.action_is_effective).toBe(cell !== cells[i]);
           trace.step(cell, step);

@@ -1,10 +1,10 @@
 // FrozenLake's texts, its solver against the exact value of small lakes, and valid configurations.
 import { describe, expect, test } from 'vitest';
-import type { StepResult } from '../../../../envs/api/environment';
 import { dynamics, type Dynamics } from '../../../../envs/frozen-lake/dynamics';
 import frozenLake from '../../../../envs/frozen-lake/index';
 import { moved, type Lake } from '../../../../envs/frozen-lake/lake';
 import { bestMoves, plan } from '../../../../envs/frozen-lake/solver';
+import { createSync } from '../../../support/sync-environment';
 
 /** A lake from its drawing: S start, F frozen, H hole, G goal. */
 function lakeOf(...rows: string[]): Lake {
@@ -17,7 +17,7 @@ function lakeOf(...rows: string[]): Lake {
 }
 const dry = dynamics(false, 0.8);
 const planFrom = (lake: Lake, ice: Dynamics, cell: number) => plan(bestMoves(lake, ice), lake.size, cell);
-const make = (config: Record<string, unknown>) => frozenLake.create(frozenLake.config.parse(config));
+const make = (config: Record<string, unknown>) => createSync(frozenLake, frozenLake.config.parse(config));
 
 describe('observations', () => {
   const coord = (lines: string) => `Board size: 4 rows x 4 cols (zero-indexed).\n${lines}`;
@@ -28,7 +28,7 @@ describe('observations', () => {
     const start = coord('Start: (0, 3)\nGoal: (0, 2)\nPlayer: (0, 3)\nHoles: (1, 0), (1, 1), (2, 1), (2, 2), (3, 0)');
     expect(environment.render!('coord')).toBe(start);
     expect(observation).toBe(`Coordinates: \n${start}\nGrid Map: \n__GP\nOO__\n_OO_\nO___`);
-    const play = (...actions: number[]) => actions.map(action => environment.step(action) as StepResult).at(-1)!;
+    const play = (...actions: number[]) => actions.map(action => environment.step(action)).at(-1)!;
     expect(play(2, 1)).toMatchObject({ reward: 0, terminated: false });
     expect(environment.render!('grid')).toBe('__G_\nOOP_\n_OO_\nO___');
     expect(play(1)).toMatchObject({ reward: 0, terminated: true, info: { success: false, action_is_effective: true } });
@@ -57,7 +57,7 @@ test('map_seed fixes the map while slips follow the seed', () => {
   expect(new Set(maps).size).toBe(1);
   const walks = [1, 2, 3, 4, 5, 6].map(seed => {
     environment.reset({ seed });
-    return [1, 2, 3, 4, 1, 2].map(action => (environment.step(action) as StepResult).observation).join('|');
+    return [1, 2, 3, 4, 1, 2].map(action => environment.step(action).observation).join('|');
   });
   expect(new Set(walks).size).toBeGreaterThan(1);
 });

@@ -4,6 +4,7 @@ import golden from '../../../golden/envs/game-2048.json';
 import type { StepResult } from '../../../../envs/api/environment';
 import { checkSeeds, Trace } from '../../../golden/envs/trace';
 import game2048 from '../../../../envs/game-2048/index';
+import { createSync } from '../../../support/sync-environment';
 
 type Row = [seed: number, start: string, moves: string, log: string, end: string, over: boolean, trace: string];
 
@@ -19,7 +20,7 @@ describe.each(golden.sets)('size $size, two_prob $two_prob', ({ size, two_prob, 
 
   test('each seed equals the golden data', () =>
     checkSeeds(rows as Row[], (seed, start, moves, log, end, over, digest) => {
-      const environment = game2048.create(config);
+      const environment = createSync(game2048, config);
       const begun = environment.reset({ seed }) as { info: Record<string, unknown> };
       expect(code(begun.info.grid)).toBe(start);
       const trace = new Trace(start);
@@ -27,7 +28,7 @@ describe.each(golden.sets)('size $size, two_prob $two_prob', ({ size, two_prob, 
       let last: StepResult | undefined;
       let score = 0;
       for (const move of moves) {
-        last = environment.step(Number(move)) as StepResult;
+        last = environment.step(Number(move));
         const { reward, info } = last;
         trace.step(code(info.grid), last);
         expect(info.raw_reward).toBe(reward);

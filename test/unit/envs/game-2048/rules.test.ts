@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { StepResult } from '../../../../envs/api/environment';
 import { linesOf, slide } from '../../../../envs/game-2048/grid';
 import game2048 from '../../../../envs/game-2048/index';
+import { createSync } from '../../../support/sync-environment';
 
 const [up, right, down, left] = linesOf(4);
 const row = (...tiles: number[]) => [...tiles, ...new Array<number>(12).fill(0)];
@@ -27,14 +28,14 @@ test('columns slide up and down', () => {
 });
 
 test('texts and log rewards are correct, and a move without effect changes nothing', () => {
-  const environment = game2048.create(game2048.config.parse({}));
+  const environment = createSync(game2048, game2048.config.parse({}));
   const { observation } = environment.reset({ seed: 3 }) as { observation: string };
   expect(observation).toBe(
     `Current 2048 Grid:\nRow 1: [0, 2, 0, 0]\nRow 2: [0, 0, 0, 0]\nRow 3: [0, 0, 0, 0]\nRow 4: [2, 0, 0, 0]\n
 Valid Actions: 0(Up), 1(Right), 2(Down), 3(Left).\nGoal: Merge same numbers to reach 2048.\nCurrent Score: 0\nWhat is your next move?`,
   );
   for (const action of ['Up', 4, -1, 0.5]) {
-    const step = environment.step(action) as StepResult;
+    const step = environment.step(action);
     expect(step).toMatchObject({
       observation,
       reward: 0,
@@ -44,7 +45,7 @@ Valid Actions: 0(Up), 1(Right), 2(Down), 3(Left).\nGoal: Merge same numbers to r
   }
   const rewards = new Map<number, number>();
   for (let i = 0; i < 60; i++) {
-    const { reward, info } = environment.step(i % 2 ? 3 : 0) as StepResult;
+    const { reward, info } = environment.step(i % 2 ? 3 : 0);
     rewards.set(info.raw_reward as number, reward);
   }
   expect(rewards.get(0)).toBe(0);
@@ -53,11 +54,11 @@ Valid Actions: 0(Up), 1(Right), 2(Down), 3(Left).\nGoal: Merge same numbers to r
 });
 
 test('a full grid without moves ends the game, without success below 2048', () => {
-  const environment = game2048.create(game2048.config.parse({ size: 2, use_log_reward: false }));
+  const environment = createSync(game2048, game2048.config.parse({ size: 2, use_log_reward: false }));
   environment.reset({ seed: 1 });
   let last: StepResult;
   do {
-    last = [0, 1, 2, 3].map(move => environment.step(move) as StepResult).at(-1)!;
+    last = [0, 1, 2, 3].map(move => environment.step(move)).at(-1)!;
   } while (!last.terminated);
   expect(last.observation).toContain('Valid Actions: None.');
   expect(last.info).toMatchObject({ success: false, action_mask: [false, false, false, false] });

@@ -60,6 +60,7 @@ function reply({ cmd, env }, states) {
 }
 
 if (argv.includes('--http')) {
+  // eslint-disable-next-line @typescript-eslint/no-misused-promises -- a rejection ends this process, and the test fails
   const server = createServer(async (request, response) => {
     let text = '';
     for await (const chunk of request) text += chunk;

@@ -1,9 +1,9 @@
 // The cube's texts, its ends, and valid configurations.
 import { expect, test } from 'vitest';
-import type { StepResult } from '../../../../envs/api/environment';
 import rubikscube from '../../../../envs/rubikscube/index';
+import { createSync } from '../../../support/sync-environment';
 
-const make = (config: Record<string, unknown>) => rubikscube.create(rubikscube.config.parse(config));
+const make = (config: Record<string, unknown>) => createSync(rubikscube, rubikscube.config.parse(config));
 
 test('texts are correct during the episode and at its end', () => {
   const environment = make({ scramble_depth: 0, max_steps: 3 });
@@ -25,7 +25,7 @@ U, U', D, D', L, L', R, R', F, F', B, B'
 What is your next move?`,
   );
   expect(environment.step(1)).toMatchObject({ reward: 0, terminated: false, truncated: false });
-  const solved = environment.step(2) as StepResult;
+  const solved = environment.step(2);
   expect(solved).toMatchObject({ reward: 1, terminated: true, truncated: false, info: { success: true } });
   expect(String(solved.observation).split('\n').slice(-2)).toEqual(['', '=== Game Over: Cube Solved! ===']);
   expect(environment.solve!()).toEqual([]);
@@ -39,7 +39,7 @@ test('max_steps truncates; an invalid action is not counted as a step', () => {
     const info = { action_is_effective: false, action_is_valid: false, success: false };
     expect(environment.step(action)).toEqual({ observation, reward: 0, terminated: false, truncated: false, info });
   }
-  const last = environment.step(3) as StepResult;
+  const last = environment.step(3);
   expect(last).toMatchObject({ reward: 0, terminated: false, truncated: true });
   expect(last.observation).toContain('=== Game Over: Max steps reached. ===');
   expect(environment.solve!()).toBeUndefined();

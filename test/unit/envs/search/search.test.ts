@@ -49,7 +49,7 @@ describe('the shipped questions', () => {
         expect(actions).toHaveLength((supporting as string[]).length + 1);
         const seen: string[] = [];
         for (const action of actions) {
-          const step = (await environment.step(action)) as StepResult;
+          const step = await environment.step(action);
           seen.push(String(step.observation));
           expect(step.terminated).toBe(action.startsWith('finish'));
           if (step.terminated) expect([step.reward, step.info.success]).toEqual([1, true]);

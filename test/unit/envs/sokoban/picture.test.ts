@@ -7,6 +7,7 @@ import golden from '../../../golden/envs/sokoban-pictures.json';
 import type { Observation } from '../../../../envs/api/environment';
 import { boardPicture } from '../../../../envs/api/picture';
 import sokoban from '../../../../envs/sokoban/index';
+import { createSync } from '../../../support/sync-environment';
 
 /** Size and pixels of the only image of an observation whose text is its placeholder. */
 function decoded(observation: Observation) {
@@ -21,7 +22,7 @@ const hash = (pixels: Uint8Array) => createHash('sha256').update(pixels).digest(
 
 test.each(golden)('$dim, $boxes boxes, seed $seed', ({ dim, boxes, seed, moves, size, tiny, hashes }) => {
   const make = (render_mode: string) =>
-    sokoban.create(sokoban.config.parse({ dim_room: dim, num_boxes: boxes, render_mode }));
+    createSync(sokoban, sokoban.config.parse({ dim_room: dim, num_boxes: boxes, render_mode }));
   const shown = make('rgb_array');
   const asText = make('text');
   const seen: Observation[] = [(shown.reset({ seed }) as { observation: Observation }).observation];
@@ -42,7 +43,7 @@ test.each(golden)('$dim, $boxes boxes, seed $seed', ({ dim, boxes, seed, moves, 
     row.map((_, x) => [0, 1, 2].map(channel => first.pixels[3 * (16 * y * first.width + 16 * x) + channel])),
   );
   expect(corners).toEqual(tiny.flat());
-  expect(decoded(asText.render!('rgb_array') as Observation)).toEqual(pictures.at(-1));
+  expect(decoded(asText.render!('rgb_array'))).toEqual(pictures.at(-1));
 });
 
 test('a run with an image environment explains the colours and no symbols to the model', () => {

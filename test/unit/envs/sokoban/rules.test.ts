@@ -1,10 +1,10 @@
 // Sokoban's rules on a tiny map, its exact rewards, its texts, and valid configurations.
 import { describe, expect, test } from 'vitest';
-import type { StepResult } from '../../../../envs/api/environment';
 import { drawRoom } from '../../../../envs/sokoban/generator';
 import sokoban from '../../../../envs/sokoban/index';
 import { push, type Room } from '../../../../envs/sokoban/room';
 import { solveRoom } from '../../../../envs/sokoban/solver';
+import { createSync } from '../../../support/sync-environment';
 
 const symbols = '#_O√XPS';
 /** A room from its drawing, `S` for a player on a target. */
@@ -74,9 +74,9 @@ describe('the solver', () => {
 describe('rewards', () => {
   const config = sokoban.config.parse({ num_boxes: 2, dim_room: [8, 8], search_depth: 10 });
   test('pay a box moved onto its target, charge its removal, and pay for success at the last box', () => {
-    const environment = sokoban.create(config);
+    const environment = createSync(sokoban, config);
     environment.reset({ seed: 0 });
-    const rewards = (environment.solve!() as number[]).map(action => environment.step(action) as StepResult);
+    const rewards = (environment.solve!() as number[]).map(action => environment.step(action));
     expect(rewards.map(({ reward }) => reward).filter(reward => reward !== -0.1)).toEqual([0.9, 10.9]);
     expect(rewards.at(-1)).toMatchObject({ terminated: true, truncated: false, info: { success: true } });
     for (const action of [1, 2, 3, 4])
@@ -84,9 +84,9 @@ describe('rewards', () => {
       expect(environment.step(action)).toMatchObject({ reward: 0, terminated: true, info: { success: true } });
   });
   test('max_steps truncates; an invalid action is not counted', () => {
-    const environment = sokoban.create(sokoban.config.parse({ num_boxes: 1, max_steps: 2 }));
+    const environment = createSync(sokoban, sokoban.config.parse({ num_boxes: 1, max_steps: 2 }));
     environment.reset({ seed: 1 });
-    const play = (action: number | string) => environment.step(action) as StepResult;
+    const play = (action: number | string) => environment.step(action);
     expect(play(9)).toMatchObject({
       reward: 0,
       truncated: false,
@@ -106,7 +106,7 @@ describe('rewards', () => {
 describe('observations', () => {
   const text = (observation_format: string, seed = 0) => {
     const config = sokoban.config.parse({ num_boxes: 1, observation_format });
-    return (sokoban.create(config).reset({ seed }) as { observation: string }).observation;
+    return (createSync(sokoban, config).reset({ seed }) as { observation: string }).observation;
   };
   const grid = '######\n#____#\n##O_P#\n###X_#\n###__#\n######';
   const coord = 'Board size: 6 rows x 6 cols (zero-indexed).\nTargets: (2, 2)\nBoxes: (3, 3)\nPlayer: (2, 4)';
@@ -120,7 +120,7 @@ describe('observations', () => {
       num_boxes: 1,
       grid_lookup: { 0: 'W', 1: '.', 2: 'G', 3: 'C', 4: 'B', 5: 'A', 6: '@' },
     });
-    expect((sokoban.create(config).reset({ seed: 0 }) as { observation: string }).observation.split('\n')[2]).toBe(
+    expect((createSync(sokoban, config).reset({ seed: 0 }) as { observation: string }).observation.split('\n')[2]).toBe(
       'WWG.AW',
     );
     expect(sokoban.legend!(config)).toEqual({

@@ -2,11 +2,12 @@
 // by seed.
 import { describe, expect, test } from 'vitest';
 import golden from '../../../golden/envs/sudoku.json';
-import type { StepResult } from '../../../../envs/api/environment';
 import { drawPuzzle, type shares } from '../../../../envs/sudoku/puzzle';
 import { completions } from '../../../../envs/sudoku/solver';
 import { checkSeeds, Trace } from '../../../golden/envs/trace';
 import sudoku from '../../../../envs/sudoku/index';
+import { createSync } from '../../../support/sync-environment';
+import { partial } from '../../../support/partial';
 
 type Row = [
   seed: number,
@@ -27,7 +28,7 @@ describe.each(golden)('$n, $difficulty', ({ n, difficulty, rows }) => {
   const config = sudoku.config.parse({ grid_size: n, difficulty, max_steps: 10 });
 
   test('each seed equals the golden data', () =>
-    checkSeeds(rows as unknown as Row[], (seed, full, puzzle, one, log, digest) => {
+    checkSeeds(partial<Row[]>(rows), (seed, full, puzzle, one, log, digest) => {
       const drawn = drawPuzzle(n, difficulty as keyof typeof shares, false, seed);
       expect([code(drawn.solution), code(drawn.initial)]).toEqual([full, puzzle]);
       if (one !== null) {
@@ -36,11 +37,11 @@ describe.each(golden)('$n, $difficulty', ({ n, difficulty, rows }) => {
         expect(completions(unique.initial, 2).map(code)).toEqual([full]);
         expect(code(unique.initial) === puzzle).toBe(one);
       }
-      const environment = sudoku.create(config);
+      const environment = createSync(sudoku, config);
       environment.reset({ seed });
       const trace = new Trace(puzzle);
       for (const [answer, reward] of log) {
-        const step = environment.step(answer) as StepResult;
+        const step = environment.step(answer);
         expect([answer, step.reward]).toEqual([answer, reward]);
         trace.step(shown(environment.render!('simple')), step);
       }

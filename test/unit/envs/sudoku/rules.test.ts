@@ -1,12 +1,12 @@
 // Sudoku: how answers are read, its texts, rewards and end, its plan after mistakes, and valid configurations.
 import { describe, expect, test } from 'vitest';
-import type { StepResult } from '../../../../envs/api/environment';
 import sudoku from '../../../../envs/sudoku/index';
 import { plan } from '../../../../envs/sudoku/plan';
 import { detailedText, readPlacement, simpleText } from '../../../../envs/sudoku/texts';
+import { createSync } from '../../../support/sync-environment';
 
 const grid = (text: string) => Uint8Array.from(text.replaceAll(/\s/g, ''), Number);
-const make = (config: Record<string, unknown>) => sudoku.create(sudoku.config.parse(config));
+const make = (config: Record<string, unknown>) => createSync(sudoku, sudoku.config.parse(config));
 
 test.each([
   ['place 7 at row 4 col 1', 27, 7],
@@ -56,7 +56,7 @@ describe('an episode', () => {
     render_format: 'with_feedback',
     max_steps: 9,
   });
-  const play = (answer: string) => environment.step(answer) as StepResult;
+  const play = (answer: string) => environment.step(answer);
   const { observation } = environment.reset({ seed: 2 }) as { observation: string };
   const way = environment.solve!() as string[];
 
@@ -94,7 +94,7 @@ test('a legal number outside the solution pays half; a given cell and a conflict
   const environment = make({ grid_size: 4, difficulty: 'hard' });
   environment.reset({ seed: 0 });
   const answers = Array.from({ length: 64 }, (_, i) => `${1 + (i >> 4)},${1 + ((i >> 2) & 3)},${1 + (i & 3)}`);
-  const seen = answers.map(answer => environment.step(answer) as StepResult);
+  const seen = answers.map(answer => environment.step(answer));
   const withError = (error: RegExp) => seen.find(({ info }) => error.test(String(info.error)))!;
   expect(seen.some(({ reward, info }) => reward === 0.5 && info.correct_placement === false)).toBe(true);
   expect(withError(/^Cannot modify initial cells$/)).toMatchObject({ reward: -0.1 });

@@ -8,10 +8,11 @@ import type { StepResult } from '../../../../envs/api/environment';
 import { readCatalogue } from '../../../../envs/webshop/catalogue';
 import { goalsOf } from '../../../../envs/webshop/goals';
 import webshop from '../../../../envs/webshop/index';
+import { createSync } from '../../../support/sync-environment';
 
 const shipped = resolve(__dirname, '../../../../media/data/webshop');
 const begin = (config: Record<string, unknown>, seed: number, mode: 'train' | 'val' = 'train') => {
-  const environment = webshop.create(webshop.config.parse(config));
+  const environment = createSync(webshop, webshop.config.parse(config));
   const { observation } = environment.reset({ seed, mode }) as { observation: string };
   const step = (action: string) => environment.step(action) as StepResult & { observation: string };
   return { environment, observation, step };

@@ -172,7 +172,7 @@ describe('dropout', () => {
       const parameters = new DecoderParameters(g, { ...network.plan, adapter: { ...network.plan.adapter!, dropout } });
       g.output('y', parameters.linear(module, g.input('x', 'float32', ['tokens', width])));
       const session = await Session.create(g, threads);
-      const runs = [];
+      const runs: Float32Array[] = [];
       for (const feeds of noise) runs.push((await session.run({ ...fixed, ...feeds })).y.data as Float32Array);
       return runs;
     };

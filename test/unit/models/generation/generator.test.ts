@@ -222,7 +222,7 @@ describe('rows', () => {
     const first = await draw(generator);
     await generator.release(['a']);
     expect(await draw(generator)).toEqual(first);
-    generator.release(['a', 'never seen']);
+    await generator.release(['a', 'never seen']);
     moving.flat.set(randomWeights(config, 2).flat);
     const after = await draw(generator);
     expect(after.ids).not.toEqual(first.ids);

@@ -5,9 +5,10 @@ import { Session } from '../../../../extension/engine/session/session';
 import { PackedSessions, arenasKept, passBytes } from '../../../../extension/models/graphs/packed-sessions';
 import type { PassSize } from '../../../../extension/models/graphs/packed-sessions';
 import type { Network } from '../../../../extension/models/graphs/policy-graphs';
+import { partial } from '../../../support/partial';
 
 const config = { heads: 2, hiddenSize: 8, layers: 3 };
-const network = { config } as unknown as Network;
+const network = partial<Network>({ config });
 const build = (): Graph => {
   const g = new Graph('pass');
   g.output('y', g.emit('Neg', [g.input('x', 'float32', ['n'])], 'float32', ['n']));

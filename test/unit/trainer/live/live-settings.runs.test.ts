@@ -22,6 +22,7 @@ import {
 import { joinRun } from '../../../support/watcher';
 import { makeWorkspace, root } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
+import { partial } from '../../../support/partial';
 
 const presetFolders = [join(root, 'media/presets')];
 const load = (...overrides: string[]) =>
@@ -88,16 +89,16 @@ describe('a setting change', () => {
   });
 
   it('lets learning rates decay over the changed number of steps if they decayed over all steps', () => {
-    const config = load() as unknown as Record<string, unknown>;
+    const config = partial<Record<string, unknown>>(load());
     const schedule = 'actor_rollout_ref.actor.optim.total_training_steps';
     const longer = withSetting(config, { key: steps, to: 999 });
     expect([valueAt(longer, steps), valueAt(longer, schedule)]).toEqual([999, 999]);
-    const own = load(`${schedule}=7`) as unknown as Record<string, unknown>;
+    const own = partial<Record<string, unknown>>(load(`${schedule}=7`));
     expect(valueAt(withSetting(own, { key: steps, to: 999 }), schedule)).toBe(7);
   });
 
   it('is read from the events, among events of other kinds', () => {
-    const config = load() as unknown as Record<string, unknown>;
+    const config = partial<Record<string, unknown>>(load());
     const event = { time: '', step: 1, kind: 'setting' as const, message: '' };
     const events = [
       event,

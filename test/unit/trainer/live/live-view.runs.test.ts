@@ -16,6 +16,7 @@ import { trainHere } from '../../../support/train-here';
 import type { Trained } from '../../../support/train-here';
 import { makeWorkspace } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
+import { partial } from '../../../support/partial';
 
 vi.mock(import('../../../../extension/node/installation'), async () =>
   (await import('../../../support/test-installation')).testInstallation(),
@@ -166,7 +167,7 @@ test('over the run’s socket, the host’s link follows through trainer restart
         tokenizer: { decode: ids => ids.map(id => ` w${id}`).join('') },
         ...{ prefix: '<answer>', tags: ['Words', 'Others'], maxTurn: 3 },
       });
-      const all = [played(0), played(1)] as unknown as PlayedSoFar[];
+      const all = partial<PlayedSoFar[]>([played(0), played(1)]);
       received.length = 0;
       await until('it watches', () => received.includes('tags Words,Others'));
       control.live.begun({ mode: 'train', step: 3 }, all);

@@ -4,6 +4,7 @@ import { nothingWatched } from '../../../../extension/trainer/diagnostics/alarms
 import type { WatchState } from '../../../../extension/trainer/diagnostics/alarms';
 import { alarmStop, checkAlarms, alarmMetrics } from '../../../../extension/trainer/loop/alarm-monitor';
 import type { RunConfig } from '../../../../extension/trainer/config/schema';
+import { partial } from '../../../support/partial';
 
 const configured = (watch: RunConfig['workbench']['watch']) => ({ workbench: { watch } as RunConfig['workbench'] });
 
@@ -44,11 +45,9 @@ it('does nothing where it is off', () => {
 it('extracts thoughts and answers without an action from the turns', () => {
   const turn = (thought: string | null, executed: string[]) => ({ thought, executed });
   const episodes = [{ turns: [turn('go', ['Up']), turn(null, [])] }, { turns: [turn(' ', []), turn('go', ['Up'])] }];
-  expect(alarmMetrics(episodes as unknown as Parameters<typeof alarmMetrics>[0], { enable_think: true })).toMatchObject(
-    {
-      'thoughts/most_frequent': 1,
-      'rollout/invalid_answer_rate': 0.5,
-      'thoughts/rate': 0.5,
-    },
-  );
+  expect(alarmMetrics(partial<Parameters<typeof alarmMetrics>[0]>(episodes), { enable_think: true })).toMatchObject({
+    'thoughts/most_frequent': 1,
+    'rollout/invalid_answer_rate': 0.5,
+    'thoughts/rate': 0.5,
+  });
 });

@@ -14,12 +14,13 @@ import {
   tokenRewards,
 } from '../../../../extension/trainer/loop/training-batch';
 import { load } from '../config/presets';
+import { partial } from '../../../support/partial';
 
 const base = load('base').config;
 const configured = (...overrides: string[]): RunConfig => load('base', ...overrides).config;
 
 /** An episode of two turns in one sample of 8 tokens; tokens 2–3 and 5–6 are sampled. */
-const chat = {
+const chat = partial<RolloutEpisode>({
   score: 0.7,
   group_id: 0,
   turns: [
@@ -37,10 +38,10 @@ const chat = {
       ],
     },
   ],
-} as unknown as RolloutEpisode;
+});
 
 /** The same episode in a windowed context: one sample of 4 tokens per turn. */
-const windowed = {
+const windowed = partial<RolloutEpisode>({
   ...chat,
   samples: [1, 2].map(turn => ({
     ids: Int32Array.of(1, 2, 3, 4),
@@ -48,7 +49,7 @@ const windowed = {
     logprobs: new Float32Array(4),
     turns: [{ turn, span: [2, 4] }],
   })),
-} as unknown as RolloutEpisode;
+});
 
 describe('masks', () => {
   test("select the tokens of advantage estimation: sampled ones, also those between them, or RAGEN's", () => {

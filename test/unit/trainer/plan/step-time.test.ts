@@ -6,6 +6,7 @@ import type { Manifest, MetricsLine } from '../../../../extension/run-data/run-f
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
 import { measuredRun, stepTime, workloadOf } from '../../../../extension/trainer/plan/step-time';
 import type { Workload } from '../../../../extension/trainer/plan/step-time';
+import { partial } from '../../../support/partial';
 
 const { config } = loadConfig({
   configName: 'quickstart',
@@ -13,10 +14,10 @@ const { config } = loadConfig({
   presetFolders: ['media/presets'],
   workspace: '/',
 });
-const manifest = {
+const manifest = partial<Manifest>({
   ...{ id: 'r1', name: 'first', model: { path: 'ragen-tiny', sha256: '', parameters: 372_864 } },
   config,
-} as unknown as Manifest;
+});
 /** A step of 4 s, 1.5 s of it rollout, with a validation of 9 s in every second step. */
 const line = (step: number): MetricsLine => ({
   ...{ step, time: '', wall_s: step, 'timing_s/gen': 1.5, 'timing_s/update_actor': 2, 'perf/total_num_tokens': 20_000 },

@@ -67,7 +67,7 @@ test('a session continues with the lines that are in no segment yet', () => {
 
 test('a resume drops the segments of truncated lines, and those whose lines have changed', () => {
   const ends = session(1, segmentRows * 3);
-  truncateSync(metrics(), ends.get(segmentRows + 100)!);
+  truncateSync(metrics(), ends.get(segmentRows + 100));
   session(segmentRows + 101, segmentRows * 2, 'again');
   expect(written().map(segment => segment.to)).toEqual([ends.get(segmentRows), readFileSync(metrics()).length]);
   // Replaced from outside, by a text of the same length and more.

@@ -30,6 +30,7 @@ import { episodesFile, runFiles, type Episode } from '../../../../extension/run-
 import { EpisodeIndexLog } from '../../../../extension/trainer/store/episode-index-log';
 import { LineLog } from '../../../../extension/trainer/store/line-log';
 import { episodesOf } from '../../../e2e/preview/data';
+import { reinterpret } from '../../../support/partial';
 
 /** Hook that runs while the file sizes are read. */
 let meanwhile: () => void = () => undefined;
@@ -39,7 +40,7 @@ vi.mock('node:fs/promises', async original => {
     const entries = await real.readdir(String(args[0]), { withFileTypes: true });
     meanwhile();
     meanwhile = () => undefined;
-    return entries as unknown as Awaited<ReturnType<typeof real.opendir>>;
+    return reinterpret<Awaited<ReturnType<typeof real.opendir>>>(entries);
   };
   return { ...real, opendir };
 });

@@ -2,11 +2,12 @@
 import { expect, it } from 'vitest';
 import { groupRuns } from '../../../../extension/vscode/runs/compared-runs';
 import type { Manifest, RunEvent } from '../../../../extension/run-data/run-folder';
+import { partial } from '../../../support/partial';
 
 const run = (name: string, config: object, point?: string) => ({
   name,
   events: [] as RunEvent[],
-  manifest: { config, config_name: 'quickstart', ...(point && { sweep: { id: 's', point } }) } as unknown as Manifest,
+  manifest: partial<Manifest>({ config, config_name: 'quickstart', ...(point && { sweep: { id: 's', point } }) }),
 });
 const config = (lr: number, seed: number, more: object = {}) => ({
   seed: { train: seed, val: 1 },

@@ -17,6 +17,7 @@ import sokoban from '../../../../../envs/sokoban/index';
 import staticQuestions from '../../../../../envs/static/index';
 import sudoku from '../../../../../envs/sudoku/index';
 import webshop from '../../../../../envs/webshop/index';
+import { reinterpret } from '../../../../support/partial';
 
 const options = { seeds: 4, steps: 40, budgetMs: 5000, announce: () => undefined };
 
@@ -50,7 +51,7 @@ test('deepcoder keeps it where programs can run in isolation', async ({ skip }) 
   const missing = await isolationMissing();
   if (missing) skip(missing);
   const config = deepcoder.config.parse({}) as Record<string, unknown>;
-  const results = await checkContract(deepcoder as EnvironmentDefinition, config, { ...options, seeds: 2, steps: 2 });
+  const results = await checkContract(deepcoder, config, { ...options, seeds: 2, steps: 2 });
   expect(results.filter(({ state }) => state === 'failed')).toEqual([]);
 });
 
@@ -88,7 +89,7 @@ function line(change: Partial<Environment> | ((environment: Environment) => Part
 /** The environment's step with part of its result replaced. */
 const returning = (part: (result: Record<string, unknown>) => object) => (environment: Environment) => ({
   step(action: number | string) {
-    const result = environment.step(action) as unknown as Record<string, unknown>;
+    const result = reinterpret<Record<string, unknown>>(environment.step(action));
     return { ...result, ...part(result) } as never;
   },
 });
