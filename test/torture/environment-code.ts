@@ -294,18 +294,19 @@ const steps = (action: number) => episodes.map(episode => ({ episode, actions: [
 async function playCase(place: 'create' | 'reset' | 'step', { running, write, flag }: Case): Promise<Outcome> {
   const { error } = await running.load([spec(write(place))]);
   if (error) return { errorText: error.message, broken: 'it does not load' };
-  const failures: string[] = [];
+  /** By episode; work that code leaves behind may fail its episode in the reset or in the step. */
+  const failures = new Map<number, string>();
   const see = (states: { error?: { message: string } }[]) =>
-    failures.push(...states.flatMap(state => state.error?.message ?? []));
+    states.forEach(({ error }, i) => error && !failures.has(i) && failures.set(i, error.message));
   if (place === 'create') flag();
   see(await running.reset(resets));
   const played = await running.step(steps(2));
-  if (place === 'step') see(played);
-  const [errorText = '', ...more] = failures;
+  see(played);
+  const [errorText = '', ...more] = failures.values();
   const fine = played.filter(state => !state.error).length;
   const broken =
     more.length > 0
-      ? `${failures.length} episodes failed: ${failures.join(' | ')}`
+      ? `${failures.size} episodes failed: ${[...failures.values()].join(' | ')}`
       : fine < (errorText === '' ? 3 : 2)
         ? `only ${fine} of 3 episodes went on`
         : undefined;

@@ -5,6 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { EnvironmentProcess } from '../../../extension/trainer/rollout/environment-process';
 import { buildEntry, counter, startProcess, workspace } from './bundles';
 
@@ -95,11 +96,10 @@ describe.runIf(linux)('memory', () => {
   const memoryBytes = 400 * 2 ** 20;
   /** Plays steps of Good until Bad's first episode has failed. */
   const untilBadFails = async (running: EnvironmentProcess): Promise<string> => {
-    for (let played = 1; ; played++) {
+    for (let played = 1; ; played++, await sleep(20)) {
       if (played % 8 === 0) await running.reset(resets('Good', ['g', 'h']));
       const good = await running.step(steps(['g', 'h']));
       expect(good.map(({ error }) => error)).toEqual([undefined, undefined]);
-      await new Promise(resolve => setTimeout(resolve, 20));
       const [a] = await running.step([{ episode: 'a', actions: [] }]);
       if (a.error) return a.error.message;
     }

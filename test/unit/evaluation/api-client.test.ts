@@ -111,7 +111,7 @@ describe('transient failures are retried', () => {
     peer.mishaps = [{ status: 429, headers: { 'retry-after-ms': '250' } }];
     const shared = client();
     const first = shared.ask(conversation);
-    await new Promise(done => setTimeout(done, 60)); // the refusal has arrived by now
+    await expect.poll(() => shared.retries).toBe(1); // the refusal has arrived
     await Promise.all([first, shared.ask(conversation)]);
     const [refused, ...later] = peer.requests.map(({ at }) => at);
     for (const at of later) expect(at - refused).toBeGreaterThan(240);
@@ -136,9 +136,12 @@ describe('transient failures are retried', () => {
 
   test('an abort ends a wait immediately', async () => {
     peer.mishaps = [{ status: 429, headers: { 'retry-after': '60' } }];
-    const asked = failureOf(client().ask(conversation));
-    setTimeout(() => abort.abort(), 50);
+    const waiting = client();
+    const asked = failureOf(waiting.ask(conversation));
+    await expect.poll(() => waiting.retries).toBe(1);
+    abort.abort();
     expect((await asked).name).toBe('AbortError');
+    expect(peer.requests).toHaveLength(1);
   });
 });
 

@@ -15,7 +15,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { thisHost } from '../../../extension/trainer/store/hub-cache';
 import { UserError } from '../../../extension/protocol/user-error';
@@ -356,10 +355,8 @@ describe('a broken connection', () => {
 
   test('that stalls is aborted', async () => {
     peer.models[repo] = single({ standsStill: [100_000, 200_000, 0, 0, 0, 0, 0, 0] });
-    const started = performance.now();
     const message = await sentence(fetchModel('main', { client: clientFor({}, { silenceMs: 60 }) }));
     expect(message).toMatch(/^hub: http:.* has sent nothing for 0\.06 s: check the network/);
-    expect(performance.now() - started).toBeLessThan(5000);
     const kept = statSync(join(own(), 'partial', sha256(weights))).size;
     isNearly(kept, 300_000);
     peer.models[repo] = single({ standsStill: [100_000] }); // a connection that was lost and restored
@@ -426,7 +423,7 @@ describe('another process', () => {
       partial(`.${thisHost}.${child.pid}.abcd`, 2_500_000);
       const received: number[] = [];
       const fetching = fetchModel('main', { onProgress: ({ bytes }) => received.push(bytes) });
-      while (received.length < 20) await sleep(5);
+      await expect.poll(() => received.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(20);
       expect(received.at(-1)).toBe(2_500_000 + 4);
       expect(peer.contents()).not.toContain('model.safetensors');
       child.kill('SIGKILL');

@@ -172,15 +172,20 @@ test('errors are reported with their locations and cleared by the next valid sav
 
 test('with live_edit off, saves are ignored', async () => {
   writeFileSync(`${hold}.train`, '');
-  const { run, state, events, close } = await open(await makeFolder(['workbench.live_edit=false']));
+  const folder = await makeFolder(['workbench.live_edit=false']);
+  const { run, state, events, close } = await open(folder);
+  const watch = vi.spyOn(run.environments, 'watch');
+  const [{ version }] = run.environments.current;
   const trained = train(run, state);
   await reached();
   save(wordsEnvironment(other));
-  await new Promise(done => setTimeout(done, 300));
   rmSync(`${hold}.train`);
-  await trained;
+  expect(await trained).toBe('finished');
   await close();
+  expect(watch).not.toHaveBeenCalled();
   expect(events.map(({ kind }) => kind).filter(kind => kind.startsWith('environment'))).toEqual([]);
+  const { episodes } = readRun(folder.path);
+  expect([...new Set(episodes.map(({ environment }) => environment.version))]).toEqual([version]);
 });
 
 test("a resume runs the code on disk and reports where it differs from the checkpoint's", async () => {

@@ -183,13 +183,12 @@ describe('a run is identical when interrupted', () => {
     const run = await startDetached(workspace.folder, holds.overrides);
     await holds.reached('train');
     const watcher = await joinRun(run);
-    const asked = performance.now();
-    const answer = await watcher.link.sendRequest(pause, null);
-    expect(performance.now() - asked).toBeLessThan(500);
+    const answer = await watcher.link.sendRequest(pause, null); // although the rollout is held
     expect(answer.state).toBe('paused');
     for (const child of childrenOf(leaseOf(run)!.pid)) process.kill(child, 'SIGKILL');
     holds.release('train');
     await until('the disk says so', () => statusOf(run)?.state === 'paused');
+    // eslint-disable-next-line no-restricted-syntax -- what must not happen has no event; a step takes far less
     await sleep(700);
     expect(readRun(run).metrics.length).toBe(1);
     expect((await watcher.link.sendRequest(resume, null)).state).toBe('running');
