@@ -10,7 +10,7 @@ import type { EnvironmentSpec } from '../../extension/protocol/environment-link'
 import type { RunEvent } from '../../extension/protocol/run-folder';
 import { EnvironmentProcess } from '../../extension/trainer/rollout/environment-process';
 import { workspace as sourceFolder } from '../unit/environment-host/bundles';
-import { leaseOf, readRun, startDetached, statusOf } from '../unit/trainer/terminal';
+import { childrenOf, isAlive, leaseOf, readRun, startDetached, statusOf } from '../unit/trainer/terminal';
 import { makeWorkspace, root } from '../unit/trainer/workspace';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
@@ -554,10 +554,10 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
     }
     await until(`step ${wanted}`, () => statusOf(run)!.step >= wanted);
     process.kill(leaseOf(run)!.pid, 'SIGTERM');
-    for (let waited = 0; statusOf(run)!.state !== 'stopped' && waited < 300; waited++) await sleep(100);
+    for (let waited = 0; statusOf(run)!.state !== 'stopped' && waited < 300; waited++, await sleep(100));
     const { status, episodes } = readRun(run);
     if (status?.state !== 'stopped') throw new Error(`the run is ${status?.state}: ${status?.error}`);
-    for (let waited = 0; markedProcesses(mark).length > 0 && waited < 50; waited++) await sleep(100);
+    for (let waited = 0; markedProcesses(mark).length > 0 && waited < 50; waited++, await sleep(100));
     const left = markedProcesses(mark);
     if (left.length > 0) throw new Error(`${left.length} children outlive the run: ${left.join(', ')}`);
     const bytes = readdirSync(run)
@@ -574,11 +574,11 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
     return { steps: status.step, failures, refusals, mebibytes: Math.round(bytes / 2 ** 20) };
   } finally {
     const run = join(workspace.folder, '.ragen/runs');
-    for (const name of existsSync(run) ? readdirSync(run) : []) {
-      const pid = leaseOf(join(run, name))?.pid;
-      if (pid !== undefined) process.kill(pid, 'SIGKILL');
-    }
-    await sleep(1000);
+    const pids = (existsSync(run) ? readdirSync(run) : []).flatMap(name => leaseOf(join(run, name))?.pid ?? []);
+    const ending = [...pids, ...pids.flatMap(childrenOf)];
+    for (const pid of pids) process.kill(pid, 'SIGKILL');
+    // Environments write until they notice the end of their trainer.
+    for (let waited = 0; ending.some(isAlive) && waited < 50; waited++, await sleep(100));
     workspace.remove();
   }
 }

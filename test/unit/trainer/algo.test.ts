@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
+import { configJsonSchema } from '../../../extension/trainer/config/schema';
 import { UserError } from '../../../extension/protocol/user-error';
 import { addAlgo, evaluateCases } from '../../../extension/trainer/terminal/algo';
 
@@ -112,7 +113,7 @@ describe('advantage', () => {
   const scores = [1, 0, 0, 1];
   const group = ['a', 'a', 'a', 'a'];
   const third = 2 / 3;
-  it.each([
+  const estimates: [{ estimator: string } & Record<string, unknown>, number[]][] = [
     [{ estimator: 'grpo', group }, [0.866024, -0.866024, -0.866024, 0.866024]],
     [{ estimator: 'grpo', group, norm_adv_by_std_in_grpo: false }, [0.5, -0.5, -0.5, 0.5]],
     [{ estimator: 'grpo', group: [1, 2, 2, 3] }, [1 / (1 + 1e-6), 0, 0, 1 / (1 + 1e-6)]],
@@ -123,7 +124,13 @@ describe('advantage', () => {
     [{ estimator: 'reinforce_plus_plus_baseline', group, whiten: false }, [0.5, -0.5, -0.5, 0.5]],
     [{ estimator: 'reinforce_plus_plus_baseline', group }, [0.866025, -0.866025, -0.866025, 0.866025]],
     [{ estimator: 'reinforce_plus_plus' }, [0.866025, -0.866025, -0.866025, 0.866025]],
-  ])('is computed for %o', (input, expected) => {
+  ];
+  it('is computed for every estimator of the configuration', () => {
+    const tested = ['gae', ...estimates.map(([{ estimator }]) => estimator)];
+    const { adv_estimator } = configJsonSchema.properties!.algorithm.properties!;
+    expect([...new Set(tested)].toSorted()).toEqual(adv_estimator.enum!.toSorted());
+  });
+  it.each(estimates)('is computed for %o', (input, expected) => {
     const column = (rows: number[][]): number[] => rows.map(([x]) => x);
     const found = advantage({ ...input, scores });
     expectClose(column(found.advantages), expected);

@@ -19,6 +19,7 @@ import type { RunFolder } from '../../../extension/trainer/store/run-folder';
 import { makeRun } from '../../../extension/trainer/terminal/start';
 import { train } from '../../../extension/trainer/train';
 import { document, readRun } from './terminal';
+import { groupOverrides, stepOverrides } from './tiny-overrides';
 import { makeWorkspace, wordsEnvironment } from './workspace';
 import type { Workspace } from './workspace';
 
@@ -42,8 +43,7 @@ const makeFolder = async (overrides: string[] = []): Promise<RunFolder> =>
     await makeRun({
       configName: 'words',
       overrides: [
-        ...['trainer.total_training_steps=2', 'trainer.val_before_train=false', 'trainer.test_freq=-1'],
-        ...['es_manager.val.env_groups=1', 'es_manager.val.env_configs.n_groups=[1]'],
+        ...[...stepOverrides(2), 'trainer.test_freq=-1', ...groupOverrides('val', [1])],
         ...[`custom_envs.Words.env_config.hold=${hold}`, 'workbench.step_timeout_ms=60000'],
         ...overrides,
       ],
