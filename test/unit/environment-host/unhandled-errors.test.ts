@@ -162,7 +162,7 @@ test('does not fail again when the others are rebuilt for another reason', async
   await impatient.running.stop();
 });
 
-describe('returned values are copied as plain data', () => {
+describe('a returned value', () => {
   const step = (changed: string) =>
     `const made: any = { observation: 'fine', reward: 1, terminated: false, truncated: false, info: {} }; ${changed}; return made;`;
   test.each([

@@ -78,7 +78,7 @@ describe('protocols', () => {
   });
 });
 
-describe('transient failures are retried', () => {
+describe('retries of transient failures', () => {
   const mishaps: Record<string, Mishap> = {
     'too many requests': { status: 429 },
     overloaded: { status: 529, error: { type: 'overloaded_error', message: 'Overloaded' } },
@@ -98,7 +98,7 @@ describe('transient failures are retried', () => {
       }
     });
 
-  test('until the retries are used up; the error then names the last failure', async () => {
+  test('end when the retries are used up; the error then names the last failure', async () => {
     peer.mishaps = new Array<Mishap>(9).fill({ status: 503, error: { message: 'down for today' } });
     const error = await failureOf(client().ask(conversation));
     expect(error.message).toBe(
@@ -107,7 +107,7 @@ describe('transient failures are retried', () => {
     expect(peer.requests.length).toBe(4);
   });
 
-  test('not before the time the service asks for, which applies to all requests', async () => {
+  test('start no earlier than the time the service asks for, which applies to all requests', async () => {
     peer.mishaps = [{ status: 429, headers: { 'retry-after-ms': '250' } }];
     const shared = client();
     const first = shared.ask(conversation);

@@ -349,7 +349,9 @@ describe('normalise', () => {
     [{ scores: winner, grouping: 'batch', method: 'asym_clip' }, [3, ...new Array<number>(15).fill(-0.25)]],
     [{ scores: [3, 4], group: [0, 1], grouping: 'state', method: 'mean' }, [3, 4]],
     [{ scores: [3, 4], grouping: 'batch', method: 'identity' }, [3, 4]],
-  ])('%o', (input, expected) => expectClose(evaluate<{ scores: number[] }>('normalise', input)[0].scores, expected));
+  ])('gives the expected scores for %o', (input, expected) =>
+    expectClose(evaluate<{ scores: number[] }>('normalise', input)[0].scores, expected),
+  );
 });
 
 describe('collapse', () => {

@@ -217,7 +217,7 @@ test('the pages show commands of every kind', () => {
 });
 
 describe('runs as documented', () => {
-  test.each(titled(commands))('ragen %s (%s)', { timeout: 240_000 }, async (command, _, words) => {
+  test.each(titled(commands))('ragen %s runs as documented (%s)', { timeout: 240_000 }, async (command, _, words) => {
     if (command in unrunnable) {
       await finishes(['config', ...words.slice(1)]);
       return;
@@ -228,7 +228,7 @@ describe('runs as documented', () => {
   });
 });
 
-describe('names in the text exist', () => {
+describe('names in the text', () => {
   const help = new Map<string, Promise<string>>();
   const helpOf = (words: string[]): Promise<string> => {
     const name = words.join(' ');
@@ -241,7 +241,7 @@ describe('names in the text exist', () => {
   };
 
   const unique = new Map(inlineCommands().map(command => [command.words.join(' '), command]));
-  test.each(titled([...unique.values()]))('ragen %s (%s)', async (_, __, words) => {
+  test.each(titled([...unique.values()]))('ragen %s has existing commands and options (%s)', async (_, __, words) => {
     if (words[0].startsWith('<')) return; // ragen <command> --help
     const group = words[0] === 'env' && words.length > 1 ? 2 : 1;
     const text = await helpOf(words.slice(0, group));
@@ -254,7 +254,7 @@ describe('names in the text exist', () => {
       const at = words.indexOf('--config-name');
       return at > 0 && !words[at + 1].startsWith('<') ? [words[at + 1]] : [];
     }),
-  )('configuration %s', async name => {
+  )('the configuration %s exists', async name => {
     if (name === 'guess') return; // the reader's own, defined on the page
     await finishes(['config', '--config-name', name]);
   });
