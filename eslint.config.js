@@ -12,6 +12,29 @@ const spreads = {
     'The length of data is not bounded by the stack: use appendAll, maximum, minimum or a loop (protocol/lists.ts).',
 };
 
+/** Checks that pass or fail by chance, or cannot fail, are kept out of the tests. */
+const testTiming = [
+  {
+    selector: 'ExpressionStatement > AwaitExpression > CallExpression[callee.name="sleep"]',
+    message:
+      'No fixed sleeps: await the event, poll the state (expect.poll, vi.waitFor, until), or use vi.useFakeTimers.',
+  },
+  {
+    selector:
+      'NewExpression[callee.name="Promise"] > ArrowFunctionExpression > CallExpression[callee.name="setTimeout"]',
+    message:
+      'No fixed sleeps: await the event, poll the state (expect.poll, vi.waitFor, until), or use vi.useFakeTimers.',
+  },
+  {
+    selector: 'CallExpression[callee.property.name="waitForTimeout"]',
+    message: 'No fixed sleeps: wait for a locator or poll the state of the page (until).',
+  },
+];
+const vagueChecks = ['toBeTruthy', 'toBeFalsy', 'toBeDefined'].map(name => ({
+  selector: `CallExpression[callee.property.name="${name}"]`,
+  message: `${name} accepts almost anything: compare with the expected value (toBe, toEqual, toMatch, toBeUndefined).`,
+}));
+
 export default tseslint.config(
   { ignores: ['node_modules/', 'dist/', '**/.ragen/', '.e2e/', 'test/golden/', 'test-results/'] },
   ...tseslint.configs.recommended,
@@ -58,6 +81,11 @@ export default tseslint.config(
         })),
       ],
     },
+  },
+  {
+    files: ['test/**'],
+    ignores: ['test/bench/**'],
+    rules: { 'no-restricted-syntax': ['error', barrels, ...testTiming, ...vagueChecks] },
   },
   {
     files: ['test/**', 'examples/**', '*.mjs', '*.js', 'extension/trainer/terminal/**'],

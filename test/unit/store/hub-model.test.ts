@@ -184,8 +184,9 @@ describe('a model', () => {
     expect(visible()).toEqual([commit]);
     expect(partials()).toEqual([]);
     for (const name of wanted) expect(statSync(join(folder, name)).nlink).toBe(2); // the blob and the folder: no second copy
-    expect(existsSync(join(root(), 'blobs', sha256(weights)))).toBe(true);
-    expect(existsSync(join(root(), 'blobs', gitSha1(Buffer.from('{"model_type":"qwen2"}'))))).toBe(true);
+    holds(join(root(), 'blobs', sha256(weights)), weights);
+    const config = Buffer.from('{"model_type":"qwen2"}');
+    holds(join(root(), 'blobs', gitSha1(config)), config);
     expect(peer.requests.every(({ encoding }) => encoding === 'identity')).toBe(true);
   });
 
@@ -275,7 +276,7 @@ describe('a model', () => {
     rmSync(join(folder, 'config.json'));
     peer.requests.length = 0;
     expect((await fetchModel()).folder).toBe(folder);
-    expect(existsSync(join(folder, 'config.json'))).toBe(true);
+    holds(join(folder, 'config.json'), Buffer.from('{"model_type":"qwen2"}'));
     expect(peer.contents()).toEqual([]);
     truncateSync(join(folder, 'model-00001-of-00002.safetensors'), 1000); // the blob as well: they are one file
     await fetchModel();

@@ -279,7 +279,9 @@ test('a client sees the latest training success when there is no validation, may
   await until('some steps pass', () => new Set(watcher.statuses.map(({ status }) => status.success)).size > 2);
   const { folder } = await watcher.link.sendRequest(askCheckpoint, null);
   expect(folder).toMatch(/^checkpoints\/step-\d{6}$/);
-  expect(existsSync(join(run, folder, 'checkpoint.json'))).toBe(true);
+  expect(JSON.parse(readFileSync(join(run, folder, 'checkpoint.json'), 'utf8'))).toMatchObject({
+    step: Number(folder.slice(-6)),
+  });
   for (const phase of ['rollout', 'update', 'rollout', 'update']) {
     const { step } = await until(`a phase ${phase}`, () => {
       const { status } = watcher.statuses.at(-1)!;

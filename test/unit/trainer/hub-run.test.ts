@@ -1,11 +1,11 @@
 // Runs with a hub model, in the real CLI and trainer, against a peer that speaks the hub's protocol: the model is
 // fetched before training with progress in the status, later taken from the cache, and stops and refusals give one
 // sentence.
-import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { stop } from '../../../extension/protocol/trainer-link';
-import { openPeer } from '../store/hub-peer';
+import { fileOf, openPeer } from '../store/hub-peer';
 import type { Peer, PeerFile } from '../store/hub-peer';
 import { document, killAll, ragen, readRun, runsOf, startDetached, statusOf, until } from './terminal';
 import { joinRun } from './watcher';
@@ -165,5 +165,7 @@ test('fetches the model for any command that opens one', async () => {
   expect(code, stderr).toBe(0);
   expect(stderr).toMatch(/^Fetching tiny-org\/random-qwen2 \(1 MB\)$/m);
   expect(JSON.parse(stdout)).toHaveLength(1);
-  expect(existsSync(join(cache(), 'models--tiny-org--random-qwen2/ragen', commit, 'config.json'))).toBe(true);
+  const fetched = join(cache(), 'models--tiny-org--random-qwen2/ragen', commit);
+  for (const name of ['config.json', 'model.safetensors'])
+    expect(readFileSync(join(fetched, name)).equals(Buffer.from(fileOf(peer.models[repo], name)!.content))).toBe(true);
 });
