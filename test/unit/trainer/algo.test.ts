@@ -7,8 +7,8 @@ import { Command } from 'commander';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { configJsonSchema } from '../../../extension/trainer/config/schema';
-import { UserError } from '../../../extension/protocol/user-error';
 import { addAlgo, evaluateCases } from '../../../extension/trainer/terminal/algo';
+import { refusalOf } from '../refusal';
 
 const evaluate = <T>(name: string, ...cases: unknown[]): T[] =>
   evaluateCases(name, JSON.stringify(cases), 'cases.json') as T[];
@@ -17,15 +17,7 @@ interface Advantages {
   returns: number[][];
 }
 const advantage = (input: Record<string, unknown>): Advantages => evaluate<Advantages>('advantage', input)[0];
-const refusal = (name: string, ...cases: unknown[]): string => {
-  try {
-    evaluate(name, ...cases);
-  } catch (error) {
-    expect(error).toBeInstanceOf(UserError);
-    return (error as UserError).message;
-  }
-  throw new Error('nothing was refused');
-};
+const refusal = (name: string, ...cases: unknown[]): string => refusalOf(() => evaluate(name, ...cases));
 
 /** Numbers in any nesting, within 1e-5 relative. */
 function expectClose(actual: unknown, expected: unknown): void {

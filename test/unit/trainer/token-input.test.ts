@@ -1,8 +1,8 @@
 // Input of `ragen score` and `ragen generate`: both formats are read alike, and each error is one sentence with file,
 // line, the path of the value and the remedy.
 import { describe, expect, test } from 'vitest';
-import { UserError } from '../../../extension/protocol/user-error';
 import { parseInput } from '../../../extension/trainer/terminal/token-input';
+import { refusalOf } from '../refusal';
 
 const messages = [
   { role: 'system', content: 'You are "brief".' },
@@ -10,17 +10,7 @@ const messages = [
 ];
 
 /** The message with which an input is refused. */
-function refusal(text: string): string {
-  try {
-    parseInput(text, 'rows.json');
-  } catch (error) {
-    expect(error).toBeInstanceOf(UserError);
-    const { message } = error as UserError;
-    expect(message, 'one line').not.toContain('\n');
-    return message;
-  }
-  throw new Error('nothing was refused');
-}
+const refusal = (text: string): string => refusalOf(() => parseInput(text, 'rows.json'));
 
 describe('rows', () => {
   const rows = [{ tokens: [1, 2] }, { messages }, { tokens: [0], note: 'other keys are left alone' }];
