@@ -20,6 +20,28 @@ const doubleAssertions = {
     ' Else disable this line and say why the compiler cannot know the type.',
 };
 const everywhere = [barrels, doubleAssertions];
+/** Checks that pass or fail by chance, or cannot fail, are kept out of the tests. */
+const testTiming = [
+  {
+    selector: 'ExpressionStatement > AwaitExpression > CallExpression[callee.name="sleep"]',
+    message:
+      'No fixed sleeps: await the event, poll the state (expect.poll, vi.waitFor, until), or use vi.useFakeTimers.',
+  },
+  {
+    selector:
+      'NewExpression[callee.name="Promise"] > ArrowFunctionExpression > CallExpression[callee.name="setTimeout"]',
+    message:
+      'No fixed sleeps: await the event, poll the state (expect.poll, vi.waitFor, until), or use vi.useFakeTimers.',
+  },
+  {
+    selector: 'CallExpression[callee.property.name="waitForTimeout"]',
+    message: 'No fixed sleeps: wait for a locator or poll the state of the page (until).',
+  },
+];
+const vagueChecks = ['toBeTruthy', 'toBeFalsy', 'toBeDefined'].map(name => ({
+  selector: `CallExpression[callee.property.name="${name}"]`,
+  message: `${name} accepts almost anything: compare with the expected value (toBe, toEqual, toMatch, toBeUndefined).`,
+}));
 
 export default tseslint.config(
   { ignores: ['node_modules/', 'dist/', '.tsbuild/', '**/.ragen/', '.e2e/', 'test/golden/', 'test-results/'] },
@@ -98,6 +120,11 @@ export default tseslint.config(
         })),
       ],
     },
+  },
+  {
+    files: ['test/**'],
+    ignores: ['test/bench/**'],
+    rules: { 'no-restricted-syntax': ['error', ...everywhere, ...testTiming, ...vagueChecks] },
   },
   {
     files: ['test/**', 'examples/**', '*.mjs', '*.js', 'extension/cli/**'],

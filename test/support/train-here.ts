@@ -9,6 +9,7 @@ import { RunControl } from '../../extension/trainer/run/run-control';
 import { makeRun } from '../../extension/cli/runs/start';
 import { train } from '../../extension/trainer/loop/train';
 import { readRun } from './terminal';
+import { groupOverrides, stepOverrides } from './tiny-overrides';
 import { root } from './workspace';
 import type { Workspace } from './workspace';
 
@@ -43,14 +44,7 @@ export async function trainHere(
 ): Promise<Trained> {
   const { folder } = await makeRun({
     configName: 'words',
-    overrides: [
-      `trainer.total_training_steps=${steps}`,
-      'trainer.val_before_train=false',
-      'trainer.test_freq=-1',
-      'es_manager.val.env_groups=1',
-      'es_manager.val.env_configs.n_groups=[1]',
-      ...overrides,
-    ],
+    overrides: [...stepOverrides(steps), 'trainer.test_freq=-1', ...groupOverrides('val', [1]), ...overrides],
     workspace: workspace.folder,
   });
   const status = {

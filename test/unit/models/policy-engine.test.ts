@@ -121,13 +121,13 @@ it('returns copies: changing them does not affect the model', async () => {
   expect((await engine.values([sample], wholeBatch))[0].some(v => v !== 0)).toBe(true);
 });
 
-describe('misuse is refused', () => {
-  it('before a model is loaded', async () => {
+describe('a refusal of misuse', () => {
+  it('comes before a model is loaded', async () => {
     await expect(new PolicyEngine().release([])).rejects.toThrow('engine: no model is loaded');
     await expect(new PolicyEngine().score('actor', [], wholeBatch, 1)).rejects.toThrow('engine: no model is loaded');
   });
 
-  it('when a missing reference or critic is requested', async () => {
+  it('comes when a missing reference or critic is requested', async () => {
     const engine = await load({ referenceFolder: null, critic: false });
     await expect(engine.score('reference', [sample], wholeBatch, 1)).rejects.toThrow(
       'engine: no reference policy was loaded',
@@ -136,7 +136,7 @@ describe('misuse is refused', () => {
     expect(await engine.state()).not.toHaveProperty('critic');
   });
 
-  it('for a state of another model', async () => {
+  it('comes for a state of another model', async () => {
     const other = await load({ modelFolder: goldenFolder('llama'), referenceFolder: null });
     const engine = await load();
     await expect(engine.restore(await other.state())).rejects.toThrow(UserError);
@@ -145,7 +145,7 @@ describe('misuse is refused', () => {
     );
   });
 
-  it('for a state with moments of another format', async () => {
+  it('comes for a state with moments of another format', async () => {
     const other = await load({ moments: { actor: 'int8', critic: 'float32' } });
     const engine = await load();
     const sentence =
@@ -154,14 +154,14 @@ describe('misuse is refused', () => {
     await expect(engine.restore(await other.state())).rejects.toThrow(sentence);
   });
 
-  it('for a reference of another shape', async () => {
+  it('comes for a reference of another shape', async () => {
     await expect(load({ referenceFolder: goldenFolder('llama') })).rejects.toThrow(UserError);
     await expect(load({ referenceFolder: goldenFolder('llama') })).rejects.toThrow(
       /reference policy has a different architecture/,
     );
   });
 
-  it('for a folder without a model', async () => {
+  it('comes for a folder without a model', async () => {
     writeFileSync(join(folder(), 'config.json'), '{}');
     await expect(load({ modelFolder: folder() })).rejects.toThrow(UserError);
   });

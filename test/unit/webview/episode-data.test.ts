@@ -85,7 +85,7 @@ describe('outcomes of actions', () => {
       ['Up: done'],
     ],
     ['nothing was written', {}, false, []],
-  ])('%s', (_, change, ends, expected) => expect(outcomes(change, ends)).toEqual(expected));
+  ])('are labelled: %s', (_, change, ends, expected) => expect(outcomes(change, ends)).toEqual(expected));
 });
 
 describe('boards', () => {

@@ -1,8 +1,8 @@
 // Input of `ragen score` and `ragen generate`: both formats are read alike, and each error is one sentence with file,
 // line, the path of the value and the remedy.
 import { describe, expect, test } from 'vitest';
-import { UserError } from '../../../../extension/common/user-error';
 import { parseInput } from '../../../../extension/cli/models/token-input';
+import { refusalOf } from '../../../support/refusal';
 
 const messages = [
   { role: 'system', content: 'You are "brief".' },
@@ -10,19 +10,9 @@ const messages = [
 ];
 
 /** The message with which an input is refused. */
-function refusal(text: string): string {
-  try {
-    parseInput(text, 'rows.json');
-  } catch (error) {
-    expect(error).toBeInstanceOf(UserError);
-    const { message } = error as UserError;
-    expect(message, 'one line').not.toContain('\n');
-    return message;
-  }
-  throw new Error('nothing was refused');
-}
+const refusal = (text: string): string => refusalOf(() => parseInput(text, 'rows.json'));
 
-describe('rows are read', () => {
+describe('rows', () => {
   const rows = [{ tokens: [1, 2] }, { messages }, { tokens: [0], note: 'other keys are left alone' }];
   const forms = {
     'a JSON array': JSON.stringify(rows),
@@ -30,7 +20,7 @@ describe('rows are read', () => {
     'JSON lines': `${rows.map(row => JSON.stringify(row)).join('\n')}\n`,
     'JSON lines with empty ones and carriage returns': `\n${rows.map(row => JSON.stringify(row)).join('\r\n\r\n')}`,
   };
-  test.each(Object.entries(forms))('from %s', (_, text) => {
+  test.each(Object.entries(forms))('are read from %s', (_, text) => {
     expect(parseInput(text, 'rows.json').map(({ location: _place, ...row }) => row)).toEqual([
       { tokens: [1, 2] },
       { messages },
@@ -38,7 +28,7 @@ describe('rows are read', () => {
     ]);
   });
 
-  test('with their line numbers', () => {
+  test('are read with their line numbers', () => {
     const array =
       '[\n  {"tokens": [1]}, {"messages": [\n {"role": "user", "content": "]\\"\\n[,{"}]},\n\n{\n"tokens": [3]}]';
     expect(parseInput(array, 'f').map(({ location }) => location())).toEqual(['f:2: [0]', 'f:2: [1]', 'f:5: [2]']);
@@ -49,7 +39,7 @@ describe('rows are read', () => {
   test('from an empty array: none', () => expect(parseInput('[]', 'f')).toEqual([]));
 });
 
-describe('an input is refused', () => {
+describe('an invalid input', () => {
   test.each([
     ['', /^rows\.json: is empty: give a JSON array of \{"tokens": \[…\]\} or/],
     [' \n\t', /^rows\.json: is empty: /],
@@ -84,5 +74,5 @@ describe('an input is refused', () => {
     ],
     ['[{"messages": [{"content": "x"}]}]', /\[0\]\.messages\[0\]\.role is undefined: use one of/],
     ['[{"messages": [{"role": "user", "content": 7}]}]', /\[0\]\.messages\[0\]\.content is 7: give a text$/],
-  ])('%j', (text, sentence) => expect(refusal(text)).toMatch(sentence));
+  ])('is refused: %j', (text, sentence) => expect(refusal(text)).toMatch(sentence));
 });

@@ -109,7 +109,7 @@ async function compare(shape: Shape, input: Omit<PlanInput, 'decoder'>) {
   return { held, plan: planMemory({ ...input, decoder: parseDecoderConfig(configOf(shape), path) }) };
 }
 
-describe('by the end of each phase a process has used the planned memory, within a third', () => {
+describe('the memory of a process by the end of each phase', () => {
   /** Bytes that JavaScript may hold until garbage collection. */
   const uncollected = 64 * 2 ** 20;
   const small = { hidden: 128, layers: 4, vocab: 512 };
@@ -134,7 +134,7 @@ describe('by the end of each phase a process has used the planned memory, within
         ...{ klLoss: true, rolloutQuantization: 'int8', baseQuantization: 'int8' },
       },
     ],
-  ])('%s', async (_, shape, input) => {
+  ])('is as planned within a third: %s', async (_, shape, input) => {
     const { held, plan } = await compare(shape, input);
     for (const { phase, held: planned } of plan.phases) {
       const off = Math.abs(planned - held[phase]);

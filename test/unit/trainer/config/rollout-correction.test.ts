@@ -30,7 +30,7 @@ describe('a configuration with', () => {
       [],
     ],
     ['floats and token', [`${key}=token`], 'token', []],
-  ])('%s', (_, overrides, rollout_is, notes) => {
+  ])('%s corrects as its formats require', (_, overrides, rollout_is, notes) => {
     const loaded = load('base', ...overrides);
     expect(rolloutCorrection(loaded.config)).toEqual({ rollout_is, rollout_is_threshold: 2 });
     expect(loaded.notes).toEqual(notes);

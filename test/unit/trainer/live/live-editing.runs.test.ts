@@ -19,6 +19,7 @@ import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { makeRun } from '../../../../extension/cli/runs/start';
 import { train } from '../../../../extension/trainer/loop/train';
 import { document, readRun } from '../../../support/terminal';
+import { groupOverrides, stepOverrides } from '../../../support/tiny-overrides';
 import { makeWorkspace, wordsEnvironment } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
 
@@ -42,8 +43,7 @@ const makeFolder = async (overrides: string[] = []): Promise<RunFolder> =>
     await makeRun({
       configName: 'words',
       overrides: [
-        ...['trainer.total_training_steps=2', 'trainer.val_before_train=false', 'trainer.test_freq=-1'],
-        ...['es_manager.val.env_groups=1', 'es_manager.val.env_configs.n_groups=[1]'],
+        ...[...stepOverrides(2), 'trainer.test_freq=-1', ...groupOverrides('val', [1])],
         ...[`custom_envs.Words.env_config.hold=${hold}`, 'workbench.step_timeout_ms=60000'],
         ...overrides,
       ],
@@ -172,15 +172,20 @@ test('errors are reported with their locations and cleared by the next valid sav
 
 test('with live_edit off, saves are ignored', async () => {
   writeFileSync(`${hold}.train`, '');
-  const { run, state, events, close } = await open(await makeFolder(['workbench.live_edit=false']));
+  const folder = await makeFolder(['workbench.live_edit=false']);
+  const { run, state, events, close } = await open(folder);
+  const watch = vi.spyOn(run.environments, 'watch');
+  const [{ version }] = run.environments.current;
   const trained = train(run, state);
   await reached();
   save(wordsEnvironment(other));
-  await new Promise(done => setTimeout(done, 300));
   rmSync(`${hold}.train`);
-  await trained;
+  expect(await trained).toBe('finished');
   await close();
+  expect(watch).not.toHaveBeenCalled();
   expect(events.map(({ kind }) => kind).filter(kind => kind.startsWith('environment'))).toEqual([]);
+  const { episodes } = readRun(folder.path);
+  expect([...new Set(episodes.map(({ environment }) => environment.version))]).toEqual([version]);
 });
 
 test("a resume runs the code on disk and reports where it differs from the checkpoint's", async () => {

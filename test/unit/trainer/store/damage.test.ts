@@ -43,7 +43,7 @@ test.each([
   ['the seed of the configuration', '"train": 1', '"train": 3', /config whose hash/],
   ['a version', '"v20"', '"v21"', /does not match its checksum/],
   ['the model', '"parameters": 1', '"parameters": 3', /does not match its checksum/],
-])('manifest: %s', (_, from, to, reason) => {
+])('a changed manifest is found: %s', (_, from, to, reason) => {
   change(join(run.path, 'manifest.json'), from, to);
   expect(() => run.verifySeal()).toThrow(reason);
   expect(() => run.verifySeal()).toThrow(/manifest\.json .*: restore it from a copy/);
@@ -73,7 +73,7 @@ test.each([
   ['an offset', '"metrics.jsonl": 7', '"metrics.jsonl": 5'],
   ['its own form', '"schema": 2', '"schema": 1'],
   ['the name of its checksum', '"sha256": "', '"sha257": "'],
-])('checkpoint.json: %s', async (_, from, to) => {
+])('a changed checkpoint.json is found: %s', async (_, from, to) => {
   await save(1);
   const path = await save(2);
   // the last occurrence is the manifest's own checksum
@@ -161,7 +161,7 @@ test.each<[string, (file: (name: string) => string) => void, { file: string; how
     file => truncateSync(file('checksums.jsonl'), 10),
     { file: 'checksums.jsonl', how: /does not match the checkpoint/ },
   ],
-])('logs: %s', async (_, damage, expected) => {
+])('damaged logs are found: %s', async (_, damage, expected) => {
   const mark = logs();
   damage(name => join(run.path, name));
   const { damages } = await checkLogs(run.path, mark);

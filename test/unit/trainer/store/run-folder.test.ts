@@ -162,13 +162,14 @@ test('going back to a step drops later lines and episodes', async () => {
   ];
   mkdirSync(run.file('environments/abc'));
   for (const name of [...halves, 'labels.json.4.tmp']) writeFileSync(run.file(name), 'half');
+  const manifest = readFileSync(run.file('manifest.json'), 'utf8');
   for (let i = 0; i < 2; i++) await run.rollBack(1, { 'metrics.jsonl': offset, 'events.jsonl': 0 });
   expect(halves.filter(name => existsSync(run.file(name)))).toEqual([]);
-  expect(existsSync(run.file('labels.json.4.tmp'))).toBe(true); // the editor may be about to rename it
+  expect(readFileSync(run.file('labels.json.4.tmp'), 'utf8')).toBe('half'); // the editor may be about to rename it
   expect(readFileSync(run.file('metrics.jsonl'), 'utf8')).toBe('{"step":1}\n');
   expect(readFileSync(run.file('scores.jsonl'), 'utf8')).toBe('{"step":1,"tags":{}}\n');
   expect(readdirSync(run.file('episodes')).sort()).toEqual(['step-000001.jsonl', 'val-000001.jsonl']);
   expect(readdirSync(run.file('diagnostics'))).toEqual(['groups-000001.jsonl']);
   await expect(run.rollBack(1, { 'metrics.jsonl': offset + 1 })).rejects.toThrow(/has no line ending at byte/);
-  expect(existsSync(run.file('manifest.json'))).toBe(true);
+  expect(readFileSync(run.file('manifest.json'), 'utf8')).toBe(manifest);
 });

@@ -93,7 +93,7 @@ describe('two windows on one folder', () => {
     const index = episodesOf(run);
     let [reading, reads, rows] = [true, 0, 0];
     const reader = (async () => {
-      for (; reading; reads++) {
+      for (; reading; reads++, await sleep(5)) {
         await index.update();
         const ids = Array.from({ length: index.table.rows }, (_, row) => index.table.row(row));
         expect(ids.length).toBeGreaterThanOrEqual(rows);
@@ -101,7 +101,6 @@ describe('two windows on one folder', () => {
         rows = ids.length;
         const newest = ids.at(-1);
         if (newest) expect((await index.episode(newest))?.id).toBe(newest.id);
-        await sleep(5);
       }
     })();
     try {

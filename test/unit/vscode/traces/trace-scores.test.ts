@@ -23,7 +23,7 @@ it('is cached and logged when an overlay requested it, and shown when the user d
   const rescore = vi.fn<Scorer['rescore']>(() => Promise.reject(new UserError('run old: it is of another version')));
   const [onError, log] = [vi.fn(), vi.fn()];
   const scores = new TraceScores({ rescore, checkpoints: () => Promise.resolve([]) }, { onError, log });
-  const settled = () => new Promise(resolve => setTimeout(resolve));
+  const settled = () => new Promise(resolve => setImmediate(resolve));
   scores.want(location, 'shown');
   await settled();
   expect([scores.known(location), scores.failure(location)]).toEqual([undefined, 'run old: it is of another version']);
