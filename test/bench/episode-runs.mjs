@@ -110,10 +110,10 @@ function episode(step, i) {
 const bundled = join(tmpdir(), `ragen-episode-bench-${process.pid}`);
 await build({
   entryPoints: {
-    index: 'extension/vscode/run-files/episode-index.ts',
-    scanner: 'extension/vscode/run-files/thread-scanner.ts',
-    scan: 'extension/vscode/run-files/episode-scan.ts',
-    'episode-worker': 'extension/vscode/run-files/episode-worker.ts',
+    index: 'extension/vscode/run-files/episodes/episode-index-reader.ts',
+    scanner: 'extension/vscode/run-files/episodes/thread-scanner.ts',
+    scan: 'extension/vscode/run-files/episodes/episode-scan.ts',
+    'episode-worker': 'extension/vscode/run-files/episodes/episode-worker.ts',
   },
   ...{
     bundle: true,

@@ -12,7 +12,7 @@ import { isEnvironmentMessage } from '../../extension/protocol/environment-link'
 import { jsonOrNothing } from '../../extension/common/json';
 import { FrameReader, FrameWriter, framed } from '../../extension/node/frames';
 import { linesOf } from '../../extension/common/stream-lines';
-import { TrainerLink } from '../../extension/vscode/processes/trainer-link';
+import { TrainerLink } from '../../extension/vscode/processes/trainer-client';
 import type { RunStatus } from '../../extension/run-data/run-folder';
 import { RunControl } from '../../extension/trainer/run/run-control';
 import { endpointFor, TrainerServer } from '../../extension/trainer/live/trainer-server';

@@ -4,9 +4,9 @@
 import { basename, dirname, extname } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
-import { begin, report, trusted, type Host } from '../runs/commands';
-import { notifyBriefly, withProgress } from '../notices';
-import { askCli, ConfigError } from '../runs/start-run';
+import { begin, report, trusted, type Host } from '../runs/commands/commands';
+import { notifyBriefly, withProgress } from '../notifications';
+import { askCli, ConfigError } from '../processes/run-start';
 import { resolvedFileUri, serveConfigurations, type ResolvedConfiguration } from './configuration-documents';
 import { isRunConfiguration, isComplete } from './run-configuration';
 

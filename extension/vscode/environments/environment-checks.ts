@@ -5,7 +5,7 @@ import { dirname, relative } from 'node:path';
 import * as vscode from 'vscode';
 import type { ContractCheck, ContractReport } from '../../protocol/environment-tools';
 import { definitionIn, environmentFiles, mayBeEnvironment } from './environment-files';
-import { askCli, type CliInvocation } from '../processes/cli-process';
+import { askCli, type CliInvocation } from '../processes/environment-cli';
 
 export class EnvironmentChecks implements vscode.Disposable {
   private readonly controller = vscode.tests.createTestController(

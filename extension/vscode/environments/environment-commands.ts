@@ -3,12 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
-import { report, trusted, type Host } from '../runs/commands';
+import { report, trusted, type Host } from '../runs/commands/commands';
 import { EnvironmentChecks } from './environment-checks';
 import { definitionIn, definitionLine, environmentFiles } from './environment-files';
 import { nameProblem, scaffoldEnvironment } from '../../node/environment-scaffold';
 import { writeEnvironmentTypes } from '../../node/environment-types';
-import { notifyBriefly, notifyError, withProgress } from '../notices';
+import { notifyBriefly, notifyError, withProgress } from '../notifications';
 import { plain } from '../plain-text';
 import { PlayPanels, type Played } from '../pages/play-panel';
 

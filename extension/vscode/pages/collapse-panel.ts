@@ -16,10 +16,10 @@ import {
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import type { MetricNumbers } from '../../run-data/metric-segments';
 import type { RunEvent } from '../../run-data/run-folder';
-import { MetricColumns, type ColumnTable } from '../run-files/metric-columns';
-import { notifyBriefly } from '../notices';
+import { MetricColumns, type ColumnTable } from '../run-files/metrics/metric-columns';
+import { notifyBriefly } from '../notifications';
 import type { OpenPage, PageKind } from './page-panels';
-import { promptGroups } from '../run-files/prompt-groups';
+import { promptGroups } from '../run-files/episodes/prompt-groups';
 import { RunDiagnostics } from '../run-files/run-diagnostics';
 import type { Run, RunStore } from '../runs/run-store';
 

@@ -10,9 +10,9 @@ import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import type { PageState } from '../../protocol/pages';
 import type { Manifest } from '../../run-data/run-folder';
 import { valueAt } from '../../run-data/settings';
-import { groupRuns } from '../runs/compared-runs';
+import { groupRuns } from './compared-runs';
 import { fillPanel } from './fill-panel';
-import { MetricColumns } from '../run-files/metric-columns';
+import { MetricColumns } from '../run-files/metrics/metric-columns';
 import type { Run, RunStore } from '../runs/run-store';
 
 const viewType = 'ragen.compare';

@@ -21,14 +21,14 @@ import {
 } from '../../protocol/dashboard-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import { runFiles } from '../../run-data/run-folder';
-import { ColumnOverviews } from '../run-files/column-overviews';
-import { configuredEpisodes } from '../runs/configured-episodes';
-import { MetricColumns, type ColumnTable } from '../run-files/metric-columns';
-import { csvOf } from '../run-files/metrics-csv';
-import { notifyBriefly } from '../notices';
+import { ColumnOverviews } from '../run-files/metrics/column-overviews';
+import { configuredEpisodes } from './configured-episodes';
+import { MetricColumns, type ColumnTable } from '../run-files/metrics/metric-columns';
+import { csvOf } from '../run-files/metrics/metrics-csv';
+import { notifyBriefly } from '../notifications';
 import type { OpenPage, PageKind } from './page-panels';
 import type { RunStore } from '../runs/run-store';
-import { ScoreStrips } from '../run-files/score-strips';
+import { ScoreStrips } from '../run-files/episodes/score-strips';
 
 /** Actions of the dashboard's buttons, implemented by the commands. */
 export type DashboardActions = Record<

@@ -11,8 +11,8 @@ import {
   episodesSearchEnd,
   episodeTrace,
 } from '../../protocol/episodes-page';
-import { EpisodeIndex } from '../run-files/episode-index';
-import { ThreadScanner } from '../run-files/thread-scanner';
+import { EpisodeIndex } from '../run-files/episodes/episode-index-reader';
+import { ThreadScanner } from '../run-files/episodes/thread-scanner';
 import type { OpenPage, PageKind } from './page-panels';
 import type { RunStore } from '../runs/run-store';
 

@@ -6,7 +6,7 @@ import { replaceTail } from '../../common/lists';
 import type { WatchChoice, WatchedEpisode } from '../../protocol/trainer-link';
 import type { OpenPage, PageKind } from './page-panels';
 import type { RunStore } from '../runs/run-store';
-import type { EpisodeWatcher, TrainerLink } from '../processes/trainer-link';
+import type { EpisodeWatcher, TrainerLink } from '../processes/trainer-client';
 
 /** Actions of the page's buttons, implemented by the commands. */
 export type LiveActions = Record<'episodes' | 'pause' | 'resume' | 'log', (folder: string) => void>;

@@ -7,7 +7,7 @@ import { Messenger } from 'vscode-messenger';
 import type { PlayReply } from '../../protocol/environment-tools';
 import type { PageState } from '../../protocol/pages';
 import { playCommand, playDo, playReady, playStale } from '../../protocol/play-page';
-import { PlayProcess, type CliInvocation } from '../processes/cli-process';
+import { PlayProcess, type CliInvocation } from '../processes/environment-cli';
 import { fillPanel } from './fill-panel';
 
 const viewType = 'ragen.play';

@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
-import type { CliInvocation } from './cli-process';
+import type { CliInvocation } from './environment-cli';
 import type { SecretStore } from './secret-store';
 import { findNode, nodeSearch } from './node-runtime';
 

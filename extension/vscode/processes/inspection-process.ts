@@ -34,7 +34,7 @@ import {
 } from '../../protocol/inspection';
 import { withoutTimer } from '../../node/socket-messages';
 import { UserError } from '../../common/user-error';
-import type { CliInvocation } from './cli-process';
+import type { CliInvocation } from './environment-cli';
 import { trainerEnvironment } from './node-runtime';
 
 /** Options of a request. */

@@ -1,9 +1,9 @@
 // `RAGEN: Store API Key…`: asks for a variable, then for its value in a password box. A stored value is never
 // shown again, only replaced or deleted.
 import * as vscode from 'vscode';
-import type { Command } from '../runs/commands';
+import type { Command } from '../runs/commands/commands';
 import { knownSecrets, secretNameProblem, secretProblem, type SecretStore } from './secret-store';
-import { notifyBriefly } from '../notices';
+import { notifyBriefly } from '../notifications';
 
 /** The command. */
 export const keepSecret: Command = host => async () => {

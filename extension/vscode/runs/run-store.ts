@@ -10,9 +10,9 @@ import type { RunSummary } from '../../protocol/pages';
 import { runNames } from '../../node/run-file';
 import { runFiles, runsFolder } from '../../run-data/run-folder';
 import { UserError } from '../../common/user-error';
-import { RunReader } from './run-reader';
+import { RunReader } from '../run-files/run-reader';
 import { isActive, runPhase, type RunPhase } from './run-format';
-import { TrainerLink } from '../processes/trainer-link';
+import { TrainerLink } from '../processes/trainer-client';
 
 /**
  * Active runs are polled every second, because a lease can expire without a file event; the others every fifth time.

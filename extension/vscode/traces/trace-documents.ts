@@ -7,9 +7,9 @@ import { jsonOrNothing } from '../../common/json';
 import { episodeFile, manifestIn, runFiles, type Manifest } from '../../run-data/run-folder';
 import { readManifestCode, untrusted } from '../../node/run-trust';
 import type { Run, RunStore } from '../runs/run-store';
-import { EpisodeHeads, fileStamp } from './episode-heads';
-import { tokenBytes, type TokenBytes } from './token-bytes';
-import { clipRange, type ClipRange } from './token-facts';
+import { EpisodeHeads, fileStamp } from '../run-files/episodes/episode-heads';
+import { tokenBytes, type TokenBytes } from './tokens/token-bytes';
+import { clipRange, type ClipRange } from './tokens/token-facts';
 import { traceOf, type Trace } from './trace';
 import { parseTraceUri, traceScheme, type TraceLocation } from './trace-uri';
 

@@ -1,8 +1,8 @@
 // The token overlay of all visible traces: its name and range are shown in the status bar, where it can be changed, as
 // well as by commands and keys. The choice is stored in the workspace state.
 import * as vscode from 'vscode';
-import { overlayKinds, overlays, formatRange, type OverlayKind, type Painted } from './overlays';
-import { tokenFacts } from './token-facts';
+import { overlayKinds, overlays, formatRange, type OverlayKind, type Painted } from './tokens/token-overlays';
+import { tokenFacts } from './tokens/token-facts';
 import { TraceDecorations } from './trace-decorations';
 import type { OpenTrace, TraceDocuments } from './trace-documents';
 import type { TraceScores } from './trace-scores';

@@ -3,7 +3,7 @@
 // error only if the user requested the scores, not if a stored overlay did.
 import * as vscode from 'vscode';
 import type { CheckpointChoice, Rescored, RescoreRequest } from '../../protocol/inspection';
-import { withProgress } from '../notices';
+import { withProgress } from '../notifications';
 import type { TraceLocation } from './trace-uri';
 
 /** The part of the inspection process that is used. */

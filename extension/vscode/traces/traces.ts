@@ -1,13 +1,13 @@
 // Composition root of the reasoning traces: creates their parts and registers them.
 import * as vscode from 'vscode';
-import { report } from '../runs/commands';
-import type { CliInvocation } from '../processes/cli-process';
+import { report } from '../runs/commands/commands';
+import type { CliInvocation } from '../processes/environment-cli';
 import type { RunPicker } from '../runs/run-picker';
 import type { RunStore } from '../runs/run-store';
-import type { RunTrust } from '../runs/run-trust';
-import { EnvironmentLenses } from './environment-lenses';
-import { PromptTimes } from './prompt-times';
-import { traceCommands, type TraceServices } from './trace-commands';
+import type { RunTrust } from '../runs/run-trust-dialog';
+import { EnvironmentLenses } from '../environments/environment-lenses';
+import { PromptTimes } from '../run-files/episodes/prompt-times';
+import { traceCommands, type TraceServices } from './commands/trace-commands';
 import { TraceDocuments } from './trace-documents';
 import { TraceHover } from './trace-hover';
 import { TraceLenses } from './trace-lenses';

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { TrainerLink } from '../../../../extension/vscode/processes/trainer-link';
+import { TrainerLink } from '../../../../extension/vscode/processes/trainer-client';
 import type { WatchChoice, WatchedEpisode } from '../../../../extension/protocol/trainer-link';
 import { installation } from '../../../../extension/node/installation';
 import type { Viewer } from '../../../../extension/trainer/live/live-view';

@@ -3,7 +3,7 @@
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { TrainerLink } from '../../../../extension/vscode/processes/trainer-link';
+import { TrainerLink } from '../../../../extension/vscode/processes/trainer-client';
 import { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { readLease } from '../../../../extension/trainer/store/lease';
 import { document, killAll, leaseOf, runsOf, startDetached, statusOf, untilStep } from '../../../support/terminal';
