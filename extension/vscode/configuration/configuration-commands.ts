@@ -4,9 +4,12 @@
 import { basename, dirname, extname } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
-import { begin, report, trusted, type Host } from '../runs/commands/commands';
+import { begin } from '../runs/start/begin-run';
+import { report } from '../command';
+import { trusted } from '../workspace-trust';
+import type { Host } from '../host';
 import { notifyBriefly, withProgress } from '../notifications';
-import { askCli, ConfigError } from '../processes/run-start';
+import { askCli, ConfigError } from '../processes/cli-command';
 import { resolvedFileUri, serveConfigurations, type ResolvedConfiguration } from './configuration-documents';
 import { isRunConfiguration, isComplete } from './run-configuration';
 
@@ -88,7 +91,7 @@ async function check(host: Host, file: string): Promise<ResolvedConfiguration | 
 
 async function resolve(host: Host, file: string): Promise<ResolvedConfiguration> {
   const cwd = workspaceFolder(file);
-  const { node, cli } = await host.terminal(cwd);
+  const { node, cli } = await host.cliFor(cwd);
   const doing = vscode.l10n.t('the check of {0}', basename(file));
   const args = ['config', '--config', file, '--resolved'];
   return (await askCli(node, cli, args, cwd, doing)) as unknown as ResolvedConfiguration;

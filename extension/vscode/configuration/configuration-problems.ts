@@ -4,7 +4,7 @@
 import { isAbsolute, join } from 'node:path';
 import * as vscode from 'vscode';
 import { appendAll } from '../../common/lists';
-import type { ConfigProblem } from '../processes/run-start';
+import type { ConfigProblem } from '../processes/cli-command';
 
 /** A diagnostic whose code is its configuration key. */
 export type KeyDiagnostic = vscode.Diagnostic & { code: string };

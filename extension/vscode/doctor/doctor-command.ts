@@ -1,19 +1,26 @@
 // `RAGEN: Doctor`: shows what prevents runs from starting or finishing on this machine, as a read-only document that
 // can be copied. Changes nothing.
 import * as vscode from 'vscode';
+import { registerCommands, type Command } from '../command';
+import type { Host } from '../host';
 import { machineReportSchema, type MachineFacts } from '../../protocol/doctor';
-import type { Command, Host } from '../runs/commands/commands';
 import { findingsOf, reportText, type EditorFacts } from './doctor-report';
 import type { NodeRuntime } from '../processes/node-runtime';
 import { notifyBriefly, withProgress } from '../notifications';
 import { isActive } from '../runs/run-format';
-import { askCli } from '../processes/run-start';
+import { askCli } from '../processes/cli-command';
 
 const scheme = 'ragen-doctor';
 const uri = vscode.Uri.from({ scheme, path: '/RAGEN Doctor.txt' });
 
+/** Registers the command and its report. */
+export function registerDoctor(context: vscode.ExtensionContext, host: Host): void {
+  const doctor = new Doctor((context.extension.packageJSON as { version: string }).version);
+  context.subscriptions.push(doctor, registerCommands(host, { 'ragen.doctor': doctor.command }));
+}
+
 /** Serves the report, and copies it with a button in the document's title bar. */
-export class Doctor implements vscode.TextDocumentContentProvider, vscode.Disposable {
+class Doctor implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.changed.event;
   private readonly provider = vscode.workspace.registerTextDocumentContentProvider(scheme, this);
@@ -46,7 +53,7 @@ export class Doctor implements vscode.TextDocumentContentProvider, vscode.Dispos
   private async examine(host: Host): Promise<string> {
     const folders = (vscode.workspace.workspaceFolders ?? []).map(folder => folder.uri.fsPath);
     const cwd = folders[0] ?? host.extensionPath;
-    const found = await host.terminal(cwd).catch((error: unknown) => ({ problem: (error as Error).message }));
+    const found = await host.cliFor(cwd).catch((error: unknown) => ({ problem: (error as Error).message }));
     const { runs } = host.store;
     const editor: EditorFacts = {
       extension: this.version,

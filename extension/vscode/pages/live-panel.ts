@@ -4,14 +4,38 @@ import * as vscode from 'vscode';
 import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../../protocol/live-page';
 import { replaceTail } from '../../common/lists';
 import type { WatchChoice, WatchedEpisode } from '../../protocol/trainer-link';
-import type { OpenPage, PageKind } from './page-panels';
+import { registerActions } from '../command';
+import type { Host } from '../host';
+import { PagePanels, type OpenPage, type PageKind } from './page-panels';
+import { isActive } from '../runs/run-format';
+import type { RunArgument } from '../runs/run-picker';
 import type { RunStore } from '../runs/run-store';
 import type { EpisodeWatcher, TrainerLink } from '../processes/trainer-client';
 
 /** Actions of the page's buttons, implemented by the commands. */
-export type LiveActions = Record<'episodes' | 'pause' | 'resume' | 'log', (folder: string) => void>;
+type LiveActions = Record<'episodes' | 'pause' | 'resume' | 'log', (folder: string) => void>;
 
-export function liveKind(store: RunStore, actions: LiveActions): PageKind {
+/** Registers the page and its command. */
+export function registerLive(context: vscode.ExtensionContext, host: Host): void {
+  const { store, picker } = host;
+  const call = (command: string) => (folder: string) => void vscode.commands.executeCommand(command, folder);
+  const actions: LiveActions = {
+    episodes: call('ragen.openEpisodes'),
+    pause: call('ragen.pause'),
+    resume: call('ragen.resume'),
+    log: call('ragen.showLog'),
+  };
+  const lives = new PagePanels(liveKind(store, actions), context.extensionUri, store);
+  const command = registerActions(host, {
+    'ragen.watchLive': async argument => {
+      const run = await picker.pick(argument as RunArgument, isActive, vscode.l10n.t('No run is running.'));
+      if (run) lives.show(run, vscode.ViewColumn.Active);
+    },
+  });
+  context.subscriptions.push(lives, command);
+}
+
+function liveKind(store: RunStore, actions: LiveActions): PageKind {
   return {
     viewType: 'ragen.live',
     bundle: 'live',

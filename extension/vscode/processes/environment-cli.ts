@@ -5,16 +5,8 @@ import { jsonOrNothing } from '../../common/json';
 import { linesOf } from '../../common/stream-lines';
 import type { PlayDo, PlayReply } from '../../protocol/environment-tools';
 import { UserError } from '../../common/user-error';
-import { trainerEnvironment, type NodeRuntime } from './node-runtime';
-
-/** How to run the tools. */
-export interface CliInvocation {
-  node: NodeRuntime;
-  /** Path of `dist/cli.cjs`. */
-  cli: string;
-  /** Workspace folder. */
-  cwd: string;
-}
+import type { CliInvocation } from './cli-command';
+import { trainerEnvironment } from './node-runtime';
 
 function start({ node, cli, cwd }: CliInvocation, args: readonly string[]): ChildProcessWithoutNullStreams {
   const env = trainerEnvironment(process.env, node);
@@ -25,7 +17,11 @@ function start({ node, cli, cwd }: CliInvocation, args: readonly string[]): Chil
  * Returns the JSON document of `ragen env … --json`, whatever its exit code. `signal` ends the process.
  * @throws UserError with the CLI's own message when there is no such document
  */
-export function askCli<T>(invocation: CliInvocation, args: readonly string[], signal?: AbortSignal): Promise<T> {
+export function askEnvironmentCli<T>(
+  invocation: CliInvocation,
+  args: readonly string[],
+  signal?: AbortSignal,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     const child = start(invocation, [...args, '--json']);
     const stop = () => child.kill();

@@ -34,14 +34,14 @@ import {
 } from '../../protocol/inspection';
 import { withoutTimer } from '../../node/socket-messages';
 import { UserError } from '../../common/user-error';
-import type { CliInvocation } from './environment-cli';
+import type { CliInvocation } from './cli-command';
 import { trainerEnvironment } from './node-runtime';
 
 /** Options of a request. */
 export interface Asking {
   signal?: AbortSignal;
   /** Receives the name of the current phase of a long request. */
-  onPhase?: (words: string) => void;
+  onPhase?: (phase: string) => void;
   /** Receives the tokens that a policy samples in a what-if episode. */
   onTokens?: (update: {
     session: number;
@@ -52,7 +52,7 @@ export interface Asking {
 
 export interface InspectionNeeds {
   /** Returns the CLI for a workspace folder. */
-  terminal(cwd: string): Promise<CliInvocation>;
+  cliFor(cwd: string): Promise<CliInvocation>;
   /** Returns why no process may start (the workspace is untrusted), or undefined. */
   refusal(): string | undefined;
   /** Receives each line of the process's standard error. */
@@ -114,7 +114,7 @@ export class Inspections {
     if (known && (await known.catch(() => undefined))?.alive) return known;
     const newer = this.processes.get(cwd);
     if (newer && newer !== known) return newer; // another request has started one meanwhile
-    const started = this.needs.terminal(cwd).then(terminal => new InspectionProcess(terminal, this.needs));
+    const started = this.needs.cliFor(cwd).then(invocation => new InspectionProcess(invocation, this.needs));
     this.processes.set(cwd, started);
     return started;
   }
@@ -131,9 +131,9 @@ class InspectionProcess {
   private ended: string | undefined;
   private stderrTail = '';
 
-  constructor(terminal: CliInvocation, { log, idleMs: given = idleMs }: InspectionNeeds) {
+  constructor(invocation: CliInvocation, { log, idleMs: given = idleMs }: InspectionNeeds) {
     this.idleMs = given;
-    const { node, cli, cwd } = terminal;
+    const { node, cli, cwd } = invocation;
     const env = trainerEnvironment(process.env, node);
     this.child = spawn(node.path, [cli, 'inspect', '--stdio'], { cwd, env, windowsHide: true });
     this.child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -34,6 +34,9 @@ export interface Run {
   readonly link: TrainerLink | undefined;
 }
 
+/** Workspace folder of a run: `<workspace>/.ragen/runs/<id>`. */
+export const workspaceOf = (run: Run): string => dirname(dirname(dirname(run.folder)));
+
 interface Entry {
   reader: RunReader;
   summary?: RunSummary;

@@ -11,6 +11,7 @@ import { valueAt } from '../../run-data/settings';
 import { UserError } from '../../common/user-error';
 import { acceptFiles } from '../../node/user-storage';
 import { chooseAction } from '../notifications';
+import type { Run } from './run-store';
 
 /** URI scheme of the documents that show the code in question. */
 const scheme = 'ragen-run-code';
@@ -86,6 +87,12 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
     }
     return uris;
   }
+}
+
+/** Returns CLI options that permit executing the run's code, or undefined if the user refuses. */
+export async function trustOptions({ trust }: { trust: RunTrust }, { folder }: Run): Promise<string[] | undefined> {
+  const trusted = await trust.ask(folder);
+  return trusted?.accepted.flatMap(sha256 => ['--trust-code', sha256]);
 }
 
 async function closeTabs(uris: readonly vscode.Uri[]): Promise<void> {

@@ -3,7 +3,8 @@
 import * as vscode from 'vscode';
 import { isEvaluation } from '../../../run-data/run-progress';
 import { changeable, configInEffect } from '../../../run-data/settings';
-import { noRuns, takesNoSteps, type Command } from './commands';
+import { noRuns, takesNoSteps } from './run-checks';
+import type { Command } from '../../command';
 import { notifyBriefly } from '../../notifications';
 import type { Run } from '../run-store';
 import { isActive } from '../run-format';

@@ -1,7 +1,7 @@
 // `RAGEN: Compare Runs…`: compares the selected runs, or runs chosen from a list that also offers complete sweeps.
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
-import type { Command } from './commands';
+import type { Command } from '../../command';
 import { plain } from '../../plain-text';
 import { inList } from '../run-picker';
 import type { Run } from '../run-store';

@@ -1,7 +1,7 @@
 // Notifies the user when a run fails, its trainer dies, or it pauses itself because of a problem that the user must
 // fix. Nothing is retried automatically.
 import * as vscode from 'vscode';
-import { openLog } from '../commands/commands';
+import { openLog } from '../commands/view-commands';
 import { failureLocation } from '../../environments/environment-problems';
 import { notifyError, notifyWarning } from '../../notifications';
 import type { Run, RunStore } from '../run-store';

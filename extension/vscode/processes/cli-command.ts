@@ -1,11 +1,20 @@
-// Starts and resumes runs. The CLI (`dist/cli.cjs`) resolves the configuration, creates the run folder, starts the
-// trainer detached and prints one JSON document. The host waits only for that document; the run never depends on the
-// host. Must not import `vscode`.
+// Runs a command of the CLI (`dist/cli.cjs`) to its end and returns the JSON document that it prints. A start or resume
+// resolves the configuration, creates the run folder and starts the trainer detached; the host waits only for that
+// document, and the run never depends on the host. Must not import `vscode`.
 import { spawn } from 'node:child_process';
 import { isRecord, jsonOrNothing } from '../../common/json';
 import { endedBySystem, explainExit } from '../../common/process-exit';
 import { UserError } from '../../common/user-error';
 import { trainerEnvironment, type NodeRuntime } from './node-runtime';
+
+/** How to run the CLI for a workspace folder. */
+export interface CliInvocation {
+  node: NodeRuntime;
+  /** Path of `dist/cli.cjs`. */
+  cli: string;
+  /** Workspace folder. */
+  cwd: string;
+}
 
 /** An error in a configuration file; line and column are 1-based. */
 export interface ConfigProblem {
@@ -61,23 +70,6 @@ export async function askCli(
   // Output of crashing native code is not a message for users.
   const sentence = endedBySystem(code, signal) ? undefined : (lastLine(stderr) ?? lastLine(stdout));
   throw new UserError(sentence ?? `${doing} ${explainExit(code, signal)}`);
-}
-
-/**
- * Splits a line of overrides like a shell: at blanks outside quotes, brackets and braces. Quotes around a whole value
- * are removed.
- */
-export function splitOverrides(text: string): string[] {
-  const parts = text.match(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[^\s"'[{])+/g) ?? [];
-  return parts.map(part => part.replace(/^([^=]*=)?(["'])(.*)\2$/, '$1$3'));
-}
-
-/** Returns what is wrong with a line of overrides, in one sentence, or undefined if it is valid. */
-export function overridesProblem(text: string): string | undefined {
-  const wrong = splitOverrides(text).find(part => !/^[+~]{0,2}[\w.@/-]+=/.test(part) && !/^~[\w.]+$/.test(part));
-  return wrong === undefined
-    ? undefined
-    : `${wrong} is not an override: write key=value, such as trainer.total_training_steps=20`;
 }
 
 interface Ended {

@@ -2,12 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import {
-  ConfigError,
-  overridesProblem,
-  splitOverrides,
-  startRun,
-} from '../../../../extension/vscode/processes/run-start';
+import { ConfigError, startRun } from '../../../../extension/vscode/processes/cli-command';
 
 const node = { path: process.execPath, version: process.versions.node, electron: false };
 let folder: string;
@@ -73,24 +68,5 @@ test('any other failure is reported with the last line of its output', async () 
   await expect(dying('SIGKILL')).rejects.toThrow(/ was killed \(SIGKILL\), most likely.*memory/);
   await expect(startRun({ ...node, path: '/none/node' }, 'x', [], folder)).rejects.toThrow(
     /^\/none\/node does not start: /,
-  );
-});
-
-test.each([
-  ['', []],
-  ['  a=1   b.c=2 ', ['a=1', 'b.c=2']],
-  ['a=[1, 2] b={x: 1, y: 2} c=3', ['a=[1, 2]', 'b={x: 1, y: 2}', 'c=3']],
-  [`a="two words" 'b=single quoted'`, ['a=two words', 'b=single quoted']],
-  [
-    `es_manager.train.env_configs.tags=[Bandit,"Coord Lake"]`,
-    [`es_manager.train.env_configs.tags=[Bandit,"Coord Lake"]`],
-  ],
-])('%s is split', (line, parts) => expect(splitOverrides(line)).toEqual(parts));
-
-test('an invalid override is reported before anything is started', () => {
-  expect(overridesProblem('')).toBeUndefined();
-  expect(overridesProblem('trainer.total_training_steps=20 +a.b=1 ~c.d')).toBeUndefined();
-  expect(overridesProblem('a=1 fast')).toBe(
-    'fast is not an override: write key=value, such as trainer.total_training_steps=20',
   );
 });

@@ -1,12 +1,17 @@
 // `RAGEN: Store API Key…`: asks for a variable, then for its value in a password box. A stored value is never
 // shown again, only replaced or deleted.
 import * as vscode from 'vscode';
-import type { Command } from '../runs/commands/commands';
+import { registerCommands, type Command } from '../command';
+import type { Host } from '../host';
 import { knownSecrets, secretNameProblem, secretProblem, type SecretStore } from './secret-store';
 import { notifyBriefly } from '../notifications';
 
-/** The command. */
-export const keepSecret: Command = host => async () => {
+/** Registers the command. */
+export function registerSecrets(context: vscode.ExtensionContext, host: Host): void {
+  context.subscriptions.push(registerCommands(host, { 'ragen.keepSecret': keepSecret }));
+}
+
+const keepSecret: Command = host => async () => {
   const name = await chosenName(host.secrets);
   if (name === undefined) return;
   const isKept = host.secrets.names.includes(name);

@@ -1,7 +1,7 @@
 // Secrets that the editor stores for runs: values only in its secret storage, names beside them, and only valid
 // variable names.
 import { expect, test } from 'vitest';
-import { SecretStore, secretNameProblem, secretProblem } from '../../../../extension/vscode/processes/secret-store';
+import { SecretStore, secretNameProblem, secretProblem } from '../../../../extension/vscode/secrets/secret-store';
 
 function editor() {
   const storage = new Map<string, string>();
