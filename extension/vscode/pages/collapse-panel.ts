@@ -16,7 +16,8 @@ import {
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import type { MetricNumbers } from '../../run-data/metric-segments';
 import type { RunEvent } from '../../run-data/run-folder';
-import { MetricColumns, type ColumnTable } from '../run-files/metrics/metric-columns';
+import { MetricColumns } from '../run-files/metrics/metric-columns';
+import type { ColumnTable } from '../run-files/metrics/column-table';
 import { notifyBriefly } from '../notifications';
 import type { OpenPage, PageKind } from './page-panels';
 import { promptGroups } from '../run-files/episodes/prompt-groups';

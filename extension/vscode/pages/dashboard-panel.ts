@@ -2,8 +2,8 @@
 // new line once as the run folder grows. Long runs are sent as overviews; if their lines must be parsed, the newest
 // part comes first.
 import { readFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { setImmediate as breathe } from 'node:timers/promises';
+import { join } from 'node:path';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import * as vscode from 'vscode';
 import { hasRunFile } from '../../node/run-file';
 import {
@@ -17,17 +17,17 @@ import {
   dashboardView,
   type ColumnPart,
   type DashboardSnapshot,
-  type Export,
 } from '../../protocol/dashboard-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import { runFiles } from '../../run-data/run-folder';
 import { ColumnOverviews } from '../run-files/metrics/column-overviews';
 import { configuredEpisodes } from './configured-episodes';
-import { MetricColumns, type ColumnTable } from '../run-files/metrics/metric-columns';
+import { MetricColumns } from '../run-files/metrics/metric-columns';
+import type { ColumnTable } from '../run-files/metrics/column-table';
 import { csvOf } from '../run-files/metrics/metrics-csv';
-import { notifyBriefly } from '../notifications';
 import type { OpenPage, PageKind } from './page-panels';
 import type { RunStore } from '../runs/run-store';
+import { saveExport } from './save-export';
 import { ScoreStrips } from '../run-files/episodes/score-strips';
 
 /** Actions of the dashboard's buttons, implemented by the commands. */
@@ -140,7 +140,7 @@ function serveDashboard(
     for (const key of keys) {
       if (overview && rows > longRun) parts[key] = overviewsOf(table, smoothing).part(key);
       else parts[key] = { kind: 'whole', values: table.column(key).slice(0, rows) };
-      if (rows > longRun) await breathe();
+      if (rows > longRun) await yieldToEventLoop();
     }
     return { epoch, rows, columns: parts };
   });
@@ -150,7 +150,7 @@ function serveDashboard(
   );
   messenger.onRequest(dashboardExport, async request => {
     const bytes = request.kind === 'picture' ? request.bytes : await csvOf(tableOf(sent?.epoch ?? 0), request);
-    return save(folder, request, bytes);
+    return saveExport(folder, request, bytes);
   });
   messenger.onNotification(dashboardView, ({ view }) => void storage.memory.update(viewKey, view));
   messenger.onNotification(dashboardCommand, ({ command }) => actions[command]?.(folder));
@@ -184,7 +184,7 @@ function serveDashboard(
     for (const key of last.keys.filter(key => known.has(key))) {
       if (columns?.rows !== table) return;
       overviewsOf(table, last.smoothing).part(key);
-      await breathe();
+      await yieldToEventLoop();
     }
   }
 
@@ -265,18 +265,4 @@ function stepRuns(steps: Float64Array): [first: number, count: number][] {
     else runs.push((last = [step, 1]));
   }
   return runs;
-}
-
-async function save(folder: string, request: Export, bytes: Uint8Array): Promise<boolean> {
-  const format = request.kind === 'csv' ? 'csv' : request.format;
-  const name = `${basename(folder)} ${request.name.replace(/[^\w.@ -]+/g, '-')}.${format}`;
-  const workspace = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(folder))?.uri ?? vscode.Uri.file(folder);
-  const file = await vscode.window.showSaveDialog({
-    defaultUri: vscode.Uri.joinPath(workspace, name),
-    filters: { [format.toUpperCase()]: [format] },
-  });
-  if (!file) return false;
-  await vscode.workspace.fs.writeFile(file, bytes);
-  notifyBriefly(vscode.l10n.t('RAGEN: wrote {0}', basename(file.fsPath)), 5000);
-  return true;
 }

@@ -5,7 +5,7 @@
 // (bounded-file.ts).
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { z } from 'zod';
 import { isMissing, openRegular } from '../../node/bounded-file';
 import { jsonOrNothing } from '../../common/json';
@@ -96,7 +96,7 @@ export class JsonLines<T> {
         this.cursor = cursor;
         this.tail = Buffer.concat([this.tail, last]).subarray(-memory);
         for (const line of this.parse(bytes.toString('utf8'))) lines.push(line);
-        if (cursor.offset < size) await breathe();
+        if (cursor.offset < size) await yieldToEventLoop();
       }
       return { lines, restarted: rewritten };
     } finally {

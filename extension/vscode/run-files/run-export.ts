@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createWriteStream, type ReadStream } from 'node:fs';
 import { lstat, mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { finished, pipeline } from 'node:stream/promises';
 import { listBounded } from '../../node/bounded-file';
 import { mostEntries, openRunFile } from '../../node/run-file';
@@ -111,7 +111,7 @@ async function writeTable(file: string, lines: readonly MetricsLine[]): Promise<
   await write([...keys]);
   for (const [row, line] of lines.entries()) {
     await write([...keys].map(key => line[key]));
-    if (row % 500 === 499) await breathe();
+    if (row % 500 === 499) await yieldToEventLoop();
   }
   out.end();
   await finished(out);

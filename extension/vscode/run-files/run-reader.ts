@@ -1,10 +1,8 @@
 // Reads one run folder for the host: manifest, status, whether its trainer is alive, metrics and episodes. The folder
 // is authoritative; nothing here writes. Files are read in slices, and again only if they changed. Must not import
 // `vscode`. The clock is injected for tests of leases.
-import { lstat, realpath, stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { z } from 'zod';
-import { isMissing, RefusedFile } from '../../node/bounded-file';
 import { jsonOrNothing } from '../../common/json';
 import { appendAll } from '../../common/lists';
 import { holderOf, TouchWatch, type LeaseHolder } from '../../node/lease-judgement';
@@ -14,7 +12,6 @@ import { isAlive, startOf, currentPidScope, type Processes } from '../../node/pr
 import {
   environmentFile,
   environmentFiles,
-  episodeSchema,
   episodesFile,
   eventSchema,
   isLeaseOf,
@@ -34,7 +31,7 @@ import {
   type RunEvent,
   type RunStatus,
 } from '../../run-data/run-folder';
-import { hasEntry, namesInRun, openRunFile, readRunFile } from '../../node/run-file';
+import { hasEntry, namesInRun, readRunFile } from '../../node/run-file';
 import {
   comparedEpisodeSchema,
   comparedRange,
@@ -44,8 +41,10 @@ import {
   type RanVersion,
   type VersionEffect,
 } from '../../run-data/version-effect';
-import { JsonLines, lineSlices, openOrNothing, readRange } from './json-lines';
+import { JsonLines } from './json-lines';
+import { StepEpisodes, type EpisodeStep } from './episodes/step-episodes';
 import { firstLine, readLabels } from './run-labels';
+import { SmallFile, stampOf, statOrNothing } from './small-file';
 
 /** Milliseconds for which a run may be `starting` without a lease before its trainer counts as dead. */
 const startingTimeoutMs = 60_000;
@@ -80,14 +79,6 @@ export interface RunNumbers {
   events: RunEvent[];
 }
 
-export type EpisodeStep = { step: number; mode: 'train' | 'val' };
-
-interface EpisodeIndex {
-  stamp: string;
-  rows: EpisodeRow[];
-  spans: Map<string, { from: number; length: number }>;
-}
-
 export class RunReader {
   private manifest: Manifest | undefined;
   private status: RunStatus | undefined;
@@ -104,7 +95,7 @@ export class RunReader {
   private readonly eventsFile: JsonLines<RunEvent>;
   private readonly loaded: RunNumbers = { epoch: 0, metrics: [], events: [] };
   private reading: Promise<unknown> = Promise.resolve();
-  private readonly indexes = new Map<string, EpisodeIndex>();
+  private readonly episodesByStep: StepEpisodes;
 
   constructor(
     readonly folder: string,
@@ -113,6 +104,7 @@ export class RunReader {
     this.dependencies = { ...defaultDependencies, ...dependencies };
     this.manifestFile = new SmallFile(folder, runFiles.manifest, manifestIn(basename(folder)));
     this.statusFile = new SmallFile(folder, runFiles.status, statusSchema);
+    this.episodesByStep = new StepEpisodes(folder);
     this.metricsFile = new JsonLines(join(folder, runFiles.metrics), metricsLineSchema);
     this.eventsFile = new JsonLines(join(folder, runFiles.events), eventSchema);
   }
@@ -233,16 +225,6 @@ export class RunReader {
     return next;
   }
 
-  /** Returns the steps that have episodes, in order, training before validation within a step. */
-  async episodeSteps(): Promise<EpisodeStep[]> {
-    const steps: EpisodeStep[] = [];
-    for (const name of await namesInRun(this.folder, runFiles.episodes)) {
-      const match = /^(step|val)-(\d{6,})\.jsonl$/.exec(name);
-      if (match) steps.push({ step: Number(match[2]), mode: match[1] === 'step' ? 'train' : 'val' });
-    }
-    return steps.sort((a, b) => a.step - b.step || (a.mode < b.mode ? -1 : Number(a.mode > b.mode)));
-  }
-
   /** Returns the environment versions that each tag ran, in order. */
   async versions(): Promise<RanVersion[]> {
     await this.refresh();
@@ -259,28 +241,25 @@ export class RunReader {
   async effect(before: RanVersion, after: RanVersion): Promise<VersionEffect | undefined> {
     const episodes: ComparedEpisode[] = [];
     for (const step of comparedRange(before, after)) {
-      const file = new JsonLines(this.episodesPath({ step, mode: 'train' }), comparedEpisodeSchema, this.folder);
+      const file = new JsonLines(join(this.folder, episodesFile('train', step)), comparedEpisodeSchema, this.folder);
       appendAll(episodes, (await file.read()).lines);
     }
     return versionEffect(episodes, { tag: after.tag, from: before.version, to: after.version });
   }
 
+  /** Returns the steps that have episodes, in order, training before validation within a step. */
+  episodeSteps(): Promise<EpisodeStep[]> {
+    return this.episodesByStep.steps();
+  }
+
   /** Returns the rows of one step's episodes, in file order. */
-  async episodeRows(at: EpisodeStep): Promise<EpisodeRow[]> {
-    return (await this.index(at)).rows;
+  episodeRows(at: EpisodeStep): Promise<EpisodeRow[]> {
+    return this.episodesByStep.rows(at);
   }
 
   /** Returns one complete episode, or null if the step has none with that id. */
-  async episode(at: EpisodeStep, id: string): Promise<Episode | null> {
-    const span = (await this.index(at)).spans.get(id);
-    if (!span) return null;
-    const handle = await openRunFile(this.folder, episodesFile(at.mode, at.step));
-    try {
-      const bytes = await readRange(handle, span.from, span.length);
-      return episodeSchema.safeParse(jsonOrNothing(bytes.toString('utf8'))).data ?? null;
-    } finally {
-      await handle.close();
-    }
+  episode(at: EpisodeStep, id: string): Promise<Episode | null> {
+    return this.episodesByStep.episode(at, id);
   }
 
   /** Returns the names of the checkpoints, newest first, such as `step-000100`. */
@@ -290,39 +269,6 @@ export class RunReader {
       .filter(name => /^step-\d{6,}$/.test(name))
       .sort()
       .reverse();
-  }
-
-  private episodesPath(at: EpisodeStep): string {
-    return join(this.folder, episodesFile(at.mode, at.step));
-  }
-
-  private async index(at: EpisodeStep): Promise<EpisodeIndex> {
-    const path = this.episodesPath(at);
-    const stamp = await stampOf(path);
-    const known = this.indexes.get(path);
-    if (known?.stamp === stamp) return known;
-    const index: EpisodeIndex = { stamp, rows: [], spans: new Map() };
-    const handle = stamp === '' ? undefined : await openOrNothing(path, this.folder);
-    try {
-      const { size } = handle ? await handle.stat() : { size: 0 };
-      const slices = handle ? lineSlices(handle, { offset: 0, skipping: false }, size) : [];
-      for await (const { bytes, offset } of slices) {
-        const begin = offset - bytes.length;
-        for (let from = 0, end = bytes.indexOf(0x0a); end >= 0; from = end + 1, end = bytes.indexOf(0x0a, from)) {
-          const { data } = episodeSchema.safeParse(jsonOrNothing(bytes.toString('utf8', from, end)));
-          if (!data) continue;
-          index.rows.push(rowOf(data));
-          index.spans.set(data.id, { from: begin + from, length: end - from });
-        }
-      }
-    } finally {
-      await handle?.close();
-    }
-    // Only the newest indexes are kept: a page views few steps at a time, and an index has one row per episode.
-    this.indexes.delete(path);
-    this.indexes.set(path, index);
-    for (const key of [...this.indexes.keys()].slice(0, -8)) this.indexes.delete(key);
-    return index;
   }
 
   private async text(name: string): Promise<string> {
@@ -338,14 +284,6 @@ export class RunReader {
   }
 }
 
-function rowOf(episode: Episode): EpisodeRow {
-  const { id, step, mode, group_id, member, tag, success, score, reward, advantage, kept } = episode;
-  let tokens = 0;
-  for (const sampled of episode.tokens.mask) tokens += sampled;
-  const turns = episode.turns.length;
-  return { id, step, mode, group_id, member, tag, success, score, reward, advantage, kept, turns, tokens };
-}
-
 /** The status of a run whose trainer has not written one yet. */
 function freshStatus(manifest: Manifest): RunStatus {
   return {
@@ -359,54 +297,4 @@ function freshStatus(manifest: Manifest): RunStatus {
     phase: 'idle',
     updated: manifest.created,
   };
-}
-
-/** A small JSON file of a run folder, read again only if it changed, even if the last read failed. */
-class SmallFile<T> {
-  private value: T | undefined;
-  private stamp = '';
-  /** Why the file cannot be used, in one sentence. */
-  trouble: string | undefined;
-
-  constructor(
-    private readonly folder: string,
-    private readonly name: string,
-    private readonly schema: z.ZodType<T>,
-  ) {}
-
-  /** Returns the last valid content of the file, or undefined. */
-  async read(): Promise<T | undefined> {
-    const path = join(this.folder, this.name);
-    const stamp = await stampOf(path);
-    if (stamp === this.stamp) return this.value;
-    this.trouble = undefined;
-    try {
-      const text = (await readRunFile(this.folder, this.name)).toString('utf8');
-      const { data } = this.schema.safeParse(jsonOrNothing(text));
-      if (data === undefined) this.trouble = `${path} is damaged: restore it or remove the run`;
-      else this.value = data;
-    } catch (error) {
-      if (isMissing(error)) return this.value; // being replaced: retried at the next refresh
-      this.trouble =
-        error instanceof RefusedFile
-          ? error.message
-          : `${path} cannot be read (${(error as Error).message}): check its permissions`;
-    }
-    this.stamp = stamp;
-    return this.value;
-  }
-}
-
-async function statOrNothing(path: string) {
-  try {
-    return await lstat(path);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Returns a text that changes when the file does; empty if there is no file. */
-async function stampOf(path: string): Promise<string> {
-  const found = await statOrNothing(path);
-  return found ? `${found.ino}:${found.size}:${found.mtimeMs}:${found.ctimeMs}` : '';
 }

@@ -2,7 +2,7 @@
 // and then extended with new rows. Must not import `vscode`.
 import { MovingAverage, overviewOf, smoothOn, type CurvePoints } from '../../../common/curves';
 import type { ColumnPart } from '../../../protocol/dashboard-page';
-import type { ColumnTable } from './metric-columns';
+import type { ColumnTable } from './column-table';
 
 /**
  * Number of parts of a column, each reduced to its minimum and maximum. At least one per pixel of a chart of normal

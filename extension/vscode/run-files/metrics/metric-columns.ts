@@ -5,11 +5,10 @@
 import { createHash } from 'node:crypto';
 import { appendFile, mkdir, truncate, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { readBounded } from '../../../node/bounded-file';
 import { jsonOrNothing } from '../../../common/json';
 import {
-  columnsOf,
   decodeSegments,
   encodeSegment,
   numbersOf,
@@ -19,6 +18,7 @@ import {
   type MetricSegment,
 } from '../../../run-data/metric-segments';
 import { runFiles } from '../../../run-data/run-folder';
+import { ColumnTable } from './column-table';
 import { lineSlices, openOrNothing, readRange } from '../json-lines';
 
 /** Maximum bytes of column files: those of a million steps with 200 keys. */
@@ -28,95 +28,6 @@ const sliceBytes = 1 << 18;
 /** Number of unread bytes above which the newest part is shown first. */
 const longBytes = 8 << 20;
 const newestBytes = 1 << 20;
-
-/** Rows in order, by columns. Steps are increasing; a line with an earlier step is skipped. */
-export class ColumnTable {
-  private readonly segments: { from: number; columns: Map<string, Float64Array> }[] = [];
-  private lines: MetricNumbers[] = [];
-  private inSegments = 0;
-  private lastStep = -Infinity;
-  private readonly known = new Set<string>();
-  private readonly joined = new Map<string, { values: Float64Array; filled: number }>();
-
-  get rows(): number {
-    return this.inSegments + this.lines.length;
-  }
-
-  /** Keys in order of first occurrence, without `step`. */
-  get keys(): string[] {
-    return [...this.known].filter(key => key !== 'step');
-  }
-
-  /** Appends a segment. Returns false if its steps do not continue the table. */
-  addSegment({ rows, columns }: MetricSegment): boolean {
-    const steps = columns.get('step');
-    if (this.lines.length > 0 || !steps || rows === 0 || steps[0] <= this.lastStep) return false;
-    this.segments.push({ from: this.inSegments, columns });
-    this.inSegments += rows;
-    this.lastStep = steps[rows - 1];
-    for (const key of columns.keys()) this.known.add(key);
-    return true;
-  }
-
-  addLine(line: MetricNumbers): void {
-    if (line.step <= this.lastStep) return;
-    this.lastStep = line.step;
-    this.lines.push(line);
-    for (const key in line) this.known.add(key);
-  }
-
-  /** Number of lines that are not yet in a segment. `close` turns them into a segment and returns its columns. */
-  get openLines(): number {
-    return this.lines.length;
-  }
-  close(): Map<string, Float64Array> {
-    const columns = columnsOf(this.lines);
-    this.segments.push({ from: this.inSegments, columns });
-    this.inSegments += this.lines.length;
-    this.lines = [];
-    return columns;
-  }
-
-  /** Returns all rows of a key, NaN where missing. A view, valid until the table grows. */
-  column(key: string): Float64Array {
-    const { rows } = this;
-    let entry = this.joined.get(key);
-    if (!entry || entry.values.length < rows) {
-      const values = new Float64Array(Math.ceil(rows * 1.25) + 64).fill(Number.NaN);
-      if (entry) values.set(entry.values.subarray(0, entry.filled));
-      this.joined.set(key, (entry = { values, filled: entry?.filled ?? 0 }));
-    }
-    for (let i = this.segments.length - 1; i >= 0; i--) {
-      const { from, columns } = this.segments[i];
-      const column = columns.get(key);
-      if (column) entry.values.set(column, from);
-      if (from <= entry.filled) break;
-    }
-    for (let i = Math.max(0, entry.filled - this.inSegments); i < this.lines.length; i++) {
-      entry.values[this.inSegments + i] = this.lines[i][key] ?? Number.NaN;
-    }
-    entry.filled = rows;
-    return entry.values.subarray(0, rows);
-  }
-
-  /** Yields the metrics of rows [from, to). */
-  *lineRange(from: number, to: number): Generator<MetricNumbers> {
-    let at = this.segments.findLastIndex(segment => segment.from <= from);
-    for (let row = from; row < to; row++) {
-      if (row >= this.inSegments) {
-        yield this.lines[row - this.inSegments];
-        continue;
-      }
-      if (row >= (this.segments[at + 1]?.from ?? Infinity)) at++;
-      const line = {} as MetricNumbers;
-      for (const [key, values] of this.segments[at].columns) {
-        const value = values[row - this.segments[at].from];
-        if (!Number.isNaN(value)) line[key] = value;
-      }
-      yield line;
-    }
-  }
-}
 
 export class MetricColumns {
   private table = new ColumnTable();
@@ -183,13 +94,13 @@ export class MetricColumns {
         { offset: this.offset, skipping: this.skipping },
         size,
       )) {
-        await this.take(bytes, offset - bytes.length);
+        await this.addLines(bytes, offset - bytes.length);
         this.offset = offset;
         this.skipping = skipping;
         this.tail = Buffer.concat([this.tail, last]).subarray(-tailBytes);
         if (size - began > sliceBytes) {
           progress((offset - began) / (size - began));
-          await breathe();
+          await yieldToEventLoop();
         }
       }
       return this.table;
@@ -202,8 +113,8 @@ export class MetricColumns {
       const handle = await openOrNothing(this.file, this.folder);
       try {
         if (!handle) this.forget();
-        else if (!(await this.fits(handle))) this.forget();
-        if (handle && this.offset === 0) await this.takeSegments(handle);
+        else if (!(await this.isAppended(handle))) this.forget();
+        if (handle && this.offset === 0) await this.loadSegments(handle);
         return await work(handle);
       } finally {
         await handle?.close();
@@ -214,7 +125,7 @@ export class MetricColumns {
   }
 
   /** Adds complete lines, the first of which starts at byte `at`. */
-  private async take(bytes: Buffer, at: number): Promise<void> {
+  private async addLines(bytes: Buffer, at: number): Promise<void> {
     let from = 0;
     for (let end = bytes.indexOf(0x0a); end >= 0; from = end + 1, end = bytes.indexOf(0x0a, from)) {
       const line = numbersOf(jsonOrNothing(bytes.toString('utf8', from, end)));
@@ -244,37 +155,37 @@ export class MetricColumns {
   }
 
   /** Loads the column file that matches the lines: the trainer's, else our own. */
-  private async takeSegments(handle: FileHandle): Promise<void> {
+  private async loadSegments(handle: FileHandle): Promise<void> {
     this.cached = false;
-    if ((await this.takeFile(join(this.folder, runFiles.columns), handle)) || !this.cache) return;
+    if ((await this.loadFile(join(this.folder, runFiles.columns), handle)) || !this.cache) return;
     try {
       await mkdir(this.cache, { recursive: true });
       this.cached = true;
-      await this.takeFile(this.cacheFile, handle);
+      await this.loadFile(this.cacheFile, handle);
     } catch {
       this.cached = false; // caching is not possible: columns stay in memory
     }
   }
 
-  private async takeFile(file: string, handle: FileHandle): Promise<boolean> {
-    const buffer = await wholeFile(file);
+  private async loadFile(file: string, handle: FileHandle): Promise<boolean> {
+    const buffer = await readAligned(file);
     if (!buffer) return false;
     const { size } = await handle.stat();
     const found = decodeSegments(buffer).filter(({ segment }) => segment.to <= size);
     // Lines are only appended or truncated, so if the newest segment matches, all earlier ones do.
-    while (found.length > 0 && !(await stands(handle, found[found.length - 1].segment))) found.pop();
-    let taken = 0; // valid bytes of `file`
+    while (found.length > 0 && !(await matchesTail(handle, found[found.length - 1].segment))) found.pop();
+    let used = 0; // valid bytes of `file`
     for (const { segment, end } of found) {
       if (segment.from !== this.offset || !this.table.addSegment(segment)) break;
       this.offset = this.openFrom = segment.to;
       this.tail = Buffer.from(segment.tail, 'base64');
-      taken = end;
+      used = end;
     }
-    if (this.cached && taken < buffer.byteLength) await truncate(file, taken);
-    return taken > 0;
+    if (this.cached && used < buffer.byteLength) await truncate(file, used);
+    return used > 0;
   }
 
-  private async fits(handle: FileHandle): Promise<boolean> {
+  private async isAppended(handle: FileHandle): Promise<boolean> {
     if (this.offset === 0) return true;
     const at = await readRange(handle, this.offset - this.tail.length, this.tail.length);
     return at.equals(this.tail);
@@ -301,13 +212,13 @@ function* parsed(bytes: Buffer): Generator<MetricNumbers> {
   }
 }
 
-async function stands(handle: FileHandle, { to, tail }: MetricSegment): Promise<boolean> {
+async function matchesTail(handle: FileHandle, { to, tail }: MetricSegment): Promise<boolean> {
   const bytes = Buffer.from(tail, 'base64');
   return (await readRange(handle, to - bytes.length, bytes.length)).equals(bytes);
 }
 
 /** Returns a file's bytes in a separate buffer, so that columns are 8-byte aligned; null if it cannot be read. */
-async function wholeFile(file: string): Promise<ArrayBuffer | null> {
+async function readAligned(file: string): Promise<ArrayBuffer | null> {
   try {
     const bytes = await readBounded(file, { most: mostColumnBytes });
     const { buffer, byteLength } = bytes;

@@ -1,7 +1,7 @@
 // Exports metrics as comma-separated values (RFC 4180).
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Export } from '../../../protocol/dashboard-page';
-import type { ColumnTable } from './metric-columns';
+import type { ColumnTable } from './column-table';
 
 /** Returns rows of the table as CSV, with full precision and empty cells where a line lacks the key. */
 export async function csvOf(

@@ -5,7 +5,8 @@ import { progressOf } from '../../../run-data/run-progress';
 import { plain } from '../../plain-text';
 import type { RunStore } from '../run-store';
 import { isActive, percent, runPhase, waitsBecause } from '../run-format';
-import { formatState, type RunNode } from './runs-tree';
+import { formatState } from '../state-label';
+import type { RunNode } from './runs-tree';
 
 export class StatusBar implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem('ragen.run', vscode.StatusBarAlignment.Left, 0);
