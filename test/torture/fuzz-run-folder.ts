@@ -34,7 +34,7 @@ import { changedConfig } from '../../extension/trainer/run/stored-config';
 import { newestValid } from '../../extension/trainer/store/checkpoint';
 import { readLease } from '../../extension/trainer/store/lease';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
-import { versionsOf } from '../../extension/cli/environments/env-versions';
+import { versionsOf } from '../../extension/cli/env/versions';
 import { Escaped, holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
 

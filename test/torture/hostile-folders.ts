@@ -20,7 +20,7 @@ import { UserError } from '../../extension/common/user-error';
 import { newestValid } from '../../extension/trainer/store/checkpoint';
 import { readLease } from '../../extension/trainer/store/lease';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
-import { metricLines } from '../../extension/cli/runs/follow';
+import { metricLines } from '../../extension/cli/run-control/follow';
 import { streamOf } from './fuzz-mutations';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';

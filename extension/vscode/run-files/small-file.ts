@@ -1,10 +1,10 @@
 // A small JSON file of a run folder, read again only if it changed. Must not import `vscode`.
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { z } from 'zod';
 import { jsonOrNothing } from '../../common/json';
 import { RefusedFile, isMissing } from '../../node/bounded-file';
 import { readRunFile } from '../../node/run-file';
-import type { z } from 'zod';
 
 /** A small JSON file of a run folder, read again only if it changed, even if the last read failed. */
 export class SmallFile<T> {

@@ -7,7 +7,7 @@ import type { MetricsLine, RunEvent, RunStatus } from '../../run-data/run-folder
 import { progressOf } from '../../run-data/run-progress';
 import type { RunProgress } from '../../run-data/run-progress';
 import { trainingSuccess, validationSuccess } from '../../trainer/loop/step-metrics';
-import { downloadBar, megabytes, showDownload } from '../models/fetch-model';
+import { downloadBar, megabytes, showDownload } from '../model-files/fetch-model';
 import { formatFinding, formatRegime, regimeAt, type DiagnosedRegime } from './run-findings';
 
 const columns = [

@@ -5,16 +5,16 @@ import { execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, readdirSync, statfsSync } from 'node:fs';
 import { arch, availableParallelism, cpus, platform, release, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { programEnvironment, variablesFor } from '../../../envs/api/program-environment';
-import { requireIsolation } from '../../../envs/deepcoder/sandbox';
-import { chooseProvider, providerStates } from '../../engine/session/devices';
-import type { Checked, Provider, ProviderState } from '../../engine/session/devices';
-import { installation } from '../../node/installation';
-import { machineMemory } from '../../node/machine-memory';
-import type { MachineMemory } from '../../node/machine-memory';
-import { HubCache } from '../../hub/hub-cache';
-import { environmentLimits } from '../environments/environment-limits';
-import type { EnvironmentLimits } from '../environments/environment-limits';
+import { programEnvironment, variablesFor } from '../../../../envs/api/program-environment';
+import { requireIsolation } from '../../../../envs/deepcoder/sandbox';
+import { chooseProvider, providerStates } from '../../../engine/session/devices';
+import type { Checked, Provider, ProviderState } from '../../../engine/session/devices';
+import { installation } from '../../../node/installation';
+import { machineMemory } from '../../../node/machine-memory';
+import type { MachineMemory } from '../../../node/machine-memory';
+import { HubCache } from '../../../hub/hub-cache';
+import { environmentLimits } from './environment-limits';
+import type { EnvironmentLimits } from './environment-limits';
 
 /** Compares a small model's loss, gradients and sampled tokens on a provider with the CPU's. */
 export type SelfCheck = (provider: Provider) => Promise<Checked>;

@@ -14,10 +14,10 @@ import type { AskedChange } from '../../trainer/live/live-settings';
 import { readLease } from '../../trainer/store/lease';
 import { readLines, readValues } from '../../trainer/store/line-log';
 import type { RunFolder } from '../../trainer/store/run-folder';
-import type { StepTable } from './step-table';
+import type { StepTable } from '../output/step-table';
 
 /** Milliseconds between checks of the folder when no message arrives. */
-const lookMs = 250;
+const pollMs = 250;
 
 /** Milliseconds in which a trainer must accept a connection, answer `hello`, and answer a command. */
 const answerMs = 10_000;
@@ -52,22 +52,22 @@ export async function follow(
       eventOffset = next;
     }
   };
-  let asked = false;
+  let interrupted = false;
   const interrupt = (): void => {
-    if (asked) {
+    if (interrupted) {
       table?.close();
       process.stderr.write(
         `\nThe run continues: see ragen runs, or the RAGEN view in VS Code. Folder: ${folder.path}\n`,
       );
       process.exit(130);
     }
-    asked = true;
+    interrupted = true;
     table?.note('Stopping; a resume redoes the unfinished step (interrupt again to leave the terminal).');
   };
   let requested = false; // whether the connected trainer got the stop request
   let lost = performance.now(); // since when no trainer accepted it
   const requestStop = (): void => {
-    if (requested || !(asked || halt?.aborted)) return;
+    if (requested || !(interrupted || halt?.aborted)) return;
     if (performance.now() - lost > limits.reachMs) throw unreachable(folder, limits.reachMs);
     if (!connection) return;
     requested = true;
@@ -100,7 +100,7 @@ export async function follow(
         return last;
       }
       if (status) table?.status(status);
-      await sleep(lookMs);
+      await sleep(pollMs);
     }
   } finally {
     process.off('SIGINT', interrupt);

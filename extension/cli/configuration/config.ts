@@ -10,9 +10,9 @@ import { modelSource } from '../../trainer/config/model-path';
 import type { RunConfig } from '../../trainer/config/schema';
 import { installation } from '../../node/installation';
 import { readDecoderConfig } from '../../models/weights/model-folder';
-import { answer } from '../answer';
-import type { Answer } from '../answer';
-import { presetFolders, workspaceOf } from '../runs/start';
+import { answer } from '../output/answer';
+import type { Answer } from '../output/answer';
+import { presetFolders, workspaceOf } from '../options/workspace';
 
 interface ConfigFlags {
   configName?: string;

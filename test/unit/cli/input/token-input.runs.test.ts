@@ -2,7 +2,7 @@
 // line, the path of the value and the remedy.
 import { describe, expect, test } from 'vitest';
 import { UserError } from '../../../../extension/common/user-error';
-import { parseInput } from '../../../../extension/cli/models/token-input';
+import { parseInput } from '../../../../extension/cli/input/token-input';
 
 const messages = [
   { role: 'system', content: 'You are "brief".' },

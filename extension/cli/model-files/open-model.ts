@@ -10,7 +10,7 @@ import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import type { DecoderConfig } from '../../models/decoder/decoder-config';
 import { readDecoderConfig, readTokenizer } from '../../models/weights/model-folder';
 import { modelFolder } from './fetch-model';
-import { readInput } from './token-input';
+import { readInput } from '../input/token-input';
 
 export interface ModelFlags {
   model: string;

@@ -7,12 +7,12 @@ import type { Command } from 'commander';
 import { transcriptsOf } from '../../environments/tools/transcripts';
 import { UserError } from '../../common/user-error';
 import { storeError } from '../../node/files';
-import { answer } from '../answer';
-import type { Answer } from '../answer';
-import { collect, configOf } from './env';
-import { withCommon } from '../runs/serve';
-import type { CommonFlags } from '../runs/serve';
-import { workspaceOf } from '../runs/start';
+import { answer } from '../output/answer';
+import type { Answer } from '../output/answer';
+import { collect, configOf } from '../options/environment-options';
+import { withCommon } from '../options/run-options';
+import type { CommonFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
 
 interface ObservationFlags extends CommonFlags {
   seeds: string;

@@ -1,7 +1,7 @@
 // The output of every command: one JSON document (--json) or readable text on standard output; or one sentence on
 // standard error with exit code 1 and, with --json, the same sentence as {"error": {"message"}}.
-import { UserError } from '../common/user-error';
-import { ConfigError } from '../trainer/config/config-error';
+import { UserError } from '../../common/user-error';
+import { ConfigError } from '../../trainer/config/config-error';
 
 export interface Answer {
   /** The JSON document of --json. */

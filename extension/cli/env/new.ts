@@ -5,10 +5,10 @@ import type { Command } from 'commander';
 import { scaffoldEnvironment } from '../../node/environment-scaffold';
 import { writeEnvironmentTypes } from '../../node/environment-types';
 import { installation } from '../../node/installation';
-import { answer } from '../answer';
-import { withCommon } from '../runs/serve';
-import type { CommonFlags } from '../runs/serve';
-import { workspaceOf } from '../runs/start';
+import { answer } from '../output/answer';
+import { withCommon } from '../options/run-options';
+import type { CommonFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
 
 /** Adds the subcommand to `ragen env`. */
 export function addEnvNew(env: Command): void {

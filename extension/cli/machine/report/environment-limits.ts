@@ -1,7 +1,7 @@
 // The part of `ragen doctor` on limits for environments: which means of enforcing them this system offers, found by
 // trying.
 import { platform } from 'node:os';
-import { ControlGroup } from '../../node/control-group';
+import { ControlGroup } from '../../../node/control-group';
 
 export interface EnvironmentLimits {
   /** Version of the control groups for environments; null if this user cannot create any. */

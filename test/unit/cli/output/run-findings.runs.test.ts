@@ -3,9 +3,9 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { MetricsLine, RunEvent } from '../../../../extension/run-data/run-folder';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
-import { formatFinding, regimeAt } from '../../../../extension/cli/runs/run-findings';
-import { StepTable } from '../../../../extension/cli/runs/step-table';
-import { formatClosing, summarize } from '../../../../extension/cli/runs/summary';
+import { formatFinding, regimeAt } from '../../../../extension/cli/output/run-findings';
+import { StepTable } from '../../../../extension/cli/output/step-table';
+import { formatClosing, summarize } from '../../../../extension/cli/output/run-summary';
 
 const diagnosed = (family: string, regime: number, mutual: number): Record<string, number> => ({
   [`${family}/regime`]: regime,

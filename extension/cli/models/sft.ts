@@ -5,14 +5,14 @@ import type { Command } from 'commander';
 import { loadSftConfig } from '../../trainer/sft/sft-config';
 import { sft } from '../../trainer/sft/sft';
 import type { SftResult } from '../../trainer/sft/sft';
-import { answer } from '../answer';
-import type { Answer } from '../answer';
+import { answer } from '../output/answer';
+import type { Answer } from '../output/answer';
 import { RunStopped } from '../../engine/run-stopped';
-import { ProgressLine } from '../progress-line';
-import { modelFolder } from '../models/fetch-model';
-import { withCommon } from './serve';
-import type { CommonFlags } from './serve';
-import { presetFolders, workspaceOf } from './start';
+import { ProgressLine } from '../output/progress-line';
+import { modelFolder } from '../model-files/fetch-model';
+import { withCommon } from '../options/run-options';
+import type { CommonFlags } from '../options/run-options';
+import { presetFolders, workspaceOf } from '../options/workspace';
 
 interface SftFlags extends CommonFlags {
   configName: string;

@@ -22,9 +22,9 @@ import {
 import { jsonOrNothing } from '../../common/json';
 import { readLines } from '../../trainer/store/line-log';
 import { RunFolder } from '../../trainer/store/run-folder';
-import { answer } from '../answer';
-import { withCommon, type CommonFlags } from '../runs/serve';
-import { workspaceOf } from '../runs/start';
+import { answer } from '../output/answer';
+import { withCommon, type CommonFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
 
 interface ListedVersion extends RanVersion {
   /** Folder of its stored sources and their names; null if the run never loaded it. */

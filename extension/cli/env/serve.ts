@@ -10,10 +10,10 @@ import { installation } from '../../node/installation';
 import { EnvironmentProcess } from '../../environments/client/environment-process';
 import { environmentVariables } from '../../environments/client/environment-variables';
 import { logNotice } from '../../trainer/run/run-environments';
-import { answer, type Answer } from '../answer';
-import { collect, configOf } from './env';
-import { withCommon, type CommonFlags } from '../runs/serve';
-import { workspaceOf } from '../runs/start';
+import { answer, type Answer } from '../output/answer';
+import { collect, configOf } from '../options/environment-options';
+import { withCommon, type CommonFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
 
 interface ServeFlags extends CommonFlags {
   host: string;
@@ -31,13 +31,13 @@ interface ServeFlags extends CommonFlags {
 }
 
 const atLeast =
-  (least: number, whole: boolean) =>
+  (least: number, isInteger: boolean) =>
   (text: string): number => {
     const value = Number(text);
-    if (text.trim() !== '' && value >= least && Number.isFinite(value) && (!whole || Number.isInteger(value)))
+    if (text.trim() !== '' && value >= least && Number.isFinite(value) && (!isInteger || Number.isInteger(value)))
       return value;
     throw new UserError(
-      `env serve: ${text} is not a number: give a ${whole ? 'whole ' : ''}number of at least ${least}`,
+      `env serve: ${text} is not a number: give a ${isInteger ? 'whole ' : ''}number of at least ${least}`,
     );
   };
 
