@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve, sep } from 'node:path';
 import { fileCoverage } from '../../extension/vscode/environments/environment-coverage';
-import { EpisodeIndex } from '../../extension/vscode/run-files/episodes/episode-index-reader';
+import { EpisodeIndexReader } from '../../extension/vscode/run-files/episodes/episode-index-reader';
 import { indexOfFile } from '../../extension/vscode/run-files/episodes/episode-scan';
 import type { EpisodeScanner } from '../../extension/vscode/run-files/episodes/episode-scan';
 import { JsonLines } from '../../extension/vscode/run-files/json-lines';
@@ -280,7 +280,7 @@ async function readRun(): Promise<unknown> {
   }
   const { events, metrics } = await reader.numbers();
   const effects = await Promise.all(versions.slice(1).map((after, i) => reader.effect(versions[i], after)));
-  const config = reader.origin ? configInEffect(reader.origin.config, events) : null;
+  const config = reader.manifest ? configInEffect(reader.manifest.config, events) : null;
   return [there, reader.summary, versions, sources, events, metrics, effects, config, await reader.lease()];
 }
 
@@ -377,7 +377,7 @@ export const runFolderTargets: readonly FuzzTarget[] = [
     },
   },
   file('episodes/index.jsonl', [lines(indexed)], 4, 'lines', async () => {
-    const index = new EpisodeIndex(folder, null, scanner);
+    const index = new EpisodeIndexReader(folder, null, scanner);
     await index.update();
     const { table } = index;
     holds(table.rows <= 10_000, 'the table has more rows than its file can tell of');

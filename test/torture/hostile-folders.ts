@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { indexOfFile } from '../../extension/vscode/run-files/episodes/episode-scan';
-import { EpisodeIndex } from '../../extension/vscode/run-files/episodes/episode-index-reader';
+import { EpisodeIndexReader } from '../../extension/vscode/run-files/episodes/episode-index-reader';
 import { MetricColumns } from '../../extension/vscode/run-files/metrics/metric-columns';
 import { RunDiagnostics } from '../../extension/vscode/run-files/run-diagnostics';
 import { readLabels } from '../../extension/vscode/run-files/run-labels';
@@ -138,7 +138,7 @@ async function readAll(folder: string, workspace: string): Promise<unknown[]> {
     end: () => undefined,
   };
   const reads: (() => unknown)[] = [
-    async () => [await reader.refresh(), reader.summary, reader.trouble],
+    async () => [await reader.refresh(), reader.summary, reader.problem],
     async () => (await reader.numbers()).metrics.slice(0, 5),
     () => reader.versions(),
     async () => [
@@ -154,7 +154,7 @@ async function readAll(folder: string, workspace: string): Promise<unknown[]> {
     () => new ScoreStrips(folder).strips(1, 2, 2),
     () => new EpisodeHeads().of(folder, { step: 1, mode: 'train' }),
     async () => {
-      const index = new EpisodeIndex(folder, null, scanner);
+      const index = new EpisodeIndexReader(folder, null, scanner);
       await index.update();
       return index.table.rows;
     },

@@ -75,7 +75,7 @@ export async function tags(text: string, sources: NameSources): Promise<Named[]>
     }
     const bases: unknown[] = Array.isArray(plain['defaults']) ? plain['defaults'] : [];
     for (const base of bases) {
-      const files = [folder, ...foldersOf(sources)].map(place => join(place, `${String(base)}.yaml`));
+      const files = [folder, ...foldersOf(sources)].map(parent => join(parent, `${String(base)}.yaml`));
       for (const file of files) {
         const inner = await readText(file);
         if (inner === '') continue;

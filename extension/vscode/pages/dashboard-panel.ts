@@ -47,7 +47,7 @@ export interface DashboardStorage {
 const viewKey = 'ragen.dashboard.view';
 
 /** Workspace state key of the columns that the last page requested first. */
-const askedKey = 'ragen.dashboard.asked';
+const requestedKey = 'ragen.dashboard.asked';
 
 /** Maximum number of overviews computed before a page requests them. */
 const mostAhead = 64;
@@ -77,7 +77,7 @@ export function dashboardKind(
 }
 
 /** What a page requested to draw its first charts. */
-interface Asked {
+interface RequestedColumns {
   keys: string[];
   smoothing: number;
 }
@@ -101,7 +101,7 @@ function serveDashboard(
   const { messenger, panel, folder } = page;
   let columns: MetricColumns | undefined; // set while the page is visible
   let overviews: ColumnOverviews | undefined;
-  let asked: Asked = { keys: [], smoothing: 0 };
+  let requested: RequestedColumns = { keys: [], smoothing: 0 };
   let newest: ColumnTable | undefined; // set while the rest is read
   let scores: ScoreStrips | undefined;
   let sent: Sent | undefined; // undefined until the page has sent `ready`
@@ -115,7 +115,7 @@ function serveDashboard(
     const epoch = newest ? readingEpoch : source.epoch;
     const { events, epoch: eventsEpoch } = await page.run().reader.events();
     const run = page.run().summary;
-    const manifest = page.run().reader.origin;
+    const manifest = page.run().reader.manifest;
     sent = { epoch, rows: table.rows, events: events.length, eventsEpoch, summary: JSON.stringify(run) };
     return {
       run,
@@ -134,7 +134,7 @@ function serveDashboard(
   messenger.onRequest(dashboardColumns, async ({ epoch, keys, overview, smoothing }) => {
     const table = tableOf(epoch);
     if (!table) return { epoch: columns?.epoch ?? 0, rows: 0, columns: {} };
-    if (overview) asked = { keys: [...new Set([...asked.keys, ...keys])], smoothing };
+    if (overview) requested = { keys: [...new Set([...requested.keys, ...keys])], smoothing };
     const { rows } = table;
     const parts: Record<string, ColumnPart> = {};
     for (const key of keys) {
@@ -170,13 +170,13 @@ function serveDashboard(
     if (!columns) {
       columns = new MetricColumns(folder, storage.columns);
       // An error here occurs again, and is reported, when the page sends its request.
-      readAhead(columns, storage.memory.get<Asked>(askedKey)).catch(() => undefined);
+      readAhead(columns, storage.memory.get<RequestedColumns>(requestedKey)).catch(() => undefined);
     }
     return columns;
   }
 
   /** Reads the data on disk while the page loads, and computes the overviews that the previous page requested first. */
-  async function readAhead(source: MetricColumns, last: Asked | undefined): Promise<void> {
+  async function readAhead(source: MetricColumns, last: RequestedColumns | undefined): Promise<void> {
     if (await source.isLong()) return;
     const table = await source.update();
     if (!last || table.rows <= longRun) return;
@@ -237,10 +237,10 @@ function serveDashboard(
 
   /** Stores the page's first requests for the next page. */
   function remember(): void {
-    const before = storage.memory.get<Asked>(askedKey);
-    const keys = [...new Set([...asked.keys, ...(before?.keys ?? [])])].slice(0, mostAhead);
-    if (asked.keys.length > 0) void storage.memory.update(askedKey, { ...asked, keys });
-    asked = { keys: [], smoothing: 0 };
+    const before = storage.memory.get<RequestedColumns>(requestedKey);
+    const keys = [...new Set([...requested.keys, ...(before?.keys ?? [])])].slice(0, mostAhead);
+    if (requested.keys.length > 0) void storage.memory.update(requestedKey, { ...requested, keys });
+    requested = { keys: [], smoothing: 0 };
   }
 
   if (panel.visible) wake();

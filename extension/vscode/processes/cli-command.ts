@@ -100,8 +100,8 @@ function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended
 
 /** Returns the JSON document in a stream: the complete text, else its last line that is JSON. */
 function documentIn(text: string): Record<string, unknown> | undefined {
-  const whole = jsonOrNothing(text);
-  if (isRecord(whole)) return whole;
+  const complete = jsonOrNothing(text);
+  if (isRecord(complete)) return complete;
   return text.split('\n').reverse().map(jsonOrNothing).find(isRecord);
 }
 

@@ -28,13 +28,13 @@ import {
 } from '../../protocol/trainer-link';
 import { UserError } from '../../common/user-error';
 
-/** Events of a link for its owner. */
-export interface TrainerLinkListener {
+/** Events of a connection for its owner. */
+export interface TrainerListener {
   status(status: RunStatus, fraction: number): void;
   appended(file: string): void;
   event(event: RunEvent): void;
   /** For the log: why a connection attempt failed or a connection ended. */
-  trouble(message: string): void;
+  problem(message: string): void;
 }
 
 /** Receives an episode while it is played. */
@@ -50,7 +50,7 @@ const pauses = [100, 250, 500, 1000, 2000, 5000];
 /** Milliseconds that a command waits for the connection, and the connection for the trainer's welcome. */
 const timeoutMs = 5000;
 
-export class TrainerLink {
+export class TrainerClient {
   private connection: MessageConnection | undefined;
   private socket: Socket | undefined;
   private disposed = false;
@@ -58,12 +58,12 @@ export class TrainerLink {
   private watching: { choice: WatchChoice; watcher: EpisodeWatcher } | undefined;
   private readonly waiting = new Set<() => void>();
 
-  /** `lease` reads the run's current lease. The trainer must serve the run `id`. The link connects immediately. */
+  /** `lease` reads the run's current lease. The trainer must serve the run `id`. The client connects immediately. */
   constructor(
     readonly run: string,
     private readonly id: string,
     private readonly lease: () => Promise<Lease | null | undefined>,
-    private readonly listener: TrainerLinkListener,
+    private readonly listener: TrainerListener,
   ) {
     void this.keepConnected();
   }
@@ -117,7 +117,7 @@ export class TrainerLink {
       watching.watcher.tags(tags);
       watching.watcher.episode(episode);
     } catch (error) {
-      this.listener.trouble((error as Error).message); // trainers of earlier versions lack this request
+      this.listener.problem((error as Error).message); // trainers of earlier versions lack this request
     }
   }
 
@@ -160,7 +160,7 @@ export class TrainerLink {
           tries = -1; // it was connected: restart with the shortest delay
         }
       } catch (error) {
-        this.listener.trouble(error instanceof Error ? error.message : String(error));
+        this.listener.problem(error instanceof Error ? error.message : String(error));
       }
       if (!this.disposed) await this.sleep(pauses[Math.min(Math.max(tries, 0), pauses.length - 1)]);
     }
@@ -178,7 +178,7 @@ export class TrainerLink {
         socket.once('error', reject);
         socket.once('close', () => reject(new Error('closed before it was connected')));
       });
-      socket.on('error', error => this.listener.trouble(error.message));
+      socket.on('error', error => this.listener.problem(error.message));
       const connection = socketMessages(socket);
       // Messages are ignored until the trainer has identified its run. The welcome contains the status, and the files
       // contain the rest.
@@ -200,7 +200,7 @@ export class TrainerLink {
         eventHappened,
         ours(event => this.listener.event(event)),
       );
-      connection.onError(([error]) => this.listener.trouble(error.message));
+      connection.onError(([error]) => this.listener.problem(error.message));
       connection.listen();
       const refused = setTimeout(() => socket.destroy(new Error('the trainer did not greet back')), timeoutMs);
       const welcome = await Promise.race([connection.sendRequest(hello, { token: lease.token }), closed]).finally(() =>

@@ -60,14 +60,14 @@ export async function* lineSlices(handle: FileHandle, from: LineCursor, size: nu
       continue;
     }
     skipping = end === 0;
-    const taken = end === 0 ? bytes.length : end;
+    const consumed = end === 0 ? bytes.length : end;
     if (end === 0) length = sliceBytes;
-    offset += taken;
+    offset += consumed;
     yield {
       offset,
       skipping,
       bytes: bytes.subarray(first, end),
-      last: bytes.subarray(Math.max(0, taken - memory), taken),
+      last: bytes.subarray(Math.max(0, consumed - memory), consumed),
     };
   }
 }

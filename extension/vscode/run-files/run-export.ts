@@ -23,7 +23,7 @@ export async function partsOf(reader: RunReader): Promise<ExportPart[]> {
   const has: Record<ExportPart, boolean> = {
     metrics: await isThere(join(reader.folder, runFiles.metrics)),
     episodes: (await reader.episodeSteps()).length > 0,
-    configuration: reader.origin !== undefined,
+    configuration: reader.manifest !== undefined,
     tensorboard: await isThere(join(reader.folder, runFiles.tensorboard)),
   };
   return exportParts.filter(part => has[part]);
@@ -59,8 +59,8 @@ const writers: Record<ExportPart, (reader: RunReader, target: string) => Promise
     out.end();
     await finished(out);
   },
-  configuration: async ({ origin }, target) => {
-    if (origin) await writeFile(join(target, 'configuration.yaml'), yamlOf(origin.config));
+  configuration: async ({ manifest }, target) => {
+    if (manifest) await writeFile(join(target, 'configuration.yaml'), yamlOf(manifest.config));
   },
   tensorboard: async ({ folder }, target) => {
     const from = join(folder, runFiles.tensorboard);

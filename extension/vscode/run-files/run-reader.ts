@@ -80,7 +80,7 @@ export interface RunNumbers {
 }
 
 export class RunReader {
-  private manifest: Manifest | undefined;
+  private readManifest: Manifest | undefined;
   private status: RunStatus | undefined;
   private statusRead: RunStatus | undefined;
   private readonly manifestFile: SmallFile<Manifest>;
@@ -113,7 +113,7 @@ export class RunReader {
   async refresh(): Promise<boolean> {
     const isThere = await hasEntry(this.folder, runFiles.manifest);
     if (!isThere) return false;
-    if (!this.manifest) this.manifest = await this.manifestFile.read();
+    if (!this.readManifest) this.readManifest = await this.manifestFile.read();
     const status = await this.statusFile.read();
     if (status !== this.statusRead) [this.status, this.statusRead] = [status ?? this.status, status];
     await this.readLabels();
@@ -123,12 +123,12 @@ export class RunReader {
     if (touched !== undefined && lease !== null)
       this.touches.see(touched, dependencies.now(), dependencies.monotonic());
     this.holder = lease === null ? 'none' : holderOf(lease ?? null, dependencies);
-    return this.manifest !== undefined;
+    return this.readManifest !== undefined;
   }
 
   /** Why the manifest or status cannot be used, in one sentence; undefined if they can or are missing. */
-  get trouble(): string | undefined {
-    return this.manifestFile.trouble ?? this.statusFile.trouble;
+  get problem(): string | undefined {
+    return this.manifestFile.problem ?? this.statusFile.problem;
   }
 
   /** Records a status sent by the trainer, unless the file's is newer. */
@@ -153,13 +153,13 @@ export class RunReader {
       ...(tags.length > 0 && { tags }),
       ...(archived && { archived }),
       ...(this.notes !== '' && { notes: this.notes }),
-      ...(this.statusFile.trouble !== undefined && { trouble: this.statusFile.trouble }),
+      ...(this.statusFile.problem !== undefined && { problem: this.statusFile.problem }),
     };
   }
 
   /** The manifest; undefined until it was read. */
-  get origin(): Manifest | undefined {
-    return this.manifest;
+  get manifest(): Manifest | undefined {
+    return this.readManifest;
   }
 
   private async readLabels(): Promise<void> {

@@ -11,7 +11,7 @@ export class SmallFile<T> {
   private value: T | undefined;
   private stamp = '';
   /** Why the file cannot be used, in one sentence. */
-  trouble: string | undefined;
+  problem: string | undefined;
 
   constructor(
     private readonly folder: string,
@@ -24,15 +24,15 @@ export class SmallFile<T> {
     const path = join(this.folder, this.name);
     const stamp = await stampOf(path);
     if (stamp === this.stamp) return this.value;
-    this.trouble = undefined;
+    this.problem = undefined;
     try {
       const text = (await readRunFile(this.folder, this.name)).toString('utf8');
       const { data } = this.schema.safeParse(jsonOrNothing(text));
-      if (data === undefined) this.trouble = `${path} is damaged: restore it or remove the run`;
+      if (data === undefined) this.problem = `${path} is damaged: restore it or remove the run`;
       else this.value = data;
     } catch (error) {
       if (isMissing(error)) return this.value; // being replaced: retried at the next refresh
-      this.trouble =
+      this.problem =
         error instanceof RefusedFile
           ? error.message
           : `${path} cannot be read (${(error as Error).message}): check its permissions`;

@@ -94,8 +94,8 @@ export function percent(share: number): string {
 
 /** Formats seconds as `45 s`, `1 m 12 s`, `2 h 05 m`. */
 export function duration(seconds: number): string {
-  const whole = Math.max(0, Math.round(seconds));
-  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const total = Math.max(0, Math.round(seconds));
+  const [hours, minutes, rest] = [Math.floor(total / 3600), Math.floor(total / 60) % 60, total % 60];
   const two = (value: number) => String(value).padStart(2, '0');
   if (hours > 0) return `${hours} h ${two(minutes)} m`;
   return minutes > 0 ? `${minutes} m ${two(rest)} s` : `${rest} s`;

@@ -61,17 +61,17 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
       throw new UserError(vscode.l10n.t('{0} is not a run: its manifest.json cannot be read.', folder));
     const environment = kept && readKeptCode(folder, run, kept);
     const files = [...(environment ? [environment.bundle, environment.about] : []), code];
-    const strange = untrusted(run, files);
-    if (strange.length === 0) return { accepted: [], manifest };
+    const untrustedFiles = untrusted(run, files);
+    if (untrustedFiles.length === 0) return { accepted: [], manifest };
 
     const [once, always] = [vscode.l10n.t('Run Once'), vscode.l10n.t('Trust This Run’s Code')];
-    const shown = await this.show(folder, strange);
+    const shown = await this.show(folder, untrustedFiles);
     const question = vscode.l10n.t('Run code of “{0}” that was not written by your trainer?', manifest.name);
-    const choice = await chooseAction(question, detailOf(folder, strange, manifest), [once, always]);
+    const choice = await chooseAction(question, detailOf(folder, untrustedFiles, manifest), [once, always]);
     if (choice !== once && choice !== always) return undefined; // the documents stay open to be read
     await closeTabs(shown);
-    if (choice === once) return { accepted: strange.map(({ sha256 }) => sha256), manifest };
-    acceptFiles(strange.map(({ file, sha256 }) => ({ run, file, sha256 })));
+    if (choice === once) return { accepted: untrustedFiles.map(({ sha256 }) => sha256), manifest };
+    acceptFiles(untrustedFiles.map(({ file, sha256 }) => ({ run, file, sha256 })));
     return { accepted: [], manifest };
   }
 

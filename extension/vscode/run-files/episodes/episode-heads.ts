@@ -110,9 +110,9 @@ export async function readHeads(file: string, within = runOf(file)): Promise<Epi
       for (let end = piece.indexOf(0x0a); end >= 0; end = piece.indexOf(0x0a, start)) {
         const length = at + end - from;
         const prefix = Buffer.concat([begun, piece.subarray(start, Math.min(end, start + headBytes))]);
-        const whole = async () => (await readRange(handle, from, length)).toString('utf8');
+        const readLine = async () => (await readRange(handle, from, length)).toString('utf8');
         const head =
-          length > mostLineBytes ? undefined : (headOf(prefix.toString('utf8')) ?? headOfWhole(await whole()));
+          length > mostLineBytes ? undefined : (headOfPrefix(prefix.toString('utf8')) ?? headOfLine(await readLine()));
         if (head) heads.push({ ...head, from, length });
         begun = Buffer.alloc(0);
         start = end + 1;
@@ -129,7 +129,7 @@ export async function readHeads(file: string, within = runOf(file)): Promise<Epi
 type Head = Omit<EpisodeHead, 'from' | 'length'>;
 
 /** Parses the beginning of a line, if it contains everything before the turns and the first state. */
-function headOf(prefix: string): Head | undefined {
+function headOfPrefix(prefix: string): Head | undefined {
   const turns = prefix.indexOf(',"turns":[');
   if (turns < 0) return undefined;
   const facts = headSchema.safeParse(jsonOrNothing(`${prefix.slice(0, turns)}}`)).data;
@@ -140,7 +140,7 @@ function headOf(prefix: string): Head | undefined {
 }
 
 /** Parses a whole line in any key order; undefined if it is not an episode. */
-function headOfWhole(line: string): Head | undefined {
+function headOfLine(line: string): Head | undefined {
   const parsed = episodeSchema.safeParse(jsonOrNothing(line)).data;
   return parsed && { ...headSchema.parse(parsed), first: hashOf(parsed.turns[0]?.state ?? '') };
 }

@@ -37,7 +37,7 @@ interface ReportedFile extends ScanFile {
   blocks: Block[];
 }
 
-export class EpisodeIndex {
+export class EpisodeIndexReader {
   table = new EpisodeTable();
   epoch = 0;
   /** Share of the bytes of all episode files that is covered by rows. */
@@ -88,12 +88,12 @@ export class EpisodeIndex {
 
   /** Searches the texts of `rows`; see EpisodeScanner.search. */
   search(rows: Int32Array, terms: TextTerm[], found: (rows: Int32Array, share: number) => void): Promise<boolean> {
-    const asked = new Uint8Array(this.table.rows);
-    for (const row of rows) asked[row] = 1;
+    const isSearched = new Uint8Array(this.table.rows);
+    for (const row of rows) isSearched[row] = 1;
     const files: (SearchFile & { step: number })[] = [];
     for (const { path, step, blocks } of this.reported.values())
       for (const { from, at, texts } of blocks) {
-        const chosen = Int32Array.from(at.keys()).filter(i => asked[from + i] === 1);
+        const chosen = Int32Array.from(at.keys()).filter(i => isSearched[from + i] === 1);
         if (chosen.length === 0) continue;
         const places = { at: Float64Array.from(chosen, i => at[i]), texts: Int32Array.from(chosen, i => texts[i]) };
         files.push({ path, step, ...places, rows: chosen.map(i => from + i) });

@@ -15,7 +15,7 @@ const remembered = 8;
 
 type Spans = Map<string, { first: number; last: number }>;
 
-interface Known {
+interface CachedRun {
   source: JsonLines<EpisodeIndexLine>;
   spans: Spans;
   /** The last read; the next one waits for it. */
@@ -23,7 +23,7 @@ interface Known {
 }
 
 export class PromptTimes {
-  private readonly runs = new Map<string, Known>();
+  private readonly runs = new Map<string, CachedRun>();
 
   /**
    * Whether a run played an episode's prompt before and after its step. True if the index does not contain the prompt.
@@ -38,7 +38,7 @@ export class PromptTimes {
   }
 
   private current(folder: string): Promise<Spans> {
-    const known: Known = this.runs.get(folder) ?? {
+    const known: CachedRun = this.runs.get(folder) ?? {
       source: new JsonLines(join(folder, runFiles.episodeIndex), z.custom<EpisodeIndexLine>(isIndexLine), folder),
       spans: new Map(),
       read: Promise.resolve(),
@@ -46,13 +46,13 @@ export class PromptTimes {
     this.runs.delete(folder);
     this.runs.set(folder, known);
     for (const old of [...this.runs.keys()].slice(0, -remembered)) this.runs.delete(old);
-    const next = known.read.then(() => readOn(known));
+    const next = known.read.then(() => readNew(known));
     known.read = next.catch(() => undefined);
     return next;
   }
 }
 
-async function readOn({ source, spans }: Known): Promise<Spans> {
+async function readNew({ source, spans }: CachedRun): Promise<Spans> {
   const { lines, restarted } = await source.read();
   if (restarted) spans.clear();
   for (const line of lines) addLine(spans, line);

@@ -14,7 +14,7 @@ interface Waiting {
 export class ThreadScanner implements EpisodeScanner {
   private worker: Worker | undefined;
   private readonly waiting = new Map<number, Waiting>();
-  private asked = 0;
+  private lastId = 0;
 
   constructor(private readonly file: string) {}
 
@@ -27,7 +27,7 @@ export class ThreadScanner implements EpisodeScanner {
   }
 
   end(): void {
-    this.worker?.postMessage({ id: ++this.asked, end: true } satisfies WorkerAsk);
+    this.worker?.postMessage({ id: ++this.lastId, end: true } satisfies WorkerAsk);
   }
 
   dispose(): void {
@@ -35,7 +35,7 @@ export class ThreadScanner implements EpisodeScanner {
   }
 
   private ask<T>(question: (id: number) => WorkerAsk, found?: Waiting['found']): Promise<T> {
-    const id = ++this.asked;
+    const id = ++this.lastId;
     return new Promise<T>((resolve, reject) => {
       this.waiting.set(id, { found, resolve, reject });
       (this.worker ??= this.start()).postMessage(question(id));
@@ -45,7 +45,7 @@ export class ThreadScanner implements EpisodeScanner {
   private start(): Worker {
     const worker = new Worker(this.file);
     worker.unref();
-    worker.on('message', (answer: WorkerAnswer) => this.take(answer));
+    worker.on('message', (answer: WorkerAnswer) => this.settle(answer));
     const fail = (error: Error) => {
       if (this.worker === worker) this.worker = undefined;
       for (const each of this.waiting.values()) each.reject(error);
@@ -56,7 +56,7 @@ export class ThreadScanner implements EpisodeScanner {
     return worker;
   }
 
-  private take(answer: WorkerAnswer): void {
+  private settle(answer: WorkerAnswer): void {
     const waiting = this.waiting.get(answer.id);
     if (!waiting) return;
     if ('found' in answer) return waiting.found?.(answer.found, answer.share);

@@ -36,7 +36,7 @@ export class ColumnOverviews {
     const before = this.made.get(key);
     const overview =
       before && column.length - before.madeOf <= mostNewRows
-        ? carriedOn(before, column)
+        ? extended(before, column)
         : overviewed(column, this.smoothing);
     this.made.set(key, overview);
     return { kind: 'overview', points: overview.points, smoothed: overview.smoothed?.points ?? null };
@@ -53,7 +53,7 @@ function overviewed(column: Float64Array, smoothing: number): Overview {
   };
 }
 
-function carriedOn({ madeOf, rows, points, smoothed }: Overview, column: Float64Array): Overview {
+function extended({ madeOf, rows, points, smoothed }: Overview, column: Float64Array): Overview {
   const fresh = column.subarray(rows);
   return {
     madeOf,

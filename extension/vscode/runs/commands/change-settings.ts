@@ -31,7 +31,7 @@ export const changeSettings: Command = host => async argument => {
     host.store.runs.length === 0 ? noRuns() : vscode.l10n.t('No run is training: settings change while one trains.');
   const run = await host.picker.pick(argument, trains, none);
   if (!run || takesNoSteps(run)) return;
-  const link = host.store.link(run);
+  const trainer = host.store.trainer(run);
   const title = vscode.l10n.t('Change Settings of {0}', run.summary.name);
   const setting = await askForSetting(run, title);
   if (!setting) return;
@@ -40,7 +40,7 @@ export const changeSettings: Command = host => async argument => {
     const number = numberIn(text);
     if (number === undefined) return vscode.l10n.t('Write a number, such as {0}.', String(value));
     try {
-      await link.change({ [key]: number }, true);
+      await trainer.change({ [key]: number }, true);
     } catch (error) {
       return (error as Error).message;
     }
@@ -55,18 +55,18 @@ export const changeSettings: Command = host => async argument => {
   });
   const number = text === undefined ? undefined : numberIn(text);
   if (number === undefined) return;
-  const { step, changes } = await link.change({ [key]: number });
-  const said =
+  const { step, changes } = await trainer.change({ [key]: number });
+  const message =
     changes.length === 0
       ? vscode.l10n.t('{0} is already {1}.', names()[key], String(number))
       : vscode.l10n.t('{0}: {1} → {2} from step {3} on', names()[key], String(value), String(number), step);
-  notifyBriefly(said, 8000, changes.length === 0 ? undefined : 'check');
+  notifyBriefly(message, 8000, changes.length === 0 ? undefined : 'check');
 };
 
 /** Asks which of the run's effective settings to change. Undefined if the user cancels. */
 async function askForSetting(run: Run, title: string): Promise<{ key: string; value: number } | undefined> {
   const { events } = await run.reader.events();
-  const items = changeable(configInEffect(run.reader.origin?.config ?? {}, events)).map(({ key, value }) => ({
+  const items = changeable(configInEffect(run.reader.manifest?.config ?? {}, events)).map(({ key, value }) => ({
     label: names()[key],
     description: String(value),
     detail: key,

@@ -24,14 +24,14 @@ export const compareRuns: Command = host => async (argument, all) => {
 async function ask(runs: Run[], named: string | undefined): Promise<Run[] | undefined> {
   const sweeps = new Map<string, Run[]>();
   for (const run of runs) {
-    const id = run.reader.origin?.sweep?.id;
+    const id = run.reader.manifest?.sweep?.id;
     if (id !== undefined) sweeps.set(id, [...(sweeps.get(id) ?? []), run]);
   }
   const heading = (label: string): Item => ({ label, kind: vscode.QuickPickItemKind.Separator, runs: [] });
-  const whole = [...sweeps].filter(([, members]) => members.length > 1);
+  const complete = [...sweeps].filter(([, members]) => members.length > 1);
   const items: Item[] = [
-    ...(whole.length > 0 ? [heading(vscode.l10n.t('Sweeps'))] : []),
-    ...whole.map(([id, members]) => ({
+    ...(complete.length > 0 ? [heading(vscode.l10n.t('Sweeps'))] : []),
+    ...complete.map(([id, members]) => ({
       label: plain(id),
       description: vscode.l10n.t('all {0} runs', members.length),
       runs: members,

@@ -21,26 +21,26 @@ const is =
 export const controlCommands: Record<string, Command> = {
   'ragen.pause': host => async (argument, all) => {
     const runs = await host.picker.pickMany(argument, all, is('running'), vscode.l10n.t('No run is running.'));
-    await Promise.all(runs.map(run => host.store.link(run).pause()));
+    await Promise.all(runs.map(run => host.store.trainer(run).pause()));
   },
   'ragen.resume': host => async (argument, all) => {
     const none = vscode.l10n.t('No run is paused, stopped, failed or interrupted.');
     const runs = await host.picker.pickMany(argument, all, is('paused', 'stopped', 'failed', 'interrupted'), none);
     for (const run of runs) {
-      if (runPhase(run.summary) === 'paused') await host.store.link(run).resume();
+      if (runPhase(run.summary) === 'paused') await host.store.trainer(run).resume();
       else if (trusted()) await resumeFrom(host, run, []);
     }
   },
   'ragen.stop': host => async (argument, all) => {
     const runs = await host.picker.pickMany(argument, all, isActive, vscode.l10n.t('No run is running.'));
-    await Promise.all(runs.map(run => host.store.link(run).stop()));
+    await Promise.all(runs.map(run => host.store.trainer(run).stop()));
   },
   'ragen.saveCheckpoint': host => async (argument, all) => {
     const runs = await host.picker.pickMany(argument, all, is('running'), vscode.l10n.t('No run is running.'));
     const save = (run: Run) => {
       const title = vscode.l10n.t('Checkpoint of {0} at the end of this step', run.summary.name);
-      const link = host.store.link(run);
-      return withProgress({ location: vscode.ProgressLocation.Window, title }, () => link.checkpoint());
+      const trainer = host.store.trainer(run);
+      return withProgress({ location: vscode.ProgressLocation.Window, title }, () => trainer.checkpoint());
     };
     await Promise.all(runs.filter(run => !takesNoSteps(run)).map(save));
   },

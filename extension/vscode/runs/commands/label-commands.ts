@@ -31,7 +31,7 @@ export const labelCommands: Record<string, Command> = {
     const change = await askForTags(runs, known);
     if (!change) return;
     await label(host, runs, (now, { reader }) => {
-      const { tags = reader.origin?.tags ?? [] } = now;
+      const { tags = reader.manifest?.tags ?? [] } = now;
       return { tags: [...new Set([...tags.filter(tag => !change.removed.includes(tag)), ...change.added])] };
     });
   },
@@ -60,6 +60,6 @@ async function label(host: Host, runs: Run[], change: (now: Labels, run: Run) =>
   }
 }
 
-const nameAtStart = ({ reader, summary }: Run): string => reader.origin?.name ?? summary.id;
+const nameAtStart = ({ reader, summary }: Run): string => reader.manifest?.name ?? summary.id;
 
 const archiving = (name: string): string => vscode.l10n.t('Run {0} is active: stop it before archiving it.', name);

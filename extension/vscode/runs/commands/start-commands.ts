@@ -31,7 +31,7 @@ export const startCommands: Record<string, Command> = {
     const question = {
       title: vscode.l10n.t('Duplicate {0} with Changes', run.summary.name),
       prompt: vscode.l10n.t('Overrides as key=value, prefilled with those of the run. Press Enter to start.'),
-      value: (run.reader.origin?.overrides ?? []).map(quoted).join(' '),
+      value: (run.reader.manifest?.overrides ?? []).map(quoted).join(' '),
     };
     const trust = await trustOptions(host, run);
     if (!trust) return;

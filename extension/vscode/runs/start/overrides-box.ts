@@ -29,13 +29,13 @@ export function startWithOverrides(
   box.value = value;
   box.placeholder = placeholder;
   box.ignoreFocusOut = true;
-  const say = (problem: string | undefined) => (box.validationMessage = problem && plain(problem));
-  box.onDidChangeValue(text => say(overridesProblem(text)));
+  const showProblem = (problem: string | undefined) => (box.validationMessage = problem && plain(problem));
+  box.onDidChangeValue(text => showProblem(overridesProblem(text)));
   return new Promise<void>((resolve, reject) => {
     let [open, starting] = [true, false];
     const accept = async () => {
       const problem = overridesProblem(box.value);
-      say(problem);
+      showProblem(problem);
       if (problem !== undefined || starting) return;
       starting = box.busy = true;
       box.enabled = false;
@@ -44,9 +44,9 @@ export function startWithOverrides(
         resolve();
         box.hide();
       } catch (error) {
-        if (open) say((error as Error).message);
-        const mendedHere = open && error instanceof UserError && box.value.trim() !== '';
-        if (mendedHere) return;
+        if (open) showProblem((error as Error).message);
+        const isCorrectable = open && error instanceof UserError && box.value.trim() !== '';
+        if (isCorrectable) return;
         reject(error as Error);
         box.hide();
       } finally {

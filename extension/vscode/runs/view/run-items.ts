@@ -69,8 +69,8 @@ export function runItem({ folder, summary }: Run, isShared: boolean): vscode.Tre
   const began = isShared ? [formatStart(summary.created)] : [];
   const rest = [...(tags === '' ? [] : [tags]), formatProgress(summary), ...began].join(' · ');
   const waits = waitsBecause(summary) !== undefined;
-  const { trouble } = summary;
-  const unread = trouble === undefined ? undefined : vscode.l10n.t('unreadable: {0}', plain(briefly(trouble)));
+  const { problem } = summary;
+  const unread = problem === undefined ? undefined : vscode.l10n.t('unreadable: {0}', plain(briefly(problem)));
   item.description = unread ?? (waits ? `${plain(formatState(summary))} · ${rest}` : rest);
   item.iconPath = iconOf(waits || unread !== undefined ? 'interrupted' : phaseOfRun);
   item.tooltip = tooltipOf(summary);
@@ -122,7 +122,7 @@ function tooltipOf(run: RunSummary): vscode.MarkdownString {
   ];
   const text = new vscode.MarkdownString();
   text.appendMarkdown('**').appendText(unlinked(run.name)).appendMarkdown('**\n\n');
-  if (run.trouble !== undefined) text.appendText(unlinked(run.trouble)).appendMarkdown('\n\n');
+  if (run.problem !== undefined) text.appendText(unlinked(run.problem)).appendMarkdown('\n\n');
   if (status.error !== undefined) text.appendText(unlinked(status.error)).appendMarkdown('\n\n');
   text.appendMarkdown('| | |\n|---|---|\n');
   for (const [name, value] of rows) {

@@ -23,11 +23,11 @@ export const traceCommands: Record<string, TraceCommand> = {
   'ragen.traceCheckpoint': async (services, argument) => {
     const { location } = await currentTrace(services, argument);
     await services.scores.choose(location);
-    services.scores.want(location, 'asked for');
+    services.scores.request(location, 'requested');
   },
   'ragen.scoreTrace': async (services, argument) => {
     const { location } = await currentTrace(services, argument);
-    services.scores.want(location, 'asked for');
+    services.scores.request(location, 'requested');
   },
   'ragen.nextTrace': (services, argument) => neighbour(services, argument, 1),
   'ragen.previousTrace': (services, argument) => neighbour(services, argument, -1),

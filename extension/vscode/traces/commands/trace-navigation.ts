@@ -37,7 +37,7 @@ export async function neighbour(services: TraceServices, argument: unknown, by: 
   const head = heads[heads.findIndex(({ id }) => id === open.location.id) + by];
   if (head) await show(services, { ...open.location, id: head.id }, open);
   else
-    say(
+    showBriefly(
       by > 0
         ? vscode.l10n.t('This is the last episode of the step')
         : vscode.l10n.t('This is the first episode of the step'),
@@ -63,7 +63,7 @@ export async function extreme(services: TraceServices, argument: unknown, at: 0 
   const open = await currentTrace(services, argument);
   const heads = await services.documents.heads.ofFile(fileOf(open.location));
   const head = byScore(groupOf(heads, open.trace.episode)).at(at);
-  if (head?.id === open.location.id) say(vscode.l10n.t('This episode is already open'));
+  if (head?.id === open.location.id) showBriefly(vscode.l10n.t('This episode is already open'));
   else if (head) await show(services, { ...open.location, id: head.id }, open);
 }
 
@@ -87,7 +87,7 @@ export async function samePromptElsewhere(
     return undefined;
   });
   if (found) return show(services, { folder: location.folder, mode: found.mode, step: found.step, id: found.id }, open);
-  say(
+  showBriefly(
     direction < 0
       ? vscode.l10n.t('No earlier step played this prompt')
       : vscode.l10n.t('No later step played this prompt'),
@@ -95,6 +95,6 @@ export async function samePromptElsewhere(
 }
 
 /** Shows a message that needs no notification. */
-function say(message: string): void {
+function showBriefly(message: string): void {
   notifyBriefly(message, 4000);
 }

@@ -1,6 +1,6 @@
 // What-if command: asks what to change in a turn of an episode and who plays the remaining turns, and shows the result
 // beside the original. The inspection process plays. By hand, the episode so far is shown in a document and each turn
-// is asked for, until the episode ends or a checkpoint continues.
+// is target for, until the episode ends or a checkpoint continues.
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
@@ -11,7 +11,7 @@ import { episodeFile, type Episode } from '../../../run-data/run-folder';
 import { registerActions } from '../../command';
 import type { Host } from '../../host';
 import { notifyInformation, withProgress } from '../../notifications';
-import type { Inspections, Asking } from '../../processes/inspection-process';
+import type { Inspections, RequestOptions } from '../../processes/inspection-process';
 import { EpisodeHeads } from '../../run-files/episodes/episode-heads';
 import type { RunStore } from '../../runs/run-store';
 import type { RunTrust } from '../../runs/run-trust-dialog';
@@ -25,7 +25,7 @@ const seeds = 2 ** 31;
 /** Number of characters of the sampled text shown in the progress. */
 const shownText = 60;
 
-type Asked = EpisodeRef & { turn: number; accepted: string[] };
+type WhatIfTarget = EpisodeRef & { turn: number; accepted: string[] };
 
 /** Registers the command. */
 export function registerWhatIf(context: vscode.ExtensionContext, host: Host): void {
@@ -61,31 +61,31 @@ class WhatIfs implements vscode.Disposable {
       throw new UserError(vscode.l10n.t('{0} is not a run in this workspace.', location.folder));
     const trusted = await this.trust.ask(location.folder, { version: origin.environment.version, tag: origin.tag });
     if (!trusted) return;
-    const asked = { ...location, turn, accepted: trusted.accepted };
-    const given = await askForChange(asked, origin.turns[turn - 1], () => this.actionsOf(asked));
+    const target = { ...location, turn, accepted: trusted.accepted };
+    const given = await askForChange(target, origin.turns[turn - 1], () => this.actionsOf(target));
     if (!given) return;
-    const checkpoint = await this.chosenPlayer(asked, vscode.l10n.t('Continue from turn {0} with…', turn));
+    const checkpoint = await this.chosenPlayer(target, vscode.l10n.t('Continue from turn {0} with…', turn));
     if (checkpoint === undefined) return;
-    const whatIfState = await this.run(asked, asking =>
-      this.inspections.whatIf({ ...asked, given, checkpoint, seed: randomInt(seeds) }, asking),
+    const whatIfState = await this.run(target, options =>
+      this.inspections.whatIf({ ...target, given, checkpoint, seed: randomInt(seeds) }, options),
     );
-    const over = whatIfState && !whatIfState.written ? await this.byHand(asked, whatIfState) : whatIfState;
-    if (over?.written) await report(asked, origin, over);
+    const over = whatIfState && !whatIfState.written ? await this.byHand(target, whatIfState) : whatIfState;
+    if (over?.written) await report(target, origin, over);
   }
 
-  private actionsOf(asked: Asked): Promise<string[] | undefined> {
-    const { folder, mode, step, id, accepted } = asked;
-    return this.run(asked, asking => this.inspections.legalActions({ folder, mode, step, id, accepted }, asking));
+  private actionsOf(target: WhatIfTarget): Promise<string[] | undefined> {
+    const { folder, mode, step, id, accepted } = target;
+    return this.run(target, options => this.inspections.legalActions({ folder, mode, step, id, accepted }, options));
   }
 
-  private async chosenPlayer({ folder, step }: Asked, title: string): Promise<string | null | undefined> {
+  private async chosenPlayer({ folder, step }: WhatIfTarget, title: string): Promise<string | null | undefined> {
     return askForPlayer(await this.inspections.checkpoints(folder), step, title);
   }
 
   /** Runs work with cancellable progress; undefined if it was cancelled. */
-  private async run<T>(asked: Asked, work: (asking: Asking) => Promise<T>): Promise<T | undefined> {
+  private async run<T>(target: WhatIfTarget, work: (options: RequestOptions) => Promise<T>): Promise<T | undefined> {
     const controller = new AbortController();
-    const title = vscode.l10n.t('What if… turn {0} of {1}', asked.turn, shortId(asked.id));
+    const title = vscode.l10n.t('What if… turn {0} of {1}', target.turn, shortId(target.id));
     try {
       return await withProgress(
         { location: vscode.ProgressLocation.Notification, title, cancellable: true },
@@ -111,14 +111,14 @@ class WhatIfs implements vscode.Disposable {
   }
 
   /** Asks for each turn until the episode is over. Undefined if the user left without keeping it. */
-  private async byHand(asked: Asked, first: WhatIfState): Promise<WhatIfState | undefined> {
-    const uri = this.documents.show(asked, first);
+  private async byHand(target: WhatIfTarget, first: WhatIfState): Promise<WhatIfState | undefined> {
+    const uri = this.documents.show(target, first);
     const editor = await vscode.window.showTextDocument(uri, {
       viewColumn: vscode.ViewColumn.Beside,
       preserveFocus: true,
     });
     const { session } = first;
-    const { folder } = asked;
+    const { folder } = target;
     let whatIfState: WhatIfState | undefined = first;
     try {
       while (whatIfState && !whatIfState.written) {
@@ -127,14 +127,14 @@ class WhatIfs implements vscode.Disposable {
         const move = await askForMove(whatIfState);
         if (move === 'keep' || move === undefined)
           return (await this.inspections.whatIfEnd(folder, { session, keep: move === 'keep' })) ?? undefined;
-        const checkpoint = move === 'policy' ? await this.chosenPlayer(asked, vscode.l10n.t('Continue with…')) : null;
+        const checkpoint = move === 'policy' ? await this.chosenPlayer(target, vscode.l10n.t('Continue with…')) : null;
         if (checkpoint === undefined) continue;
         const given = move === 'policy' ? {} : move;
         if (checkpoint === null && move === 'policy') continue; // still by hand
-        whatIfState = await this.run(asked, asking =>
-          this.inspections.whatIfTurn(folder, { session, given, checkpoint }, asking),
+        whatIfState = await this.run(target, options =>
+          this.inspections.whatIfTurn(folder, { session, given, checkpoint }, options),
         );
-        if (whatIfState) this.documents.show(asked, whatIfState);
+        if (whatIfState) this.documents.show(target, whatIfState);
       }
       return whatIfState;
     } finally {
@@ -144,8 +144,8 @@ class WhatIfs implements vscode.Disposable {
 }
 
 /** Opens the new trace beside the original and shows both results. */
-async function report(asked: Asked, origin: Episode, { written, episode, notes }: WhatIfState): Promise<void> {
-  const [before, after] = [traceUri(asked), traceUri(written!)];
+async function report(target: WhatIfTarget, origin: Episode, { written, episode, notes }: WhatIfState): Promise<void> {
+  const [before, after] = [traceUri(target), traceUri(written!)];
   await vscode.window.showTextDocument(before, { preview: false, preserveFocus: true });
   await vscode.window.showTextDocument(after, { viewColumn: vscode.ViewColumn.Beside, preview: false });
   const ends = (each: Episode) => (each.success ? vscode.l10n.t('solved') : vscode.l10n.t('not solved'));
@@ -158,7 +158,7 @@ async function report(asked: Asked, origin: Episode, { written, episode, notes }
   );
   const compare = vscode.l10n.t('Compare');
   const choice = await notifyInformation([message, ...notes].join(' '), compare);
-  if (choice === compare) await vscode.commands.executeCommand('ragen.compareEpisodes', asked, written);
+  if (choice === compare) await vscode.commands.executeCommand('ragen.compareEpisodes', target, written);
 }
 
 function locationInEditor(): EpisodeRef | undefined {

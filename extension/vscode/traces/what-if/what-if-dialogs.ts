@@ -25,7 +25,7 @@ export async function askForTurn({ turns }: Episode): Promise<number | undefined
 
 /** Asks what to change in the turn; undefined if the user cancels. `actionsOf` returns the legal actions. */
 export async function askForChange(
-  asked: Pick<EpisodeRef, 'id'> & { turn: number },
+  target: Pick<EpisodeRef, 'id'> & { turn: number },
   turn: EpisodeTurn,
   actionsOf: () => Promise<string[] | undefined>,
 ): Promise<GivenAnswer | undefined> {
@@ -52,7 +52,7 @@ export async function askForChange(
       detail: vscode.l10n.t('with another sample, checkpoint, or by hand'),
     },
   ];
-  const title = vscode.l10n.t('What if… turn {0} of {1}', asked.turn, shortId(asked.id));
+  const title = vscode.l10n.t('What if… turn {0} of {1}', target.turn, shortId(target.id));
   const item = await vscode.window.showQuickPick(items, {
     title,
     placeHolder: vscode.l10n.t('What do you want to change?'),

@@ -12,7 +12,7 @@ import {
   SocketMessageWriter,
   type MessageConnection,
 } from 'vscode-jsonrpc/node';
-import { TrainerLink, type TrainerLinkListener } from '../../../../extension/vscode/processes/trainer-client';
+import { TrainerClient, type TrainerListener } from '../../../../extension/vscode/processes/trainer-client';
 import type { Lease, RunStatus } from '../../../../extension/run-data/run-folder';
 import {
   appended,
@@ -43,8 +43,8 @@ let server: Server | undefined;
 let sockets: Socket[];
 let connections: MessageConnection[];
 let lease: Lease | undefined;
-let link: TrainerLink;
-let received: { [K in keyof TrainerLinkListener]: ReturnType<typeof vi.fn> };
+let link: TrainerClient;
+let received: { [K in keyof TrainerListener]: ReturnType<typeof vi.fn> };
 
 /** Serves like a trainer: greets clients with the token, answers pause. */
 async function serve(name: string, token = 'secret') {
@@ -79,7 +79,7 @@ async function unserve() {
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'ragen-link-'));
   [sockets, connections, lease] = [[], [], undefined];
-  received = { status: vi.fn(), appended: vi.fn(), event: vi.fn(), trouble: vi.fn() };
+  received = { status: vi.fn(), appended: vi.fn(), event: vi.fn(), problem: vi.fn() };
 });
 afterEach(async () => {
   link.dispose();
@@ -88,7 +88,7 @@ afterEach(async () => {
 });
 /** A long timeout, because other tests may load the machine. */
 const eventually = (check: () => void) => vi.waitFor(check, 20_000);
-const begin = () => (link = new TrainerLink('lake', 'lake', async () => lease, received));
+const begin = () => (link = new TrainerClient('lake', 'lake', async () => lease, received));
 
 test('requests setting changes, and passes on the trainer’s refusal unchanged', async () => {
   await serve('settings');
@@ -135,7 +135,7 @@ test('a lease without a socket of this machine is not followed', async () => {
   lease = { pid: 1, started: '2026-01-01T00:00:00Z', endpoint: String(number), token: 'secret' };
   begin();
   await eventually(() =>
-    expect(received.trouble).toHaveBeenCalledWith(expect.stringContaining('not a socket of this machine')),
+    expect(received.problem).toHaveBeenCalledWith(expect.stringContaining('not a socket of this machine')),
   );
   expect(reached).toEqual([]);
   port.close();
@@ -161,7 +161,7 @@ test('a lease without a socket of this machine is not followed', async () => {
 test('a trainer that refuses the token is rejected, and the reason is reported', async () => {
   await serve('strict', 'another');
   begin();
-  await eventually(() => expect(received.trouble).toHaveBeenCalledWith(expect.stringContaining('the token is wrong')));
+  await eventually(() => expect(received.problem).toHaveBeenCalledWith(expect.stringContaining('the token is wrong')));
   expect(link.connected).toBe(false);
 });
 

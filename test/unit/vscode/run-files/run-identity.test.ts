@@ -48,7 +48,7 @@ describe('the id of a run', () => {
     async id => {
       withId(folder, id);
       const reader = await read(folder);
-      expect([reader.summary?.id, reader.origin?.id]).toEqual(['lake', 'lake']);
+      expect([reader.summary?.id, reader.manifest?.id]).toEqual(['lake', 'lake']);
       const into = join(workspace, 'out');
       await exportRun(reader, await partsOf(reader), join(into, reader.summary!.id));
       expect(readdirSync(into)).toEqual(['lake']);

@@ -226,7 +226,7 @@ test('user labels override the manifest, take effect at once, and can be removed
   expect(run.summary?.name).toBe('lake');
   expect(run.summary).not.toHaveProperty('tags');
   expect(run.summary).not.toHaveProperty('archived');
-  expect(run.origin?.name).toBe('lake');
+  expect(run.manifest?.name).toBe('lake');
   expect(readdirSync(folder).filter(name => name.endsWith('.tmp'))).toEqual([]);
 });
 

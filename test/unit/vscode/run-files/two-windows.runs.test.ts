@@ -3,10 +3,10 @@ import { rmSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { EpisodeIndex } from '../../../../extension/vscode/run-files/episodes/episode-index-reader';
+import { EpisodeIndexReader } from '../../../../extension/vscode/run-files/episodes/episode-index-reader';
 import { indexOfFile } from '../../../../extension/vscode/run-files/episodes/episode-scan';
 import { RunReader } from '../../../../extension/vscode/run-files/run-reader';
-import { TrainerLink } from '../../../../extension/vscode/processes/trainer-client';
+import { TrainerClient } from '../../../../extension/vscode/processes/trainer-client';
 import type { RunStatus } from '../../../../extension/run-data/run-folder';
 import {
   document,
@@ -36,18 +36,18 @@ const endless = ['trainer.total_training_steps=100000', 'trainer.save_freq=-1', 
 function windowOn(run: string) {
   const reader = new RunReader(run);
   const received: RunStatus[] = [];
-  const link = new TrainerLink('run', basename(run), () => reader.lease(), {
+  const link = new TrainerClient('run', basename(run), () => reader.lease(), {
     status: status => (received.push(status), reader.report(status)),
     appended: () => undefined,
     event: () => undefined,
-    trouble: () => undefined,
+    problem: () => undefined,
   });
   return { reader, link, state: () => received.at(-1)?.state };
 }
 
 /** The episodes of a run as a window reads them while they are written. */
 function episodesOf(run: string) {
-  return new EpisodeIndex(run, null, {
+  return new EpisodeIndexReader(run, null, {
     index: async (file, from) => indexOfFile(file, from),
     search: async () => true,
     end: () => undefined,

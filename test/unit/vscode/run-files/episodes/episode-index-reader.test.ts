@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { EpisodeIndex } from '../../../../../extension/vscode/run-files/episodes/episode-index-reader';
+import { EpisodeIndexReader } from '../../../../../extension/vscode/run-files/episodes/episode-index-reader';
 import {
   indexOfFile,
   passes,
@@ -90,7 +90,7 @@ describe('the index of a run', () => {
     write(few(1), log);
     write(few(1, 'val'), log);
     const scan = scanner();
-    const index = new EpisodeIndex(folder, null, scan);
+    const index = new EpisodeIndexReader(folder, null, scan);
     await index.update();
     expect(ids(index)).toEqual(idsOf(few(1), few(1, 'val')));
     expect([scan.indexed, index.read]).toEqual([[], 1]);
@@ -127,7 +127,7 @@ describe('the index of a run', () => {
     const log = indexLog();
     write(few(1), log);
     const scan = scanner();
-    const index = new EpisodeIndex(folder, null, scan);
+    const index = new EpisodeIndexReader(folder, null, scan);
     meanwhile = () => write(few(2), log);
     await index.update();
     await index.update();
@@ -143,7 +143,7 @@ describe('the index of a run', () => {
     utimesSync(path('episodes/step-000003.jsonl'), old, old);
     const storage = path('kept');
     const scan = scanner();
-    const index = new EpisodeIndex(folder, storage, scan);
+    const index = new EpisodeIndexReader(folder, storage, scan);
     const shares: number[] = [];
     await index.update(() => shares.push(index.read));
     expect(scan.indexed).toEqual(['train 3 0', 'train 2 0', 'train 1 0']);
@@ -152,7 +152,7 @@ describe('the index of a run', () => {
     expect(shares).toHaveLength(3);
     expect([...shares].sort((a, b) => a - b)).toEqual(shares);
     const again = scanner();
-    const reopened = new EpisodeIndex(folder, storage, again);
+    const reopened = new EpisodeIndexReader(folder, storage, again);
     await reopened.update();
     expect(ids(reopened).sort()).toEqual(ids(index).sort());
     expect(again.indexed).toEqual([`train 3 ${Buffer.byteLength(JSON.stringify(few(3)[0])) + 12}`]); // the torn line only
@@ -161,7 +161,7 @@ describe('the index of a run', () => {
   it('waits for the trainer when a file is recent', async () => {
     write(few(1));
     utimesSync(path(episodesFile('train', 1)), new Date(), new Date());
-    const index = new EpisodeIndex(folder, null, scanner());
+    const index = new EpisodeIndexReader(folder, null, scanner());
     expect(await index.update()).toBe(true);
     expect(index.table.rows).toBe(0);
     utimesSync(path(episodesFile('train', 1)), old, old);
@@ -173,7 +173,7 @@ describe('the index of a run', () => {
     const log = indexLog();
     const episodes = few(1, 'val');
     write(episodes.slice(0, 2), log);
-    const index = new EpisodeIndex(folder, null, scanner());
+    const index = new EpisodeIndexReader(folder, null, scanner());
     await index.update();
     write(episodes.slice(2), log);
     log.close();
@@ -187,7 +187,7 @@ describe('the index of a run', () => {
     write(few(1), log);
     write(few(2), log);
     log.close();
-    const index = new EpisodeIndex(folder, null, scanner());
+    const index = new EpisodeIndexReader(folder, null, scanner());
     await index.update();
     rmSync(path(episodesFile('train', 2)));
     await index.update();
@@ -207,7 +207,7 @@ describe('the index of a run', () => {
     log.close();
     rmSync(path(runFiles.episodeIndex), { recursive: true });
     writeFileSync(path(runFiles.episodeIndex), '{"mode":"train","step":1,"from":0,"to":5,"tags":[],"columns":{}}\nx\n');
-    const index = new EpisodeIndex(folder, null, scanner());
+    const index = new EpisodeIndexReader(folder, null, scanner());
     await index.update();
     expect(ids(index)).toEqual(idsOf(few(1)));
   });
@@ -219,7 +219,7 @@ describe('the index of a run', () => {
     truncateSync(sparse, 2 ** 40); // a sparse file, uses no disk space
     utimesSync(sparse, old, old);
     const scan = scanner();
-    const index = new EpisodeIndex(folder, null, scan);
+    const index = new EpisodeIndexReader(folder, null, scan);
     await index.update();
     expect([ids(index), scan.indexed, index.read]).toEqual([idsOf(few(1)), ['train 1 0'], 1]);
     const refusal =
@@ -235,7 +235,7 @@ describe('the index of a run', () => {
     const [first] = few(1);
     truncateSync(path(episodesFile('train', 1)), Buffer.byteLength(JSON.stringify(first)) + 1);
     utimesSync(path(episodesFile('train', 1)), old, old);
-    const index = new EpisodeIndex(folder, null, scanner());
+    const index = new EpisodeIndexReader(folder, null, scanner());
     await index.update();
     expect(ids(index)).toEqual([first.id]);
   });
@@ -246,7 +246,7 @@ describe('a search', () => {
     const log = indexLog();
     write(episodes, log);
     log.close();
-    const index = new EpisodeIndex(folder, null, scanner());
+    const index = new EpisodeIndexReader(folder, null, scanner());
     await index.update();
     const found: number[] = [];
     const rows = Int32Array.from({ length: index.table.rows }, (_, row) => row);
