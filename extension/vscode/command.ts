@@ -3,7 +3,7 @@
 // run folder.
 import * as vscode from 'vscode';
 import { UserError } from '../common/user-error';
-import type { Host } from './host';
+import type { Host } from './host-services';
 import { notifyError } from './notifications';
 import type { RunArgument } from './runs/run-picker';
 

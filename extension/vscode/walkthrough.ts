@@ -4,7 +4,7 @@
 // VS Code completes a step when its context key *becomes* true while the walkthrough is open; a key that is already
 // true has no effect. The keys are therefore set to true only briefly, each time a walkthrough may have been opened.
 import * as vscode from 'vscode';
-import type { Host } from './host';
+import type { Host } from './host-services';
 import type { RunStore } from './runs/run-store';
 import { traceScheme } from './traces/trace-uri';
 

@@ -7,7 +7,7 @@ import { UserError } from '../../common/user-error';
 import { begin } from '../runs/start/begin-run';
 import { report } from '../command';
 import { trusted } from '../workspace-trust';
-import type { Host } from '../host';
+import type { Host } from '../host-services';
 import { notifyBriefly, withProgress } from '../notifications';
 import { askCli, ConfigError } from '../processes/cli-command';
 import { resolvedFileUri, serveConfigurations, type ResolvedConfiguration } from './configuration-documents';

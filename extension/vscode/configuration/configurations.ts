@@ -1,6 +1,6 @@
 // Composition root of run configurations: registers their commands and the editor's help with them.
 import type * as vscode from 'vscode';
-import type { Host } from '../host';
+import type { Host } from '../host-services';
 import { addConfigurationCommands } from './configuration-commands';
 import { addConfigurationHelp } from './configuration-help';
 

@@ -2,7 +2,7 @@
 // can be copied. Changes nothing.
 import * as vscode from 'vscode';
 import { registerCommands, type Command } from '../command';
-import type { Host } from '../host';
+import type { Host } from '../host-services';
 import { machineReportSchema, type MachineFacts } from '../../protocol/doctor';
 import { findingsOf, reportText, type EditorFacts } from './doctor-report';
 import type { NodeRuntime } from '../processes/node-runtime';

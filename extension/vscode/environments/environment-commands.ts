@@ -5,7 +5,7 @@ import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
 import { report } from '../command';
 import { trusted } from '../workspace-trust';
-import type { Host } from '../host';
+import type { Host } from '../host-services';
 import { EnvironmentChecks } from './environment-checks';
 import { definitionIn, definitionLine, environmentFiles } from './environment-files';
 import { nameProblem, scaffoldEnvironment } from '../../node/environment-scaffold';

@@ -5,7 +5,7 @@ import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } fr
 import { replaceTail } from '../../common/lists';
 import type { WatchChoice, WatchedEpisode } from '../../protocol/trainer-link';
 import { registerActions } from '../command';
-import type { Host } from '../host';
+import type { Host } from '../host-services';
 import { PagePanels, type OpenPage, type PageKind } from './page-panels';
 import { isActive } from '../runs/run-format';
 import type { RunArgument } from '../runs/run-picker';

@@ -59,7 +59,7 @@ export function firstLine(notes: string): string {
  * Milliseconds between checks of a lock, and age after which it counts as abandoned. It is held only while one small
  * file is written.
  */
-const [lookMs, leftMs] = [20, 2000];
+const [pollMs, abandonedMs] = [20, 2000];
 
 /** Runs `job` while holding a lock, which is a folder. */
 async function holding(lock: string, job: () => Promise<void>): Promise<void> {
@@ -71,8 +71,8 @@ async function holding(lock: string, job: () => Promise<void>): Promise<void> {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(lock.replace(/\.lock$/, ''), error);
     }
     const held = await stat(lock).catch(() => null);
-    if (held && Math.abs(Date.now() - held.mtimeMs) > leftMs) await removeLock(lock);
-    else await sleep(lookMs);
+    if (held && Math.abs(Date.now() - held.mtimeMs) > abandonedMs) await removeLock(lock);
+    else await sleep(pollMs);
   }
   await job().finally(() => rmdir(lock).catch(() => undefined));
 }

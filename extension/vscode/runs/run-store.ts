@@ -68,7 +68,7 @@ export class RunStore implements vscode.Disposable {
   readonly onDidChange = this.changed.event;
   /** Fires with the path of a run folder that may have grown. */
   readonly onDidTouch = this.touched.event;
-  /** Fires when a run's standing changed while this window was open. */
+  /** Fires when a run's phase changed while this window was open. */
   readonly onDidMove = this.moved.event;
   /** Fires with the path of a run folder that was deleted, here or elsewhere. */
   readonly onDidDelete = this.deleted.event;

@@ -2,7 +2,7 @@
 // shown again, only replaced or deleted.
 import * as vscode from 'vscode';
 import { registerCommands, type Command } from '../command';
-import type { Host } from '../host';
+import type { Host } from '../host-services';
 import { knownSecrets, secretNameProblem, secretProblem, type SecretStore } from './secret-store';
 import { notifyBriefly } from '../notifications';
 

@@ -1,7 +1,7 @@
 // Composition root of the reasoning traces: creates their parts and registers them.
 import * as vscode from 'vscode';
 import { registerActions, report } from '../command';
-import type { Host } from '../host';
+import type { Host } from '../host-services';
 import { EnvironmentLenses } from '../environments/environment-lenses';
 import { PromptTimes } from '../run-files/episodes/prompt-times';
 import { traceCommands } from './commands/trace-commands';

@@ -130,13 +130,13 @@ async function isolation(): Promise<string | null> {
 /** First line of a program's output, or null if it cannot be run. */
 function firstLine(program: string, args: string[]): string | null {
   try {
-    const said = execFileSync(program, args, {
+    const output = execFileSync(program, args, {
       encoding: 'utf8',
       env: programEnvironment(variablesFor.devices),
       stdio: ['ignore', 'pipe', 'ignore'],
       timeout: 5000,
     });
-    return said.split('\n')[0].trim();
+    return output.split('\n')[0].trim();
   } catch {
     return null;
   }

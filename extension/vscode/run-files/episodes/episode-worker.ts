@@ -1,6 +1,6 @@
 // Entry of the worker thread that scans episode files, so that the extension host is never blocked by a gigabyte of
 // data. A search stops between two files when it is replaced or cancelled.
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import type { EpisodeIndexLine } from '../../../run-data/episode-index';
 import type { TextTerm } from '../../../run-data/episode-filter';
@@ -43,12 +43,12 @@ async function work(ask: WorkerAsk): Promise<void> {
     if (wanted !== ask.id) return answer({ id: ask.id, done: false });
     appendAll(found, searchFile(file, patterns));
     if (performance.now() - reportedAt < partMs && i < files.length - 1) {
-      if (i % 4 === 3) await breathe();
+      if (i % 4 === 3) await yieldToEventLoop();
       continue;
     }
     answer({ id: ask.id, found: Int32Array.from(found), share: (i + 1) / files.length });
     [found, reportedAt] = [[], performance.now()];
-    await breathe(); // lets messages be processed
+    await yieldToEventLoop(); // lets messages be processed
   }
   answer({ id: ask.id, done: true });
 }

@@ -1,5 +1,5 @@
 // Exports metrics as comma-separated values (RFC 4180).
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Export } from '../../../protocol/dashboard-page';
 import type { ColumnTable } from './column-table';
 
@@ -14,7 +14,7 @@ export async function csvOf(
   for (let row = from; row < Math.min(to, columns[0].length); row++) {
     const cells = columns.map(column => (Number.isNaN(column[row]) ? '' : String(column[row])));
     if (keys.length === 0 || cells.some((cell, i) => i > 0 && cell !== '')) parts.push(`${cells.join(',')}\n`);
-    if (row % 500 === 499) await breathe();
+    if (row % 500 === 499) await yieldToEventLoop();
   }
   return Buffer.from(parts.join(''));
 }

@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import type { Command } from '../../command';
 import { runConfigurationUri } from '../../configuration/configuration-documents';
-import type { Host } from '../../host';
+import type { Host } from '../../host-services';
 import { anyRun, noRuns } from './run-checks';
 import { withoutArchived } from '../run-format';
 import { inList } from '../run-picker';

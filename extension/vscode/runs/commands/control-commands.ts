@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 import type { RunSummary } from '../../../protocol/pages';
 import { isEvaluation } from '../../../run-data/run-progress';
 import type { Command } from '../../command';
-import type { Host } from '../../host';
+import type { Host } from '../../host-services';
 import { notifyInformation, withProgress } from '../../notifications';
 import { takesNoSteps } from './run-checks';
 import { isActive, runPhase } from '../run-format';

@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import type { Command } from '../../command';
-import type { Host } from '../../host';
+import type { Host } from '../../host-services';
 import { confirmAction } from '../../notifications';
 import { anyRun, noRuns, refuseLive } from './run-checks';
 import type { Run } from '../run-store';

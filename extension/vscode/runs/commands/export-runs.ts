@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import type { Command } from '../../command';
-import type { Host } from '../../host';
+import type { Host } from '../../host-services';
 import { notifyBriefly, withProgress } from '../../notifications';
 import { askCli } from '../../processes/cli-command';
 import { exportRun, partsOf, type ExportPart } from '../../run-files/run-export';

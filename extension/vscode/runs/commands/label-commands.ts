@@ -4,7 +4,7 @@ import * as vscode from 'vscode';
 import type { RunSummary } from '../../../protocol/pages';
 import type { Labels } from '../../../run-data/run-folder';
 import type { Command } from '../../command';
-import type { Host } from '../../host';
+import type { Host } from '../../host-services';
 import { plain } from '../../plain-text';
 import { changeLabels, notesFile, type LabelChange } from '../../run-files/run-labels';
 import { anyRun, noRuns, refuseLive } from './run-checks';

@@ -1,7 +1,7 @@
-// All commands on runs by id, as in package.json. Those on their environments are in environments/run-environments.ts.
+// All commands on runs by id, as in package.json. Those on their environments are in environments/run-environment-commands.ts.
 import type * as vscode from 'vscode';
 import { registerCommands, type Command } from '../../command';
-import type { Host } from '../../host';
+import type { Host } from '../../host-services';
 import { changeSettings } from './change-settings';
 import { configurationCommands } from './compare-configurations';
 import { compareRuns } from './compare-runs';

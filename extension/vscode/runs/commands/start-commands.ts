@@ -8,7 +8,7 @@ import { anyRun, noRuns, takesNoSteps } from './run-checks';
 import { workspaceOf } from '../run-store';
 import { trustOptions } from '../run-trust-dialog';
 import { begin } from '../start/begin-run';
-import { splitOverrides } from '../start/overrides';
+import { splitOverrides } from '../start/overrides-line';
 import { startWithOverrides } from '../start/overrides-box';
 import { askForRun } from '../start/start-dialog';
 import { trusted } from '../../workspace-trust';

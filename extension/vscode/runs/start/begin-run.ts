@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import { messageOf } from '../../command';
-import type { Host } from '../../host';
+import type { Host } from '../../host-services';
 import { withProgress } from '../../notifications';
 import { ConfigError, startRun, type StartedRun } from '../../processes/cli-command';
 

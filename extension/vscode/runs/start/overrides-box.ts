@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import { plain } from '../../plain-text';
-import { overridesProblem, splitOverrides } from './overrides';
+import { overridesProblem, splitOverrides } from './overrides-line';
 
 export interface OverridesQuestion {
   title: string;

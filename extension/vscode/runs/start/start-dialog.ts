@@ -2,7 +2,7 @@
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import { plain } from '../../plain-text';
-import { shippedPresets, workspacePresets, type Preset } from './presets';
+import { shippedPresets, workspacePresets, type Preset } from './preset-files';
 
 /** What to start. */
 export interface StartRequest {

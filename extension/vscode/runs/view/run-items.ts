@@ -25,9 +25,9 @@ export type Group = Exclude<RunPhase, 'interrupted'> | 'archived';
 export const groups: Group[] = ['running', 'paused', 'failed', 'finished', 'stopped', 'archived'];
 /** The group of a run. */
 export const groupOf = (run: RunSummary): Group => {
-  const phaseOfRun = runPhase(run);
+  const phase = runPhase(run);
   if (run.archived && !isActive(run)) return 'archived';
-  return phaseOfRun === 'interrupted' ? 'failed' : phaseOfRun;
+  return phase === 'interrupted' ? 'failed' : phase;
 };
 
 /** Tree item of a group. */
@@ -62,7 +62,7 @@ export function damagedItem(folder: string, reason: string): vscode.TreeItem {
 /** Tree item of a run. `isShared`: another visible run has the same name. */
 export function runItem({ folder, summary }: Run, isShared: boolean): vscode.TreeItem {
   const item = new vscode.TreeItem(summary.name, vscode.TreeItemCollapsibleState.None);
-  const phaseOfRun = runPhase(summary);
+  const phase = runPhase(summary);
   item.id = folder;
   // Tags come first, because a narrow side bar cuts off the rest.
   const tags = (summary.tags ?? []).map(tag => `#${tag}`).join(' ');
@@ -72,7 +72,7 @@ export function runItem({ folder, summary }: Run, isShared: boolean): vscode.Tre
   const { problem } = summary;
   const unread = problem === undefined ? undefined : vscode.l10n.t('unreadable: {0}', plain(briefly(problem)));
   item.description = unread ?? (waits ? `${plain(formatState(summary))} · ${rest}` : rest);
-  item.iconPath = iconOf(waits || unread !== undefined ? 'interrupted' : phaseOfRun);
+  item.iconPath = iconOf(waits || unread !== undefined ? 'interrupted' : phase);
   item.tooltip = tooltipOf(summary);
   item.contextValue = contextOf(summary);
   item.accessibilityInformation = { label: `${summary.name}, ${formatState(summary)}, ${rest}` };
@@ -85,10 +85,10 @@ export function runItem({ folder, summary }: Run, isShared: boolean): vscode.Tre
 }
 
 /**
- * Returns the icon of a standing: a shape and a colour, since colour alone is not accessible. A run that paused itself
+ * Returns the icon of a phase: a shape and a colour, since colour alone is not accessible. A run that paused itself
  * has the icon of an interrupted one.
  */
-function iconOf(phaseOfRun: RunPhase): vscode.ThemeIcon {
+function iconOf(phase: RunPhase): vscode.ThemeIcon {
   const icons: Record<RunPhase, [string, string]> = {
     running: ['pulse', 'charts.blue'],
     paused: ['debug-pause', 'charts.yellow'],
@@ -97,7 +97,7 @@ function iconOf(phaseOfRun: RunPhase): vscode.ThemeIcon {
     failed: ['error', 'testing.iconFailed'],
     interrupted: ['warning', 'list.warningForeground'],
   };
-  const [icon, colour] = icons[phaseOfRun];
+  const [icon, colour] = icons[phase];
   return new vscode.ThemeIcon(icon, new vscode.ThemeColor(colour));
 }
 

@@ -1,4 +1,4 @@
-// The Runs view: all runs of the workspace, grouped by standing; empty groups are hidden. Archived runs are hidden by
+// The Runs view: all runs of the workspace, grouped by phase; empty groups are hidden. Archived runs are hidden by
 // default. A filter keeps runs with all its words in name, tags, configuration or id. The badge counts the active runs.
 import * as vscode from 'vscode';
 import { isActive, matches, sharedNames } from '../run-format';

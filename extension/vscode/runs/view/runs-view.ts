@@ -1,6 +1,6 @@
 // What shows the state of runs outside of pages, beside the Runs view: the status bar, and notifications of failures.
 import type * as vscode from 'vscode';
-import type { Host } from '../../host';
+import type { Host } from '../../host-services';
 import { noticeFailures } from './failure-notice';
 import { StatusBar } from './status-bar';
 

@@ -9,7 +9,7 @@ import { UserError } from '../../../common/user-error';
 import type { EpisodeRef, WhatIfState } from '../../../protocol/inspection';
 import { episodeFile, type Episode } from '../../../run-data/run-folder';
 import { registerActions } from '../../command';
-import type { Host } from '../../host';
+import type { Host } from '../../host-services';
 import { notifyInformation, withProgress } from '../../notifications';
 import type { Inspections, RequestOptions } from '../../processes/inspection-process';
 import { EpisodeHeads } from '../../run-files/episodes/episode-heads';

@@ -6,7 +6,7 @@ import { compareEnvironments, serveSourceSnapshots } from './compare-environment
 import { CoverageDecorations } from './coverage-decorations';
 import { EnvironmentDiagnostics } from './environment-diagnostics';
 import { debugEnvironments } from './debug-environment';
-import type { Host } from '../host';
+import type { Host } from '../host-services';
 import { notifyBriefly } from '../notifications';
 import { anyRun, noRuns } from '../runs/commands/run-checks';
 import { isActive } from '../runs/run-format';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { overridesProblem, splitOverrides } from '../../../../../extension/vscode/runs/start/overrides';
+import { overridesProblem, splitOverrides } from '../../../../../extension/vscode/runs/start/overrides-line';
 
 test.each([
   ['', []],
