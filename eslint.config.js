@@ -104,7 +104,7 @@ export default tseslint.config(
   { files: ['envs/**/*.ts'], rules: { 'no-restricted-syntax': ['error', ...everywhere, spreads] } },
   {
     files: ['extension/main.ts', 'extension/vscode/**/*.ts'],
-    ignores: ['extension/vscode/notices.ts'],
+    ignores: ['extension/vscode/notifications.ts'],
     rules: {
       'no-restricted-properties': [
         'error',
@@ -116,7 +116,7 @@ export default tseslint.config(
           'setStatusBarMessage',
         ].map(property => ({
           property,
-          message: 'Tell it by vscode/notices.ts: texts of runs and models must not become links.',
+          message: 'Tell it by vscode/notifications.ts: texts of runs and models must not become links.',
         })),
       ],
     },

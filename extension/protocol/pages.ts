@@ -18,7 +18,7 @@ export interface RunSummary {
   /** The trainer's lease is alive. A run with status `running` and no live lease was interrupted. */
   live: boolean;
   /** Why the status cannot be read, in one sentence. */
-  trouble?: string;
+  problem?: string;
 }
 
 /**

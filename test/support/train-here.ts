@@ -6,7 +6,7 @@ import type { Episode, MetricsLine } from '../../extension/run-data/run-folder';
 import { Journal } from '../../extension/trainer/run/journal';
 import { Run } from '../../extension/trainer/run/run';
 import { RunControl } from '../../extension/trainer/run/run-control';
-import { makeRun } from '../../extension/cli/runs/start';
+import { makeRun } from '../../extension/cli/run-control/make-run';
 import { train } from '../../extension/trainer/loop/train';
 import { readRun } from './terminal';
 import { groupOverrides, stepOverrides } from './tiny-overrides';

@@ -16,7 +16,7 @@ import { writeAdapter } from '../../extension/models/adapters/peft-adapter';
 import { PolicyEngine } from '../../extension/models/policy-engine';
 import { Weights, initialize } from '../../extension/models/weights/weights';
 import { streamModel } from '../../extension/models/weights/safetensors-writer';
-import { modelFacts } from '../../extension/cli/models/model-facts';
+import { modelFacts } from '../../extension/cli/model-files/model-facts';
 import { holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
 import { mutateFolder } from './model-folder-mutations';

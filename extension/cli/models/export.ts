@@ -12,10 +12,10 @@ import { checkpointFor } from '../../trainer/run/run-checkpoint';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { requireNoLinks } from '../../trainer/run/trusted-run';
 import type { StoredType } from '../../models/weights/safetensors-writer';
-import { answer } from '../answer';
-import { downloadBar, megabytes, modelFolder } from './fetch-model';
-import type { Parse } from './model-options';
-import { workspaceOf } from '../runs/start';
+import { answer } from '../output/answer';
+import { downloadBar, megabytes, modelFolder } from '../model-files/fetch-model';
+import type { Parse } from '../options/model-options';
+import { workspaceOf } from '../options/workspace';
 
 interface ExportFlags {
   model?: string;

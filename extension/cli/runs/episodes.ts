@@ -14,12 +14,12 @@ import type { Episode } from '../../run-data/run-folder';
 import { UserError } from '../../common/user-error';
 import { readValues } from '../../trainer/store/line-log';
 import { RunFolder } from '../../trainer/store/run-folder';
-import { answer } from '../answer';
-import type { Answer } from '../answer';
-import { episodesHtml } from './episodes-html';
-import { withCommon } from './serve';
-import type { CommonFlags } from './serve';
-import { workspaceOf } from './start';
+import { answer } from '../output/answer';
+import type { Answer } from '../output/answer';
+import { episodesHtml } from '../output/episodes-html';
+import { withCommon } from '../options/run-options';
+import type { CommonFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
 
 interface EpisodesFlags extends CommonFlags {
   limit: string;

@@ -6,10 +6,11 @@ import { UserError } from '../../common/user-error';
 import { readLease } from '../../trainer/store/lease';
 import { printable } from '../../common/printable';
 import { RunFolder } from '../../trainer/store/run-folder';
-import { answer } from '../answer';
-import { unended, withCommon } from './serve';
-import type { CommonFlags } from './serve';
-import { workspaceOf } from './start';
+import { answer } from '../output/answer';
+import { unended } from '../run-control/trainer-process';
+import { withCommon } from '../options/run-options';
+import type { CommonFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
 
 interface RunsFlags extends CommonFlags {
   archived?: boolean;

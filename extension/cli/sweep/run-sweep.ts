@@ -4,9 +4,11 @@
 import { isMadeOf } from '../../trainer/config/model-length';
 import type { RunStatus } from '../../run-data/run-folder';
 import { UserError } from '../../common/user-error';
-import { follow } from '../runs/follow';
-import { unexplainedEnd, makeRun, startTrainer } from '../runs/start';
-import type { StepTable } from '../runs/step-table';
+import { follow } from '../run-control/follow';
+import { unexplainedEnd } from '../run-control/trainer-end';
+import { makeRun } from '../run-control/make-run';
+import { startTrainer } from '../run-control/trainer-process';
+import type { StepTable } from '../output/step-table';
 import { readLease } from '../../trainer/store/lease';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { requireTrusted } from '../../trainer/run/trusted-run';

@@ -4,7 +4,7 @@ import * as vscode from 'vscode';
 import { environmentFile, environmentFiles, isSourceName, isVersionName } from '../../run-data/run-folder';
 import { readRunFile } from '../../node/run-file';
 import { formatEffect, lastRuns, spansOf, type RanVersion } from '../../run-data/version-effect';
-import { notifyInformation } from '../notices';
+import { notifyInformation } from '../notifications';
 import { plain } from '../plain-text';
 import type { Run } from '../runs/run-store';
 

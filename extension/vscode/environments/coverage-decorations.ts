@@ -51,8 +51,8 @@ export class CoverageDecorations implements vscode.Disposable {
   async toggle(run: Run): Promise<boolean> {
     const on = this.drawn !== run.folder;
     const before = this.drawn === undefined ? undefined : this.store.get(this.drawn);
-    if (before?.summary.live && before.folder !== run.folder) await this.store.link(before).coverEnvironments(false);
-    if (run.summary.live) await this.store.link(run).coverEnvironments(on);
+    if (before?.summary.live && before.folder !== run.folder) await this.store.trainer(before).coverEnvironments(false);
+    if (run.summary.live) await this.store.trainer(run).coverEnvironments(on);
     this.drawn = on ? run.folder : undefined;
     await this.draw();
     return on;

@@ -32,7 +32,7 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
       const { problems = [] } = environmentRefusedSchema.safeParse(data).data ?? {};
       refused.set(
         tag,
-        problems.map(({ kind: _, ...place }) => ({ ...place, severity: 'error' })),
+        problems.map(({ kind: _, ...problem }) => ({ ...problem, severity: 'error' })),
       );
     } else if (kind === 'environment_error') {
       const { at = '', episodes = 1 } = environmentErrorSchema.safeParse(data).data ?? {};
@@ -40,8 +40,8 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
       if (!found) continue;
       const locations = ended.get(tag) ?? new Map<string, { at: EnvironmentProblem; episodes: number }>();
       ended.set(tag, locations);
-      const place = locations.get(at) ?? { at: { ...found, column: 1, message, severity: 'warning' }, episodes: 0 };
-      locations.set(at, { ...place, episodes: place.episodes + episodes });
+      const entry = locations.get(at) ?? { at: { ...found, column: 1, message, severity: 'warning' }, episodes: 0 };
+      locations.set(at, { ...entry, episodes: entry.episodes + episodes });
     }
   }
   const warnings = [...ended.values()].flatMap(locations => [...locations.values()]);

@@ -15,7 +15,7 @@ import {
 } from '../../run-data/diagnostics';
 import { namesInRun, readRunFile } from '../../node/run-file';
 import { groupRowSchema, groupsFile, runFiles, type GroupRow } from '../../run-data/run-folder';
-import { collapseSettings } from '../pages/collapse-settings';
+import { collapseSettings } from './collapse-settings';
 import { JsonLines } from './json-lines';
 
 export class RunDiagnostics {

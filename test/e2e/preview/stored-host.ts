@@ -8,8 +8,8 @@ import {
   groupsAt,
   type CollapseSnapshot,
 } from '../../../extension/protocol/collapse-page';
-import { collapseSettings } from '../../../extension/vscode/pages/collapse-settings';
-import { promptGroups } from '../../../extension/vscode/run-files/prompt-groups';
+import { collapseSettings } from '../../../extension/vscode/run-files/collapse-settings';
+import { promptGroups } from '../../../extension/vscode/run-files/episodes/prompt-groups';
 import { collapseFile, gradientsFile, type CollapseDiagnosis } from '../../../extension/run-data/diagnostics';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
 import { columnsOf, numbersOf } from '../../../extension/run-data/metric-segments';

@@ -245,7 +245,7 @@ describe('what if', () => {
     const starts: string[] = [];
     const node = { path: process.execPath, version: process.versions.node, electron: false };
     const inspections = new Inspections({
-      terminal: async cwd => (starts.push(cwd), { node, cli: join(root, 'dist/cli.cjs'), cwd }),
+      cliFor: async cwd => (starts.push(cwd), { node, cli: join(root, 'dist/cli.cjs'), cwd }),
       refusal: () => refusal,
       log: () => undefined,
       idleMs,

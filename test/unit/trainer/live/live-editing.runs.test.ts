@@ -16,7 +16,7 @@ import { Run } from '../../../../extension/trainer/run/run';
 import { RunControl } from '../../../../extension/trainer/run/run-control';
 import { newestValid } from '../../../../extension/trainer/store/checkpoint';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
-import { makeRun } from '../../../../extension/cli/runs/start';
+import { makeRun } from '../../../../extension/cli/run-control/make-run';
 import { train } from '../../../../extension/trainer/loop/train';
 import { document, readRun } from '../../../support/terminal';
 import { groupOverrides, stepOverrides } from '../../../support/tiny-overrides';

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { TrainerLink } from '../../../../extension/vscode/processes/trainer-link';
+import { TrainerClient } from '../../../../extension/vscode/processes/trainer-client';
 import type { WatchChoice, WatchedEpisode } from '../../../../extension/protocol/trainer-link';
 import { installation } from '../../../../extension/node/installation';
 import type { Viewer } from '../../../../extension/trainer/live/live-view';
@@ -147,9 +147,9 @@ test('over the run’s socket, the host’s link follows through trainer restart
     status: () => undefined,
     appended: () => undefined,
     event: () => undefined,
-    trouble: () => undefined,
+    problem: () => undefined,
   };
-  const link = new TrainerLink('live', 'live', async () => lease, listener);
+  const link = new TrainerClient('live', 'live', async () => lease, listener);
   link.watch({ tag: 'Words' }, watcher);
   try {
     for (let session = 0; session < 2; session++) {
