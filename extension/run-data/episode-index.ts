@@ -4,7 +4,8 @@
 // trainer writes it beside the episodes; for runs of older trainers the editor computes the same lines and keeps them
 // in its own storage.
 import { actionOutcomes } from './action-outcomes';
-import { mostLineBytes, type Episode } from './run-folder';
+import { mostLineBytes } from './run-files';
+import type { Episode } from './episode';
 
 /** Numbers stored for each episode. Flags are 0 and 1. */
 export const indexColumns = [

@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { meaningOf, parseMetricMeanings } from '../../extension/run-data/metric-meanings';
-import type { Episode, MetricsLine } from '../../extension/run-data/run-folder';
+import type { Episode } from '../../extension/run-data/episode';
+import type { MetricsLine } from '../../extension/run-data/step-lines';
 import { Journal } from '../../extension/trainer/run/journal';
 import { Run } from '../../extension/trainer/run/run';
 import { RunControl } from '../../extension/trainer/run/run-control';

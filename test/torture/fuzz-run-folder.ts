@@ -21,14 +21,11 @@ import type { CollapseDiagnosis, GradientAnalysisRecord } from '../../extension/
 import { addToIndex, indexColumns, indexLine, isIndexLine } from '../../extension/run-data/episode-index';
 import { EpisodeTable } from '../../extension/run-data/episode-table';
 import { columnsOf, decodeSegments, encodeSegment, numbersOf } from '../../extension/run-data/metric-segments';
-import {
-  coverageLineSchema,
-  environmentFile,
-  episodeSchema,
-  runFiles,
-  scoresLineSchema,
-} from '../../extension/run-data/run-folder';
-import type { Episode } from '../../extension/run-data/run-folder';
+import { coverageLineSchema } from '../../extension/run-data/environment-snapshot';
+import { environmentFile, runFiles } from '../../extension/run-data/run-files';
+import { episodeSchema } from '../../extension/run-data/episode';
+import { scoresLineSchema } from '../../extension/run-data/step-lines';
+import type { Episode } from '../../extension/run-data/episode';
 import { configInEffect } from '../../extension/run-data/settings';
 import { changedConfig } from '../../extension/trainer/run/stored-config';
 import { newestValid } from '../../extension/trainer/store/checkpoint';

@@ -15,7 +15,7 @@ import { RunReader } from '../../extension/vscode/runs/run-reader';
 import { ScoreStrips } from '../../extension/vscode/run-files/score-strips';
 import { EpisodeHeads } from '../../extension/vscode/traces/episode-heads';
 import { runNames } from '../../extension/node/run-file';
-import { environmentFile, runFiles } from '../../extension/run-data/run-folder';
+import { environmentFile, runFiles } from '../../extension/run-data/run-files';
 import { UserError } from '../../extension/common/user-error';
 import { newestValid } from '../../extension/trainer/store/checkpoint';
 import { readLease } from '../../extension/trainer/store/lease';

@@ -1,14 +1,9 @@
 // `ragen env versions RUN`: the code versions that a run's environments ran, edit by edit, where they are stored, and
 // the effect of each edit on reward and success.
 import type { Command } from 'commander';
-import {
-  environmentFile,
-  environmentFiles,
-  episodesFile,
-  eventSchema,
-  runFiles,
-  type RunEvent,
-} from '../../run-data/run-folder';
+import { environmentFile, environmentFiles, episodesFile, runFiles } from '../../run-data/run-files';
+import { eventSchema } from '../../run-data/run-events';
+import type { RunEvent } from '../../run-data/run-events';
 import {
   comparedEpisodeSchema,
   comparedRange,

@@ -1,7 +1,7 @@
 // Plays an evaluation with a local model, in waves of complete groups: results are committed after each wave, and a
 // wave has as many episodes as are decoded at a time. A response's entropy is that of the model's own distribution
 // (temperature 1, no truncation) over the whole vocabulary, at each sampled token.
-import type { Episode } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/episode';
 import { decodedRows } from '../../models/generation/generator';
 import { episodeRecord } from '../rollout/episode-record';
 import { sampledMask, sampledTokens } from '../rollout/rollout-batch';

@@ -5,14 +5,10 @@ import { jsonOrNothing } from '../../common/json';
 import { initialWeights } from '../../protocol/inspection';
 import type { CheckpointChoice, EpisodeRef } from '../../protocol/inspection';
 import { hasRunFile, namesInRunSync } from '../../node/run-file';
-import {
-  checkpointFolder,
-  episodeFile,
-  episodeSchema,
-  keptEnvironmentSchema,
-  runFiles,
-} from '../../run-data/run-folder';
-import type { Episode } from '../../run-data/run-folder';
+import { checkpointFolder, episodeFile, runFiles } from '../../run-data/run-files';
+import { episodeSchema } from '../../run-data/episode';
+import { keptEnvironmentSchema } from '../../run-data/environment-snapshot';
+import type { Episode } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
 import type { RunConfig } from '../config/schema';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';

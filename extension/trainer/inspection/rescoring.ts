@@ -1,7 +1,7 @@
 // Scores the tokens of a stored episode under a checkpoint: policy, reference policy and critic. The ids are used as
 // stored; in a windowed context each training sample is a context of its own, as the model saw it.
 import type { Rescored, RescoredToken, RescoreRequest } from '../../protocol/inspection';
-import type { Episode } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/episode';
 import { tokenPieces } from '../../models/tokenizer/token-pieces';
 import { passBudget } from '../run/run';
 import type { InspectedRun } from './inspected-run';

@@ -4,8 +4,8 @@
 import { existsSync } from 'node:fs';
 import type { GivenAnswer, WhatIfRequest, WhatIfState } from '../../protocol/inspection';
 import { maximum } from '../../common/lists';
-import { episodeFile } from '../../run-data/run-folder';
-import type { Episode, EpisodeTurn } from '../../run-data/run-folder';
+import { episodeFile } from '../../run-data/run-files';
+import type { Episode, EpisodeTurn } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
 import { shaped } from '../loop/rollout-collection';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';

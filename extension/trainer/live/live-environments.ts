@@ -10,7 +10,7 @@ import type {
   PreparedEnvironment,
   SourceProblem,
 } from '../../protocol/environment-link';
-import type { environmentRefusedSchema, environmentReloadSchema } from '../../run-data/run-folder';
+import type { environmentRefusedSchema, environmentReloadSchema } from '../../run-data/run-events';
 import type { RunConfig } from '../config/schema';
 import { coverageLines } from '../loop/coverage-lines';
 import { installation } from '../../node/installation';

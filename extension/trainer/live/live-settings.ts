@@ -1,7 +1,7 @@
 // The configuration of a run in progress and its pending changes. A change is validated on request by the schema and
 // the rules of every configuration, waits for the end of the current step, and applies from the next step. A step
 // therefore depends on one configuration only.
-import type { SettingChange } from '../../run-data/run-folder';
+import type { SettingChange } from '../../run-data/run-events';
 import { idleBecause, settingKeys, valueAt, withSetting } from '../../run-data/settings';
 import { nearest } from '../../common/suggest';
 import { UserError } from '../../common/user-error';

@@ -4,7 +4,7 @@
 import { gradientsFile } from '../../run-data/diagnostics';
 import type { GradientAnalysisRecord } from '../../run-data/diagnostics';
 import { maximum, minimum } from '../../common/lists';
-import type { GroupRow } from '../../run-data/run-folder';
+import type { GroupRow } from '../../run-data/step-lines';
 import type { RunConfig } from '../config/schema';
 import { varianceBuckets } from '../diagnostics/variance-buckets';
 import type { UpdateMetrics } from '../../engine/engine';

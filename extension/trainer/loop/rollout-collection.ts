@@ -1,7 +1,7 @@
 // Collects the rollout of a training step and selects the episodes to train on. RAGEN plays one batch and filters it.
 // With dynamic sampling (DAPO's `algorithm.filter_groups`) further batches are played until a full batch of groups has
 // differing scores or no round is left. A step that fails restores the seeds it started from.
-import type { GroupRow } from '../../run-data/run-folder';
+import type { GroupRow } from '../../run-data/step-lines';
 import { groupsToSample, overlongReward, filterGroups } from '../../algorithms/dapo';
 import { normalizeRewards } from '../../algorithms/reward-normalization';
 import { filterRollouts } from '../../algorithms/rollout-filter';

@@ -5,7 +5,7 @@
 // batch.
 import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/environment-link';
 import { appendAll } from '../../common/lists';
-import type { EpisodeTurn } from '../../run-data/run-folder';
+import type { EpisodeTurn } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
 import { abortable } from '../../node/abortable';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/engine';

@@ -4,8 +4,11 @@
 // has no room for a replacement file, the status of a failed or waiting run overwrites the old one in place.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { relative } from 'node:path';
-import type { Episode, GroupRow, RunEvent, RunStatus, ScoresLine } from '../../run-data/run-folder';
-import { episodesFile, groupsFile, runFiles } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/episode';
+import type { GroupRow, ScoresLine } from '../../run-data/step-lines';
+import type { RunEvent } from '../../run-data/run-events';
+import type { RunStatus } from '../../run-data/run-status';
+import { episodesFile, groupsFile, runFiles } from '../../run-data/run-files';
 import { secrets } from '../../node/secrets';
 import { scoresByTag } from '../loop/score-spread';
 import { finiteOnly } from '../loop/step-metrics';

@@ -6,7 +6,7 @@ import { existsSync, lstatSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { isMissing, regularTargetSync } from '../../node/bounded-file';
-import { checkpointFolder, runFiles } from '../../run-data/run-folder';
+import { checkpointFolder, runFiles } from '../../run-data/run-files';
 import { UserError } from '../../common/user-error';
 import { bytesOf, digestFile, fileSystem, makeFolder, storeError, syncFolder, writeNewFile } from '../../node/files';
 import { canonicalJson } from '../config/config-hash';

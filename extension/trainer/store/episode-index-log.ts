@@ -6,7 +6,9 @@ import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } 
 import { join } from 'node:path';
 import { addToIndex, indexLine, isIndexLine, type EpisodeIndexLine } from '../../run-data/episode-index';
 import { jsonOrNothing } from '../../common/json';
-import { episodeSchema, episodesFile, type Episode } from '../../run-data/run-folder';
+import { episodeSchema } from '../../run-data/episode';
+import { episodesFile } from '../../run-data/run-files';
+import type { Episode } from '../../run-data/episode';
 import type { LogPiece } from './append-log';
 import { LineLog, readLines } from './line-log';
 

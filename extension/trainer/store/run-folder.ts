@@ -15,15 +15,15 @@ import {
   groupsFile,
   isRunId,
   isVersionName,
-  keptEnvironmentSchema,
-  labelsSchema,
-  manifestIn,
-  manifestSchema,
   runFiles,
   runsFolder,
-  statusSchema,
-} from '../../run-data/run-folder';
-import type { CoverageLine, KeptEnvironment, Labels, Manifest, RunStatus } from '../../run-data/run-folder';
+} from '../../run-data/run-files';
+import { keptEnvironmentSchema } from '../../run-data/environment-snapshot';
+import { labelsSchema, manifestIn, manifestSchema } from '../../run-data/run-manifest';
+import { statusSchema } from '../../run-data/run-status';
+import type { CoverageLine, KeptEnvironment } from '../../run-data/environment-snapshot';
+import type { Labels, Manifest } from '../../run-data/run-manifest';
+import type { RunStatus } from '../../run-data/run-status';
 import {
   environmentSignature,
   isManifestSigned,

@@ -4,7 +4,8 @@
 import { basename, dirname, extname, join } from 'node:path';
 import * as vscode from 'vscode';
 import { jsonOrNothing } from '../../common/json';
-import { manifestIn, runFiles } from '../../run-data/run-folder';
+import { manifestIn } from '../../run-data/run-manifest';
+import { runFiles } from '../../run-data/run-files';
 import { readRunFile } from '../../node/run-file';
 import type { Run } from '../runs/run-store';
 import { yamlOf } from './configuration-text';

@@ -15,7 +15,7 @@ import {
 } from '../../protocol/collapse-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import type { MetricNumbers } from '../../run-data/metric-segments';
-import type { RunEvent } from '../../run-data/run-folder';
+import type { RunEvent } from '../../run-data/run-events';
 import { MetricColumns, type ColumnTable } from '../run-files/metric-columns';
 import { notifyBriefly } from '../notices';
 import type { OpenPage, PageKind } from './page-panels';

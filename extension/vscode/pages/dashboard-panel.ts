@@ -20,7 +20,7 @@ import {
   type Export,
 } from '../../protocol/dashboard-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
-import { runFiles } from '../../run-data/run-folder';
+import { runFiles } from '../../run-data/run-files';
 import { ColumnOverviews } from '../run-files/column-overviews';
 import { configuredEpisodes } from '../runs/configured-episodes';
 import { MetricColumns, type ColumnTable } from '../run-files/metric-columns';

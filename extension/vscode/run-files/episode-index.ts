@@ -12,7 +12,9 @@ import { EpisodeTable } from '../../run-data/episode-table';
 import type { TextTerm } from '../../run-data/episode-filter';
 import type { EpisodeRef } from '../../protocol/episodes-page';
 import { mostLogBytes, namesInRun, openRunFile } from '../../node/run-file';
-import { episodeSchema, episodesFile, runFiles, type Episode } from '../../run-data/run-folder';
+import { episodeSchema } from '../../run-data/episode';
+import { episodesFile, runFiles } from '../../run-data/run-files';
+import type { Episode } from '../../run-data/episode';
 import { JsonLines, readRange } from './json-lines';
 import type { EpisodeScanner, ScanFile, SearchFile } from './episode-scan';
 

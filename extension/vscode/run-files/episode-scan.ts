@@ -9,7 +9,8 @@ import { jsonOrNothing } from '../../common/json';
 import { addToIndex, indexLine, type EpisodeIndexLine } from '../../run-data/episode-index';
 import type { TextTerm } from '../../run-data/episode-filter';
 import { requireLogSize } from '../../node/run-file';
-import { episodeSchema, mostLineBytes } from '../../run-data/run-folder';
+import { episodeSchema } from '../../run-data/episode';
+import { mostLineBytes } from '../../run-data/run-files';
 
 export interface ScanFile {
   path: string;

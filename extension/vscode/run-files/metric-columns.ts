@@ -18,7 +18,7 @@ import {
   type MetricNumbers,
   type MetricSegment,
 } from '../../run-data/metric-segments';
-import { runFiles } from '../../run-data/run-folder';
+import { runFiles } from '../../run-data/run-files';
 import { lineSlices, openOrNothing, readRange } from './json-lines';
 
 /** Maximum bytes of column files: those of a million steps with 200 keys. */

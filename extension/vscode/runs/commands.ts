@@ -3,7 +3,7 @@
 import { dirname, join } from 'node:path';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../protocol/pages';
-import { runFiles } from '../../run-data/run-folder';
+import { runFiles } from '../../run-data/run-files';
 import { isEvaluation } from '../../run-data/run-progress';
 import { UserError } from '../../common/user-error';
 import type { ComparePanels } from '../pages/compare-panel';

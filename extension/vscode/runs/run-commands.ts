@@ -3,7 +3,7 @@
 import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../protocol/pages';
-import type { Labels } from '../../run-data/run-folder';
+import type { Labels } from '../../run-data/run-manifest';
 import { isEvaluation } from '../../run-data/run-progress';
 import { UserError } from '../../common/user-error';
 import { changeSettings } from './change-settings';

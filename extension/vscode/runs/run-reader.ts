@@ -11,29 +11,21 @@ import { holderOf, TouchWatch, type LeaseHolder } from '../../node/lease-judgeme
 import type { EpisodeRow } from '../../run-data/episode-table';
 import type { RunSummary } from '../../protocol/pages';
 import { isAlive, startOf, currentPidScope, type Processes } from '../../node/process-identity';
-import {
-  environmentFile,
-  environmentFiles,
-  episodeSchema,
-  episodesFile,
-  eventSchema,
-  isLeaseOf,
-  isVersionName,
-  keptEnvironmentSchema,
-  leaseSchema,
-  manifestIn,
-  metricsLineSchema,
-  runFiles,
-  statusSchema,
-  type Episode,
-  type KeptEnvironment,
-  type Labels,
-  type Lease,
-  type Manifest,
-  type MetricsLine,
-  type RunEvent,
-  type RunStatus,
-} from '../../run-data/run-folder';
+import { environmentFile, environmentFiles, episodesFile, isVersionName, runFiles } from '../../run-data/run-files';
+import { episodeSchema } from '../../run-data/episode';
+import { eventSchema } from '../../run-data/run-events';
+import { isLeaseOf, leaseSchema } from '../../run-data/run-lease';
+import { keptEnvironmentSchema } from '../../run-data/environment-snapshot';
+import { manifestIn } from '../../run-data/run-manifest';
+import { metricsLineSchema } from '../../run-data/step-lines';
+import { statusSchema } from '../../run-data/run-status';
+import type { Episode } from '../../run-data/episode';
+import type { KeptEnvironment } from '../../run-data/environment-snapshot';
+import type { Labels, Manifest } from '../../run-data/run-manifest';
+import type { Lease } from '../../run-data/run-lease';
+import type { MetricsLine } from '../../run-data/step-lines';
+import type { RunEvent } from '../../run-data/run-events';
+import type { RunStatus } from '../../run-data/run-status';
 import { hasEntry, namesInRun, openRunFile, readRunFile } from '../../node/run-file';
 import {
   comparedEpisodeSchema,

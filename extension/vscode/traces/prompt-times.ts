@@ -4,7 +4,8 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isIndexLine, textHash, type EpisodeIndexLine } from '../../run-data/episode-index';
-import { runFiles, type Episode } from '../../run-data/run-folder';
+import { runFiles } from '../../run-data/run-files';
+import type { Episode } from '../../run-data/episode';
 import { JsonLines } from '../run-files/json-lines';
 
 /** Fields of an episode that identify its prompt and its step. */

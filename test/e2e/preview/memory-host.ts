@@ -19,7 +19,7 @@ import {
   type EpisodeRef,
   type EpisodesSnapshot,
 } from '../../../extension/protocol/episodes-page';
-import type { Episode } from '../../../extension/run-data/run-folder';
+import type { Episode } from '../../../extension/run-data/episode';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
 import {
   columnsOfLines,

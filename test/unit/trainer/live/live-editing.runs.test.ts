@@ -3,12 +3,9 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
-import {
-  coverageLineSchema,
-  environmentRefusedSchema,
-  environmentReloadSchema,
-} from '../../../../extension/run-data/run-folder';
-import type { RunEvent } from '../../../../extension/run-data/run-folder';
+import { coverageLineSchema } from '../../../../extension/run-data/environment-snapshot';
+import { environmentRefusedSchema, environmentReloadSchema } from '../../../../extension/run-data/run-events';
+import type { RunEvent } from '../../../../extension/run-data/run-events';
 import type { VersionEffect } from '../../../../extension/run-data/version-effect';
 import { installation } from '../../../../extension/node/installation';
 import { Journal } from '../../../../extension/trainer/run/journal';

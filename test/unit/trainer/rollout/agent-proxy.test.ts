@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { EpisodeActions, EpisodeStep } from '../../../../extension/protocol/environment-link';
-import { episodeSchema } from '../../../../extension/run-data/run-folder';
+import { episodeSchema } from '../../../../extension/run-data/episode';
 import { UserError } from '../../../../extension/common/user-error';
 import { AgentProxy } from '../../../../extension/trainer/rollout/agent-proxy';
 import { episodeRecord } from '../../../../extension/trainer/rollout/episode-record';

@@ -2,8 +2,9 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { keptEnvironmentSchema } from '../../../../extension/run-data/run-folder';
-import type { Manifest, RunStatus } from '../../../../extension/run-data/run-folder';
+import { keptEnvironmentSchema } from '../../../../extension/run-data/environment-snapshot';
+import type { Manifest } from '../../../../extension/run-data/run-manifest';
+import type { RunStatus } from '../../../../extension/run-data/run-status';
 import { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { temporaryFolder } from '../../../support/temporary-folder';
 

@@ -13,7 +13,8 @@ import {
   type MessageConnection,
 } from 'vscode-jsonrpc/node';
 import { TrainerLink, type TrainerLinkListener } from '../../../../extension/vscode/processes/trainer-link';
-import type { Lease, RunStatus } from '../../../../extension/run-data/run-folder';
+import type { Lease } from '../../../../extension/run-data/run-lease';
+import type { RunStatus } from '../../../../extension/run-data/run-status';
 import {
   appended,
   change,

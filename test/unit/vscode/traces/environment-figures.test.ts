@@ -8,7 +8,7 @@ import {
 } from '../../../../extension/vscode/traces/environment-figures';
 import type { EpisodeHead } from '../../../../extension/vscode/traces/episode-heads';
 import { firstDifference, replayCase } from '../../../../extension/vscode/traces/replay';
-import type { RunEvent } from '../../../../extension/run-data/run-folder';
+import type { RunEvent } from '../../../../extension/run-data/run-events';
 import { lakeEpisode } from './lake-episode';
 
 const head = (change: Partial<EpisodeHead>): EpisodeHead => ({

@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { PromptTimes } from '../../../../extension/vscode/traces/prompt-times';
 import { addToIndex, indexLine } from '../../../../extension/run-data/episode-index';
-import { runFiles, type Episode } from '../../../../extension/run-data/run-folder';
+import { runFiles } from '../../../../extension/run-data/run-files';
+import type { Episode } from '../../../../extension/run-data/episode';
 import { lakeEpisode } from './lake-episode';
 
 const at = (mode: 'train' | 'val', step: number, seed: number, state: string): Episode => {

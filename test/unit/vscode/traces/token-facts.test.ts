@@ -3,7 +3,7 @@ import { overlayKinds, overlays, paint, formatRange } from '../../../../extensio
 import { code, tokenCard } from '../../../../extension/vscode/traces/token-card';
 import { clipRange, isClipped, tokenFacts, type TokenFacts } from '../../../../extension/vscode/traces/token-facts';
 import type { Rescored, RescoredToken } from '../../../../extension/protocol/inspection';
-import type { Episode } from '../../../../extension/run-data/run-folder';
+import type { Episode } from '../../../../extension/run-data/episode';
 import { markupCorpus } from '../../../e2e/fixtures/markup-corpus.mjs';
 import { lakeEpisode } from './lake-episode';
 
