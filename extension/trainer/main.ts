@@ -37,6 +37,7 @@ import { rotateLog } from './store/rotate-log';
 import { RunFolder } from './store/run-folder';
 import { requireNoLinks, requireTrusted } from './run/trusted-run';
 import { TrainerServer, endpointFor } from './live/trainer-server';
+import { rollBack } from './store/rollback';
 
 const destination = pino.destination(2);
 const log = pino(
@@ -274,7 +275,7 @@ async function goBack(folder: RunFolder, checkpoint: StoredCheckpoint | null, ac
     : await acceptLogs(folder, checkpoint, { accept, command });
   const step = checkpoint?.manifest.step ?? 0;
   if (checkpoint) await removeLater(folder.path, step);
-  await folder.rollBack(step, offsets);
+  await rollBack(folder, step, offsets);
   if (accept && notes.length > 0) await adoptLogs(folder.path);
   return notes;
 }

@@ -22,6 +22,8 @@ import { table } from './scale';
 import type { TortureScale } from './scale';
 import { FailingDisk } from './failing-disk';
 import type { Fault, FaultKind } from './failing-disk';
+import { keptEnvironment, keepEnvironment } from '../../extension/trainer/store/environment-store';
+import { rollBack } from '../../extension/trainer/store/rollback';
 
 /** Results of a run of this part. */
 export interface DiskReport {
@@ -139,7 +141,7 @@ async function allFaults(scratchFolder: string, every: number): Promise<DiskRepo
           throw new Error(`disk: ${where} for ${lasts} calls ended a run that may wait: ${outcome.error.message}`);
         if ((await resumed(run)) !== states.after)
           throw new Error(`disk: ${where} for ${lasts} calls changed what the run wrote`);
-        if (!RunFolder.open(run).keptEnvironment(environment(2).version))
+        if (!keptEnvironment(RunFolder.open(run), environment(2).version))
           throw new Error(`disk: ${where} for ${lasts} calls lost an environment's code`);
         const unclear = waitControl.sentences.find(sentence => !/^store: cannot .+: .+/.test(sentence));
         if (unclear !== undefined) throw new Error(`disk: ${where} says no more than ${unclear}`);
@@ -174,7 +176,7 @@ async function step(
   begin();
   try {
     journal.update({ phase: 'rollout' });
-    await journal.retryUntilWritable(() => folder.keepEnvironment(environment(n)));
+    await journal.retryUntilWritable(() => keepEnvironment(folder, environment(n)));
     await journal.diagnosis(collapseFile(n), n, { n });
     journal.groups(
       n,
@@ -256,7 +258,7 @@ async function goBack(path: string, from?: number, begin: () => void = () => und
     file => file !== runFiles.columns && file !== runFiles.episodeIndex,
   );
   if (damages.length > 0) throw new UserError(`disk: ${damages[0].file} ${damages[0].how}`);
-  await folder.rollBack(step, offsets);
+  await rollBack(folder, step, offsets);
   await openJournal(folder, step, new Waiting(0)).close();
 }
 

@@ -34,6 +34,7 @@ import { RunFolder } from '../../extension/trainer/store/run-folder';
 import { versionsOf } from '../../extension/cli/environments/env-versions';
 import { Escaped, holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
+import { keptEnvironment } from '../../extension/trainer/store/environment-store';
 
 const version = '0123456789abcdef';
 const manifest = {
@@ -286,7 +287,7 @@ function openRun(): unknown {
   const run = RunFolder.open(folder);
   const versions = versionsOf(run);
   for (const each of versions) {
-    const about = run.keptEnvironment(each.version)?.about;
+    const about = keptEnvironment(run, each.version)?.about;
     if (about)
       staysInside(
         environmentFile(each.version, 'version.json'),

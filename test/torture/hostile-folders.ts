@@ -24,6 +24,7 @@ import { metricLines } from '../../extension/cli/runs/follow';
 import { streamOf } from './fuzz-mutations';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
+import { keptEnvironment } from '../../extension/trainer/store/environment-store';
 
 const version = '0123456789abcdef';
 /** Content that no reader may return. */
@@ -161,7 +162,7 @@ async function readAll(folder: string, workspace: string): Promise<unknown[]> {
     async () => [await new RunDiagnostics(folder).steps(), await new RunDiagnostics(folder).groupRows(1)],
     () => run().readStatus(),
     () => run().readLabels(),
-    () => run().keptEnvironment(version),
+    () => keptEnvironment(run(), version),
     () => Array.from(metricLines(run())).length,
     () => readLease(folder)?.live,
     () => newestValid(folder),

@@ -20,6 +20,7 @@ import { RunFolder } from '../../trainer/store/run-folder';
 import { answer } from '../answer';
 import { withCommon, type CommonFlags } from '../runs/serve';
 import { workspaceOf } from '../runs/start';
+import { keptEnvironment } from '../../trainer/store/environment-store';
 
 interface ListedVersion extends RanVersion {
   /** Folder of its stored sources and their names; null if the run never loaded it. */
@@ -59,7 +60,7 @@ export function versionsOf(folder: RunFolder): ListedVersion[] {
           to: version.version,
         })
       : undefined;
-    const kept = folder.keptEnvironment(version.version)?.about;
+    const kept = keptEnvironment(folder, version.version)?.about;
     const sources = folder.file(environmentFile(version.version, environmentFiles.sources));
     return { ...version, folder: kept ? sources : null, sources: kept?.sources ?? [], effect: effect ?? null };
   });

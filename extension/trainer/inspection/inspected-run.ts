@@ -20,6 +20,7 @@ import { readLines } from '../store/line-log';
 import { RunFolder } from '../store/run-folder';
 import { presentConfig } from '../run/stored-config';
 import { requireTrustedCode } from '../run/trusted-run';
+import { keptCode } from '../store/environment-store';
 
 /** Number of characters at the start of a line that contain the episode's id. */
 const headLength = 200;
@@ -121,7 +122,7 @@ export class InspectedRun {
     { version, tag }: { version: string; tag: string },
     accepted: readonly string[],
   ): { bundle: string; source: string } | undefined {
-    const kept = this.folder.keptCode(version, tag);
+    const kept = keptCode(this.folder, version, tag);
     if (!kept) return undefined;
     requireTrustedCode(this.folder, [kept.bundle, kept.about], accepted);
     const about = keptEnvironmentSchema.safeParse(jsonOrNothing(kept.about.bytes.toString('utf8'))).data;

@@ -10,6 +10,7 @@ import { ApiPlayer } from '../evaluation/api-player';
 import { configuredModel } from '../evaluation/api-service';
 import { evaluate } from '../evaluation/evaluate';
 import { LocalPlayer } from '../evaluation/local-player';
+import { keepEnvironment } from '../store/environment-store';
 
 /** The opened work of a trainer. */
 export interface RunSession {
@@ -64,7 +65,7 @@ async function openApiEvaluation(config: RunConfig, options: OpenOptions): Promi
   const { model, service } = configuredModel(config, process.env);
   const { tags } = config.es_manager.val.env_configs;
   const { environments, loaded } = await openEnvironments(config, tags, workspace, logNotice, control.stopped);
-  for (const environment of loaded) await journal.retryUntilWritable(() => folder.keepEnvironment(environment));
+  for (const environment of loaded) await journal.retryUntilWritable(() => keepEnvironment(folder, environment));
   const player = new ApiPlayer({ config, model, service, environments, loaded, control, journal });
   return {
     about: { model: model.model_name, url: service.url },
