@@ -21,14 +21,9 @@ import { openSession } from './run/run-session';
 import type { RunSession } from './run/run-session';
 import { refuseSettings, resumeSettings } from './run/resume-settings';
 import { acceptEvaluation, acceptLogs } from './run/resumed-logs';
-import {
-  checkpointNamed,
-  newestCheckpoint,
-  openCheckpoint,
-  refuseForeign,
-  removeLater,
-  verifyCheckpoint,
-} from './store/checkpoint';
+import { checkpointNamed, openCheckpoint, verifyCheckpoint } from './store/checkpoint';
+import { newestCheckpoint, refuseForeign } from './store/newest-checkpoint';
+import { removeLater } from './store/checkpoint-writer';
 import type { StoredCheckpoint } from './store/checkpoint';
 import { folderGone, acquireLease } from './store/lease';
 import type { HeldLease } from './store/lease';

@@ -28,7 +28,7 @@ import { scoresLineSchema } from '../../extension/run-data/step-lines';
 import type { Episode } from '../../extension/run-data/episode';
 import { configInEffect } from '../../extension/run-data/settings';
 import { changedConfig } from '../../extension/trainer/run/stored-config';
-import { newestValid } from '../../extension/trainer/store/checkpoint';
+import { newestValid } from '../../extension/trainer/store/newest-checkpoint';
 import { readLease } from '../../extension/trainer/store/lease';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
 import { versionsOf } from '../../extension/cli/environments/env-versions';

@@ -17,7 +17,7 @@ import { EpisodeHeads } from '../../extension/vscode/traces/episode-heads';
 import { runNames } from '../../extension/node/run-file';
 import { environmentFile, runFiles } from '../../extension/run-data/run-files';
 import { UserError } from '../../extension/common/user-error';
-import { newestValid } from '../../extension/trainer/store/checkpoint';
+import { newestValid } from '../../extension/trainer/store/newest-checkpoint';
 import { readLease } from '../../extension/trainer/store/lease';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
 import { metricLines } from '../../extension/cli/runs/follow';

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { runFiles } from '../../extension/run-data/run-files';
-import { newestValid } from '../../extension/trainer/store/checkpoint';
+import { newestValid } from '../../extension/trainer/store/newest-checkpoint';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
 import { scalarSteps } from '../support/events-in';
 import { statusOf, timed } from '../support/terminal';

@@ -11,7 +11,7 @@ import { installation } from '../../../../extension/node/installation';
 import { Journal } from '../../../../extension/trainer/run/journal';
 import { Run } from '../../../../extension/trainer/run/run';
 import { RunControl } from '../../../../extension/trainer/run/run-control';
-import { newestValid } from '../../../../extension/trainer/store/checkpoint';
+import { newestValid } from '../../../../extension/trainer/store/newest-checkpoint';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { makeRun } from '../../../../extension/cli/runs/start';
 import { train } from '../../../../extension/trainer/loop/train';

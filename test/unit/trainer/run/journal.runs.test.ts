@@ -9,7 +9,7 @@ import type { RunEvent } from '../../../../extension/run-data/run-events';
 import type { RunStatus } from '../../../../extension/run-data/run-status';
 import { Journal } from '../../../../extension/trainer/run/journal';
 import { RunFolder } from '../../../../extension/trainer/store/run-folder';
-import { writeCheckpoint } from '../../../../extension/trainer/store/checkpoint';
+import { writeCheckpoint } from '../../../../extension/trainer/store/checkpoint-writer';
 import { makeFolder, makeFolderSync, StoreRefusal } from '../../../../extension/node/files';
 import { mountSmall, readRun, unmount } from '../../../support/terminal';
 

@@ -6,7 +6,8 @@ import { AdamW } from '../../../../extension/engine/optimizer/adamw';
 import type { MomentFormat } from '../../../../extension/engine/engine';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 import { optimizerStateFiles, readMoments } from '../../../../extension/trainer/store/optimizer-state';
-import { openCheckpoint, writeCheckpoint } from '../../../../extension/trainer/store/checkpoint';
+import { openCheckpoint } from '../../../../extension/trainer/store/checkpoint';
+import { writeCheckpoint } from '../../../../extension/trainer/store/checkpoint-writer';
 import { temporaryFolder } from '../../../support/temporary-folder';
 
 const folder = temporaryFolder();
