@@ -8,8 +8,10 @@ import { RandomStream } from '../../../../extension/engine/sampling/random-strea
 import type { LoadOptions } from '../../../../extension/engine/engine';
 import { parameterSpecs, parseDecoderConfig } from '../../../../extension/models/decoder/decoder-config';
 import type { DecoderConfig } from '../../../../extension/models/decoder/decoder-config';
-import { largestMicroBatchTokens, phases, planMemory } from '../../../../extension/models/memory/memory-plan';
-import type { Phase, PlanInput } from '../../../../extension/models/memory/memory-plan';
+import { largestMicroBatchTokens, planMemory } from '../../../../extension/models/memory/memory-plan';
+import type { PlanInput } from '../../../../extension/models/memory/memory-plan';
+import { phases } from '../../../../extension/models/memory/memory-rows';
+import type { Phase } from '../../../../extension/models/memory/memory-rows';
 import { Weights, initialize } from '../../../../extension/models/weights/weights';
 import { writeSafetensors } from '../../../../extension/models/weights/safetensors-writer';
 import { temporaryFolder } from '../../../support/temporary-folder';
