@@ -13,7 +13,6 @@ import { valueAt } from '../run-data/settings';
 import { changedConfig, onlyEvaluates, storedConfig } from './run/stored-config';
 import type { RunConfig } from './config/schema';
 import { Journal } from './run/journal';
-import { newToken } from './run/run';
 import { RunStopped } from '../engine/run-stopped';
 import { RunControl } from './run/run-control';
 import { clearPrinted, secrets } from '../node/secrets';
@@ -25,7 +24,7 @@ import { checkpointNamed, openCheckpoint, verifyCheckpoint } from './store/check
 import { newestCheckpoint, refuseForeign } from './store/newest-checkpoint';
 import { removeLater } from './store/checkpoint-writer';
 import type { StoredCheckpoint } from './store/checkpoint';
-import { folderGone, acquireLease } from './store/lease';
+import { folderGone, acquireLease, newToken } from './store/lease';
 import type { HeldLease } from './store/lease';
 import { adoptLogs } from './store/log-ledger';
 import { rotateLog } from './store/rotate-log';

@@ -170,7 +170,8 @@ export class MemoryRows {
   }
 
   /**
-   * The copies of a checkpoint's content, which the trainer's main thread writes (run.ts); an engine alone writes none.
+   * The copies of a checkpoint's content, which the trainer's main thread writes (trainer/run/training-checkpoints.ts);
+   * an engine alone writes none.
    */
   private checkpointRows(): PlanRow[] {
     const { critic, moments, environments } = this.input;

@@ -7,11 +7,11 @@ import { aggregationWeights } from '../../algorithms/loss-aggregation';
 import { splitMiniBatches } from '../../algorithms/mini-batches';
 import type { CriticSample, OptimizerOptions, PolicyLossOptions, WeightedSample } from '../../engine/engine';
 import type { RandomStream } from '../../engine/sampling/random-stream';
-import { passBudget } from '../run/run';
 import type { Run } from '../run/run';
 import { deriveSeed } from '../rollout/seeds';
 import { averaged, describe, explainedVariance, numbersWhere } from './step-metrics';
 import type { BatchSample } from './training-batch';
+import { passBudget } from '../run/pass-budget';
 
 /** A batch with everything its update needs, one row per sample. */
 export interface PreparedBatch {

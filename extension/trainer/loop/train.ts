@@ -26,8 +26,7 @@ import { RunStopped } from '../../engine/run-stopped';
 import { diagnoseGradients, gradientRollout, gradientsDue } from './gradient-diagnosis';
 import { updateActor, updateCritic } from './optimizer-steps';
 import type { PreparedBatch } from './optimizer-steps';
-import { passBudget } from '../run/run';
-import type { Run, TrainerState } from '../run/run';
+import type { Run } from '../run/run';
 import { episodeRecord } from '../rollout/episode-record';
 import type { TrainedTokens } from '../rollout/episode-record';
 import { sampledTokens } from '../rollout/rollout-batch';
@@ -41,6 +40,8 @@ import { adjustedSamplesOf, overJoined, samplesByEpisode, tokenRewards, trainedS
 import type { BatchSample, EstimatedSequence } from './training-batch';
 import { validate, validationDue, withValidation } from './validation';
 import { alarmStop, checkAlarms, alarmMetrics } from './alarm-monitor';
+import type { TrainerState } from '../run/trainer-state';
+import { passBudget } from '../run/pass-budget';
 
 /**
  * Advantages by `algorithm.adv_estimator` (the per-turn form with `bi_level_gae` or `use_turn_scores`); only gae uses
@@ -132,7 +133,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
       const due = checkpointDue(state.step, run.config.trainer.save_freq, state.skipped);
       if (due || run.control.checkpointRequested) {
         const clock = new Stopwatch();
-        await run.checkpoint(state);
+        await run.checkpoints.write(state);
         state.spent.saving = clock.total;
       }
       if (stop) {

@@ -15,7 +15,7 @@ export async function validate(run: Run, step: number): Promise<Record<string, n
   run.journal.update({ phase: 'validation' });
   const episodes: RolloutEpisode[] = [];
   for (let batch = 0; batch < trainer.validation_steps; batch++)
-    appendAll(episodes, (await run.rollout('val', step, batch)).episodes);
+    appendAll(episodes, (await run.batches.rollout('val', step, batch)).episodes);
   run.journal.episodes(
     'val',
     step,

@@ -79,7 +79,7 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   const longest = rollout.max_model_len;
   const { train, val } = config.es_manager;
   const trains = !config.trainer.val_only;
-  // As passBudget in run.ts; a pass holds at least one full-length sequence and at most the mini-batch.
+  // As passBudget in pass-budget.ts; a pass holds at least one full-length sequence and at most the mini-batch.
   const pass = (micro: number, most: number): number =>
     Math.max(longest, Math.min(Math.min(micro, most) * longest, actor.ppo_max_token_len_per_gpu));
   const all = episodesOf(train);

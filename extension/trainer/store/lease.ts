@@ -2,6 +2,7 @@
 // node/lease-judgement.ts decides whether its trainer lives: by the process itself on this machine, by the touches
 // for another machine or container. Takeover of an abandoned lease is guarded by a second exclusive file, so that only
 // one of two candidates gets it.
+import { randomBytes } from 'node:crypto';
 import {
   existsSync,
   lstatSync,
@@ -279,3 +280,6 @@ function removeAbandoned(file: string, abandoned: Found, dependencies: LeaseDepe
     rmSync(guard, { recursive: true, force: true });
   }
 }
+
+/** Returns a new token; only users who may read the lease know it. */
+export const newToken = (): string => randomBytes(24).toString('hex');

@@ -9,7 +9,6 @@ import type { RunEvent } from '../../../../extension/run-data/run-events';
 import type { VersionEffect } from '../../../../extension/run-data/version-effect';
 import { installation } from '../../../../extension/node/installation';
 import { Journal } from '../../../../extension/trainer/run/journal';
-import { Run } from '../../../../extension/trainer/run/run';
 import { RunControl } from '../../../../extension/trainer/run/run-control';
 import { newestValid } from '../../../../extension/trainer/store/newest-checkpoint';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
@@ -18,6 +17,7 @@ import { train } from '../../../../extension/trainer/loop/train';
 import { document, readRun } from '../../../support/terminal';
 import { makeWorkspace, wordsEnvironment } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
+import { openRun } from '../../../../extension/trainer/run/open-run';
 
 vi.mock(import('../../../../extension/node/installation'), async () =>
   (await import('../../../support/test-installation')).testInstallation(),
@@ -67,7 +67,7 @@ async function open(folder: RunFolder) {
   const journal = new Journal(folder, watchers, status, 0);
   const control = new RunControl(() => undefined);
   const checkpoint = (await newestValid(folder.path)).checkpoint;
-  const { run, state } = await Run.open({ folder, workspace: workspace.folder, checkpoint, control, journal });
+  const { run, state } = await openRun({ folder, workspace: workspace.folder, checkpoint, control, journal });
   /** The next event of a kind after this call. */
   const next = (kind: RunEvent['kind']) =>
     new Promise<RunEvent>(resolve => listeners.push(event => event.kind === kind && resolve(event)));
