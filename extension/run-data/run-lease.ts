@@ -1,5 +1,5 @@
-// `lease` of a run folder: the process that serves the run and its endpoint. A lease counts only in the folder for which
-// it was written, and only while it is touched (node/lease-judgement.ts).
+// `lease` of a run folder: the process that serves the run and its endpoint. A lease counts only in the folder for
+// which it was written, and only while it is touched (node/lease-judgement.ts).
 import { z } from 'zod';
 
 /**

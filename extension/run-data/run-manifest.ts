@@ -1,5 +1,5 @@
-// `manifest.json` of a run folder, which says what the run is and is written once, and `labels.json`, the user's labels,
-// which override its name and tags.
+// `manifest.json` of a run folder, which says what the run is and is written once, and `labels.json`, the user's
+// labels, which override its name and tags.
 import { z } from 'zod';
 import { isRunId } from './run-files';
 

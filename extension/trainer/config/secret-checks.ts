@@ -1,5 +1,5 @@
-// Keeps secrets out of configurations, since the run manifest stores the whole configuration: recognises them by the name
-// of a key and by the form of an address. Messages never include the secret.
+// Keeps secrets out of configurations, since the run manifest stores the whole configuration: recognises them by the
+// name of a key and by the form of an address. Messages never include the secret.
 import type { RunConfig } from './schema';
 import type { BrokenRule } from './cross-checks';
 

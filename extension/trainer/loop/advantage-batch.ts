@@ -1,5 +1,5 @@
-// The batch as advantage estimators see it: scores and groups per sample, and sequences with rewards and values, one row per
-// sample or, with turn scores, one row per complete episode.
+// The batch as advantage estimators see it: scores and groups per sample, and sequences with rewards and values, one
+// row per sample or, with turn scores, one row per complete episode.
 import { spreadOverTurns } from '../../algorithms/turn-advantages';
 import type { RunConfig } from '../config/schema';
 import { overJoined, samplesByEpisode } from './training-batch';

@@ -1,5 +1,5 @@
-// What the networks say of a batch before its update: log-probs under the policy and under the reference policy, and the
-// critic's values. Arrays have the length of a sample's ids; a network that the run has not gives zeros.
+// What the networks say of a batch before its update: log-probs under the policy and under the reference policy, and
+// the critic's values. Arrays have the length of a sample's ids; a network that the run has not gives zeros.
 import type { RolloutCollection } from './rollout-collection';
 import type { Run } from '../run/run';
 import type { Stopwatch } from './stopwatch';

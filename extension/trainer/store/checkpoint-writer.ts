@@ -1,6 +1,6 @@
-// Writes checkpoints: several files with one commit point. All files are written and fsynced in a temporary folder, with
-// `checkpoint.json` and its checksums last; then the folder is renamed into place. Older checkpoints are removed only
-// afterwards. After a crash at any time, the newest valid checkpoint is either the previous or the new one.
+// Writes checkpoints: several files with one commit point. All files are written and fsynced in a temporary folder,
+// with `checkpoint.json` and its checksums last; then the folder is renamed into place. Older checkpoints are removed
+// only afterwards. After a crash at any time, the newest valid checkpoint is either the previous or the new one.
 import { randomBytes } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { checkpointFolder, runFiles } from '../../run-data/run-files';

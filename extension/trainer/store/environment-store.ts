@@ -1,5 +1,5 @@
-// The environment code of a run folder, `environments/<version>/`: the bundle, its sources, its signature and the coverage
-// of its lines. The code is signed when it is stored, so that it may be executed again (node/run-trust.ts).
+// The environment code of a run folder, `environments/<version>/`: the bundle, its sources, its signature and the
+// coverage of its lines. The code is signed when it is stored, so that it may be executed again (node/run-trust.ts).
 import { dirname } from 'node:path';
 import { environmentFile, environmentFiles, isVersionName } from '../../run-data/run-files';
 import { keptEnvironmentSchema } from '../../run-data/environment-snapshot';
