@@ -4,7 +4,7 @@
 // are computed for the texts' tokens only. Invariant: apart from rounding, a pair's value depends neither on the other
 // pairs nor on the budget.
 import { maximum } from '../common/lists';
-import type { PassBudget } from '../engine/engine';
+import type { PassBudget } from '../engine/training-samples';
 import { masked } from '../engine/session/padding';
 import { float32, int32, int64 } from '../engine/session/session';
 import type { SessionOptions, Tensor } from '../engine/session/session';

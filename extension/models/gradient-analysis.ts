@@ -7,11 +7,10 @@ import type {
   GradientAnalysis,
   LossPart,
   PartGradient,
-  PassBudget,
   PolicyLossOptions,
   UpdateMetrics,
-  WeightedSample,
-} from '../engine/engine';
+} from '../engine/loss-options';
+import type { PassBudget, WeightedSample } from '../engine/training-samples';
 import { RandomStream } from '../engine/sampling/random-stream';
 import { unwatched } from '../engine/work-units';
 import type { WorkUnits } from '../engine/work-units';

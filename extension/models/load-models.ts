@@ -1,6 +1,6 @@
 // Loads a model with all weights trained (in memory), or with adapters trained over a base mapped from its files. All
 // files are read and checked before any session is created, so nothing is left half-loaded.
-import type { LoadOptions } from '../engine/engine';
+import type { LoadOptions } from '../engine/load-options';
 import { RandomStream } from '../engine/sampling/random-stream';
 import type { SessionOptions } from '../engine/session/session';
 import { UserError } from '../common/user-error';

@@ -3,25 +3,21 @@
 // that stays in its files and is shared by actor, reference policy (the base without adapters) and critic.
 import type {
   CriticLossOptions,
-  CriticSample,
-  Engine,
-  EngineState,
-  GeneratedRow,
-  GenerationRow,
   GradientAnalysis,
-  InspectedSample,
-  LoadOptions,
-  LoadedModel,
-  NamedTensor,
   OptimizerOptions,
-  PassBudget,
   PolicyLossOptions,
-  SamplingOptions,
-  TrainingSample,
   UpdateMetrics,
+} from '../engine/loss-options';
+import type {
+  CriticSample,
+  InspectedSample,
+  PassBudget,
+  TrainingSample,
   WeightedSample,
-  WhichPolicy,
-} from '../engine/engine';
+} from '../engine/training-samples';
+import type { Engine, EngineState, NamedTensor, WhichPolicy } from '../engine/engine';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/generation-calls';
+import type { LoadOptions, LoadedModel } from '../engine/load-options';
 import { UserError } from '../common/user-error';
 import { autoCandidates, chooseProvider, providerStates, resolveDevice } from '../engine/session/devices';
 import { RandomStream } from '../engine/sampling/random-stream';

@@ -1,16 +1,8 @@
 // A policy: a decoder with sessions that score tokens, run optimizer steps on the policy loss, and train on
 // demonstrations. Samples are packed into passes (packing.ts). The gradient of a mini-batch is summed over its passes
 // before one AdamW step, so apart from rounding the packing does not affect the result.
-import type {
-  InspectedSample,
-  LossPart,
-  OptimizerOptions,
-  PassBudget,
-  PolicyLossOptions,
-  TrainingSample,
-  UpdateMetrics,
-  WeightedSample,
-} from '../engine/engine';
+import type { InspectedSample, PassBudget, TrainingSample, WeightedSample } from '../engine/training-samples';
+import type { LossPart, OptimizerOptions, PolicyLossOptions, UpdateMetrics } from '../engine/loss-options';
 import { dispose } from '../engine/session/device-tensor';
 import { RandomStream } from '../engine/sampling/random-stream';
 import { float32 } from '../engine/session/session';

@@ -3,7 +3,7 @@
 // adapters are interchangeable. Only the projections of the decoder layers take adapters, not the embedding and the
 // output head.
 import { UserError } from '../../common/user-error';
-import type { AdapterOptions } from '../../engine/engine';
+import type { AdapterOptions } from '../../engine/load-options';
 import type { RandomStream } from '../../engine/sampling/random-stream';
 import { parameterSpecs } from '../decoder/decoder-config';
 import type { DecoderConfig, ParameterSpec } from '../decoder/decoder-config';

@@ -2,7 +2,8 @@
 // from the actor's weights and a head near zero. Loss: ½ · max of the plain and the clipped squared error (Schulman et
 // al. 2017; verl's compute_value_loss). The value of token t is read at the position that predicts it, before the token
 // is known.
-import type { CriticLossOptions, CriticSample, OptimizerOptions, PassBudget, UpdateMetrics } from '../../engine/engine';
+import type { CriticLossOptions, OptimizerOptions, UpdateMetrics } from '../../engine/loss-options';
+import type { CriticSample, PassBudget } from '../../engine/training-samples';
 import { unwatched } from '../../engine/work-units';
 import { Graph } from '../../engine/graph/graph';
 import type { Value } from '../../engine/graph/graph';

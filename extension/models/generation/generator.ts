@@ -5,7 +5,7 @@
 // its ids, its seed and the weights. On the CPU this is bit-exact: matmuls compute each row independently, sums over
 // cached tokens run in blocks, and a step never has a single row, which would use other kernels.
 import { appendAll, maximum } from '../../common/lists';
-import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/engine';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { RunStopped } from '../../engine/run-stopped';
 import { Sampler } from '../../engine/sampling/sampler';

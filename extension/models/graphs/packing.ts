@@ -3,7 +3,7 @@
 // packedAttention (attention.ts) and the mapping between per-sample arrays and packed tokens. Invariant: every needed
 // token of a sample is computed once in each pass that needs it, and gradients add up.
 import { maximum, minimum } from '../../common/lists';
-import type { PassBudget, TrainingSample } from '../../engine/engine';
+import type { PassBudget, TrainingSample } from '../../engine/training-samples';
 import { causalMask, masked } from '../../engine/session/padding';
 import { float32, int32, int64 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';

@@ -2,7 +2,7 @@
 // summed over the phases of a run. Measured constants are in measured-memory.ts;
 // test/unit/models/memory/memory-plan.runs.test.ts compares the plan with real processes, and planned-runs.test.ts with
 // complete runs.
-import type { MomentFormat } from '../../engine/engine';
+import type { MomentFormat } from '../../engine/load-options';
 import type { DecoderConfig } from '../decoder/decoder-config';
 import type { FileTensor } from '../decoder/decoder-parameters';
 import type { LoraOptions } from '../adapters/lora';

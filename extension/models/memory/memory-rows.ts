@@ -3,7 +3,7 @@
 import { appendAll } from '../../common/lists';
 import { chunkSize } from '../../engine/optimizer/adamw';
 import { blockSize } from '../../engine/optimizer/byte-moments';
-import type { MomentFormat } from '../../engine/engine';
+import type { MomentFormat } from '../../engine/load-options';
 import { headChunks } from '../graphs/batch-feeds';
 import { continuedTokens } from '../cross-scoring';
 import { prefixGraph, suffixGraph } from '../graphs/cross-graphs';

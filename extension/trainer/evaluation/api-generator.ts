@@ -2,7 +2,7 @@
 // including contexts and memories. Such a model has no token ids, so whole messages take their place: an "id" is an
 // index into a table of messages, a prompt has one id per message, and a response is one id. Each generator serves one
 // episode and counts its cost.
-import type { GeneratedRow, GenerationRow } from '../../engine/engine';
+import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
 import type { Generator } from '../rollout/agent-proxy';
 import type { ChatMessage, PromptTokenizer } from '../rollout/context-manager';
 import type { ApiAnswer, ApiUsage } from './api-service';

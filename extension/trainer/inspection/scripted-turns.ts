@@ -2,7 +2,7 @@
 // after hand-written ones. The agent proxy uses it like the engine, so prompts, parsing, rewards and context are those
 // of training. Invariant: a row's ids equal the context's, whatever the source of its tokens.
 import { appendAll } from '../../common/lists';
-import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/engine';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { RemoteEngine } from '../../engine/remote-engine';
 import type { Generator } from '../rollout/agent-proxy';
 

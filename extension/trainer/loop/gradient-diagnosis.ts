@@ -7,7 +7,7 @@ import { maximum, minimum } from '../../common/lists';
 import type { GroupRow } from '../../run-data/step-lines';
 import type { RunConfig } from '../config/schema';
 import { varianceBuckets } from '../diagnostics/variance-buckets';
-import type { UpdateMetrics } from '../../engine/engine';
+import type { UpdateMetrics } from '../../engine/loss-options';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { policyLossOptions, policyMiniBatches } from './optimizer-steps';
 import type { PreparedBatch } from './optimizer-steps';

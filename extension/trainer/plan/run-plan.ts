@@ -7,7 +7,7 @@ import { maximum } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { lengthProblem } from '../config/model-length';
 import type { RunConfig } from '../config/schema';
-import type { LoadOptions } from '../../engine/engine';
+import type { LoadOptions } from '../../engine/load-options';
 import { elements, parameterSpecs } from '../../models/decoder/decoder-config';
 import type { DecoderConfig } from '../../models/decoder/decoder-config';
 import type { PlanInput } from '../../models/memory/memory-plan';

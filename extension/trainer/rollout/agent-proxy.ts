@@ -8,7 +8,7 @@ import { appendAll } from '../../common/lists';
 import type { EpisodeTurn } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
 import { abortable } from '../../node/abortable';
-import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/engine';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { EpisodeContext, type PromptTokenizer } from './context-manager';
 import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';

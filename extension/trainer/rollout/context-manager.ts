@@ -4,7 +4,7 @@
 // In mode `full` the chat grows in one sample; if the chat had to be shortened, so that a turn's prompt does not begin
 // with all earlier tokens, a new sample begins. In the windowed modes each turn is a sample of its own.
 import { appendAll } from '../../common/lists';
-import type { GeneratedRow } from '../../engine/engine';
+import type { GeneratedRow } from '../../engine/generation-calls';
 import type { ContextWindow, TurnInHand } from './context-window';
 import type { MaskRule } from './response-mask';
 import type { RolloutSample } from './rollout-batch';

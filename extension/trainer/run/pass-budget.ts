@@ -1,6 +1,6 @@
 // How many tokens and rows one pass of the engine may have, from the configuration's micro-batch size.
 import type { RunConfig } from '../config/schema';
-import type { PassBudget } from '../../engine/engine';
+import type { PassBudget } from '../../engine/training-samples';
 
 /** Limits of one engine pass: the tokens of `episodes` full-length episodes, at most ppo_max_token_len_per_gpu. */
 export function passBudget({ actor_rollout_ref }: RunConfig, episodes: number, rows: number): PassBudget {

@@ -2,7 +2,7 @@
 // Its parts: open-run.ts opens it, batch-player.ts plays its batches, training-checkpoints.ts saves and restores it,
 // trainer-state.ts is what it keeps between steps, journal.ts writes its folder, run-control.ts stops it.
 import type { RunConfig } from '../config/schema';
-import type { LoadedModel } from '../../engine/engine';
+import type { LoadedModel } from '../../engine/load-options';
 import type { RemoteEngine } from '../../engine/remote-engine';
 import type { Journal } from './journal';
 import type { LiveEnvironments } from '../live/live-environments';

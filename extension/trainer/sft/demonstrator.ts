@@ -1,7 +1,7 @@
 // A demonstrator that plays episodes instead of the model: it implements the engine's Generator, so demonstrations pass
 // through the same agent proxy, context manager and masks as rollouts, token for token. It uses the environments'
 // solvers, which the model does not have.
-import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/engine';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import type { Generator } from '../rollout/agent-proxy';
 import { demonstrate } from './demonstration';

@@ -3,7 +3,8 @@
 // an epoch's order depends only on its seed.
 import { splitMiniBatches } from '../../algorithms/mini-batches';
 import { learningRate } from '../../algorithms/learning-rate';
-import type { Engine, PassBudget, TrainingSample } from '../../engine/engine';
+import type { Engine } from '../../engine/engine';
+import type { PassBudget, TrainingSample } from '../../engine/training-samples';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { deriveSeed } from '../rollout/seeds';
 import type { SftConfig } from './sft-config';

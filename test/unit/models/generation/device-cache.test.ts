@@ -2,7 +2,7 @@
 // over turns in which rows share prompts, enter and leave, wait for each other and cross window boundaries. Here both
 // run on the CPU, where the device cache consists of arrays; the WebGPU tests repeat this on an adapter.
 import { describe, expect, it } from 'vitest';
-import type { SamplingOptions } from '../../../../extension/engine/engine';
+import type { SamplingOptions } from '../../../../extension/engine/generation-calls';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 import { windowSlots } from '../../../../extension/models/generation/device-cache';
 import { goldenConfig, goldenWeights, plainSampling } from '../../../support/small-models';

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
-import type { LoadOptions } from '../../../../extension/engine/engine';
+import type { LoadOptions } from '../../../../extension/engine/load-options';
 import { parameterSpecs, parseDecoderConfig } from '../../../../extension/models/decoder/decoder-config';
 import type { DecoderConfig } from '../../../../extension/models/decoder/decoder-config';
 import { largestMicroBatchTokens, planMemory } from '../../../../extension/models/memory/memory-plan';

@@ -7,7 +7,7 @@ import type {
   EpisodeStep,
   LoadedEnvironment,
 } from '../../../../extension/protocol/environment-link';
-import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../../../extension/engine/engine';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../../../extension/engine/generation-calls';
 import { episodeContext } from '../../../../extension/trainer/rollout/agent-proxy';
 import type { AgentProxyOptions, ContextSettings, Generator } from '../../../../extension/trainer/rollout/agent-proxy';
 import type {

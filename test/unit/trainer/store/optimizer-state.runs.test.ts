@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AdamW } from '../../../../extension/engine/optimizer/adamw';
-import type { MomentFormat } from '../../../../extension/engine/engine';
+import type { MomentFormat } from '../../../../extension/engine/load-options';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 import { optimizerStateFiles, readMoments } from '../../../../extension/trainer/store/optimizer-state';
 import { openCheckpoint } from '../../../../extension/trainer/store/checkpoint';
