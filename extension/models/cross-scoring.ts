@@ -14,7 +14,9 @@ import { prefixGraph, suffixGraph } from './graphs/cross-graphs';
 import type { DecoderConfig } from './decoder/decoder-config';
 import { withoutDropout } from './decoder/networks';
 import { PackedSessions, passSize } from './graphs/packed-sessions';
-import { headIndex, packPass, planPasses } from './graphs/packing';
+import { headIndex } from './graphs/head-index';
+import { packPass } from './graphs/packing';
+import { planPasses } from './graphs/pass-plan';
 import type { ParameterBank } from './weights/parameter-bank';
 import type { Network } from './graphs/policy-graphs';
 

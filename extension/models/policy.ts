@@ -14,8 +14,8 @@ import type { BatchFeeds } from './graphs/batch-feeds';
 import { withoutDropout } from './decoder/networks';
 import { PackedSessions, passSize } from './graphs/packed-sessions';
 import type { PassSize } from './graphs/packed-sessions';
-import { planPasses } from './graphs/packing';
-import type { Sample } from './graphs/packing';
+import { planPasses } from './graphs/pass-plan';
+import type { Sample } from './graphs/pass-plan';
 import type { ParameterBank } from './weights/parameter-bank';
 import {
   headGradientBytes,

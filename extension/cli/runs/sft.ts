@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadSftConfig } from '../../trainer/sft/sft-config';
 import { sft } from '../../trainer/sft/sft';
-import type { SftResult } from '../../trainer/sft/sft';
+import type { SftResult } from '../../trainer/sft/sft-request';
 import { answer } from '../answer';
 import type { Answer } from '../answer';
 import { RunStopped } from '../../engine/run-stopped';

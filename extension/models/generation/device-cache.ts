@@ -16,7 +16,7 @@ import { Transfer } from '../../engine/session/transfer';
 import type { DecoderConfig } from '../decoder/decoder-config';
 import type { CachedRow, Chunk, DecodingBatch, GenerationCache, RunGenerate } from './generation-cache';
 import { block, newName, pastName } from './key-value-cache';
-import { packChunks } from '../graphs/packing';
+import { packChunks } from '../graphs/chunk-packing';
 
 /** Slots of the window. */
 export const windowSlots = 32;
