@@ -1,6 +1,6 @@
-// One run while it trains or is evaluated: engine, tokenizer, environments and journal, with what the loop asks of them.
-// Its parts: open-run.ts opens it, batch-player.ts plays its batches, training-checkpoints.ts saves and restores it,
-// trainer-state.ts is what it keeps between steps, journal.ts writes its folder, run-control.ts stops it.
+// One run while it trains or is evaluated: engine, tokenizer, environments and journal, with what the loop asks of
+// them. Its parts: open-run.ts opens it, batch-player.ts plays its batches, training-checkpoints.ts saves and restores
+// it, trainer-state.ts is what it keeps between steps, journal.ts writes its folder, run-control.ts stops it.
 import type { RunConfig } from '../config/schema';
 import type { LoadedModel } from '../../engine/load-options';
 import type { RemoteEngine } from '../../engine/remote-engine';
