@@ -11,7 +11,7 @@ import { shaped } from '../loop/rollout-collection';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import { TokenPieces } from '../../models/tokenizer/token-pieces';
 import { AgentProxy } from '../rollout/agent-proxy';
-import type { AgentProxyOptions, PlayedSoFar } from '../rollout/agent-proxy';
+import type { AgentProxyOptions, PlayedSoFar } from '../rollout/rollout-request';
 import { episodeRecord } from '../rollout/episode-record';
 import { isDone } from '../rollout/environment-state-manager';
 import { finishedEpisode } from '../rollout/rollout-batch';

@@ -18,7 +18,7 @@ import { HostParameters } from '../../models/weights/parameter-bank';
 import { Policy } from '../../models/policy';
 import { Weights, initialize } from '../../models/weights/weights';
 import { AgentProxy } from '../rollout/agent-proxy';
-import type { Generator as RolloutGenerator } from '../rollout/agent-proxy';
+import type { TextGenerator } from '../rollout/rollout-request';
 import type { PromptTokenizer } from '../rollout/context-manager';
 import { EnvironmentProcess } from '../../environments/client/environment-process';
 import { environmentSpecs } from '../../environments/client/environment-specs';
@@ -254,7 +254,7 @@ function tagIndex(group: number): number {
 function proxyOf(
   config: RunConfig,
   pool: EnvironmentProcess,
-  generator: RolloutGenerator,
+  generator: TextGenerator,
   tokenizer: PromptTokenizer,
   stop_token_ids: number[],
   max_model_len: number,

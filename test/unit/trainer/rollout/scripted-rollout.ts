@@ -8,8 +8,12 @@ import type {
   LoadedEnvironment,
 } from '../../../../extension/protocol/environment-link';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../../../extension/engine/generation-calls';
-import { episodeContext } from '../../../../extension/trainer/rollout/agent-proxy';
-import type { AgentProxyOptions, ContextSettings, Generator } from '../../../../extension/trainer/rollout/agent-proxy';
+import { episodeContext } from '../../../../extension/trainer/rollout/episode-context';
+import type {
+  AgentProxyOptions,
+  ContextSettings,
+  TextGenerator,
+} from '../../../../extension/trainer/rollout/rollout-request';
 import type {
   ChatMessage,
   EpisodeContext,
@@ -95,7 +99,7 @@ export const showIds = (ids: ArrayLike<number>): string =>
  * Answers with `script(row, turn)` (without the generation prefix). A text that ends in `…` is truncated there without
  * a stop token.
  */
-export class ScriptedGenerator implements Generator {
+export class ScriptedGenerator implements TextGenerator {
   readonly calls: { rows: GenerationRow[]; sampling: SamplingOptions }[] = [];
   readonly live = new Set<string>();
   private readonly turns = new Map<string, number>();
