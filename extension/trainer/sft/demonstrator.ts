@@ -1,5 +1,5 @@
-// A demonstrator that plays episodes instead of the model: it implements the engine's TextGenerator, so demonstrations pass
-// through the same agent proxy, context manager and masks as rollouts, token for token. It uses the environments'
+// A demonstrator that plays episodes instead of the model: it implements the engine's TextGenerator, so demonstrations
+// pass through the same agent proxy, context manager and masks as rollouts, token for token. It uses the environments'
 // solvers, which the model does not have.
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { RandomStream } from '../../engine/sampling/random-stream';

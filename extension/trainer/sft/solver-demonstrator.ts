@@ -1,6 +1,6 @@
 // A demonstrator that follows an environment's solver, for supervised fine-tuning: it implements the engine's
-// TextGenerator, so that a demonstration has the same prompts, turns and masks as rollouts, token for token. If it can read
-// the state, the thought describes it; otherwise the thought names the plan.
+// TextGenerator, so that a demonstration has the same prompts, turns and masks as rollouts, token for token. If it can
+// read the state, the thought describes it; otherwise the thought names the plan.
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
 import type { AnswerTag } from '../../common/tagged-text';
 import { RandomStream } from '../../engine/sampling/random-stream';
