@@ -27,7 +27,7 @@ import type { Provider, SessionOptions } from '../engine/session/session';
 import type { Critic } from './decoder/critic';
 import { CrossScoring } from './cross-scoring';
 import { EngineUndo } from './engine-undo';
-import type { Generator, RowWatch } from './generation/generator';
+import type { Generator } from './generation/generator';
 import { analyseGradients } from './gradient-analysis';
 import { loadAdapted, loadTrained } from './load-models';
 import { readTokenizer } from './weights/model-folder';
@@ -35,6 +35,7 @@ import type { Policy } from './policy';
 import { selfCheck, selfCheckApart } from './self-check';
 import { checkIds } from './tokenizer/vocabulary';
 import { Weights } from './weights/weights';
+import type { RowWatch } from './generation/decoding';
 
 /** Result of loading a model. */
 export interface LoadedPolicies {

@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SamplingOptions } from '../../../../extension/engine/generation-calls';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
-import { windowSlots } from '../../../../extension/models/generation/device-cache';
+import { windowSlots } from '../../../../extension/models/generation/device-batch';
 import { goldenConfig, goldenWeights, plainSampling } from '../../../support/small-models';
 import { playedApart, playedTurns } from '../../../support/played-turns';
 import type { Turn } from '../../../support/played-turns';
