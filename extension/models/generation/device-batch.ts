@@ -9,7 +9,7 @@ import type { Tensor } from '../../engine/session/session';
 import type { DecodingBatch } from './generation-cache';
 import { packChunks } from '../graphs/chunk-packing';
 import { indices, maskOf } from './device-rows';
-import type { Past, Page , DeviceRow} from './device-rows';
+import type { Past, Page, DeviceRow } from './device-rows';
 import type { DeviceCache } from './device-cache';
 
 /** Slots of the window. */
