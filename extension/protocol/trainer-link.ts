@@ -3,7 +3,7 @@
 // announce changes.
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
 import type { RunEvent, SettingChange } from '../run-data/run-events';
-import type { RunStatus } from '../run-data/run-status';
+import type { RunStatus } from '../run-data/run-status-file';
 
 export interface Welcome {
   run: string;

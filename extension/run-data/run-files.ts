@@ -1,7 +1,7 @@
 // The run folder `.ragen/runs/<id>/`: names of its files and folders. The folder is the authoritative record of a run;
 // pages, tree and terminal read from it. Logs are append-only JSON lines. The schema of each kind of file is in a file
-// of its own: run-manifest.ts, run-status.ts, run-events.ts, step-lines.ts, episode.ts, environment-snapshot.ts and
-// run-lease.ts.
+// of its own: run-manifest.ts, run-status-file.ts, run-events.ts, step-lines.ts, episode.ts, environment-snapshot.ts
+// and run-lease.ts.
 /** File names in a run folder. */
 export const runFiles = {
   manifest: 'manifest.json',
@@ -14,7 +14,7 @@ export const runFiles = {
   checksums: 'checksums.jsonl',
   events: 'events.jsonl',
   episodes: 'episodes',
-  /** Derived from the episode files (episode-index.ts). */
+  /** Derived from the episode files (episode-index-line.ts). */
   episodeIndex: 'episodes/index.jsonl',
   checkpoints: 'checkpoints',
   environments: 'environments',

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
 import { runFiles } from '../run-data/run-files';
-import type { RunStatus } from '../run-data/run-status';
+import type { RunStatus } from '../run-data/run-status-file';
 import { UserError } from '../common/user-error';
 import { valueAt } from '../run-data/settings';
 import { changedConfig, onlyEvaluates } from './run/stored-config';

@@ -10,7 +10,7 @@ import type { LoadedEnvironment } from '../../extension/protocol/environment-lin
 import { runFiles } from '../../extension/run-data/run-files';
 import type { Episode } from '../../extension/run-data/episode';
 import type { Manifest } from '../../extension/run-data/run-manifest';
-import type { RunStatus } from '../../extension/run-data/run-status';
+import type { RunStatus } from '../../extension/run-data/run-status-file';
 import { UserError } from '../../extension/common/user-error';
 import { Journal } from '../../extension/trainer/run/journal';
 import type { WaitControl } from '../../extension/trainer/run/journal';

@@ -18,7 +18,7 @@ import { tokenBytes } from '../../extension/vscode/traces/token-bytes';
 import { jsonOrNothing } from '../../extension/common/json';
 import { collapseFile, gradientsFile } from '../../extension/run-data/diagnostics';
 import type { CollapseDiagnosis, GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
-import { addToIndex, indexColumns, indexLine, isIndexLine } from '../../extension/run-data/episode-index';
+import { addToIndex, indexColumns, indexLine, isIndexLine } from '../../extension/run-data/episode-index-line';
 import { EpisodeTable } from '../../extension/run-data/episode-table';
 import { columnsOf, decodeSegments, encodeSegment, numbersOf } from '../../extension/run-data/metric-segments';
 import { coverageLineSchema } from '../../extension/run-data/environment-snapshot';

@@ -5,7 +5,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { parseFilter, rowTest, textTerms } from '../../run-data/episode-filter';
-import { addToIndex, indexLine } from '../../run-data/episode-index';
+import { addToIndex, indexLine } from '../../run-data/episode-index-line';
 import { EpisodeTable } from '../../run-data/episode-table';
 import type { EpisodeRow } from '../../run-data/episode-table';
 import { printable } from '../../common/printable';

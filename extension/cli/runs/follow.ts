@@ -10,7 +10,7 @@ import { metricsLineSchema } from '../../run-data/step-lines';
 import { runFiles } from '../../run-data/run-files';
 import type { MetricsLine } from '../../run-data/step-lines';
 import type { RunEvent } from '../../run-data/run-events';
-import type { RunStatus } from '../../run-data/run-status';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { socketMessages } from '../../node/socket-messages';
 import { change, hello, isLocalEndpoint, statusChanged, stop } from '../../protocol/trainer-link';
 import { UserError } from '../../common/user-error';

@@ -2,7 +2,7 @@
 // terminal. `ragen resume` undoes both.
 import type { Command } from 'commander';
 import { pause } from '../../protocol/trainer-link';
-import type { RunStatus } from '../../run-data/run-status';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { progressOf } from '../../run-data/run-progress';
 import { UserError } from '../../common/user-error';
 import { readLease } from '../../trainer/store/lease';

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { hasRunFile, readRunFileSync } from '../../node/run-file';
 import { runFiles } from '../../run-data/run-files';
 import type { Manifest } from '../../run-data/run-manifest';
-import type { RunState } from '../../run-data/run-status';
+import type { RunState } from '../../run-data/run-status-file';
 import { UserError } from '../../common/user-error';
 import type { EvaluationSummary } from '../../trainer/evaluation/evaluation-summary';
 import { resume as goOn } from '../../protocol/trainer-link';

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadSftConfig } from '../../trainer/sft/sft-config';
-import { sft } from '../../trainer/sft/sft';
+import { sft } from '../../trainer/sft/supervised-fine-tuning';
 import type { SftResult } from '../../trainer/sft/sft-request';
 import { answer } from '../answer';
 import type { Answer } from '../answer';

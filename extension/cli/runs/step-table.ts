@@ -5,7 +5,7 @@ import { MultiBar, Presets } from 'cli-progress';
 import type { SingleBar } from 'cli-progress';
 import type { MetricsLine } from '../../run-data/step-lines';
 import type { RunEvent } from '../../run-data/run-events';
-import type { RunStatus } from '../../run-data/run-status';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { progressOf } from '../../run-data/run-progress';
 import type { RunProgress } from '../../run-data/run-progress';
 import { trainingSuccess, validationSuccess } from '../../trainer/loop/step-metrics';

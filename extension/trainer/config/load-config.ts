@@ -11,7 +11,7 @@ import { interpolate } from './interpolation';
 import { lengthIsOfModel } from './model-length';
 import { applyOverrides } from './overrides';
 import { outputNotes } from './output-notes';
-import { correctionNotes } from './rollout-correction';
+import { correctionNotes } from './rollout-correction-options';
 import type { RunConfig } from './schema';
 import { adviseOnKey, isKnownKey, validate } from './validate';
 import type { IgnoredKey } from './validate';

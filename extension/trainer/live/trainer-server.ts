@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path';
 import { ResponseError, ErrorCodes } from 'vscode-jsonrpc/node';
 import type { MessageConnection, MessageWriter } from 'vscode-jsonrpc/node';
 import type { RunEvent } from '../../run-data/run-events';
-import type { RunStatus } from '../../run-data/run-status';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { clearedWriter } from '../../node/cleared-writer';
 import { socketMessages } from '../../node/socket-messages';
 import { UserError } from '../../common/user-error';

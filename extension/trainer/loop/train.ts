@@ -16,7 +16,7 @@ import { turnGrpoAdvantages } from '../../algorithms/turn-advantages';
 import { diagnoseCollapse } from './collapse-diagnosis';
 import { collectRollout, normalizedScores } from './rollout-collection';
 import type { RolloutCollection } from './rollout-collection';
-import { rolloutCorrection } from '../config/rollout-correction';
+import { rolloutCorrection } from '../config/rollout-correction-options';
 import { afterStep, afterValidation, earlyStop, stopRules } from './early-stops';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { RunStopped } from '../../engine/run-stopped';

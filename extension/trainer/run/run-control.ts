@@ -2,7 +2,7 @@
 // turns and between steps). A stop also interrupts work in progress: between decoding steps, between passes, and while
 // waiting for an environment.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RunState } from '../../run-data/run-status';
+import type { RunState } from '../../run-data/run-status-file';
 import { UserError } from '../../common/user-error';
 import { RunStopped } from '../../engine/run-stopped';
 import { LiveView } from '../live/live-view';

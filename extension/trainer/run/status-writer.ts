@@ -2,7 +2,7 @@
 // after the write in progress. If a full disk has no room for a replacement file, the status of a failed or waiting run
 // overwrites the old one in place.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
-import type { RunStatus } from '../../run-data/run-status';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { runFiles } from '../../run-data/run-files';
 import { secrets } from '../../node/secrets';
 import type { RunFolder } from '../store/run-folder';

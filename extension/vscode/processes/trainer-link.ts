@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { ErrorCodes, ResponseError, type MessageConnection, type RequestType } from 'vscode-jsonrpc/node';
 import type { Lease } from '../../run-data/run-lease';
 import type { RunEvent, SettingChange } from '../../run-data/run-events';
-import type { RunStatus } from '../../run-data/run-status';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { socketMessages } from '../../node/socket-messages';
 import {
   appended,

@@ -18,14 +18,14 @@ import { isLeaseOf, leaseSchema } from '../../run-data/run-lease';
 import { keptEnvironmentSchema } from '../../run-data/environment-snapshot';
 import { manifestIn } from '../../run-data/run-manifest';
 import { metricsLineSchema } from '../../run-data/step-lines';
-import { statusSchema } from '../../run-data/run-status';
+import { statusSchema } from '../../run-data/run-status-file';
 import type { Episode } from '../../run-data/episode';
 import type { KeptEnvironment } from '../../run-data/environment-snapshot';
 import type { Labels, Manifest } from '../../run-data/run-manifest';
 import type { Lease } from '../../run-data/run-lease';
 import type { MetricsLine } from '../../run-data/step-lines';
 import type { RunEvent } from '../../run-data/run-events';
-import type { RunStatus } from '../../run-data/run-status';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { hasEntry, namesInRun, openRunFile, readRunFile } from '../../node/run-file';
 import {
   comparedEpisodeSchema,

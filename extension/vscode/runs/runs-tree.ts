@@ -3,7 +3,7 @@
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../protocol/pages';
-import type { RunStatus } from '../../run-data/run-status';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { progressOf } from '../../run-data/run-progress';
 import { plain, unlinked } from '../plain-text';
 import type { Run, RunStore } from './run-store';

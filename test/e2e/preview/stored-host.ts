@@ -17,7 +17,7 @@ import { episodesFile, groupsFile } from '../../../extension/run-data/run-files'
 import type { Episode } from '../../../extension/run-data/episode';
 import type { Manifest } from '../../../extension/run-data/run-manifest';
 import type { RunEvent } from '../../../extension/run-data/run-events';
-import type { RunStatus } from '../../../extension/run-data/run-status';
+import type { RunStatus } from '../../../extension/run-data/run-status-file';
 import { rowOf } from './data';
 import type { MemoryHost } from './memory-host';
 

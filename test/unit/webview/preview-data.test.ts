@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { episodeSchema } from '../../../extension/run-data/episode';
 import { eventSchema } from '../../../extension/run-data/run-events';
 import { metricsLineSchema } from '../../../extension/run-data/step-lines';
-import { statusSchema } from '../../../extension/run-data/run-status';
+import { statusSchema } from '../../../extension/run-data/run-status-file';
 import { episodesOf, metricLines, rowOf, runAt, runEvents } from '../../e2e/preview/data';
 
 describe('generated runs', () => {

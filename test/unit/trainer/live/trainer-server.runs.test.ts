@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { RunState, RunStatus } from '../../../../extension/run-data/run-status';
+import type { RunState, RunStatus } from '../../../../extension/run-data/run-status-file';
 import {
   checkpoint,
   coverEnvironments,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runFiles } from '../../../../extension/run-data/run-files';
 import type { RunEvent } from '../../../../extension/run-data/run-events';
-import type { RunStatus } from '../../../../extension/run-data/run-status';
+import type { RunStatus } from '../../../../extension/run-data/run-status-file';
 import { Journal } from '../../../../extension/trainer/run/journal';
 import { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { writeCheckpoint } from '../../../../extension/trainer/store/checkpoint-writer';

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { keptEnvironmentSchema } from '../../../../extension/run-data/environment-snapshot';
 import type { Manifest } from '../../../../extension/run-data/run-manifest';
-import type { RunStatus } from '../../../../extension/run-data/run-status';
+import type { RunStatus } from '../../../../extension/run-data/run-status-file';
 import { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { temporaryFolder } from '../../../support/temporary-folder';
 import { keepEnvironment } from '../../../../extension/trainer/store/environment-store';

@@ -14,7 +14,7 @@ import {
 } from 'vscode-jsonrpc/node';
 import { TrainerLink, type TrainerLinkListener } from '../../../../extension/vscode/processes/trainer-link';
 import type { Lease } from '../../../../extension/run-data/run-lease';
-import type { RunStatus } from '../../../../extension/run-data/run-status';
+import type { RunStatus } from '../../../../extension/run-data/run-status-file';
 import {
   appended,
   change,

@@ -24,7 +24,7 @@ import {
   type EpisodeScanner,
 } from '../../../../extension/vscode/run-files/episode-scan';
 import { readHeads } from '../../../../extension/vscode/traces/episode-heads';
-import { invalidActions, textHash } from '../../../../extension/run-data/episode-index';
+import { invalidActions, textHash } from '../../../../extension/run-data/episode-index-line';
 import type { EpisodeTable } from '../../../../extension/run-data/episode-table';
 import { episodesFile, runFiles } from '../../../../extension/run-data/run-files';
 import type { Episode } from '../../../../extension/run-data/episode';

@@ -7,7 +7,7 @@ import { EpisodeIndex } from '../../../../extension/vscode/run-files/episode-ind
 import { indexOfFile } from '../../../../extension/vscode/run-files/episode-scan';
 import { RunReader } from '../../../../extension/vscode/runs/run-reader';
 import { TrainerLink } from '../../../../extension/vscode/processes/trainer-link';
-import type { RunStatus } from '../../../../extension/run-data/run-status';
+import type { RunStatus } from '../../../../extension/run-data/run-status-file';
 import {
   document,
   isAlive,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { PromptTimes } from '../../../../extension/vscode/traces/prompt-times';
-import { addToIndex, indexLine } from '../../../../extension/run-data/episode-index';
+import { addToIndex, indexLine } from '../../../../extension/run-data/episode-index-line';
 import { runFiles } from '../../../../extension/run-data/run-files';
 import type { Episode } from '../../../../extension/run-data/episode';
 import { lakeEpisode } from './lake-episode';
