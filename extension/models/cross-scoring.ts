@@ -123,13 +123,13 @@ export class CrossScoring {
 
 /** Returns the distinct values, and the index of each input among them. */
 function distinct(all: readonly Int32Array[]): { values: Int32Array[]; index: number[] } {
-  const places = new Map<string, number>();
+  const numbers = new Map<string, number>();
   const values: Int32Array[] = [];
   const index = all.map(ids => {
     const key = ids.join();
-    const place = places.get(key) ?? values.push(ids) - 1;
-    places.set(key, place);
-    return place;
+    const number = numbers.get(key) ?? values.push(ids) - 1;
+    numbers.set(key, number);
+    return number;
   });
   return { values, index };
 }
@@ -160,14 +160,14 @@ function prefixFeeds(
   at: (position: number) => number,
   { kvHeads, headSize, hiddenSize, layers }: DecoderConfig,
 ): Record<string, Tensor> {
-  const places = Array.from({ length }, (_, position) => at(position) * kvHeads);
+  const rows = Array.from({ length }, (_, position) => at(position) * kvHeads);
   const block = (name: string): Tensor => {
     const all = read[name].data as Float32Array;
     const out = new Float32Array(length * kvHeads * headSize);
     let next = 0;
     for (let h = 0; h < kvHeads; h++)
-      for (const place of places) {
-        const from = (place + h) * headSize;
+      for (const row of rows) {
+        const from = (row + h) * headSize;
         out.set(all.subarray(from, from + headSize), next);
         next += headSize;
       }

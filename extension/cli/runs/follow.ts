@@ -14,7 +14,7 @@ import type { RunStatus } from '../../run-data/run-status-file';
 import { socketMessages } from '../../node/socket-messages';
 import { change, hello, isLocalEndpoint, statusChanged, stop } from '../../protocol/trainer-link';
 import { UserError } from '../../common/user-error';
-import type { AskedChange } from '../../trainer/live/live-settings';
+import type { RequestedChange } from '../../trainer/live/live-settings';
 import { readLease } from '../../trainer/store/lease';
 import { readLines, readValues } from '../../trainer/store/line-log';
 import type { RunFolder } from '../../trainer/store/run-folder';
@@ -155,7 +155,7 @@ export async function changeSettings(
   folder: RunFolder,
   trainer: MessageConnection,
   values: Record<string, number>,
-): Promise<AskedChange> {
+): Promise<RequestedChange> {
   try {
     return await answered(folder, trainer.sendRequest(change, { values }));
   } catch (error) {

@@ -93,7 +93,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
   const rules = stopRules(run.config);
   const stopping = () => earlyStop(state.watch, rules) ?? alarmStop(state.alarms, run.config);
   const stopped = () => {
-    run.takeSettings(state); // the checkpoint written next includes them
+    run.applySettings(state); // the checkpoint written next includes them
     return 'stopped' as const;
   };
   const { val_before_train, exit_after_gradient_analysis } = run.config.trainer;
@@ -103,11 +103,11 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
     await run.tryLongest();
     if (state.step === 0 && val_before_train) run.journal.metrics(0, await validate(run, 0));
     for (;;) {
-      run.takeSettings(state);
+      run.applySettings(state);
       if (!state.unvalidated && state.step >= run.config.trainer.total_training_steps) return 'finished';
       if (!state.unvalidated) {
         if (!(await run.control.gate())) return stopped();
-        run.takeSettings(state, true);
+        run.applySettings(state, true);
         const outcome = await stepOrUndo(run, state);
         state.skipped = afterSkips(state.skipped, outcome, run.journal, state.step + 1);
         state.unvalidated = finiteOnly(outcome.metrics);

@@ -117,15 +117,15 @@ export class Run {
    * keep them.
    */
   async changeSettings(state: TrainerState, values: Readonly<Record<string, number>>): Promise<void> {
-    this.takeSettings(state);
-    if (this.settings.ask(values).changes.length === 0) return;
-    this.takeSettings(state);
+    this.applySettings(state);
+    if (this.settings.request(values).changes.length === 0) return;
+    this.applySettings(state);
     if (state.step > 0) await this.checkpoints.write(state);
   }
 
   /** Applies the pending setting changes between steps. `begins`: the next step begins now. */
-  takeSettings(state: TrainerState, begins = false): void {
-    const changes = this.settings.take(state.step + 1, begins);
+  applySettings(state: TrainerState, begins = false): void {
+    const changes = this.settings.apply(state.step + 1, begins);
     if (changes.length === 0) return;
     for (const { key, from, to } of changes) {
       this.journal.event('setting', `${key} ${from} → ${to}`, { key, from, to });

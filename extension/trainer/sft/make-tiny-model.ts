@@ -154,7 +154,7 @@ async function makeVocabulary(
 }
 
 /** Demonstrations are short: a batch fits into one pass. */
-const wholeBatch = { maxTokens: Infinity, maxRows: Infinity };
+const unlimitedPass = { maxTokens: Infinity, maxRows: Infinity };
 
 /** Trains the weights on demonstrations and writes them. */
 async function trainOnDemonstrations(
@@ -198,7 +198,7 @@ async function trainOnDemonstrations(
     const { episodes } = await demonstrations.rollout({ mode: 'train', step, environments });
     const lr = learning ? learningRate(step, schedule) : rates.forget;
     const samples = episodes.flatMap(episode => episode.samples);
-    const loss = await policy.trainSupervised(samples, wholeBatch, {
+    const loss = await policy.trainSupervised(samples, unlimitedPass, {
       lr,
       betas: [0.9, 0.98],
       eps: 1e-8,

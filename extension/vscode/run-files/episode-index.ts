@@ -1,7 +1,7 @@
 // All episodes of a run as a table, kept up to date with the run folder. Most rows come from the index that the trainer
-// writes beside the episodes (run-data/episode-index-line.ts). Files that it does not fully cover are scanned, newest first,
-// and the result is cached in our own folder. Rows are only appended. When earlier rows become invalid, as after a
-// resume from an earlier checkpoint, the table is rebuilt and `epoch` is incremented. Must not import `vscode`.
+// writes beside the episodes (run-data/episode-index-line.ts). Files that it does not fully cover are scanned, newest
+// first, and the result is cached in our own folder. Rows are only appended. When earlier rows become invalid, as after
+// a resume from an earlier checkpoint, the table is rebuilt and `epoch` is incremented. Must not import `vscode`.
 import { createHash } from 'node:crypto';
 import { appendFile, lstat, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

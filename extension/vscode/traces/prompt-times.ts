@@ -1,5 +1,5 @@
-// Steps at which a prompt was played, from the run's episode index (run-data/episode-index-line.ts). Determines whether a
-// trace offers navigation to the same prompt at earlier and later steps. Only the first and last step of each prompt
+// Steps at which a prompt was played, from the run's episode index (run-data/episode-index-line.ts). Determines whether
+// a trace offers navigation to the same prompt at earlier and later steps. Only the first and last step of each prompt
 // are kept. Must not import `vscode`.
 import { join } from 'node:path';
 import { z } from 'zod';

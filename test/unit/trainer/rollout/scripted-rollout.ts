@@ -19,7 +19,7 @@ import type {
   EpisodeContext,
   PromptTokenizer,
 } from '../../../../extension/trainer/rollout/context-manager';
-import type { TurnInHand } from '../../../../extension/trainer/rollout/context-window';
+import type { CurrentTurn } from '../../../../extension/trainer/rollout/context-window';
 import { parseResponse, type TurnPrompt } from '../../../../extension/trainer/rollout/turn-protocol';
 import type { EnvironmentPool } from '../../../../extension/environments/client/environment-pool';
 
@@ -84,7 +84,7 @@ export const asked = (turn: number, state = `s${turn}`): TurnPrompt => ({
 });
 
 /** A finished turn. */
-export const past = (turn: number, raw: string, reward = -0.1): TurnInHand['history'][number] => {
+export const past = (turn: number, raw: string, reward = -0.1): CurrentTurn['history'][number] => {
   const { thought, answer, actions } = parseResponse(raw, corridorOptions().agent_proxy);
   return { state: `s${turn}`, raw, thought, answer, reward, executed: actions };
 };
