@@ -43,7 +43,7 @@ export class CrossScoring {
       maxPositions: 2 * (network.maxPositions ?? network.config.maxPositions),
     };
     this.sessions = new PackedSessions(this.network, options, false);
-    this.continuing = this.sessions.likewise();
+    this.continuing = this.sessions.withSameOptions();
   }
 
   /**

@@ -232,7 +232,7 @@ export class Policy {
   /** Computes and discards the gradient of a batch: changes nothing and frees the memory it used. */
   async tryGradient(samples: readonly Sample[], budget: PassBudget, units = unwatched): Promise<void> {
     const { passes, chunks } = preparePasses(this.network, samples, budget, this.headGradient, units);
-    const sessions = this.training.likewise();
+    const sessions = this.training.withSameOptions();
     try {
       for (const { shared, feeds, count, tokens } of passes) {
         const session = await sessions.get('imitate', { shared, chunks }, crossEntropyGraph, {

@@ -15,7 +15,7 @@ interface Block {
 export function headIndex(
   blocks: readonly Block[],
   n: number,
-  standIn: number,
+  dummyToken: number,
   kvHeads: number,
   groups: number,
 ): { forward: Int32Array[]; back: Int32Array } {
@@ -33,7 +33,7 @@ export function headIndex(
             const row = (o * inner + i) * length;
             for (let s = 0; s < length; s++, at++) {
               const place = places[row + s];
-              const token = (place < 0 ? standIn : place) * heads + head;
+              const token = (place < 0 ? dummyToken : place) * heads + head;
               index[at] = token;
               // Any empty slot may represent the dummy token, because none has a gradient.
               back[token] = offset + at;

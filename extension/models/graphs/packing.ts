@@ -60,7 +60,7 @@ export function packPass(
   });
   // Empty slots read a dummy token. No result depends on it, so its gradient is zero.
   const padded = prefixPlaces.includes(-1) || rowPlaces.includes(-1);
-  const standIn = ids.length;
+  const dummyToken = ids.length;
   if (padded) {
     ids.push(0);
     positions.push(0);
@@ -76,8 +76,8 @@ export function packPass(
     },
   ];
   const groups = c.heads / c.kvHeads;
-  const queries = headIndex(blocks, n, standIn, c.kvHeads, groups);
-  const keys = headIndex(blocks, n, standIn, c.kvHeads, 1);
+  const queries = headIndex(blocks, n, dummyToken, c.kvHeads, groups);
+  const keys = headIndex(blocks, n, dummyToken, c.kvHeads, 1);
   const rowDims = shared ? [clusters.length, c.kvHeads, rows] : [clusters.length * rows, c.kvHeads];
   const prefixDims = [clusters.length, c.kvHeads];
   const feeds: Record<string, Tensor> = {

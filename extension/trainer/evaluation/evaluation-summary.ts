@@ -109,7 +109,7 @@ export function trajectoryFacts({ tag, metrics }: Episode): TrajectoryFacts {
   };
 }
 
-export interface SummaryOf {
+export interface SummaryRequest {
   manifest: Manifest;
   config: RunConfig;
   wall_s: number;
@@ -118,7 +118,7 @@ export interface SummaryOf {
 }
 
 export function summarizeEvaluation(
-  { manifest, config, wall_s, prices, files }: SummaryOf,
+  { manifest, config, wall_s, prices, files }: SummaryRequest,
   episodes: readonly Episode[],
   metrics: Readonly<Record<string, number>>,
 ): EvaluationSummary {

@@ -14,7 +14,7 @@ import { UserError } from '../../common/user-error';
 import { tokenPieces } from '../../models/tokenizer/token-pieces';
 import { RunFolder } from '../store/run-folder';
 import { InspectedRun } from './inspected-run';
-import { ModelHolder } from './loaded-model';
+import { ModelHolder } from './inspection-model';
 import { actionsOf, openReplayed } from './replayed-environment';
 import { rescored } from './rescoring';
 import { WhatIfSession } from './what-if-session';

@@ -6,7 +6,7 @@ import type { BatchSample } from './training-batch';
 import type { TrainerState } from '../run/trainer-state';
 
 /** Subtracts the KL penalty from the rewards (`algorithm.use_kl_in_reward`), then updates its coefficient. */
-export function penalised(
+export function penalisedRewards(
   rows: Record<'plain' | 'old' | 'reference', readonly Float32Array[]> & {
     samples: readonly BatchSample[];
   },

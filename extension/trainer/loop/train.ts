@@ -33,13 +33,13 @@ import { withTimes } from './step-times';
 import { Stopwatch } from './stopwatch';
 import { adjustedSamplesOf, tokenRewards, trainedSamples } from './training-batch';
 import type { BatchSample } from './training-batch';
-import { validate, validationDue, withValidation } from './validation';
+import { runValidation, validationDue, withValidation } from './validation';
 import { alarmStop, checkAlarms, alarmMetrics } from './alarm-monitor';
 import type { TrainerState } from '../run/trainer-state';
 import type { EstimatorName, Estimator } from './advantage-batch';
 import { trainingRecords, throughput, trainedTokens } from './training-records';
 import { oldLogprobs, referenceLogprobs, oldValues } from './batch-scores';
-import { penalised } from './kl-penalty';
+import { penalisedRewards } from './kl-penalty';
 import { advantageBatch, estimatorName, sum } from './advantage-batch';
 
 /**
@@ -101,7 +101,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
   await run.environments.cover(run.config.workbench.coverage);
   try {
     await run.tryLongest();
-    if (state.step === 0 && val_before_train) run.journal.metrics(0, await validate(run, 0));
+    if (state.step === 0 && val_before_train) run.journal.metrics(0, await runValidation(run, 0));
     for (;;) {
       run.applySettings(state);
       if (!state.unvalidated && state.step >= run.config.trainer.total_training_steps) return 'finished';
@@ -294,7 +294,7 @@ async function prepare(
   const scoreOf = new Map(trainable.map((episode, i) => [episode, normalized[i]]));
   const plain = tokenRewards(samples, episode => scoreOf.get(episode)!, config);
   const rewards = algorithm.use_kl_in_reward
-    ? penalised({ samples, plain, old, reference }, state, config, metrics)
+    ? penalisedRewards({ samples, plain, old, reference }, state, config, metrics)
     : plain;
   const greedy = samples.map(({ episode }) => baselines.get(episode.group_id) ?? 0);
   const batch = advantageBatch(samples, { rewards, values, baselines: greedy }, config);

@@ -1,6 +1,6 @@
-// Converts a configuration and a model's config.json into the input of the memory plan (models/memory-plan.ts): what a
-// run loads, the size of its passes, and its number of concurrent rollouts. The weights are not needed, so a model can
-// be planned before it is fetched.
+// Converts a configuration and a model's config.json into the input of the memory plan (models/memory/memory-plan.ts):
+// what a run loads, the size of its passes, and its number of concurrent rollouts. The weights are not needed, so a
+// model can be planned before it is fetched.
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { maximum } from '../../common/lists';

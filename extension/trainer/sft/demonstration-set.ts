@@ -11,11 +11,13 @@ import { episodeRecord } from '../rollout/episode-record';
 import { sampledMask, sampledTokens } from '../rollout/rollout-batch';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { demonstrations } from './demonstrations';
-import type { Shown } from './fine-tune';
+import type { SftSample } from './fine-tune';
 import type { SftRequest } from './sft-request';
 
 /** Solved episodes for training and validation; those for validation have later seeds. */
-export async function demonstrate(request: SftRequest): Promise<{ train: RolloutEpisode[]; val: RolloutEpisode[] }> {
+export async function demonstrationSet(
+  request: SftRequest,
+): Promise<{ train: RolloutEpisode[]; val: RolloutEpisode[] }> {
   const { config, workspace, presetFolders, modelFolder, signal, printLine, onProgress } = request;
   const { demonstrations: asked, data } = config;
   const loaded = loadConfig({
@@ -62,7 +64,7 @@ const withLength = (config: RunConfig, max_model_len: number): RunConfig => {
   return { ...config, actor_rollout_ref: { ...policy, rollout: { ...policy.rollout, max_model_len } } };
 };
 
-export const samplesOf = ({ samples }: RolloutEpisode): Shown[] =>
+export const samplesOf = ({ samples }: RolloutEpisode): SftSample[] =>
   samples.map(sample => ({ ids: sample.ids, mask: sampledMask(sample) }));
 
 export function demonstrationLine(episode: RolloutEpisode, index: number): Uint8Array {

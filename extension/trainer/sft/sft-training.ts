@@ -20,7 +20,7 @@ import type { RunSeal } from '../store/manifest-seal';
 import { digestFile, storeError } from '../../node/files';
 import { LineLog, readValues } from '../store/line-log';
 import { crossEntropy, fineTune, stepsOf } from './fine-tune';
-import type { FineTuneStart, FineTuneStep, Shown } from './fine-tune';
+import type { FineTuneStart, FineTuneStep, SftSample } from './fine-tune';
 import type { SftRequest } from './sft-request';
 import { sftFiles } from './sft-request';
 
@@ -35,7 +35,7 @@ export const newestOf = ({ config, hash }: Pick<SftRequest, 'config' | 'hash'>, 
 export async function trainAndExport(
   { config, hash, modelFolder, signal, onStep, onProgress, printLine }: SftRequest,
   folder: string,
-  samples: { train: Shown[]; val: Shown[] },
+  samples: { train: SftSample[]; val: SftSample[] },
 ): Promise<{ steps: number; before: number | null; after: number | null }> {
   const { model, trainer, workbench } = config;
   const total = stepsOf(samples.train.length, config);

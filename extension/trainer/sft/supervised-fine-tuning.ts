@@ -12,7 +12,7 @@ import { readRegularSync } from '../../node/regular-file';
 import { stepsOf } from './fine-tune';
 import type { SftRequest, SftResult } from './sft-request';
 import { newestOf, trainAndExport } from './sft-training';
-import { demonstrate, demonstrationLine, samplesOf } from './demonstration-set';
+import { demonstrationSet, demonstrationLine, samplesOf } from './demonstration-set';
 import { sftFiles } from './sft-request';
 
 /** Fine-tunes a model, or continues an earlier training. Throws a UserError or ConfigError. */
@@ -51,7 +51,7 @@ export async function sft(request: SftRequest): Promise<SftResult> {
 /** @throws RunStopped if it is stopped before it trains */
 async function demonstrateAndTrain(request: SftRequest, folder: string): Promise<SftResult> {
   const { config, hash } = request;
-  const shown = await demonstrate(request);
+  const shown = await demonstrationSet(request);
   await makeFolder(folder);
   await replaceFile(join(folder, sftFiles.about), json({ hash, config }));
   for (const [name, episodes] of Object.entries(shown))
