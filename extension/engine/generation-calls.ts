@@ -1,4 +1,5 @@
-// What a call of the engine's `generate` takes and returns: rows of token ids, and how tokens are sampled.
+// What a call of the engine's `generate` takes and returns: rows of token ids, and how tokens are sampled. A row's
+// tokens depend only on its ids, its seed and the weights.
 
 export interface SamplingOptions {
   temperature: number;

@@ -1,4 +1,5 @@
-// The sums that the update graph returns for a batch, and the loss metrics under RAGEN's keys that follow from them.
+// The sums that the update graph returns, added up over the passes of a mini-batch, and the loss metrics under RAGEN's
+// keys that follow from them. Sums over tokens do not depend on how samples are packed into passes.
 import type { PolicyLossOptions, UpdateMetrics } from '../engine/loss-options';
 import { updateSums } from './graphs/policy-graphs';
 

@@ -1,4 +1,5 @@
-// `events.jsonl` of a run folder: schema of its lines and of the `data` of each kind of event that readers use.
+// `events.jsonl` of a run folder: schema of its lines, and of the `data` of those kinds of event that readers use. The
+// log is append-only; a resume cuts it at its checkpoint.
 import { z } from 'zod';
 
 /** A line of `events.jsonl`. */

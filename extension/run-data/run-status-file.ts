@@ -1,4 +1,5 @@
-// `status.json` of a run folder: the newest state of the run. The trainer replaces it atomically.
+// `status.json` of a run folder: the newest state of the run, which lists and pages show. The trainer replaces it
+// atomically after each step and at each change of state.
 import { z } from 'zod';
 
 export const runState = z.enum(['starting', 'running', 'paused', 'stopping', 'stopped', 'finished', 'failed']);

@@ -1,4 +1,5 @@
-// A call of the generator and its rows while they are decoded.
+// A call of the generator, its rows while they are decoded, and the watch of a row. Rows of several calls are decoded
+// together; a call is answered when all of its rows have finished.
 import type { GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { RandomStream } from '../../engine/sampling/random-stream';
 import type { CachedRow } from './generation-cache';

@@ -1,4 +1,5 @@
-// Packs the new tokens of several rows into the feeds of the generate graph, one chunk per row.
+// Packs the new tokens of several rows into the feeds of the generate graph, one chunk per row, without padding between
+// chunks. Empty slots of attention blocks read a dummy token.
 import { maximum } from '../../common/lists';
 import { causalMask } from '../../engine/session/padding';
 import { int32, int64 } from '../../engine/session/session';

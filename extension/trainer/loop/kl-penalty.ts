@@ -1,4 +1,6 @@
-// The KL penalty in the reward (`algorithm.use_kl_in_reward`) with its coefficient, which follows the observed KL.
+// The KL penalty in the reward (`algorithm.use_kl_in_reward`): subtracted from the token rewards, with a coefficient
+// that follows the observed KL (algorithms/kl-controller.ts). The coefficient is state of the trainer and stored in
+// checkpoints.
 import { klInReward } from '../../algorithms/kl';
 import { nextKlCoefficient } from '../../algorithms/kl-controller';
 import type { RunConfig } from '../config/schema';

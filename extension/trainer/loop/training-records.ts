@@ -1,4 +1,5 @@
 // What a step leaves of its training: the per-token results of each sample, the records of its episodes, and its speed.
+// Every episode of the rollout has a record; only the kept ones have per-token results.
 import type { PreparedBatch } from './optimizer-steps';
 import type { Run } from '../run/run';
 import { episodeRecord } from '../rollout/episode-record';

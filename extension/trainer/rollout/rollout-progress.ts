@@ -1,4 +1,5 @@
-// The finished share of a rollout, 0…1, and its counts of episodes and turns.
+// The finished share of a rollout, 0…1, and its counts of episodes and turns. The share never decreases: a finished
+// episode counts in full, and the current turn by its sampled tokens.
 import { isDone } from './environment-state-manager';
 import type { PlayedSoFar, RolloutRequest } from './rollout-request';
 

@@ -1,4 +1,4 @@
-// How many tokens and rows one pass of the engine may have, from the configuration's micro-batch size.
+// How many tokens and rows one pass of the engine may have. trainer/plan/run-plan.ts plans the memory by the same rule.
 import type { RunConfig } from '../config/schema';
 import type { PassBudget } from '../../engine/training-samples';
 

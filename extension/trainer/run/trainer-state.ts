@@ -1,4 +1,5 @@
 // The state that a trainer keeps between steps, besides weights and optimizer, and its form in a checkpoint's manifest.
+// A checkpoint of an earlier version lacks newer keys, which then have the values of the first state.
 import type { RunConfig } from '../config/schema';
 import { nothingSeen } from '../loop/early-stops';
 import type { Watch } from '../loop/early-stops';
