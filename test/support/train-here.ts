@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { meaningOf, parseMetricMeanings } from '../../extension/run-data/metric-meanings';
-import type { Episode, MetricsLine } from '../../extension/run-data/run-folder';
+import type { Episode } from '../../extension/run-data/episode';
+import type { MetricsLine } from '../../extension/run-data/step-lines';
 import { Journal } from '../../extension/trainer/run/journal';
-import { Run } from '../../extension/trainer/run/run';
 import { RunControl } from '../../extension/trainer/run/run-control';
 import { makeRun } from '../../extension/cli/run-control/make-run';
 import { train } from '../../extension/trainer/loop/train';
@@ -12,6 +12,7 @@ import { readRun } from './terminal';
 import { groupOverrides, stepOverrides } from './tiny-overrides';
 import { root } from './workspace';
 import type { Workspace } from './workspace';
+import { openRun } from '../../extension/trainer/run/open-run';
 
 const meanings = parseMetricMeanings(readFileSync(join(root, 'docs/METRICS.md'), 'utf8'));
 /** Meanings that do not depend on an environment's tag. */
@@ -55,7 +56,7 @@ export async function trainHere(
   const journal = new Journal(folder, deaf, status, 0);
   const control = new RunControl(() => undefined);
   look(control);
-  const { run, state } = await Run.open({ folder, workspace: workspace.folder, checkpoint: null, control, journal });
+  const { run, state } = await openRun({ folder, workspace: workspace.folder, checkpoint: null, control, journal });
   try {
     const end = await train(run, state);
     await journal.sync();

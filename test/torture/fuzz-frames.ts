@@ -13,7 +13,7 @@ import { jsonOrNothing } from '../../extension/common/json';
 import { FrameReader, FrameWriter, framed } from '../../extension/node/frames';
 import { linesOf } from '../../extension/common/stream-lines';
 import { TrainerClient } from '../../extension/vscode/processes/trainer-client';
-import type { RunStatus } from '../../extension/run-data/run-folder';
+import type { RunStatus } from '../../extension/run-data/run-status-file';
 import { RunControl } from '../../extension/trainer/run/run-control';
 import { endpointFor, TrainerServer } from '../../extension/trainer/live/trainer-server';
 import { holds } from './fuzz-target';

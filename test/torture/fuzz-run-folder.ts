@@ -18,25 +18,23 @@ import { tokenBytes } from '../../extension/vscode/traces/tokens/token-bytes';
 import { jsonOrNothing } from '../../extension/common/json';
 import { collapseFile, gradientsFile } from '../../extension/run-data/diagnostics';
 import type { CollapseDiagnosis, GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
-import { addToIndex, indexColumns, indexLine, isIndexLine } from '../../extension/run-data/episode-index';
+import { addToIndex, indexColumns, indexLine, isIndexLine } from '../../extension/run-data/episode-index-line';
 import { EpisodeTable } from '../../extension/run-data/episode-table';
 import { columnsOf, decodeSegments, encodeSegment, numbersOf } from '../../extension/run-data/metric-segments';
-import {
-  coverageLineSchema,
-  environmentFile,
-  episodeSchema,
-  runFiles,
-  scoresLineSchema,
-} from '../../extension/run-data/run-folder';
-import type { Episode } from '../../extension/run-data/run-folder';
+import { coverageLineSchema } from '../../extension/run-data/environment-snapshot';
+import { environmentFile, runFiles } from '../../extension/run-data/run-files';
+import { episodeSchema } from '../../extension/run-data/episode';
+import { scoresLineSchema } from '../../extension/run-data/step-lines';
+import type { Episode } from '../../extension/run-data/episode';
 import { configInEffect } from '../../extension/run-data/settings';
 import { changedConfig } from '../../extension/trainer/run/stored-config';
-import { newestValid } from '../../extension/trainer/store/checkpoint';
+import { newestValid } from '../../extension/trainer/store/newest-checkpoint';
 import { readLease } from '../../extension/trainer/store/lease';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
 import { versionsOf } from '../../extension/cli/env/versions';
 import { Escaped, holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
+import { keptEnvironment } from '../../extension/trainer/store/environment-store';
 
 const version = '0123456789abcdef';
 const manifest = {
@@ -289,7 +287,7 @@ function openRun(): unknown {
   const run = RunFolder.open(folder);
   const versions = versionsOf(run);
   for (const each of versions) {
-    const about = run.keptEnvironment(each.version)?.about;
+    const about = keptEnvironment(run, each.version)?.about;
     if (about)
       staysInside(
         environmentFile(each.version, 'version.json'),

@@ -15,15 +15,16 @@ import { RunReader } from '../../extension/vscode/run-files/run-reader';
 import { ScoreStrips } from '../../extension/vscode/run-files/episodes/score-strips';
 import { EpisodeHeads } from '../../extension/vscode/run-files/episodes/episode-heads';
 import { runNames } from '../../extension/node/run-file';
-import { environmentFile, runFiles } from '../../extension/run-data/run-folder';
+import { environmentFile, runFiles } from '../../extension/run-data/run-files';
 import { UserError } from '../../extension/common/user-error';
-import { newestValid } from '../../extension/trainer/store/checkpoint';
+import { newestValid } from '../../extension/trainer/store/newest-checkpoint';
 import { readLease } from '../../extension/trainer/store/lease';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
 import { metricLines } from '../../extension/cli/run-control/follow';
 import { streamOf } from './fuzz-mutations';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
+import { keptEnvironment } from '../../extension/trainer/store/environment-store';
 
 const version = '0123456789abcdef';
 /** Content that no reader may return. */
@@ -161,7 +162,7 @@ async function readAll(folder: string, workspace: string): Promise<unknown[]> {
     async () => [await new RunDiagnostics(folder).steps(), await new RunDiagnostics(folder).groupRows(1)],
     () => run().readStatus(),
     () => run().readLabels(),
-    () => run().keptEnvironment(version),
+    () => keptEnvironment(run(), version),
     () => Array.from(metricLines(run())).length,
     () => readLease(folder)?.live,
     () => newestValid(folder),

@@ -4,9 +4,10 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { textHash } from '../../extension/run-data/episode-index';
+import { textHash } from '../../extension/run-data/episode-index-line';
 import { UserError } from '../../extension/common/user-error';
-import type { LoadOptions, SamplingOptions } from '../../extension/engine/engine';
+import type { LoadOptions } from '../../extension/engine/load-options';
+import type { SamplingOptions } from '../../extension/engine/generation-calls';
 import { RandomStream } from '../../extension/engine/sampling/random-stream';
 import { parameterSpecs, parseDecoderConfig } from '../../extension/models/decoder/decoder-config';
 import { exportModel } from '../../extension/models/weights/export-model';

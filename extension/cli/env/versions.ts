@@ -1,14 +1,9 @@
 // `ragen env versions RUN`: the code versions that a run's environments ran, edit by edit, where they are stored, and
 // the effect of each edit on reward and success.
 import type { Command } from 'commander';
-import {
-  environmentFile,
-  environmentFiles,
-  episodesFile,
-  eventSchema,
-  runFiles,
-  type RunEvent,
-} from '../../run-data/run-folder';
+import { environmentFile, environmentFiles, episodesFile, runFiles } from '../../run-data/run-files';
+import { eventSchema } from '../../run-data/run-events';
+import type { RunEvent } from '../../run-data/run-events';
 import {
   comparedEpisodeSchema,
   comparedRange,
@@ -25,6 +20,7 @@ import { RunFolder } from '../../trainer/store/run-folder';
 import { answer } from '../output/answer';
 import { withCommon, type CommonFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
+import { keptEnvironment } from '../../trainer/store/environment-store';
 
 interface ListedVersion extends RanVersion {
   /** Folder of its stored sources and their names; null if the run never loaded it. */
@@ -64,7 +60,7 @@ export function versionsOf(folder: RunFolder): ListedVersion[] {
           to: version.version,
         })
       : undefined;
-    const kept = folder.keptEnvironment(version.version)?.about;
+    const kept = keptEnvironment(folder, version.version)?.about;
     const sources = folder.file(environmentFile(version.version, environmentFiles.sources));
     return { ...version, folder: kept ? sources : null, sources: kept?.sources ?? [], effect: effect ?? null };
   });

@@ -7,7 +7,7 @@ import { autoCandidates, providerStates } from '../../engine/session/devices';
 import { gibibytes } from '../../common/numbers';
 import { selfCheckApart } from '../../models/self-check';
 import { defaultConfig, planRun } from '../../trainer/plan/run-report';
-import type { RunQuestion, RunReport } from '../../trainer/plan/run-report';
+import type { RunReportRequest, RunReport } from '../../trainer/plan/run-report';
 import type { StepTime } from '../../trainer/plan/step-time';
 import { answer } from '../output/answer';
 import type { Answer } from '../output/answer';
@@ -55,7 +55,7 @@ async function doctor(overrides: readonly string[], flags: PlanFlags): Promise<A
 }
 
 /** The run that a command's flags describe. */
-export const questionOf = (overrides: readonly string[], flags: PlanFlags, workspace: string): RunQuestion => ({
+export const questionOf = (overrides: readonly string[], flags: PlanFlags, workspace: string): RunReportRequest => ({
   configName: flags.configName,
   configFile: flags.config,
   model: flags.model,

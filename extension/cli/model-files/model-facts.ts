@@ -1,7 +1,7 @@
 // The manifest's facts about a model, checked before a run is created. For a folder, everything except the weights'
 // values is checked; for a hub model, its configuration and tokenizer, while its weights are identified by the
 // checksums in the hub's listing and may not be fetched yet.
-import type { Manifest } from '../../run-data/run-folder';
+import type { Manifest } from '../../run-data/run-manifest';
 import { UserError } from '../../common/user-error';
 import { modelSource } from '../../trainer/config/model-path';
 import { installation } from '../../node/installation';

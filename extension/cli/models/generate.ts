@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { appendAll } from '../../common/lists';
 import { UserError } from '../../common/user-error';
-import type { GeneratedRow, SamplingOptions } from '../../engine/engine';
+import type { GeneratedRow, SamplingOptions } from '../../engine/generation-calls';
 import { readEosTokenIds } from '../../models/weights/model-folder';
 import { deriveSeed } from '../../trainer/rollout/seeds';
 import { answer } from '../output/answer';

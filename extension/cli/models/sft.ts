@@ -3,8 +3,8 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadSftConfig } from '../../trainer/sft/sft-config';
-import { sft } from '../../trainer/sft/sft';
-import type { SftResult } from '../../trainer/sft/sft';
+import { sft } from '../../trainer/sft/supervised-fine-tuning';
+import type { SftResult } from '../../trainer/sft/sft-request';
 import { answer } from '../output/answer';
 import type { Answer } from '../output/answer';
 import { RunStopped } from '../../engine/run-stopped';

@@ -1,6 +1,6 @@
 // Renders episodes as one HTML file without scripts, for any browser: a heading per episode, then state, response and
 // reward of each turn.
-import type { Episode } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/episode';
 
 const style = `body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}
 pre{white-space:pre-wrap;padding:.6rem .8rem;border-radius:.4rem;background:color-mix(in srgb,currentColor 7%,transparent);margin:.3rem 0}

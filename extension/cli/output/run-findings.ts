@@ -1,6 +1,6 @@
 // What the diagnostics of a run found, as the terminal prints it: alarms, the regime of the newest diagnosis of
 // collapse, and why a run ended early; and the model that it fetched. Read from a run's metrics and events.
-import type { RunEvent } from '../../run-data/run-folder';
+import type { RunEvent } from '../../run-data/run-events';
 import { enoughPrompts, regimes } from '../../run-data/regimes';
 import type { Regime } from '../../run-data/regimes';
 

@@ -1,5 +1,7 @@
 // The summary of a run: the JSON document of `--json`, and the closing text in the terminal.
-import type { MetricsLine, RunEvent, RunStatus } from '../../run-data/run-folder';
+import type { MetricsLine } from '../../run-data/step-lines';
+import type { RunEvent } from '../../run-data/run-events';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { validationReturn, validationSuccess } from '../../trainer/loop/step-metrics';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import { formatRegime, regimeAt, type DiagnosedRegime } from './run-findings';

@@ -3,7 +3,9 @@
 // episodes, and without a bar it prints a line for each tenth of them.
 import { MultiBar, Presets } from 'cli-progress';
 import type { SingleBar } from 'cli-progress';
-import type { MetricsLine, RunEvent, RunStatus } from '../../run-data/run-folder';
+import type { MetricsLine } from '../../run-data/step-lines';
+import type { RunEvent } from '../../run-data/run-events';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { progressOf } from '../../run-data/run-progress';
 import type { RunProgress } from '../../run-data/run-progress';
 import { trainingSuccess, validationSuccess } from '../../trainer/loop/step-metrics';

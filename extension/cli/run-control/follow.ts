@@ -5,12 +5,16 @@ import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
 import { jsonOrNothing } from '../../common/json';
-import { eventSchema, metricsLineSchema, runFiles } from '../../run-data/run-folder';
-import type { MetricsLine, RunEvent, RunStatus } from '../../run-data/run-folder';
+import { eventSchema } from '../../run-data/run-events';
+import { metricsLineSchema } from '../../run-data/step-lines';
+import { runFiles } from '../../run-data/run-files';
+import type { MetricsLine } from '../../run-data/step-lines';
+import type { RunEvent } from '../../run-data/run-events';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { socketMessages } from '../../node/socket-messages';
 import { change, hello, isLocalEndpoint, statusChanged, stop } from '../../protocol/trainer-link';
 import { UserError } from '../../common/user-error';
-import type { AskedChange } from '../../trainer/live/live-settings';
+import type { RequestedChange } from '../../trainer/live/live-settings';
 import { readLease } from '../../trainer/store/lease';
 import { readLines, readValues } from '../../trainer/store/line-log';
 import type { RunFolder } from '../../trainer/store/run-folder';
@@ -151,7 +155,7 @@ export async function changeSettings(
   folder: RunFolder,
   trainer: MessageConnection,
   values: Record<string, number>,
-): Promise<AskedChange> {
+): Promise<RequestedChange> {
   try {
     return await answered(folder, trainer.sendRequest(change, { values }));
   } catch (error) {

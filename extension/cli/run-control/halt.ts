@@ -2,7 +2,7 @@
 // a terminal. `ragen resume` undoes both.
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
-import type { RunStatus } from '../../run-data/run-folder';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { progressOf } from '../../run-data/run-progress';
 import { readLease } from '../../trainer/store/lease';
 import { RunFolder } from '../../trainer/store/run-folder';

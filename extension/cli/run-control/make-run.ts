@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { arch, cpus, platform, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Manifest } from '../../run-data/run-folder';
+import type { Manifest } from '../../run-data/run-manifest';
 import { UserError } from '../../common/user-error';
 import { configHash } from '../../trainer/config/config-hash';
 import { loadConfig, overrideConfig } from '../../trainer/config/load-config';

@@ -2,7 +2,8 @@
 // evaluation's summary.
 import { UserError } from '../../common/user-error';
 import { hasRunFile, readRunFileSync } from '../../node/run-file';
-import { runFiles, type Manifest } from '../../run-data/run-folder';
+import { runFiles } from '../../run-data/run-files';
+import { type Manifest } from '../../run-data/run-manifest';
 import type { EvaluationSummary } from '../../trainer/evaluation/evaluation-summary';
 import { onlyEvaluates } from '../../trainer/run/stored-config';
 import type { RunFolder } from '../../trainer/store/run-folder';

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import { pause } from '../../protocol/trainer-link';
-import type { RunStatus } from '../../run-data/run-folder';
+import type { RunStatus } from '../../run-data/run-status-file';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import { answered, joinTrainer } from '../run-control/follow';
 import { addHalt } from '../run-control/halt';

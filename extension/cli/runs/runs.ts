@@ -1,7 +1,7 @@
 // `ragen runs`: lists the runs of a folder with their state and the user's labels.
 import { basename } from 'node:path';
 import type { Command } from 'commander';
-import type { RunStatus } from '../../run-data/run-folder';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { UserError } from '../../common/user-error';
 import { readLease } from '../../trainer/store/lease';
 import { printable } from '../../common/printable';

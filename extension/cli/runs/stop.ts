@@ -1,7 +1,7 @@
 // `ragen stop`: ends a run, with a checkpoint of its last finished step.
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
-import type { RunStatus } from '../../run-data/run-folder';
+import type { RunStatus } from '../../run-data/run-status-file';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import { follow } from '../run-control/follow';
 import { addHalt } from '../run-control/halt';

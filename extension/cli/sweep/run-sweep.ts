@@ -2,7 +2,7 @@
 // resume from their checkpoint, and missing ones are created. A failed run does not end the sweep. On a halt no further
 // run starts, and running ones stop after their step with a checkpoint.
 import { isMadeOf } from '../../trainer/config/model-length';
-import type { RunStatus } from '../../run-data/run-folder';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { UserError } from '../../common/user-error';
 import { follow } from '../run-control/follow';
 import { unexplainedEnd } from '../run-control/trainer-end';

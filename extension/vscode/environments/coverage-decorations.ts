@@ -4,7 +4,8 @@
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { readRunFile } from '../../node/run-file';
-import { coverageLineSchema, environmentFile, environmentFiles } from '../../run-data/run-folder';
+import { coverageLineSchema } from '../../run-data/environment-snapshot';
+import { environmentFile, environmentFiles } from '../../run-data/run-files';
 import { fileCoverage, formatMark, type FileCoverage, type LineMark } from './environment-coverage';
 import { JsonLines } from '../run-files/json-lines';
 import type { Run, RunStore } from '../runs/run-store';

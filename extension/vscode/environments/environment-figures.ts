@@ -2,7 +2,7 @@
 // episodes in the newest steps, and their results. Pure functions.
 import { maximum, minimum } from '../../common/lists';
 import { counted, formatNumber, formatPercent, formatSigned } from '../../common/numbers';
-import type { RunEvent } from '../../run-data/run-folder';
+import type { RunEvent } from '../../run-data/run-events';
 import type { EpisodeHead } from '../run-files/episodes/episode-heads';
 
 /** Number of newest training steps whose episodes are counted. */

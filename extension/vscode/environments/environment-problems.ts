@@ -1,7 +1,8 @@
 // Current problems of a run's environments, from its events: errors that keep saved code from being used, until a save
 // fixes them, and locations where running code ended episodes, with their number, until the code changes. Must not
 // import `vscode`.
-import { environmentErrorSchema, environmentRefusedSchema, type RunEvent } from '../../run-data/run-folder';
+import { environmentErrorSchema, environmentRefusedSchema } from '../../run-data/run-events';
+import type { RunEvent } from '../../run-data/run-events';
 
 export interface EnvironmentProblem {
   /** Absolute path. */

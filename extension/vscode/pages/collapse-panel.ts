@@ -15,7 +15,7 @@ import {
 } from '../../protocol/collapse-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import type { MetricNumbers } from '../../run-data/metric-segments';
-import type { RunEvent } from '../../run-data/run-folder';
+import type { RunEvent } from '../../run-data/run-events';
 import { MetricColumns } from '../run-files/metrics/metric-columns';
 import type { ColumnTable } from '../run-files/metrics/column-table';
 import { notifyBriefly } from '../notifications';

@@ -8,7 +8,7 @@ import { Messenger } from 'vscode-messenger';
 import { compareColumns, compareGrew, compareOpen, compareReady } from '../../protocol/compare-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import type { PageState } from '../../protocol/pages';
-import type { Manifest } from '../../run-data/run-folder';
+import type { Manifest } from '../../run-data/run-manifest';
 import { valueAt } from '../../run-data/settings';
 import { groupRuns } from './compared-runs';
 import { fillPanel } from './fill-panel';

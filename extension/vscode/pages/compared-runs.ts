@@ -2,7 +2,9 @@
 // groups differ. Uses the manifests and the settings changed during training. Must not import `vscode`.
 import type { ComparedGroup } from '../../protocol/compare-page';
 import { isRecord } from '../../common/json';
-import { settingChangeSchema, type Manifest, type RunEvent } from '../../run-data/run-folder';
+import { settingChangeSchema } from '../../run-data/run-events';
+import type { Manifest } from '../../run-data/run-manifest';
+import type { RunEvent } from '../../run-data/run-events';
 
 /** A run to compare. */
 export interface ComparedRun {

@@ -19,7 +19,7 @@ import {
   type DashboardSnapshot,
 } from '../../protocol/dashboard-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
-import { runFiles } from '../../run-data/run-folder';
+import { runFiles } from '../../run-data/run-files';
 import { ColumnOverviews } from '../run-files/metrics/column-overviews';
 import { configuredEpisodes } from './configured-episodes';
 import { MetricColumns } from '../run-files/metrics/metric-columns';

@@ -3,7 +3,9 @@
 // A lost connection loses no data, since all persistent data is in the run folder. Must not import `vscode`.
 import { connect, type Socket } from 'node:net';
 import { ErrorCodes, ResponseError, type MessageConnection, type RequestType } from 'vscode-jsonrpc/node';
-import type { Lease, RunEvent, RunStatus, SettingChange } from '../../run-data/run-folder';
+import type { Lease } from '../../run-data/run-lease';
+import type { RunEvent, SettingChange } from '../../run-data/run-events';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { socketMessages } from '../../node/socket-messages';
 import {
   appended,

@@ -10,7 +10,7 @@ import type { z } from 'zod';
 import { isMissing, openRegular } from '../../node/bounded-file';
 import { jsonOrNothing } from '../../common/json';
 import { requireLogSize } from '../../node/run-file';
-import { mostLineBytes } from '../../run-data/run-folder';
+import { mostLineBytes } from '../../run-data/run-files';
 
 /** Number of bytes before the cursor that are compared to distinguish a grown file from a rewritten one. */
 const memory = 256;

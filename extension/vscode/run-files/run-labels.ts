@@ -8,7 +8,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jsonOrNothing } from '../../common/json';
 import { readRunFile } from '../../node/run-file';
-import { labelsSchema, runFiles, type Labels } from '../../run-data/run-folder';
+import { labelsSchema } from '../../run-data/run-manifest';
+import { runFiles } from '../../run-data/run-files';
+import type { Labels } from '../../run-data/run-manifest';
 import { UserError } from '../../common/user-error';
 
 const none: Labels = { schema: 1 };

@@ -9,28 +9,14 @@ import { holderOf, TouchWatch, type LeaseHolder } from '../../node/lease-judgeme
 import type { EpisodeRow } from '../../run-data/episode-table';
 import type { RunSummary } from '../../protocol/pages';
 import { isAlive, startOf, currentPidScope, type Processes } from '../../node/process-identity';
-import {
-  environmentFile,
-  environmentFiles,
-  episodesFile,
-  eventSchema,
-  isLeaseOf,
-  isVersionName,
-  keptEnvironmentSchema,
-  leaseSchema,
-  manifestIn,
-  metricsLineSchema,
-  runFiles,
-  statusSchema,
-  type Episode,
-  type KeptEnvironment,
-  type Labels,
-  type Lease,
-  type Manifest,
-  type MetricsLine,
-  type RunEvent,
-  type RunStatus,
-} from '../../run-data/run-folder';
+import { environmentFile, environmentFiles, episodesFile, isVersionName, runFiles } from '../../run-data/run-files';
+import { eventSchema, type RunEvent } from '../../run-data/run-events';
+import { isLeaseOf, leaseSchema, type Lease } from '../../run-data/run-lease';
+import { keptEnvironmentSchema, type KeptEnvironment } from '../../run-data/environment-snapshot';
+import { manifestIn, type Labels, type Manifest } from '../../run-data/run-manifest';
+import { metricsLineSchema, type MetricsLine } from '../../run-data/step-lines';
+import { statusSchema, type RunStatus } from '../../run-data/run-status-file';
+import { type Episode } from '../../run-data/episode';
 import { hasEntry, namesInRun, readRunFile } from '../../node/run-file';
 import {
   comparedEpisodeSchema,

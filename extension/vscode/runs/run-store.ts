@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../protocol/pages';
 import { runNames } from '../../node/run-file';
-import { runFiles, runsFolder } from '../../run-data/run-folder';
+import { runFiles, runsFolder } from '../../run-data/run-files';
 import { UserError } from '../../common/user-error';
 import { RunReader } from '../run-files/run-reader';
 import { isActive, runPhase, type RunPhase } from './run-format';

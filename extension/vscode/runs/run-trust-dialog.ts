@@ -5,7 +5,8 @@
 import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import { isRecord, jsonOrNothing } from '../../common/json';
-import { manifestIn, type Manifest } from '../../run-data/run-folder';
+import { manifestIn } from '../../run-data/run-manifest';
+import type { Manifest } from '../../run-data/run-manifest';
 import { readKeptCode, readManifestCode, untrusted, type ReadCode } from '../../node/run-trust';
 import { valueAt } from '../../run-data/settings';
 import { UserError } from '../../common/user-error';

@@ -1,7 +1,7 @@
 // The state and the progress of a run as translated labels, for all views.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../protocol/pages';
-import type { RunStatus } from '../../run-data/run-folder';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { progressOf } from '../../run-data/run-progress';
 import { briefly, percent, runPhase, waitsBecause, type RunPhase } from './run-format';
 

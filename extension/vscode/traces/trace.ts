@@ -4,7 +4,7 @@
 // decode to the recorded text (another tokenizer) appears as recorded, without tokens.
 import { actionOutcomes } from '../../run-data/action-outcomes';
 import { counted, formatSigned } from '../../common/numbers';
-import type { Episode, EpisodeTurn } from '../../run-data/run-folder';
+import type { Episode, EpisodeTurn } from '../../run-data/episode';
 import { shown, spell, type Span } from './tokens/spelling';
 import type { TokenBytes } from './tokens/token-bytes';
 

@@ -13,14 +13,11 @@ import { promptGroups } from '../../../extension/vscode/run-files/episodes/promp
 import { collapseFile, gradientsFile, type CollapseDiagnosis } from '../../../extension/run-data/diagnostics';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
 import { columnsOf, numbersOf } from '../../../extension/run-data/metric-segments';
-import {
-  episodesFile,
-  groupsFile,
-  type Episode,
-  type Manifest,
-  type RunEvent,
-  type RunStatus,
-} from '../../../extension/run-data/run-folder';
+import { episodesFile, groupsFile } from '../../../extension/run-data/run-files';
+import type { Episode } from '../../../extension/run-data/episode';
+import type { Manifest } from '../../../extension/run-data/run-manifest';
+import type { RunEvent } from '../../../extension/run-data/run-events';
+import type { RunStatus } from '../../../extension/run-data/run-status-file';
 import { rowOf } from './data';
 import type { MemoryHost } from './memory-host';
 

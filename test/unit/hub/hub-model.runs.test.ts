@@ -16,7 +16,6 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { thisHost } from '../../../extension/hub/hub-cache';
 import { UserError } from '../../../extension/common/user-error';
 import { HubCache } from '../../../extension/hub/hub-cache';
 import { hubOptions } from '../../../extension/hub/hub-call';
@@ -26,6 +25,7 @@ import type { FetchOptions, HubProgress } from '../../../extension/hub/hub-model
 import { failingFiles } from '../../support/failing-files';
 import { fileOf, gitSha1, openPeer, sha256, token } from './hub-peer';
 import type { Peer, PeerFile, PeerModel } from './hub-peer';
+import { thisHost } from '../../../extension/hub/partial-downloads';
 
 const commit = 'c0ffee'.padEnd(40, '0');
 const repo = 'org/small-1.5';

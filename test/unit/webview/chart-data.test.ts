@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import type { RunEvent } from '../../../extension/run-data/run-folder';
+import type { RunEvent } from '../../../extension/run-data/run-events';
 import { overviewOf, smooth } from '../../../extension/common/curves';
 import type { ColumnPart, DashboardSnapshot } from '../../../extension/protocol/dashboard-page';
 import { arranged, orderAfterMove, pinToggled } from '../../../webview/dashboard/arrangement';

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { describe, expect, it, vi } from 'vitest';
-import { addToIndex, indexLine } from '../../../extension/run-data/episode-index';
+import { addToIndex, indexLine } from '../../../extension/run-data/episode-index-line';
 import { EpisodeTable } from '../../../extension/run-data/episode-table';
 import {
   episodeOpen,

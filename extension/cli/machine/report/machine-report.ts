@@ -8,20 +8,20 @@ import { dirname, join } from 'node:path';
 import { programEnvironment, variablesFor } from '../../../../envs/api/program-environment';
 import { requireIsolation } from '../../../../envs/deepcoder/sandbox';
 import { chooseProvider, providerStates } from '../../../engine/session/devices';
-import type { Checked, Provider, ProviderState } from '../../../engine/session/devices';
 import { installation } from '../../../node/installation';
 import { machineMemory } from '../../../node/machine-memory';
 import type { MachineMemory } from '../../../node/machine-memory';
 import { HubCache } from '../../../hub/hub-cache';
 import { environmentLimits } from './environment-limits';
 import type { EnvironmentLimits } from './environment-limits';
+import type { DeviceCheck, Provider, ProviderState } from '../../../engine/session/devices';
 
 /** Compares a small model's loss, gradients and sampled tokens on a provider with the CPU's. */
-export type SelfCheck = (provider: Provider) => Promise<Checked>;
+export type SelfCheck = (provider: Provider) => Promise<DeviceCheck>;
 
 export interface ProviderReport extends ProviderState {
   /** Null for the CPU, which is the reference, and for an unavailable provider. */
-  self_check: Checked | null;
+  self_check: DeviceCheck | null;
 }
 
 export interface MachineReport {

@@ -9,7 +9,8 @@ import type { z } from 'zod';
 import { openRegular } from '../../../node/bounded-file';
 import { jsonOrNothing } from '../../../common/json';
 import { requireLogSize } from '../../../node/run-file';
-import { episodeSchema, episodesFile, mostLineBytes, type Episode } from '../../../run-data/run-folder';
+import { episodeSchema, type Episode } from '../../../run-data/episode';
+import { episodesFile, mostLineBytes } from '../../../run-data/run-files';
 import { readRange } from '../json-lines';
 
 export interface StepFile {

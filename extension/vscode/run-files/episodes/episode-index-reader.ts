@@ -1,18 +1,19 @@
 // All episodes of a run as a table, kept up to date with the run folder. Most rows come from the index that the trainer
-// writes beside the episodes (run-data/episode-index.ts). Files that it does not fully cover are scanned, newest first,
-// and the result is cached in our own folder. Rows are only appended. When earlier rows become invalid, as after a
-// resume from an earlier checkpoint, the table is rebuilt and `epoch` is incremented. Must not import `vscode`.
+// writes beside the episodes (run-data/episode-index-line.ts). Files that it does not fully cover are scanned, newest
+// first, and the result is cached in our own folder. Rows are only appended. When earlier rows become invalid, as after
+// a resume from an earlier checkpoint, the table is rebuilt and `epoch` is incremented. Must not import `vscode`.
 import { createHash } from 'node:crypto';
 import { appendFile, lstat, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { jsonOrNothing } from '../../../common/json';
-import { isIndexLine, type EpisodeIndexLine } from '../../../run-data/episode-index';
+import { isIndexLine, type EpisodeIndexLine } from '../../../run-data/episode-index-line';
 import { EpisodeTable } from '../../../run-data/episode-table';
 import type { TextTerm } from '../../../run-data/episode-filter';
 import type { EpisodeRef } from '../../../protocol/episodes-page';
 import { mostLogBytes, namesInRun, openRunFile } from '../../../node/run-file';
-import { episodeSchema, episodesFile, runFiles, type Episode } from '../../../run-data/run-folder';
+import { episodeSchema, type Episode } from '../../../run-data/episode';
+import { episodesFile, runFiles } from '../../../run-data/run-files';
 import { JsonLines, readRange } from '../json-lines';
 import type { EpisodeScanner, ScanFile, SearchFile } from './episode-scan';
 

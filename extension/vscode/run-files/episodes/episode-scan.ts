@@ -6,10 +6,11 @@ import { closeSync, fstatSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { openRegularSync } from '../../../node/bounded-file';
 import { jsonOrNothing } from '../../../common/json';
-import { addToIndex, indexLine, type EpisodeIndexLine } from '../../../run-data/episode-index';
+import { addToIndex, indexLine, type EpisodeIndexLine } from '../../../run-data/episode-index-line';
 import type { TextTerm } from '../../../run-data/episode-filter';
 import { requireLogSize } from '../../../node/run-file';
-import { episodeSchema, mostLineBytes } from '../../../run-data/run-folder';
+import { episodeSchema } from '../../../run-data/episode';
+import { mostLineBytes } from '../../../run-data/run-files';
 
 export interface ScanFile {
   path: string;

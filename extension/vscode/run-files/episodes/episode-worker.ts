@@ -2,7 +2,7 @@
 // data. A search stops between two files when it is replaced or cancelled.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
-import type { EpisodeIndexLine } from '../../../run-data/episode-index';
+import type { EpisodeIndexLine } from '../../../run-data/episode-index-line';
 import type { TextTerm } from '../../../run-data/episode-filter';
 import { appendAll } from '../../../common/lists';
 import { indexOfFile, searchFile, textPatterns, type ScanFile, type SearchFile } from './episode-scan';

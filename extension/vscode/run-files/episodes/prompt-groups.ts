@@ -2,7 +2,7 @@
 // table if the episodes were deleted. Pure functions.
 import type { PromptGroup } from '../../../protocol/collapse-page';
 import type { EpisodeRow } from '../../../run-data/episode-table';
-import type { GroupRow } from '../../../run-data/run-folder';
+import type { GroupRow } from '../../../run-data/step-lines';
 
 /** Returns the prompt groups of a step from its episodes, else from its group table; null if both are missing. */
 export function promptGroups(episodes: readonly EpisodeRow[], table: readonly GroupRow[]): PromptGroup[] | null {

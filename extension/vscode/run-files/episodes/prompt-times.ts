@@ -1,10 +1,11 @@
-// Steps at which a prompt was played, from the run's episode index (run-data/episode-index.ts). Determines whether a
-// trace offers navigation to the same prompt at earlier and later steps. Only the first and last step of each prompt
+// Steps at which a prompt was played, from the run's episode index (run-data/episode-index-line.ts). Determines whether
+// a trace offers navigation to the same prompt at earlier and later steps. Only the first and last step of each prompt
 // are kept. Must not import `vscode`.
 import { join } from 'node:path';
 import { z } from 'zod';
-import { isIndexLine, textHash, type EpisodeIndexLine } from '../../../run-data/episode-index';
-import { runFiles, type Episode } from '../../../run-data/run-folder';
+import { isIndexLine, textHash, type EpisodeIndexLine } from '../../../run-data/episode-index-line';
+import { runFiles } from '../../../run-data/run-files';
+import { type Episode } from '../../../run-data/episode';
 import { JsonLines } from '../json-lines';
 
 /** Fields of an episode that identify its prompt and its step. */

@@ -2,7 +2,8 @@
 // requested number of columns, so that 100,000 steps cost the page a few kilobytes.
 import { join } from 'node:path';
 import { scoreColumn, type ScoreStrip } from '../../../protocol/dashboard-page';
-import { runFiles, scoresLineSchema } from '../../../run-data/run-folder';
+import { runFiles } from '../../../run-data/run-files';
+import { scoresLineSchema } from '../../../run-data/step-lines';
 import { JsonLines } from '../json-lines';
 
 /** Number of score bins. */

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { jsonOrNothing } from '../../../common/json';
 import { namesInRun, openRunFile } from '../../../node/run-file';
 import type { EpisodeRow } from '../../../run-data/episode-table';
-import { episodeSchema, episodesFile, runFiles, type Episode } from '../../../run-data/run-folder';
+import { episodeSchema, type Episode } from '../../../run-data/episode';
+import { episodesFile, runFiles } from '../../../run-data/run-files';
 import { lineSlices, openOrNothing, readRange } from '../json-lines';
 import { stampOf } from '../small-file';
 

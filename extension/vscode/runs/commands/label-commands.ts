@@ -2,7 +2,7 @@
 // the views read them.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../../protocol/pages';
-import type { Labels } from '../../../run-data/run-folder';
+import type { Labels } from '../../../run-data/run-manifest';
 import type { Command } from '../../command';
 import type { Host } from '../../host-services';
 import { plain } from '../../plain-text';

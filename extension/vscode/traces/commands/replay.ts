@@ -3,7 +3,8 @@
 import { z } from 'zod';
 import { formatSigned } from '../../../common/numbers';
 import type { Transcript } from '../../../protocol/environment-tools';
-import type { Episode, Manifest } from '../../../run-data/run-folder';
+import type { Episode } from '../../../run-data/episode';
+import type { Manifest } from '../../../run-data/run-manifest';
 
 /** Input of `ragen env play --input`. */
 export interface ReplayCase {

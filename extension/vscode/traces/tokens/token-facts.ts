@@ -1,7 +1,8 @@
 // All known values of a sampled token: those that the run recorded, and those computed with a checkpoint if it was
 // asked. Pure functions.
 import { z } from 'zod';
-import type { Episode, Manifest } from '../../../run-data/run-folder';
+import type { Episode } from '../../../run-data/episode';
+import type { Manifest } from '../../../run-data/run-manifest';
 import type { Rescored, RescoredToken } from '../../../protocol/inspection';
 
 /** Settings of the run that determine whether a token's gradient is clipped and whether ratios are meaningful. */

@@ -8,7 +8,7 @@ import {
   type GivenAnswer,
   type WhatIfState,
 } from '../../../protocol/inspection';
-import type { Episode, EpisodeTurn } from '../../../run-data/run-folder';
+import type { Episode, EpisodeTurn } from '../../../run-data/episode';
 import { plain } from '../../plain-text';
 import { shortId } from '../trace';
 

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import { formatSigned } from '../../../common/numbers';
 import type { EpisodeRef, WhatIfState } from '../../../protocol/inspection';
-import type { Episode } from '../../../run-data/run-folder';
+import type { Episode } from '../../../run-data/episode';
 import { shortId } from '../trace';
 
 /** URI scheme of the documents. */

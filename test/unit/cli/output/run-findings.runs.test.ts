@@ -1,7 +1,8 @@
 // Diagnostics that the CLI prints for a run: the regime, alarms, an early stop, and the return of validations.
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import type { MetricsLine, RunEvent } from '../../../../extension/run-data/run-folder';
+import type { MetricsLine } from '../../../../extension/run-data/step-lines';
+import type { RunEvent } from '../../../../extension/run-data/run-events';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { formatFinding, regimeAt } from '../../../../extension/cli/output/run-findings';
 import { StepTable } from '../../../../extension/cli/output/step-table';

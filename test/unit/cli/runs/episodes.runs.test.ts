@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { EpisodeRow } from '../../../../extension/run-data/episode-table';
-import type { Episode } from '../../../../extension/run-data/run-folder';
+import type { Episode } from '../../../../extension/run-data/episode';
 import { document, killAll, leaseOf, ragen, readRun, startDetached, until } from '../../../support/terminal';
 import { makeWorkspace, wordsEnvironment } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';

@@ -1,6 +1,6 @@
 // Which rollout correction a run gets when the sampler's base is 8-bit, and which notes are shown.
 import { describe, expect, test } from 'vitest';
-import { rolloutCorrection } from '../../../../extension/trainer/config/rollout-correction';
+import { rolloutCorrection } from '../../../../extension/trainer/config/rollout-correction-options';
 import { overrideConfig } from '../../../../extension/trainer/config/load-config';
 import { load } from './presets';
 

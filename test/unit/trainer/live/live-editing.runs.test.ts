@@ -3,18 +3,14 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
-import {
-  coverageLineSchema,
-  environmentRefusedSchema,
-  environmentReloadSchema,
-} from '../../../../extension/run-data/run-folder';
-import type { RunEvent } from '../../../../extension/run-data/run-folder';
+import { coverageLineSchema } from '../../../../extension/run-data/environment-snapshot';
+import { environmentRefusedSchema, environmentReloadSchema } from '../../../../extension/run-data/run-events';
+import type { RunEvent } from '../../../../extension/run-data/run-events';
 import type { VersionEffect } from '../../../../extension/run-data/version-effect';
 import { installation } from '../../../../extension/node/installation';
 import { Journal } from '../../../../extension/trainer/run/journal';
-import { Run } from '../../../../extension/trainer/run/run';
 import { RunControl } from '../../../../extension/trainer/run/run-control';
-import { newestValid } from '../../../../extension/trainer/store/checkpoint';
+import { newestValid } from '../../../../extension/trainer/store/newest-checkpoint';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { makeRun } from '../../../../extension/cli/run-control/make-run';
 import { train } from '../../../../extension/trainer/loop/train';
@@ -22,6 +18,7 @@ import { document, readRun } from '../../../support/terminal';
 import { groupOverrides, stepOverrides } from '../../../support/tiny-overrides';
 import { makeWorkspace, wordsEnvironment } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
+import { openRun } from '../../../../extension/trainer/run/open-run';
 
 vi.mock(import('../../../../extension/node/installation'), async () =>
   (await import('../../../support/test-installation')).testInstallation(),
@@ -70,7 +67,7 @@ async function open(folder: RunFolder) {
   const journal = new Journal(folder, watchers, status, 0);
   const control = new RunControl(() => undefined);
   const checkpoint = (await newestValid(folder.path)).checkpoint;
-  const { run, state } = await Run.open({ folder, workspace: workspace.folder, checkpoint, control, journal });
+  const { run, state } = await openRun({ folder, workspace: workspace.folder, checkpoint, control, journal });
   /** The next event of a kind after this call. */
   const next = (kind: RunEvent['kind']) =>
     new Promise<RunEvent>(resolve => listeners.push(event => event.kind === kind && resolve(event)));

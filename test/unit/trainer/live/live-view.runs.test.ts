@@ -8,7 +8,7 @@ import { TrainerClient } from '../../../../extension/vscode/processes/trainer-cl
 import type { WatchChoice, WatchedEpisode } from '../../../../extension/protocol/trainer-link';
 import { installation } from '../../../../extension/node/installation';
 import type { Viewer } from '../../../../extension/trainer/live/live-view';
-import type { PlayedSoFar } from '../../../../extension/trainer/rollout/agent-proxy';
+import type { PlayedSoFar } from '../../../../extension/trainer/rollout/rollout-request';
 import { RunControl } from '../../../../extension/trainer/run/run-control';
 import { TrainerServer, endpointFor } from '../../../../extension/trainer/live/trainer-server';
 import { readRun, until } from '../../../support/terminal';

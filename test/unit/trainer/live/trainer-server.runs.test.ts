@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { RunState, RunStatus } from '../../../../extension/run-data/run-folder';
+import type { RunState, RunStatus } from '../../../../extension/run-data/run-status-file';
 import {
   checkpoint,
   coverEnvironments,

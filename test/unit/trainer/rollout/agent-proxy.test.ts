@@ -1,7 +1,7 @@
 // The turn loop over a scripted generator: which episodes are asked, when it ends, and the effect of failures.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { EpisodeActions, EpisodeStep } from '../../../../extension/protocol/environment-link';
-import { episodeSchema } from '../../../../extension/run-data/run-folder';
+import { episodeSchema } from '../../../../extension/run-data/episode';
 import { UserError } from '../../../../extension/common/user-error';
 import { AgentProxy } from '../../../../extension/trainer/rollout/agent-proxy';
 import { episodeRecord } from '../../../../extension/trainer/rollout/episode-record';

@@ -4,11 +4,12 @@ import { readdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { runFiles } from '../../../../extension/run-data/run-folder';
-import type { RunEvent, RunStatus } from '../../../../extension/run-data/run-folder';
+import { runFiles } from '../../../../extension/run-data/run-files';
+import type { RunEvent } from '../../../../extension/run-data/run-events';
+import type { RunStatus } from '../../../../extension/run-data/run-status-file';
 import { Journal } from '../../../../extension/trainer/run/journal';
 import { RunFolder } from '../../../../extension/trainer/store/run-folder';
-import { writeCheckpoint } from '../../../../extension/trainer/store/checkpoint';
+import { writeCheckpoint } from '../../../../extension/trainer/store/checkpoint-writer';
 import { makeFolder, makeFolderSync, StoreRefusal } from '../../../../extension/node/files';
 import { mountSmall, readRun, unmount } from '../../../support/terminal';
 

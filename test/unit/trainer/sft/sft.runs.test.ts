@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { EvaluationSummary } from '../../../../extension/trainer/evaluation/evaluation-summary';
 import type { TrajectoryLine } from '../../../../extension/trainer/evaluation/trajectory-line';
-import type { SftResult } from '../../../../extension/trainer/sft/sft';
+import type { SftResult } from '../../../../extension/trainer/sft/sft-request';
 import { document, killAll } from '../../../support/terminal';
 import { makeWorkspace } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';

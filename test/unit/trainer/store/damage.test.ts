@@ -4,12 +4,9 @@ import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSyn
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { configHash } from '../../../../extension/trainer/config/config-hash';
-import {
-  newestCheckpoint,
-  openCheckpoint,
-  refuseForeign,
-  writeCheckpoint,
-} from '../../../../extension/trainer/store/checkpoint';
+import { newestCheckpoint, refuseForeign } from '../../../../extension/trainer/store/newest-checkpoint';
+import { openCheckpoint } from '../../../../extension/trainer/store/checkpoint';
+import { writeCheckpoint } from '../../../../extension/trainer/store/checkpoint-writer';
 import { LineLog } from '../../../../extension/trainer/store/line-log';
 import { LogLedger, checkLogs } from '../../../../extension/trainer/store/log-ledger';
 import { RunFolder } from '../../../../extension/trainer/store/run-folder';

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { leaseStaleMs } from '../../../../extension/run-data/run-folder';
+import { leaseStaleMs } from '../../../../extension/run-data/run-lease';
 import { readLease, defaultDependencies, acquireLease } from '../../../../extension/trainer/store/lease';
 import type { HeldLease, LeaseDependencies } from '../../../../extension/trainer/store/lease';
 import {

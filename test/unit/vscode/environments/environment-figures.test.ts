@@ -8,7 +8,7 @@ import {
 } from '../../../../extension/vscode/environments/environment-figures';
 import type { EpisodeHead } from '../../../../extension/vscode/run-files/episodes/episode-heads';
 import { firstDifference, replayCase } from '../../../../extension/vscode/traces/commands/replay';
-import type { RunEvent } from '../../../../extension/run-data/run-folder';
+import type { RunEvent } from '../../../../extension/run-data/run-events';
 import { lakeEpisode } from '../traces/lake-episode';
 
 const head = (change: Partial<EpisodeHead>): EpisodeHead => ({

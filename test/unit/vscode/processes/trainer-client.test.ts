@@ -13,7 +13,8 @@ import {
   type MessageConnection,
 } from 'vscode-jsonrpc/node';
 import { TrainerClient, type TrainerListener } from '../../../../extension/vscode/processes/trainer-client';
-import type { Lease, RunStatus } from '../../../../extension/run-data/run-folder';
+import type { Lease } from '../../../../extension/run-data/run-lease';
+import type { RunStatus } from '../../../../extension/run-data/run-status-file';
 import {
   appended,
   change,

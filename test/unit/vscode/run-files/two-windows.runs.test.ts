@@ -7,7 +7,7 @@ import { EpisodeIndexReader } from '../../../../extension/vscode/run-files/episo
 import { indexOfFile } from '../../../../extension/vscode/run-files/episodes/episode-scan';
 import { RunReader } from '../../../../extension/vscode/run-files/run-reader';
 import { TrainerClient } from '../../../../extension/vscode/processes/trainer-client';
-import type { RunStatus } from '../../../../extension/run-data/run-folder';
+import type { RunStatus } from '../../../../extension/run-data/run-status-file';
 import {
   document,
   isAlive,

@@ -10,7 +10,7 @@ import {
   samePrompt,
   stepsTowards,
 } from '../../../../../extension/vscode/run-files/episodes/episode-heads';
-import type { Episode } from '../../../../../extension/run-data/run-folder';
+import type { Episode } from '../../../../../extension/run-data/episode';
 import { lakeEpisode } from '../../traces/lake-episode';
 
 let folder: string;

@@ -24,9 +24,10 @@ import {
   type EpisodeScanner,
 } from '../../../../../extension/vscode/run-files/episodes/episode-scan';
 import { readHeads } from '../../../../../extension/vscode/run-files/episodes/episode-heads';
-import { invalidActions, textHash } from '../../../../../extension/run-data/episode-index';
+import { invalidActions, textHash } from '../../../../../extension/run-data/episode-index-line';
 import type { EpisodeTable } from '../../../../../extension/run-data/episode-table';
-import { episodesFile, runFiles, type Episode } from '../../../../../extension/run-data/run-folder';
+import { episodesFile, runFiles } from '../../../../../extension/run-data/run-files';
+import { type Episode } from '../../../../../extension/run-data/episode';
 import { EpisodeIndexLog } from '../../../../../extension/trainer/store/episode-index-log';
 import { LineLog } from '../../../../../extension/trainer/store/line-log';
 import { episodesOf } from '../../../../e2e/preview/data';

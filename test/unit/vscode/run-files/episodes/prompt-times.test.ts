@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { PromptTimes } from '../../../../../extension/vscode/run-files/episodes/prompt-times';
-import { addToIndex, indexLine } from '../../../../../extension/run-data/episode-index';
-import { runFiles, type Episode } from '../../../../../extension/run-data/run-folder';
+import { addToIndex, indexLine } from '../../../../../extension/run-data/episode-index-line';
+import { runFiles } from '../../../../../extension/run-data/run-files';
+import { type Episode } from '../../../../../extension/run-data/episode';
 import { lakeEpisode } from '../../traces/lake-episode';
 
 const at = (mode: 'train' | 'val', step: number, seed: number, state: string): Episode => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { briefly, waitsBecause } from '../../../../../extension/vscode/runs/run-format';
 import { WaitingRuns, type Memory } from '../../../../../extension/vscode/runs/view/waiting-runs';
 import type { RunSummary } from '../../../../../extension/protocol/pages';
-import type { RunStatus } from '../../../../../extension/run-data/run-folder';
+import type { RunStatus } from '../../../../../extension/run-data/run-status-file';
 
 const sentence =
   'environment Bandit (/home/a/w/envs/bandit.ts:12) threw “no” in step(Left): mend it (35 of 128 episodes failed)';

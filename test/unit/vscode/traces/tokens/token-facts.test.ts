@@ -13,7 +13,7 @@ import {
   type TokenFacts,
 } from '../../../../../extension/vscode/traces/tokens/token-facts';
 import type { Rescored, RescoredToken } from '../../../../../extension/protocol/inspection';
-import type { Episode } from '../../../../../extension/run-data/run-folder';
+import type { Episode } from '../../../../../extension/run-data/episode';
 import { markupCorpus } from '../../../../e2e/fixtures/markup-corpus.mjs';
 import { lakeEpisode } from '../lake-episode';
 

@@ -5,7 +5,8 @@
 // in its own storage.
 import { actionOutcomes } from './action-outcomes';
 import { recordOf } from '../common/records';
-import { mostLineBytes, type Episode } from './run-folder';
+import { mostLineBytes } from './run-files';
+import { type Episode } from './episode';
 
 /** Numbers stored for each episode. Flags are 0 and 1. */
 export const indexColumns = [

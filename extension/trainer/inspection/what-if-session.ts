@@ -1,29 +1,24 @@
 // What-if: replays a stored episode up to a turn, which the user or a policy then plays differently, and continues to
 // its end. The agent proxy plays it as in training, alone, on the code that played it; the earlier turns must match the
 // stored ones. The result is an ordinary episode, written to `what-if/` with a reference to the original.
-import { existsSync } from 'node:fs';
 import type { GivenAnswer, WhatIfRequest, WhatIfState } from '../../protocol/inspection';
-import { maximum } from '../../common/lists';
-import { episodeFile } from '../../run-data/run-folder';
-import type { Episode, EpisodeTurn } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
-import { shaped } from '../loop/rollout-collection';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import { TokenPieces } from '../../models/tokenizer/token-pieces';
 import { AgentProxy } from '../rollout/agent-proxy';
-import type { AgentProxyOptions, PlayedSoFar } from '../rollout/agent-proxy';
-import { episodeRecord } from '../rollout/episode-record';
+import type { AgentProxyOptions, PlayedSoFar } from '../rollout/rollout-request';
 import { isDone } from '../rollout/environment-state-manager';
 import { finishedEpisode } from '../rollout/rollout-batch';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
 import { generationPrefix, turnProtocol } from '../rollout/turn-protocol';
-import { readLines } from '../store/line-log';
 import { givenTokens } from './given-answer';
 import type { InspectedRun } from './inspected-run';
 import type { ReplayedEnvironment } from './replayed-environment';
 import { ScriptedTurns } from './scripted-turns';
 import type { PolicyTurn, ScriptedTurn, TurnSource } from './scripted-turns';
+import { differenceOf, storedAnswer, sameIds, whatIfEpisode, writeWhatIf } from './what-if-episode';
 
 /** What a what-if needs from its process. */
 export interface WhatIfParts {
@@ -43,10 +38,10 @@ interface Move {
   checkpoint: string | null;
 }
 
-export class WhatIf {
-  private readonly notes: string[];
-  private readonly players: string[] = [];
-  private readonly turns: ScriptedTurn[] = [];
+export class WhatIfSession {
+  readonly notes: string[];
+  readonly players: string[] = [];
+  readonly turns: ScriptedTurn[] = [];
   private readonly cancelled = new AbortController();
   private playing: PlayedSoFar | undefined;
   /** The checkpoint that plays on to the end; null while the user plays each turn. */
@@ -54,7 +49,7 @@ export class WhatIf {
   /** Passes on the user's next turn. */
   private move: ((move: Move) => void) | undefined;
   /** Number of tokens of the changed turn that were kept. */
-  private kept = 0;
+  kept = 0;
   /** Of the turn that a policy plays. */
   private pieces: TokenPieces | undefined;
   private waits!: () => void;
@@ -81,14 +76,14 @@ export class WhatIf {
   /** Resolves with the state once it waits for the user or is over. Rejects with the error that ended it. */
   async currentState(): Promise<WhatIfState> {
     const episode = await Promise.race([this.end, this.waiting]);
-    if (episode !== 'waiting') return this.stands(await this.write(episode));
+    if (episode !== 'waiting') return this.stateOf(await this.write(episode));
     const { entry, context, finishes } = this.playing!;
     const { mode, step } = this.parts.origin;
-    return this.stands(this.record(finishedEpisode({ mode, step }, entry, context, finishes)));
+    return this.stateOf(this.record(finishedEpisode({ mode, step }, entry, context, finishes)));
   }
 
   /** Plays the user's turn. @throws UserError if none is expected */
-  take(move: Move): Promise<WhatIfState> {
+  playTurn(move: Move): Promise<WhatIfState> {
     const { move: give } = this;
     if (!give) throw new UserError('what if: the policy is playing: wait until its turn is over');
     if (move.checkpoint === null && move.given.answer === undefined)
@@ -101,11 +96,11 @@ export class WhatIf {
   }
 
   /** Writes the turns played so far. Null if none was. */
-  async keep(): Promise<WhatIfState | null> {
+  async writePlayed(): Promise<WhatIfState | null> {
     if (!this.playing || this.playing.entry.history.length < this.request.turn) return null;
     const { entry, context, finishes } = this.playing;
     const { mode, step } = this.parts.origin;
-    return this.stands(await this.write(this.record(finishedEpisode({ mode, step }, entry, context, finishes))));
+    return this.stateOf(await this.write(this.record(finishedEpisode({ mode, step }, entry, context, finishes))));
   }
 
   /** Ends the what-if in its current state. */
@@ -236,91 +231,18 @@ export class WhatIf {
 
   /** The episode as a line of the run folder, without an id of its own yet. */
   private record(played: RolloutEpisode): Episode {
-    const { origin, run } = this.parts;
-    const episode = episodeRecord(origin.mode === 'train' ? shaped(played, run.config) : played);
-    const { mask, logprobs } = episode.tokens;
-    const { turn, given, seed } = this.request;
-    for (const { turn: at, span } of episode.turns) {
-      const [from, to] = [span[0], span[0] + this.turns[at - 1].given];
-      mask.fill(0, from, to);
-      logprobs.fill(null, from, to);
-      if (at > turn) continue;
-      // Kept tokens of the recorded turns keep their mask and log-probs.
-      const [start, end] = origin.turns[at - 1].span;
-      for (let i = start; i < (at < turn ? end : start + this.kept); i++) {
-        mask[from + i - start] = origin.tokens.mask[i];
-        logprobs[from + i - start] = origin.tokens.logprobs[i];
-      }
-    }
-    return {
-      ...episode,
-      ...{ id: origin.id, group_id: origin.group_id, env_id: origin.env_id },
-      what_if: {
-        of: origin.id,
-        turn,
-        given,
-        players: this.players.slice(0, episode.turns.length - turn + 1),
-        seed,
-        notes: this.notes,
-      },
-    };
+    return whatIfEpisode(played, this.parts, this.request, this);
   }
 
   /** Writes an episode once, under the first free id. */
   private async write(episode: Episode): Promise<Episode> {
-    if (this.written) return { ...episode, id: this.written.id };
-    const { folder } = this.parts.run;
-    const base = episode.id.replace(/-w\d+$/, '');
-    const { mode, step } = episode;
-    const file = episodeFile({ mode, step, id: `${base}-w1` });
-    const numbers = existsSync(folder.file(file))
-      ? [...readLines(folder.file(file))].map(({ text }) => numberOf(text.slice(0, 200), base))
-      : [];
-    const id = `${base}-w${maximum(numbers, 0) + 1}`;
-    const log = folder.whatIf(file);
-    try {
-      log.append({ ...episode, id });
-      log.sync();
-    } finally {
-      log.close();
-    }
-    this.written = { folder: folder.path, mode, step, id, file };
-    return { ...episode, id };
+    this.written ??= writeWhatIf(this.parts.run.folder, episode);
+    return { ...episode, id: this.written.id };
   }
 
-  private stands(episode: Episode): WhatIfState {
+  private stateOf(episode: Episode): WhatIfState {
     const { loaded } = this.parts.environment;
     const actions = Object.values(this.playing?.entry.actions ?? loaded.actions ?? {});
     return { session: this.parts.session, episode, written: this.written, actions, notes: [...this.notes] };
   }
 }
-
-/** The number of a what-if episode of `base`, from the start of its line; 0 for another base. */
-function numberOf(head: string, base: string): number {
-  const [, id, digits] = /"id":("(?:[^"\\]|\\.)*-w(\d+)")/.exec(head) ?? [];
-  return id === JSON.stringify(`${base}-w${digits}`) ? Number(digits) : 0;
-}
-
-/** The stored response of a turn, and the ids before it in its context. */
-function storedAnswer({ tokens, turns }: Episode, turn: number) {
-  const { span, finish } = turns[turn - 1];
-  const start = (tokens.starts ?? [0]).findLast(from => from <= span[0]) ?? 0;
-  return {
-    prompt: tokens.ids.slice(start, span[0]),
-    row: {
-      ids: tokens.ids.slice(...span),
-      logprobs: tokens.logprobs.slice(...span).map(x => x ?? 0),
-      finish,
-    },
-  };
-}
-
-/** How a replayed turn differs from the stored one; undefined if it does not. */
-function differenceOf(stored: EpisodeTurn, played: Omit<EpisodeTurn, 'finish' | 'span'>): string | undefined {
-  if (stored.raw !== played.raw) return 'another answer';
-  if (JSON.stringify(stored.executed) !== JSON.stringify(played.executed)) return 'other actions';
-  return stored.reward === played.reward ? undefined : `the reward ${played.reward} instead of ${stored.reward}`;
-}
-
-const sameIds = (a: readonly number[], b: readonly number[]): boolean =>
-  a.length === b.length && a.every((id, i) => id === b[i]);

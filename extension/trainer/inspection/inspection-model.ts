@@ -15,7 +15,7 @@ import { planInput, usesCritic, usesReference, weightsLoaded } from '../plan/run
 import { readFloats } from '../store/checkpoint';
 import type { InspectedRun } from './inspected-run';
 
-export interface LoadedModel {
+export interface InspectionModel {
   engine: RemoteEngine;
   checkpoint: CheckpointChoice;
   hasReference: boolean;
@@ -23,7 +23,7 @@ export interface LoadedModel {
 }
 
 export class ModelHolder {
-  private held: { key: string; model: LoadedModel } | undefined;
+  private held: { key: string; model: InspectionModel } | undefined;
   private last: Promise<unknown> = Promise.resolve();
 
   /** `threads` 0 uses half of the cores; `report` is notified of slow operations. */
@@ -40,7 +40,7 @@ export class ModelHolder {
     run: InspectedRun,
     checkpoint: CheckpointChoice,
     signal: AbortSignal | undefined,
-    work: (model: LoadedModel) => Promise<T>,
+    work: (model: InspectionModel) => Promise<T>,
   ): Promise<T> {
     const done = this.last.then(async () => {
       signal?.throwIfAborted();
@@ -57,7 +57,7 @@ export class ModelHolder {
     this.held = undefined;
   }
 
-  private async load(run: InspectedRun, checkpoint: CheckpointChoice): Promise<LoadedModel> {
+  private async load(run: InspectedRun, checkpoint: CheckpointChoice): Promise<InspectionModel> {
     const key = `${run.folder.path} ${checkpoint.name}`;
     if (this.held?.key === key) return this.held.model;
     await this.close();

@@ -1,6 +1,7 @@
 // Index lines with impossible values are rejected, so that a wrong size never causes a gigabyte read.
 import { expect, it } from 'vitest';
-import { indexLine, isIndexLine, type EpisodeIndexLine } from '../../../extension/run-data/episode-index';
+import { indexLine, isIndexLine } from '../../../extension/run-data/episode-index-line';
+import type { EpisodeIndexLine } from '../../../extension/run-data/episode-index-line';
 
 /** A line of one episode of 99 bytes. */
 function line(change: (line: EpisodeIndexLine) => void = () => undefined): EpisodeIndexLine {
