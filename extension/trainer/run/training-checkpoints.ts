@@ -94,6 +94,7 @@ export class TrainingCheckpoints {
   /** Restores the engine and the run's own state; returns the trainer's. */
   async restore(checkpoint: StoredCheckpoint): Promise<TrainerState> {
     const { step, seed_counter } = checkpoint.manifest;
+    // eslint-disable-next-line no-restricted-syntax -- `write` above stored it; its schema is any JSON
     const saved = checkpoint.manifest.state as unknown as SavedState;
     const { actor_updates, critic_updates, unvalidated } = saved;
     const first = firstState(this.run.config); // a checkpoint of an earlier version lacks newer keys

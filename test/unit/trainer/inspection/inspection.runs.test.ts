@@ -32,9 +32,9 @@ beforeEach(() => {
     whatIfTokens: (_, turn, tokens) => reported.push(...tokens.map(({ text }) => `${turn} ${text}`)),
   });
 });
-afterEach(() => {
+afterEach(async () => {
   vi.useRealTimers();
-  inspector.close();
+  await inspector.close();
 });
 afterAll(() => {
   workspace.remove();
