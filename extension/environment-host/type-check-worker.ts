@@ -3,25 +3,28 @@
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parentPort } from 'node:worker_threads';
+import { serveCalls } from '../protocol/thread-calls';
 import { TypeCheckService, type TypeCheck } from './type-check';
 
-/** Requests a type check of the environment with the entry file `source`. */
-export interface TypeCheckRequest {
-  id: number;
-  source: string;
+/** Result of a check, or why there is none. */
+export type TypeCheckReply = TypeCheck | { unchecked: string };
+
+/** Functions of this worker. */
+export interface TypeChecks {
+  /** Checks the environment with the entry file `source`. */
+  check(source: string): Promise<TypeCheckReply>;
 }
-export type TypeCheckReply = { id: number } & (TypeCheck | { unchecked: string });
 
 const installation = dirname(dirname(fileURLToPath(import.meta.url)));
 let service: Promise<TypeCheckService> | undefined;
-
-parentPort!.on('message', async ({ id, source }: TypeCheckRequest) => {
-  let reply: TypeCheckReply;
-  try {
-    service ??= import('typescript').then(({ default: ts }) => new TypeCheckService(ts, installation));
-    reply = { id, ...(await service).check(source) };
-  } catch (error) {
-    reply = { id, unchecked: (error as Error).message.split('\n', 1)[0] };
-  }
-  parentPort!.postMessage(reply);
-});
+const checks: TypeChecks = {
+  async check(source) {
+    try {
+      service ??= import('typescript').then(({ default: ts }) => new TypeCheckService(ts, installation));
+      return (await service).check(source);
+    } catch (error) {
+      return { unchecked: (error as Error).message.split('\n', 1)[0] };
+    }
+  },
+};
+serveCalls(parentPort!, checks);
