@@ -3,15 +3,7 @@
 // (protocol/inspection.ts). None is started in an untrusted workspace. Must not import `vscode`.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { resolve } from 'node:path';
-import {
-  CancellationTokenSource,
-  createMessageConnection,
-  ResponseError,
-  StreamMessageReader,
-  StreamMessageWriter,
-  type MessageConnection,
-  type RequestType,
-} from 'vscode-jsonrpc/node';
+import { ResponseError, type MessageConnection, type RequestType } from 'vscode-jsonrpc/node';
 import {
   checkpoints,
   failedCode,
@@ -32,7 +24,7 @@ import {
   type WhatIfRequest,
   type WhatIfState,
 } from '../protocol/inspection';
-import { withoutTimer } from '../protocol/socket-messages';
+import { sendRequest, stdioMessages } from '../protocol/stdio-messages';
 import { UserError } from '../protocol/user-error';
 import type { CliInvocation } from './cli-process';
 import { trainerEnvironment } from './node-runtime';
@@ -145,18 +137,13 @@ class InspectionProcess {
     this.child.once('close', code =>
       this.end(`it ended with exit code ${code}${this.stderrTail && `: ${this.stderrTail}`}`),
     );
-    const { stdout, stdin } = this.child;
-    this.connection = createMessageConnection(
-      withoutTimer(new StreamMessageReader(stdout)),
-      new StreamMessageWriter(stdin),
-    );
+    this.connection = stdioMessages(this.child.stdout, this.child.stdin);
     this.connection.onNotification(inspectionPhase, ({ words }) => {
       for (const { onPhase } of this.asking) onPhase?.(words);
     });
     this.connection.onNotification(whatIfTokens, update => {
       for (const { onTokens } of this.asking) onTokens?.(update);
     });
-    this.connection.onError(() => undefined);
     this.connection.listen();
     this.rest();
   }
@@ -169,12 +156,8 @@ class InspectionProcess {
   async ask<P, R>(type: RequestType<P, R, void>, asked: P, asking: Asking = {}): Promise<R> {
     clearTimeout(this.idle);
     this.asking.add(asking);
-    const cancel = new CancellationTokenSource();
-    const stop = (): void => cancel.cancel();
-    asking.signal?.addEventListener('abort', stop, { once: true });
     try {
-      asking.signal?.throwIfAborted();
-      const answer = await this.connection.sendRequest<R>(type.method, asked, cancel.token);
+      const answer = await sendRequest(this.connection, type, asked, asking.signal);
       this.note(answer);
       asking.signal?.throwIfAborted(); // aborted after it was answered
       return answer;
@@ -183,7 +166,6 @@ class InspectionProcess {
       asking.signal?.throwIfAborted();
       throw new UserError(`The inspection of the run failed: ${this.ended ?? (error as Error).message}`);
     } finally {
-      asking.signal?.removeEventListener('abort', stop);
       this.asking.delete(asking);
       if (type.method === whatIfEnd.method) this.sessions.delete((asked as { session: number }).session);
       this.rest();
