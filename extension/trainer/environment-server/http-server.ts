@@ -6,6 +6,7 @@
 // reach a loopback address: they carry an Origin or Sec-Fetch-Site header or, after DNS rebinding, the page's name as
 // Host. Clients cannot read file paths of this machine. The resources that clients can hold are bounded
 // (connections.ts).
+// No framework: hono and fastify bound bodies, but neither a client's connections nor responses that nobody reads.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { WebSocketServer } from 'ws';

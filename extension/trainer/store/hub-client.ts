@@ -1,5 +1,6 @@
 // The Hugging Face hub over HTTP: the commit of a revision, its files, and a file's bytes from any offset. The library
 // @huggingface/hub implements the protocol; each exchange runs in a `Call`, which turns failures into one sentence.
+// Not p-retry: it adds its own pause to the one that the hub asks for, instead of waiting for the longer one.
 import { datasetInfo, downloadFile, listFiles, modelInfo } from '@huggingface/hub';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../../protocol/user-error';
