@@ -5,7 +5,8 @@ import { get } from 'node:http';
 import { connect as connectTcp } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { isLoopback, startEnvironmentServer } from '../../../extension/trainer/environment-server/http-server';
+import { isLoopback } from '../../../extension/trainer/environment-server/http-router';
+import { startEnvironmentServer } from '../../../extension/trainer/environment-server/http-server';
 import { counter, workspace } from '../environment-host/bundles';
 import { builtIn, request, startServing, type Serving } from './serving';
 
