@@ -1,6 +1,7 @@
 // A played session for programs: requests as JSON lines on standard input, one reply per line on standard output, in
 // order. The first line is sent unprompted, with the episode's beginning or why the environment does not load. Ends
 // with its standard input.
+// JSON lines, not JSON-RPC as in the inspection: programs in any language can write and read them.
 import { z } from 'zod';
 import type { PlayReply } from '../../protocol/environment-tools';
 import { jsonOrNothing } from '../../common/json';

@@ -2,6 +2,7 @@
 // node/lease-judgement.ts decides whether its trainer lives: by the process itself on this machine, by the touches
 // for another machine or container. Takeover of an abandoned lease is guarded by a second exclusive file, so that only
 // one of two candidates gets it.
+// Not proper-lockfile: it judges a lock by its touches alone, not by the boot, pid and start time of its holder.
 import { randomBytes } from 'node:crypto';
 import {
   existsSync,
