@@ -7,7 +7,7 @@ import { BodyTooLong, bodyText } from '../../../envs/api/response-body';
 import { UserError } from '../../protocol/user-error';
 import { RandomStream } from '../engine/random-stream';
 import { deriveSeed } from '../rollout/seeds';
-import type { ChatMessage } from '../rollout/context-manager';
+import type { ChatMessage } from '../models/chat-template';
 import type { ApiAnswer, ApiService } from './api-service';
 
 export interface ApiClientOptions {

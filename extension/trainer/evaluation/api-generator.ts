@@ -4,7 +4,8 @@
 // episode and counts its cost.
 import type { GeneratedRow, GenerationRow } from '../engine/engine';
 import type { Generator } from '../rollout/agent-proxy';
-import type { ChatMessage, PromptTokenizer } from '../rollout/context-manager';
+import type { ChatMessage } from '../models/chat-template';
+import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 import type { ApiAnswer, ApiUsage } from './api-service';
 import { RequestRefused } from './api-client';
 

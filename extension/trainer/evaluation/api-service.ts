@@ -7,7 +7,7 @@ import { UserError } from '../../protocol/user-error';
 import { secrets } from '../secrets';
 import type { RunConfig } from '../config/schema';
 import type { ApiModel } from '../config/schema-evaluation';
-import type { ChatMessage } from '../rollout/context-manager';
+import type { ChatMessage } from '../models/chat-template';
 
 /** A configured service, with its key. */
 export interface ApiService {

@@ -4,7 +4,8 @@
 import type { Episode } from '../../protocol/run-folder';
 import { decodedRows } from '../models/generator';
 import { episodeRecord } from '../rollout/episode-record';
-import { sampledMask, sampledTokens } from '../rollout/rollout-batch';
+import { sampledTokens } from '../rollout/rollout-batch';
+import { sampledMask } from '../rollout/rollout-sample';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { passBudget } from '../run';
 import type { Run } from '../run';

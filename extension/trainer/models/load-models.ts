@@ -1,6 +1,6 @@
 // Loads a model with all weights trained (in memory), or with adapters trained over a base mapped from its files. All
 // files are read and checked before any session is created, so nothing is left half-loaded.
-import type { LoadOptions } from '../engine/engine';
+import type { LoadedModel, LoadOptions } from '../engine/engine';
 import { RandomStream } from '../engine/random-stream';
 import type { SessionOptions } from '../engine/session';
 import { UserError } from '../../protocol/user-error';
@@ -14,10 +14,18 @@ import { adaptedNetwork, frozenNetwork, trainedNetwork } from './networks';
 import { HostParameters } from './parameter-bank';
 import { readAdapter } from './peft-adapter';
 import { Policy } from './policy';
-import type { LoadedPolicies } from './policy-engine';
 import type { Network } from './policy-graphs';
 import { quantizedNetwork } from './quantized-base';
 import { Weights } from './weights';
+
+/** Result of loading a model. */
+export interface LoadedPolicies {
+  actor: Policy;
+  generator: Generator;
+  reference?: Policy;
+  critic?: Critic;
+  model: Omit<LoadedModel, 'provider' | 'deviceCheck'>;
+}
 
 type Decode = (ids: readonly number[]) => string;
 

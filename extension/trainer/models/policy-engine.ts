@@ -31,23 +31,14 @@ import type { Provider, SessionOptions } from '../engine/session';
 import type { Critic } from './critic';
 import { CrossScoring } from './cross-scoring';
 import { EngineUndo } from './engine-undo';
-import type { Generator, RowWatch } from './generator';
+import type { RowWatch } from './generator';
 import { analyseGradients } from './gradient-analysis';
 import { loadAdapted, loadTrained } from './load-models';
+import type { LoadedPolicies } from './load-models';
 import { readTokenizer } from './model-folder';
-import type { Policy } from './policy';
 import { selfCheck, selfCheckApart } from './self-check';
 import { checkIds } from './vocabulary';
 import { Weights } from './weights';
-
-/** Result of loading a model. */
-export interface LoadedPolicies {
-  actor: Policy;
-  generator: Generator;
-  reference?: Policy;
-  critic?: Critic;
-  model: Omit<LoadedModel, 'provider' | 'deviceCheck'>;
-}
 
 export class PolicyEngine implements Engine {
   private loaded?: LoadedPolicies;

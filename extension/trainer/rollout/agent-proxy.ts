@@ -9,7 +9,8 @@ import type { EpisodeTurn } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { abortable } from '../abortable';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/engine';
-import { EpisodeContext, type PromptTokenizer } from './context-manager';
+import { EpisodeContext } from './context-manager';
+import type { PromptTokenizer } from './prompt-tokenizer';
 import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';
 import type { EnvironmentPool } from './environment-pool';
 import {

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { UserError } from '../../protocol/user-error';
 import { configNames, findConfig } from '../config/compose';
 import { loadConfig } from '../config/load-config';
-import type { LoadedConfig } from '../config/load-config';
+import type { LoadedConfig } from '../config/loaded-config';
 import { didYouMean } from '../../protocol/suggest';
 import { readBoundedSync } from '../../protocol/bounded-file';
 import { mostYamlBytes, yamlValue } from '../../protocol/yaml-text';

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { UserError } from '../../protocol/user-error';
 import { loadConfig } from '../config/load-config';
-import type { LoadedConfig } from '../config/load-config';
+import type { LoadedConfig } from '../config/loaded-config';
 import { fitLength } from '../config/model-length';
 import { modelSource } from '../config/model-path';
 import type { RunConfig } from '../config/schema';

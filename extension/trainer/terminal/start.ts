@@ -12,7 +12,7 @@ import type { Manifest } from '../../protocol/run-folder';
 import { UserError } from '../../protocol/user-error';
 import { configHash } from '../config/config-hash';
 import { loadConfig, overrideConfig } from '../config/load-config';
-import type { LoadedConfig } from '../config/load-config';
+import type { LoadedConfig } from '../config/loaded-config';
 import { fitLength, isMadeOf } from '../config/model-length';
 import { installation } from '../installation';
 import { configuredModel } from '../evaluation/api-service';

@@ -19,7 +19,7 @@ import { Policy } from '../models/policy';
 import { Weights, initialize } from '../models/weights';
 import { AgentProxy } from '../rollout/agent-proxy';
 import type { Generator as RolloutGenerator } from '../rollout/agent-proxy';
-import type { PromptTokenizer } from '../rollout/context-manager';
+import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 import { EnvironmentProcess } from '../rollout/environment-process';
 import { environmentSpecs } from '../rollout/environment-specs';
 import { environmentVariables } from '../rollout/environment-variables';

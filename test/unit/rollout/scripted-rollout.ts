@@ -10,7 +10,9 @@ import type {
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../../extension/trainer/engine/engine';
 import { episodeContext } from '../../../extension/trainer/rollout/agent-proxy';
 import type { AgentProxyOptions, ContextSettings, Generator } from '../../../extension/trainer/rollout/agent-proxy';
-import type { ChatMessage, EpisodeContext, PromptTokenizer } from '../../../extension/trainer/rollout/context-manager';
+import type { EpisodeContext } from '../../../extension/trainer/rollout/context-manager';
+import type { ChatMessage } from '../../../extension/trainer/models/chat-template';
+import type { PromptTokenizer } from '../../../extension/trainer/rollout/prompt-tokenizer';
 import type { TurnInHand } from '../../../extension/trainer/rollout/context-window';
 import { parseResponse, type TurnPrompt } from '../../../extension/trainer/rollout/turn-protocol';
 import type { EnvironmentPool } from '../../../extension/trainer/rollout/environment-pool';
