@@ -1,19 +1,13 @@
 // Interface between the training loop and the engine. The engine runs in a worker thread (onnxruntime's run() blocks),
 // so every call is asynchronous and every argument is structured-cloneable. Rows are episodes; token ids are plain
 // int32. Invariant: the engine takes and returns token ids; it decodes text only to detect stop strings.
+import type { LossAggMode, PolicyLossSettings } from '../algorithms/policy-loss-options';
+import type { Device } from './devices';
+import type { FloatType } from './graph';
+import type { SamplingCuts } from './sampling';
+import type { Provider } from './session';
 
-export interface SamplingOptions {
-  temperature: number;
-  /** Nucleus sampling: smallest set of tokens whose probability reaches top_p; 1 = off. */
-  top_p: number;
-  /** −1 or 0 = off. */
-  top_k: number;
-  /** Drops tokens whose probability is below this share of the most likely token's; 0 = off. */
-  min_p: number;
-  /** Divides positive logits and multiplies negative logits of tokens that occurred before; 1 = off. */
-  repetition_penalty: number;
-  /** Greedy when false. */
-  do_sample: boolean;
+export interface SamplingOptions extends SamplingCuts {
   /** Maximum number of new tokens. */
   max_new_tokens: number;
   stop_token_ids: number[];
@@ -60,18 +54,7 @@ export interface TrainingSample {
   advantages: Float32Array;
 }
 
-export interface PolicyLossOptions {
-  /** Token-level clipped surrogate (vanilla, the default), GSPO or CISPO loss. */
-  policy_loss?: { loss_mode: 'vanilla' | 'gspo' | 'cispo' };
-  clip_ratio_low: number;
-  clip_ratio_high: number;
-  /** Dual clip constant c > 1. */
-  clip_ratio_c: number;
-  entropy_coeff: number;
-  use_kl_loss: boolean;
-  kl_loss_coef: number;
-  kl_loss_type: 'kl' | 'k1' | 'abs' | 'mse' | 'k2' | 'low_var_kl' | 'k3';
-  loss_agg_mode: 'token-mean' | 'seq-mean-token-sum' | 'seq-mean-token-mean' | 'seq-mean-token-sum-norm';
+export interface PolicyLossOptions extends PolicyLossSettings {
   temperature: number;
 }
 
@@ -92,7 +75,7 @@ export type UpdateMetrics = Record<string, number>;
 export interface CriticLossOptions {
   /** Values are clipped to ± this around the old values. */
   cliprange_value: number;
-  loss_agg_mode: PolicyLossOptions['loss_agg_mode'];
+  loss_agg_mode: LossAggMode;
 }
 
 /** Terms of the loss, each with its sign and weight: the surrogate, the entropy bonus and the KL penalty. */
@@ -152,23 +135,26 @@ export interface AdapterOptions {
   targets: string | readonly string[];
 }
 
+/** Storage format of a frozen base. */
+export type BaseQuantization = 'none' | 'int8';
+
 export interface LoadOptions {
   /** Model folder in Hugging Face format. */
   modelFolder: string;
   /** Folder of an initial adapter in PEFT format; null for none. */
   adapterFolder: string | null;
-  device: 'auto' | 'cpu' | 'webgpu' | 'cuda';
+  device: Device;
   /** User-facing name of the device option in messages; defaults to workbench.device. */
   deviceKey?: string;
   threads: number;
   /** Train adapters over the frozen base; null trains all weights. The options of an adapter folder take precedence. */
   lora: AdapterOptions | null;
   /** Rollouts use 8-bit matmuls; requires a frozen base. */
-  rolloutQuantization: 'none' | 'int8';
+  rolloutQuantization: BaseQuantization;
   /** The frozen base is kept in 8 bits while adapters are trained. */
-  baseQuantization: 'none' | 'int8';
+  baseQuantization: BaseQuantization;
   /** Precision of matmuls with weights; defaults to float32. */
-  precision?: 'float32' | 'float16';
+  precision?: FloatType;
   /** Recompute activations in the backward pass instead of keeping them. */
   checkpointed: boolean;
   /**
@@ -199,7 +185,7 @@ export interface LoadedModel {
   /** Number of tokens the head has a logit for. */
   vocabSize: number;
   /** The provider the model runs on. */
-  provider: 'cpu' | 'webgpu' | 'cuda';
+  provider: Provider;
   /** Findings of the device test, in one line; null if none was tested. */
   deviceCheck: string | null;
   /** The adapter's options, if there is one. */

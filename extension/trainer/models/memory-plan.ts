@@ -4,9 +4,10 @@
 // rather than derived constants are in `measured`; test/unit/models/memory-plan.test.ts compares the plan with real
 // processes, and planned-runs.test.ts with complete runs.
 import { appendAll } from '../../protocol/lists';
+import type { LossMode } from '../algorithms/policy-loss-options';
 import { chunkSize } from '../engine/adamw';
 import { blockSize } from '../engine/byte-moments';
-import type { MomentFormat } from '../engine/engine';
+import type { BaseQuantization, MomentFormat } from '../engine/engine';
 import type { Graph } from '../engine/graph';
 import { graphMemory } from '../engine/graph-memory';
 import { headChunks, headTokens, logitsAtATime } from './batch-feeds';
@@ -26,7 +27,7 @@ import type { LoraOptions } from './lora';
 import { adaptedNetwork, frozenNetwork, trainedNetwork } from './networks';
 import { arenasKept, passBytes } from './packed-sessions';
 import { generateGraph, headGradientBytes, scoreGraph, updateGraph } from './policy-graphs';
-import type { LossTerms, Network, PackedShape } from './policy-graphs';
+import type { Network, PackedShape } from './policy-graphs';
 
 /** Measured on Linux with Node 20 to 24 and onnxruntime 1.30; the engine alone by test/unit/models/measure-peak.mjs. */
 const measured = {
@@ -80,8 +81,8 @@ export interface PlanInput {
   stored: FileTensor['dtype'];
   /** Null trains all weights. */
   lora: LoraOptions | null;
-  rolloutQuantization: 'none' | 'int8';
-  baseQuantization: 'none' | 'int8';
+  rolloutQuantization: BaseQuantization;
+  baseQuantization: BaseQuantization;
   /** Storage format of the optimizer moments. */
   moments: { actor: MomentFormat; critic: MomentFormat };
   /** Activations are recomputed in the backward pass. */
@@ -89,7 +90,7 @@ export interface PlanInput {
   reference: boolean;
   critic: boolean;
   klLoss: boolean;
-  lossMode: LossTerms['mode'];
+  lossMode: LossMode;
   /** False for rollouts only. */
   trains: boolean;
   /** Maximum tokens of a sequence. */
@@ -526,7 +527,7 @@ class Planner {
   }
 
   /** Returns the frozen base as a network. Its graphs are planned but never run, so file locations are dummies. */
-  private frozen(quantization: 'none' | 'int8'): Network {
+  private frozen(quantization: BaseQuantization): Network {
     const { decoder: c, stored } = this.input;
     const nowhere = { file: '', offset: 0, bytes: 0 };
     const file: FileTensor = { kind: 'file', dtype: stored, ...nowhere };

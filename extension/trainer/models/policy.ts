@@ -25,16 +25,12 @@ import type { PassSize } from './packed-sessions';
 import { planPasses } from './packing';
 import type { Sample } from './packing';
 import type { ParameterBank } from './parameter-bank';
-import {
-  headGradientBytes,
-  crossEntropyGraph,
-  inspectGraph,
-  scoreGraph,
-  updateGraph,
-  updateSums,
-} from './policy-graphs';
-import type { LossTerms, Network } from './policy-graphs';
+import { headGradientBytes, crossEntropyGraph, inspectGraph, scoreGraph, updateGraph } from './policy-graphs';
+import type { Network } from './policy-graphs';
+import { updateSums } from './policy-loss-graph';
+import type { LossTerms } from './policy-loss-graph';
 import { maximum, minimum } from '../../protocol/lists';
+import { lossModeOf } from '../algorithms/policy-loss-options';
 
 export interface Scores {
   /** Per sample, with the length of its ids; 0 where mask = 0. */
@@ -194,7 +190,7 @@ export class Policy {
     units = unwatched,
   ): Promise<LossSums> {
     const terms: LossTerms = {
-      mode: loss.policy_loss?.loss_mode ?? 'vanilla',
+      mode: lossModeOf(loss),
       kl: loss.use_kl_loss ? loss.kl_loss_type : null,
       entropy: loss.entropy_coeff !== 0,
     };

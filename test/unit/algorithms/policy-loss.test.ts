@@ -6,7 +6,8 @@ import { aggregationWeights } from '../../../extension/trainer/algorithms/loss-a
 import { cispoTokenLoss } from '../../../extension/trainer/algorithms/cispo';
 import { tokenPolicyLoss } from '../../../extension/trainer/algorithms/clipped-surrogate';
 import { gspoTokenLoss, sequenceLogRatio } from '../../../extension/trainer/algorithms/gspo';
-import { policyLoss, type PolicyLossSettings } from '../../../extension/trainer/algorithms/policy-loss';
+import { policyLoss } from '../../../extension/trainer/algorithms/policy-loss';
+import type { PolicyLossSettings } from '../../../extension/trainer/algorithms/policy-loss-options';
 import { expectNumbers } from './expect-numbers';
 
 const clip = { clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 3 };
