@@ -89,7 +89,7 @@ export const groupsFile = (step: number): string =>
 export const checkpointFolder = (step: number): string =>
   `${runFiles.checkpoints}/step-${String(step).padStart(6, '0')}`;
 
-export const runState = z.enum(['starting', 'running', 'paused', 'stopping', 'stopped', 'finished', 'failed']);
+const runState = z.enum(['starting', 'running', 'paused', 'stopping', 'stopped', 'finished', 'failed']);
 export type RunState = z.infer<typeof runState>;
 
 /** `manifest.json`: written once when the run is created; a resume never changes it. */
@@ -301,7 +301,7 @@ export const coverageLineSchema = z.object({
 });
 export type CoverageLine = z.infer<typeof coverageLineSchema>;
 
-export const turnSchema = z.object({
+const turnSchema = z.object({
   turn: z.number().int().describe('1-based'),
   state: z.string(),
   actions_left: z.number().int(),
@@ -324,7 +324,7 @@ export type EpisodeTurn = z.infer<typeof turnSchema>;
  * How an episode of `what-if/*.jsonl` differs from its original. Tokens written by the user have mask 0 and no
  * log-prob.
  */
-export const whatIfSchema = z.object({
+const whatIfSchema = z.object({
   of: z.string().describe('id of the episode that was changed'),
   turn: z.number().int().describe('first turn that differs from the original'),
   given: z.object({ thought: z.string().optional(), answer: z.string().optional() }).describe('in that turn, by hand'),

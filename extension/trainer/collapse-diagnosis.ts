@@ -59,7 +59,7 @@ const families = [
 ] as const;
 
 /** Step 1 and every multiple of `compute_freq`. */
-export const diagnosisDue = (config: RunConfig, step: number): boolean =>
+const diagnosisDue = (config: RunConfig, step: number): boolean =>
   diagnosesCollapse(config) && (step === 1 || (step > 0 && step % config.collapse_detection.compute_freq === 0));
 
 /**

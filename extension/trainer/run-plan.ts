@@ -21,13 +21,13 @@ import { readRegularSync } from './store/regular-file';
 const largeModel = 1e8;
 
 /** Whether activations are recomputed in the backward pass (enable_gradient_checkpointing). */
-export function isCheckpointed({ actor_rollout_ref: { model } }: RunConfig, parameters: number): boolean {
+function isCheckpointed({ actor_rollout_ref: { model } }: RunConfig, parameters: number): boolean {
   const { enable_gradient_checkpointing: wanted } = model;
   return wanted === 'auto' ? parameters >= largeModel : wanted;
 }
 
 /** The adapters that the configuration creates; null if it trains all weights or continues from an existing adapter. */
-export function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOptions['lora'] {
+function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOptions['lora'] {
   const { lora_rank: rank, lora_alpha: alpha, lora_dropout: dropout, target_modules: targets } = model;
   return rank > 0 ? { rank, alpha, dropout, targets } : null;
 }

@@ -12,7 +12,7 @@ import { parameterSpecs, parseDecoderConfig } from '../../extension/trainer/mode
 import { exportModel } from '../../extension/trainer/models/export-model';
 import { initializeLora, loraSpecs } from '../../extension/trainer/models/lora';
 import { readTokenizer } from '../../extension/trainer/models/model-folder';
-import { writeAdapter } from '../../extension/trainer/models/peft-adapter';
+import { adapterFiles } from '../../extension/trainer/models/peft-adapter';
 import { PolicyEngine } from '../../extension/trainer/models/policy-engine';
 import { Weights, initialize } from '../../extension/trainer/models/weights';
 import { streamModel } from '../../extension/trainer/store/safetensors-writer';
@@ -82,7 +82,9 @@ async function makeModel(folder: string): Promise<void> {
   await streamModel(folder, tensors, 'F32', 40_000);
   const factors = new Weights(loraSpecs(config, lora));
   initializeLora(factors, stream);
-  await writeAdapter(join(folder, 'adapter'), { lora, factors }, 'base');
+  mkdirSync(join(folder, 'adapter'));
+  for (const [name, bytes] of Object.entries(adapterFiles({ lora, factors }, 'base')))
+    writeFileSync(join(folder, 'adapter', name), bytes);
 }
 
 /**

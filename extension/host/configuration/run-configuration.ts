@@ -21,8 +21,7 @@ const sharedKeys = [
 const otherFiles = ['grid', 'list', 'demonstrations'];
 
 /** Returns the top-level keys of a YAML text, found line by line. */
-export const topKeys = (text: string): string[] =>
-  [...text.matchAll(/^([A-Za-z_][\w.-]*)[ \t]*:/gm)].map(([, key]) => key);
+const topKeys = (text: string): string[] => [...text.matchAll(/^([A-Za-z_][\w.-]*)[ \t]*:/gm)].map(([, key]) => key);
 
 /** Whether a file is a run configuration. `path` has forward slashes. */
 export function isRunConfiguration(path: string, text: string): boolean {

@@ -29,7 +29,7 @@ const measured = new Set(['Split', 'Concat', 'Expand', 'Slice']);
 export type Sizes = (symbol: string) => number | undefined;
 
 /** Returns the nodes in execution order. */
-export function runOrder(graph: Graph): Node[] {
+function runOrder(graph: Graph): Node[] {
   const nodes = executionOrder(graph);
   const index = new Map(nodes.map((node, i) => [node, i]));
   const makerOf = new Map(nodes.flatMap(node => node.outputs.map(name => [name, node] as const)));

@@ -2,7 +2,7 @@
 // order. The first line is sent unprompted, with the episode's beginning or why the environment does not load. Ends
 // with its standard input.
 import { z } from 'zod';
-import type { PlayReply } from '../../protocol/environment-tools';
+import type { PlayReply, PlayRequest } from '../../protocol/environment-tools';
 import { jsonOrNothing } from '../../protocol/json';
 import { linesOf } from '../../protocol/stream-lines';
 import type { Session } from './play-session';
@@ -33,5 +33,4 @@ export async function serveSession(session: Session): Promise<void> {
 }
 
 /** Parses a line as a request; undefined if it is none. */
-export const playRequest = (line: string): z.infer<typeof requestSchema> | undefined =>
-  requestSchema.safeParse(jsonOrNothing(line)).data;
+export const playRequest = (line: string): PlayRequest | undefined => requestSchema.safeParse(jsonOrNothing(line)).data;

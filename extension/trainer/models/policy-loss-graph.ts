@@ -31,7 +31,7 @@ import {
 } from '../engine/ops';
 
 /** Names of the scalar inputs of the update graph. */
-export const lossScalars = ['clip_low', 'clip_high', 'clip_c', 'entropy_coeff', 'kl_coef'] as const;
+const lossScalars = ['clip_low', 'clip_high', 'clip_c', 'entropy_coeff', 'kl_coef'] as const;
 /** Outputs of the update graph besides the gradients: sums over the tokens of the micro-batch. */
 export const updateSums = [
   'pg_loss',

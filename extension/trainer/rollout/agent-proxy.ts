@@ -403,7 +403,7 @@ export function episodeContext(
 }
 
 /** Sampling options of a mode: validation has its own temperature and truncation parameters. */
-export function samplingFor(mode: 'train' | 'val', { rollout, stop_token_ids }: AgentProxyOptions): SamplingOptions {
+function samplingFor(mode: 'train' | 'val', { rollout, stop_token_ids }: AgentProxyOptions): SamplingOptions {
   const { temperature, top_p, top_k, min_p, repetition_penalty, do_sample } =
     mode === 'val' ? rollout.val_kwargs : rollout;
   return {

@@ -279,7 +279,7 @@ export class HubCache {
   }
 }
 
-export const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision);
+const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision);
 
 /** Bytes of a file; null if there is none. */
 export async function sizeOf(file: string): Promise<number | null> {

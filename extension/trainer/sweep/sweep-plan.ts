@@ -94,7 +94,7 @@ export interface SweepSource {
  * The file of a sweep: a path (relative to the workspace), or a name in `sweeps/` of the configuration folders.
  * @throws UserError if there is none
  */
-export function findSweep(fileOrName: string, { workspace, presetFolders }: SweepSource): string {
+function findSweep(fileOrName: string, { workspace, presetFolders }: SweepSource): string {
   const folders = presetFolders.map(folder => join(folder, 'sweeps'));
   if (!/\.ya?ml$/.test(fileOrName)) {
     const found = findConfig(fileOrName, folders);

@@ -6,10 +6,17 @@ import {
   biLevelGaeAdvantages,
   nonZeroRewards,
 } from '../../../extension/trainer/algorithms/bi-level-gae';
-import { gaeAdvantages, generalizedAdvantages } from '../../../extension/trainer/algorithms/gae';
+import { generalizedAdvantages, withReturns } from '../../../extension/trainer/algorithms/gae';
+import type { GaeOptions, ValuedSequence } from '../../../extension/trainer/algorithms/gae';
 import { maskedGaeAdvantages } from '../../../extension/trainer/algorithms/masked-gae';
 import { valueLoss } from '../../../extension/trainer/algorithms/value-loss';
 import { expectNumbers } from './expect-numbers';
+
+const gaeAdvantages = (sequences: readonly ValuedSequence[], options: GaeOptions) =>
+  withReturns(
+    sequences,
+    sequences.map(sequence => generalizedAdvantages(sequence, options)),
+  );
 
 describe('GAE', () => {
   const episode = {
