@@ -18,7 +18,7 @@ import { RandomStream } from './engine/random-stream';
 import type { Journal } from './journal';
 import type { ChatTokenizer } from './models/chat-tokenizer';
 import { reasoningPieces } from './rollout/reasoning-pieces';
-import { passBudget } from './run';
+import { passBudget } from './pass-budget';
 import { diagnosesCollapse } from './run-plan';
 import type { RolloutEpisode } from './rollout/rollout-batch';
 import { deriveSeed } from './rollout/seeds';

@@ -11,7 +11,7 @@ import type { UpdateMetrics } from './engine/engine';
 import { RandomStream } from './engine/random-stream';
 import { policyLossOptions, policyMiniBatches } from './optimizer-steps';
 import type { PreparedBatch } from './optimizer-steps';
-import { passBudget } from './run';
+import { passBudget } from './pass-budget';
 import type { Run } from './run';
 import type { EnvGroups } from './rollout/group-layout';
 import { deriveSeed } from './rollout/seeds';

@@ -7,7 +7,7 @@ import { aggregationWeights } from './algorithms/loss-aggregation';
 import { splitMiniBatches } from './algorithms/mini-batches';
 import type { CriticSample, OptimizerOptions, PolicyLossOptions, WeightedSample } from './engine/engine';
 import type { RandomStream } from './engine/random-stream';
-import { passBudget } from './run';
+import { passBudget } from './pass-budget';
 import type { Run } from './run';
 import { deriveSeed } from './rollout/seeds';
 import { averaged, describe, explainedVariance, numbersWhere } from './step-metrics';

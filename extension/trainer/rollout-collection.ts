@@ -8,7 +8,7 @@ import { filterRollouts } from './algorithms/rollout-filter';
 import type { FilteredRollout } from './algorithms/rollout-filter';
 import { filterTrajectories } from './algorithms/trajectory-filter';
 import type { RunConfig } from './config/schema';
-import { passBudget } from './run';
+import { passBudget } from './pass-budget';
 import type { Run } from './run';
 import { isTrainable, sampledTokens } from './rollout/rollout-batch';
 import type { EnvGroups } from './rollout/group-layout';

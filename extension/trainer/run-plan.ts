@@ -14,6 +14,7 @@ import type { PlanInput } from './models/memory-plan';
 import type { Bounds } from './models/memory-remedy';
 import { openDecoder, readDecoderConfig } from './models/model-folder';
 import { readAdapter } from './models/peft-adapter';
+import { passBudget } from './pass-budget';
 import { workersOf } from './run-environments';
 import { readRegularSync } from './store/regular-file';
 
@@ -79,9 +80,9 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   const longest = rollout.max_model_len;
   const { train, val } = config.es_manager;
   const trains = !config.trainer.val_only;
-  // As passBudget in run.ts; a pass holds at least one full-length sequence and at most the mini-batch.
+  // A pass holds at least one full-length sequence and at most the mini-batch.
   const pass = (micro: number, most: number): number =>
-    Math.max(longest, Math.min(Math.min(micro, most) * longest, actor.ppo_max_token_len_per_gpu));
+    Math.max(longest, passBudget(config, Math.min(micro, most), most).maxTokens);
   const all = episodesOf(train);
   const given =
     model.lora_adapter_path === null

@@ -5,7 +5,8 @@ import { randomBytes } from 'node:crypto';
 import { abortable } from './abortable';
 import { presentConfig, settingsOf } from './stored-config';
 import type { RunConfig } from './config/schema';
-import type { EngineState, LoadedModel, PassBudget } from './engine/engine';
+import { passBudget } from './pass-budget';
+import type { EngineState, LoadedModel } from './engine/engine';
 import { nothingSeen } from './early-stops';
 import type { Watch } from './early-stops';
 import { startEngine } from './engine/remote-engine';
@@ -567,10 +568,4 @@ function reportPlan(input: PlanInput, config: RunConfig, journal: Journal): void
       `memory: on the CPU the trainer may need ${planned} in its ${peak.phase}, but ${free} is available: if it runs out of memory, run ragen doctor with the same configuration to see what fits`,
       data,
     );
-}
-
-/** Limits of one engine pass: the tokens of `episodes` full-length episodes, at most ppo_max_token_len_per_gpu. */
-export function passBudget({ actor_rollout_ref }: RunConfig, episodes: number, rows: number): PassBudget {
-  const { actor, rollout } = actor_rollout_ref;
-  return { maxTokens: Math.min(episodes * rollout.max_model_len, actor.ppo_max_token_len_per_gpu), maxRows: rows };
 }

@@ -26,7 +26,7 @@ import { RunStopped } from './engine/run-stopped';
 import { diagnoseGradients, gradientRollout, gradientsDue } from './gradient-diagnosis';
 import { updateActor, updateCritic } from './optimizer-steps';
 import type { PreparedBatch } from './optimizer-steps';
-import { passBudget } from './run';
+import { passBudget } from './pass-budget';
 import type { Run, TrainerState } from './run';
 import { episodeRecord } from './rollout/episode-record';
 import type { TrainedTokens } from './rollout/episode-record';
@@ -379,7 +379,13 @@ async function prepare(
   const positions = samples === own ? order : Array.from(samples.keys());
   const { entropies } = present;
   return {
-    ...{ own, samples, old, reference, values, advantages, order: positions },
+    own,
+    samples,
+    old,
+    reference,
+    values,
+    advantages,
+    order: positions,
     ...(entropies && { entropies }),
     ...(returns && { returns }),
   };

@@ -7,7 +7,7 @@ import { episodeRecord } from '../rollout/episode-record';
 import { sampledTokens } from '../rollout/rollout-batch';
 import { sampledMask } from '../rollout/rollout-sample';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
-import { passBudget } from '../run';
+import { passBudget } from '../pass-budget';
 import type { Run } from '../run';
 import type { Player, ValidationSlot } from './evaluate';
 import { addedMetrics } from './evaluation-summary';

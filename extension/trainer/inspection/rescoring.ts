@@ -3,7 +3,7 @@
 import type { Rescored, RescoredToken, RescoreRequest } from '../../protocol/inspection';
 import type { Episode } from '../../protocol/run-folder';
 import { tokenPieces } from '../models/token-pieces';
-import { passBudget } from '../run';
+import { passBudget } from '../pass-budget';
 import type { InspectedRun } from './inspected-run';
 import type { LoadedModel } from './loaded-model';
 

@@ -242,19 +242,8 @@ export class Policy {
     const noise = new RandomStream(seed);
     let loss = 0;
     this.bank.clearGradient();
-    for (const { shared, feeds, count, tokens } of passes) {
-      const session = await this.training.get('imitate', { shared, chunks }, crossEntropyGraph, {
-        ...this.size(feeds),
-        kept: true,
-      });
-      const result = await session.run({
-        ...this.bank.feeds(),
-        ...feeds,
-        ...chunkFeeds(count, chunks),
-        ...this.dropoutFeeds(tokens, noise),
-        ...scalarFeeds({ inverse_temperature: 1 }),
-        weight: float32(new Float32Array(count).fill(1 / total), [count]),
-      });
+    for (const pass of passes) {
+      const result = await this.crossEntropy(this.training, pass, chunks, noise, 1 / total);
       loss += (result.loss.data as Float32Array)[0];
       await this.bank.accumulate(result);
     }
@@ -267,24 +256,35 @@ export class Policy {
     const { passes, chunks } = this.prepare(samples, budget, this.headGradient, units);
     const sessions = this.training.likewise();
     try {
-      for (const { shared, feeds, count, tokens } of passes) {
-        const session = await sessions.get('imitate', { shared, chunks }, crossEntropyGraph, {
-          ...this.size(feeds),
-          kept: true,
-        });
-        const result = await session.run({
-          ...this.bank.feeds(),
-          ...feeds,
-          ...chunkFeeds(count, chunks),
-          ...this.dropoutFeeds(tokens, new RandomStream(0)),
-          ...scalarFeeds({ inverse_temperature: 1 }),
-          weight: float32(new Float32Array(count), [count]),
-        });
+      for (const pass of passes) {
+        const result = await this.crossEntropy(sessions, pass, chunks, new RandomStream(0), 0);
         dispose(Object.values(result));
       }
     } finally {
       await sessions.release();
     }
+  }
+
+  /** Returns the gradients of one pass of the cross-entropy, each token weighted by `weight`, and its loss. */
+  private async crossEntropy(
+    sessions: PackedSessions,
+    { shared, feeds, count, tokens }: PreparedPass<Sample>,
+    chunks: number,
+    noise: RandomStream,
+    weight: number,
+  ): Promise<Record<string, Tensor>> {
+    const session = await sessions.get('imitate', { shared, chunks }, crossEntropyGraph, {
+      ...this.size(feeds),
+      kept: true,
+    });
+    return session.run({
+      ...this.bank.feeds(),
+      ...feeds,
+      ...chunkFeeds(count, chunks),
+      ...this.dropoutFeeds(tokens, noise),
+      ...scalarFeeds({ inverse_temperature: 1 }),
+      weight: float32(new Float32Array(count).fill(weight), [count]),
+    });
   }
 
   /**

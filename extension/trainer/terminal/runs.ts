@@ -2,12 +2,13 @@
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import type { RunStatus } from '../../protocol/run-folder';
+import { isInterrupted } from '../../protocol/run-progress';
 import { UserError } from '../../protocol/user-error';
 import { readLease } from '../store/lease';
 import { printable } from '../../protocol/printable';
 import { RunFolder } from '../store/run-folder';
 import { answer } from './answer';
-import { unended, withCommon } from './serve';
+import { withCommon } from './serve';
 import type { CommonFlags } from './serve';
 import { workspaceOf } from './start';
 
@@ -50,8 +51,17 @@ interface Row {
 
 /** The row of a folder whose manifest cannot be used. */
 const damagedRow = ({ folder, reason }: { folder: string; reason: string }): Row => ({
-  ...{ run: basename(folder), name: basename(folder), state: 'damaged', step: 0, total_steps: null, success: null },
-  ...{ live: false, tags: [], archived: false, folder, error: reason },
+  run: basename(folder),
+  name: basename(folder),
+  state: 'damaged',
+  step: 0,
+  total_steps: null,
+  success: null,
+  live: false,
+  tags: [],
+  archived: false,
+  folder,
+  error: reason,
 });
 
 function rowOf(folder: RunFolder): Row {
@@ -64,7 +74,7 @@ function rowOf(folder: RunFolder): Row {
     if (!(error instanceof UserError)) throw error;
     return { ...damagedRow({ folder: folder.path, reason: error.message }), name: folder.manifest.name };
   }
-  const interrupted = !live && status !== null && unended.includes(status.state);
+  const interrupted = status !== null && isInterrupted({ status, live });
   const { name = folder.manifest.name, tags = folder.manifest.tags ?? [], archived = false } = folder.readLabels();
   return {
     run: folder.id,

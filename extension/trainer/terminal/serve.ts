@@ -3,7 +3,8 @@
 import type { Command } from 'commander';
 import { hasRunFile, readRunFileSync } from '../../protocol/run-file';
 import { runFiles } from '../../protocol/run-folder';
-import type { Manifest, RunState } from '../../protocol/run-folder';
+import type { Manifest } from '../../protocol/run-folder';
+import { isUnended } from '../../protocol/run-progress';
 import { UserError } from '../../protocol/user-error';
 import type { EvaluationSummary } from '../evaluation/evaluation-summary';
 import { resume as goOn } from '../../protocol/trainer-link';
@@ -42,10 +43,6 @@ export interface ResumeFlags extends CommonFlags, TrustFlags {
   acceptDamagedLogs?: boolean;
   detach?: boolean;
 }
-
-/** States in which a run must have a trainer; without one, its trainer was lost. */
-export const unended: readonly RunState[] = ['starting', 'running', 'paused', 'stopping'];
-
 /** Adds --workspace and --json. */
 export const withCommon = (command: Command): Command =>
   command
@@ -138,7 +135,7 @@ async function serveAndFollow(
   } catch (error) {
     if (!(error instanceof TrainerEnded)) throw error;
     const found = summaryOfReadable(folder);
-    const summary = unended.includes(found.state) ? { ...found, state: 'failed' as const } : found;
+    const summary = isUnended(found.state) ? { ...found, state: 'failed' as const } : found;
     const { message } = error;
     return {
       document: { ...summary, error: { message } },
@@ -175,7 +172,7 @@ async function followTrainer(
   const table = new StepTable(evaluates ? 'episode' : 'step');
   const status = await follow(folder, table, undefined, undefined, () => trainer.ended() !== null);
   const summary = summarize(folder, metricLines(folder), eventLines(folder), status);
-  const gone = status === null || unended.includes(status.state);
+  const gone = status === null || isUnended(status.state);
   const failed = gone ? await unexplainedEnd(folder, trainer) : status?.error;
   const evaluation = evaluationOf(folder);
   return {

@@ -1,0 +1,9 @@
+// The limits of an engine pass, from the micro-batch sizes of a configuration.
+import type { RunConfig } from './config/schema';
+import type { PassBudget } from './engine/engine';
+
+/** Limits of one engine pass: the tokens of `episodes` full-length episodes, at most ppo_max_token_len_per_gpu. */
+export function passBudget({ actor_rollout_ref }: RunConfig, episodes: number, rows: number): PassBudget {
+  const { actor, rollout } = actor_rollout_ref;
+  return { maxTokens: Math.min(episodes * rollout.max_model_len, actor.ppo_max_token_len_per_gpu), maxRows: rows };
+}
