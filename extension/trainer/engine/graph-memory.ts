@@ -20,7 +20,20 @@ const elementBytes: Record<ElementType, number> = {
 const aliases = new Set(['Reshape', 'Squeeze', 'Unsqueeze', 'Identity']);
 /** Operations whose result may overwrite an input. */
 const inPlace = new Set([
-  ...['Add', 'Sub', 'Mul', 'Div', 'Neg', 'Exp', 'Sqrt', 'Abs', 'Sigmoid', 'Clip', 'Softmax', 'Sin', 'Floor', 'Cast'],
+  'Add',
+  'Sub',
+  'Mul',
+  'Div',
+  'Neg',
+  'Exp',
+  'Sqrt',
+  'Abs',
+  'Sigmoid',
+  'Clip',
+  'Softmax',
+  'Sin',
+  'Floor',
+  'Cast',
 ]);
 /** Operations whose output shape depends on the content of an input. */
 const measured = new Set(['Split', 'Concat', 'Expand', 'Slice']);

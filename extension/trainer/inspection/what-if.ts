@@ -132,7 +132,9 @@ export class WhatIf {
     );
     const proxy = new AgentProxy(rows, environment.process, this.parts.tokenizer, this.options());
     const batch = await proxy.rollout({
-      ...{ mode, step, seed },
+      mode,
+      step,
+      seed,
       only: new Set([member]),
       environments: [environment.loaded],
       signal: this.cancelled.signal,
@@ -254,7 +256,9 @@ export class WhatIf {
     }
     return {
       ...episode,
-      ...{ id: origin.id, group_id: origin.group_id, env_id: origin.env_id },
+      id: origin.id,
+      group_id: origin.group_id,
+      env_id: origin.env_id,
       what_if: {
         of: origin.id,
         turn,

@@ -552,11 +552,9 @@ function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbol: stri
   const sizes: Record<string, number> = {
     ...given,
     // Rows (token, head) of shared prefixes and of their suffixes; keys have fewer heads but are counted with as many.
-    ...{
-      places: c.heads * p * (u + m * t),
-      'places of block 0': c.heads * p * u,
-      'places of block 1': c.heads * p * m * t,
-    },
+    places: c.heads * p * (u + m * t),
+    'places of block 0': c.heads * p * u,
+    'places of block 1': c.heads * p * m * t,
     'n*h': tokens * c.heads,
     'n*k': tokens * c.kvHeads,
     'n*g': tokens * groups,

@@ -149,7 +149,9 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
         const load = (seed: number | undefined) => {
           const where = sweep.config_name === undefined ? { configFile: config } : { configName: config };
           const all = [
-            ...[...sweep.overrides, ...(source.overrides ?? []), ...own],
+            ...sweep.overrides,
+            ...(source.overrides ?? []),
+            ...own,
             ...(seed === undefined ? [] : [`seed.train=${seed}`]),
           ];
           const named = `trainer.experiment_name=${JSON.stringify(`${id} ${label}${seed === undefined ? '' : ` seed ${seed}`}`)}`;

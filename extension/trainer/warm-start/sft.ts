@@ -147,7 +147,12 @@ async function demonstrate(request: SftRequest): Promise<{ train: RolloutEpisode
       if (own.train + own.val === 0) continue;
       const episodes = await demonstrations(
         {
-          ...{ config: run, tag, count: own.train + own.val, seed: asked.seed, maxDepth: asked.max_depth, signal },
+          config: run,
+          tag,
+          count: own.train + own.val,
+          seed: asked.seed,
+          maxDepth: asked.max_depth,
+          signal,
           onProgress: solved => onProgress?.(`demonstrations of ${tag}`, solved, own.train + own.val),
         },
         tools,
@@ -299,9 +304,13 @@ async function save(
   await writeCheckpoint(
     folder,
     {
-      ...{ step, offsets: { [names.metrics]: log.offset }, streams: {}, seed_counter: 0 },
+      step,
+      offsets: { [names.metrics]: log.offset },
+      streams: {},
+      seed_counter: 0,
       state: unvalidated ? { unvalidated } : null,
-      ...{ run: owner, log_chain: log.sum },
+      run: owner,
+      log_chain: log.sum,
     },
     { ...files, ...optimizerStateFiles('actor', actor) },
     keep,
