@@ -2,12 +2,12 @@
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import type { RunStatus } from '../../run-data/run-status-file';
+import { isInterrupted } from '../../run-data/run-progress';
 import { UserError } from '../../common/user-error';
 import { readLease } from '../../trainer/store/lease';
 import { printable } from '../../common/printable';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { answer } from '../output/answer';
-import { unended } from '../run-control/trainer-process';
 import { withCommon } from '../options/run-options';
 import type { CommonFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
@@ -51,8 +51,17 @@ interface Row {
 
 /** The row of a folder whose manifest cannot be used. */
 const damagedRow = ({ folder, reason }: { folder: string; reason: string }): Row => ({
-  ...{ run: basename(folder), name: basename(folder), state: 'damaged', step: 0, total_steps: null, success: null },
-  ...{ live: false, tags: [], archived: false, folder, error: reason },
+  run: basename(folder),
+  name: basename(folder),
+  state: 'damaged',
+  step: 0,
+  total_steps: null,
+  success: null,
+  live: false,
+  tags: [],
+  archived: false,
+  folder,
+  error: reason,
 });
 
 function rowOf(folder: RunFolder): Row {
@@ -65,7 +74,7 @@ function rowOf(folder: RunFolder): Row {
     if (!(error instanceof UserError)) throw error;
     return { ...damagedRow({ folder: folder.path, reason: error.message }), name: folder.manifest.name };
   }
-  const interrupted = !live && status !== null && unended.includes(status.state);
+  const interrupted = status !== null && isInterrupted({ status, live });
   const { name = folder.manifest.name, tags = folder.manifest.tags ?? [], archived = false } = folder.readLabels();
   return {
     run: folder.id,

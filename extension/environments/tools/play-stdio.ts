@@ -3,7 +3,7 @@
 // with its standard input.
 // JSON lines, not JSON-RPC as in the inspection: programs in any language can write and read them.
 import { z } from 'zod';
-import type { PlayReply } from '../../protocol/environment-tools';
+import type { PlayReply, PlayRequest } from '../../protocol/environment-tools';
 import { jsonOrNothing } from '../../common/json';
 import { linesOf } from '../../common/stream-lines';
 import type { Session } from './play-session';
@@ -34,5 +34,4 @@ export async function serveSession(session: Session): Promise<void> {
 }
 
 /** Parses a line as a request; undefined if it is none. */
-export const playRequest = (line: string): z.infer<typeof requestSchema> | undefined =>
-  requestSchema.safeParse(jsonOrNothing(line)).data;
+export const playRequest = (line: string): PlayRequest | undefined => requestSchema.safeParse(jsonOrNothing(line)).data;

@@ -37,7 +37,12 @@ export function renderWithin(
 
 /** The library's globals, with limits. */
 const globals = {
-  ...{ false: false, true: true, none: null, False: false, True: true, None: null },
+  false: false,
+  true: true,
+  none: null,
+  False: false,
+  True: true,
+  None: null,
   raise_exception: (message: string): never => {
     throw new Error(message);
   },

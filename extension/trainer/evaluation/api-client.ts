@@ -8,7 +8,7 @@ import { BodyTooLong, bodyText } from '../../../envs/api/response-body';
 import { UserError } from '../../common/user-error';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { deriveSeed } from '../rollout/seeds';
-import type { ChatMessage } from '../rollout/context-manager';
+import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { ApiAnswer, ApiService } from './api-service';
 
 export interface ApiClientOptions {

@@ -171,10 +171,7 @@ export function readLease(
 }
 
 /** Describes the process that a lease names; for another machine or container also why it counts as alive. */
-export function nameOf(
-  lease: Lease | null,
-  { pidScope }: Pick<LeaseDependencies, 'pidScope'> = defaultDependencies,
-): string {
+function nameOf(lease: Lease | null, { pidScope }: Pick<LeaseDependencies, 'pidScope'> = defaultDependencies): string {
   if (lease === null) return 'process unknown';
   const its = pidScopeOf(lease);
   return its === undefined || isSamePidScope(its, pidScope)
