@@ -18,11 +18,11 @@ import { Supervisor, type Ending, type Job } from '../../protocol/supervisor';
 import { UserError } from '../../protocol/user-error';
 import { HeldEpisodes, type TagState } from './held-episodes';
 import type { ProcessEnd } from './process-handle';
+import { ProcessRequests } from './process-requests';
 import {
   ProcessRuntime,
   type Content,
   type EnvironmentProcessOptions,
-  type Method,
   type ProcessCause,
   type Reply,
 } from './process-runtime';
@@ -42,6 +42,7 @@ export type StatesListener<State extends EpisodeState> = (states: State[]) => vo
 export class EnvironmentCell {
   private readonly runtime: ProcessRuntime;
   private readonly supervisor: Supervisor<ProcessCause>;
+  private readonly requests: ProcessRequests;
   /** The newest load or use. */
   private loading: Promise<unknown> = Promise.resolve();
   private readonly held: HeldEpisodes;
@@ -59,11 +60,14 @@ export class EnvironmentCell {
       separate: () => this.moveApart(this.held.tags),
     });
     this.supervisor = new Supervisor(this.runtime);
+    this.requests = new ProcessRequests(this.runtime, this.supervisor, text =>
+      this.options.onNotice({ method: 'log', tag: '', stream: 'stderr', text }),
+    );
   }
 
   /** Starts the process and waits until it answers. @throws UserError if it cannot be started */
   async start(): Promise<void> {
-    await this.connect();
+    await this.requests.connect();
   }
 
   /** Process id while it runs, for a debugger to attach to. */
@@ -77,7 +81,7 @@ export class EnvironmentCell {
    */
   async load(specs: EnvironmentSpec[]): Promise<{ environments: LoadedEnvironment[]; error?: EnvironmentFailure }> {
     return this.afterLoads(async () => {
-      const { environments, error } = await this.request('load', this.loads(specs));
+      const { environments, error } = await this.requests.send('load', this.loads(specs));
       for (const environment of environments)
         this.held.keep(
           specs.find(({ tag }) => tag === environment.tag)!,
@@ -101,7 +105,7 @@ export class EnvironmentCell {
     const prepared: PreparedEnvironment[] = [];
     try {
       for (const spec of specs) {
-        const own = await supervisor.exclusively(() => this.attempt('prepare', content([spec])));
+        const own = await supervisor.exclusively(() => this.requests.sendOnce('prepare', content([spec])));
         appendAll(prepared, own?.environments ?? [this.endsItsProcess(spec)]);
       }
     } catch {
@@ -119,8 +123,8 @@ export class EnvironmentCell {
   use(prepared: readonly { spec: EnvironmentSpec; environment: LoadedEnvironment }[]): Promise<void> {
     return this.afterLoads(async () => {
       const environments = prepared.map(({ spec, environment }) => this.held.keep(spec, environment));
-      await this.request('use', { tags: environments.map(({ tag }) => tag) });
-      const { error } = await this.request('load', this.loads(environments)); // if it died and lost the prepared code
+      await this.requests.send('use', { tags: environments.map(({ tag }) => tag) });
+      const { error } = await this.requests.send('load', this.loads(environments)); // if it died and lost the prepared code
       if (error) throw new UserError(error.message);
     });
   }
@@ -130,7 +134,7 @@ export class EnvironmentCell {
    * limit.
    */
   async debug(on: boolean): Promise<string | undefined> {
-    const { url } = await this.request('debug', { on });
+    const { url } = await this.requests.send('debug', { on });
     this.runtime.debugged = on;
     return url;
   }
@@ -145,7 +149,7 @@ export class EnvironmentCell {
    * none if they were lost.
    */
   async cover(on: boolean): Promise<CoveredCode[]> {
-    return (await this.mayFail(() => this.request('cover', { on })))?.covered ?? [];
+    return (await this.requests.trySend('cover', { on }))?.covered ?? [];
   }
 
   private loads(environments: EnvironmentSpec[]): Content<'load'> {
@@ -175,7 +179,7 @@ export class EnvironmentCell {
     const none = episodes.map(episode => ({ episode }));
     return this.supervisor.queue.acquire(
       episodes,
-      async () => (await this.mayFail(() => this.request('solve', { episodes })))?.solutions ?? none,
+      async () => (await this.requests.trySend('solve', { episodes }))?.solutions ?? none,
     );
   }
 
@@ -183,7 +187,7 @@ export class EnvironmentCell {
   closeEpisodes(episodes: string[]): Promise<void> {
     return this.supervisor.queue.acquire(episodes, async () => {
       for (const episode of episodes) this.held.history.close(episode);
-      await this.mayFail(() => this.request('close', { episodes })); // a new process does not know these episodes
+      await this.requests.trySend('close', { episodes }); // a new process does not know these episodes
     });
   }
 
@@ -217,7 +221,7 @@ export class EnvironmentCell {
         ),
       );
       const [ending] = await Promise.all([
-        own.length > 0 ? this.send(method, { episodes: itemsOf(own) } as never, part) : undefined,
+        own.length > 0 ? this.requests.supervise(method, { episodes: itemsOf(own) } as never, part) : undefined,
         ...elsewhere,
       ]);
       return ending;
@@ -229,20 +233,6 @@ export class EnvironmentCell {
     const onResults: Job<State, ProcessCause>['onResults'] = results => onStates?.(results.map(([, state]) => state));
     const states = await this.supervisor.run([...items.keys()], { send, fail, onResults, after });
     return asked.map(({ episode }) => states.get(episode)!);
-  }
-
-  /** Sends the request of own episodes; an ending if the process died or its state cannot be rebuilt now. */
-  private async send<M extends Method>(
-    method: M,
-    content: Content<M>,
-    onPart: (part: Reply<M>) => void,
-  ): Promise<Ending<ProcessCause> | undefined> {
-    const refusal = await this.ready();
-    if (refusal) return refusal;
-    const reply = await this.runtime.attempt(method, content, onPart);
-    if (!reply) return this.runtime.ending();
-    onPart(reply);
-    return undefined;
   }
 
   /** The cell that an item's tag was moved to, else undefined. */
@@ -296,47 +286,5 @@ export class EnvironmentCell {
         tags.filter(tag => this.held.specs.has(tag)),
         this.runtime.lastEnd.how,
       );
-  }
-
-  /** Sends a request, and repeats it if the process died. @throws UserError if it died again or was stopped */
-  private async request<M extends Method>(method: M, content: Content<M>): Promise<Reply<M>> {
-    const reply = await this.supervisor.twice(() => this.attempt(method, content));
-    if (reply) return reply;
-    throw new UserError(
-      `environment process: it died twice during ${method} (${this.runtime.lastEnd.how}): fix the environment that ends it, or see its output in the run's log`,
-    );
-  }
-
-  /** The result of `job`, or undefined if environment code made it fail. */
-  private async mayFail<T>(job: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await job();
-    } catch (error) {
-      if (this.runtime.dead) throw this.runtime.dead;
-      if (!(error instanceof UserError)) throw error;
-      this.options.onNotice({ method: 'log', tag: '', stream: 'stderr', text: `${error.message}\n` });
-      return undefined;
-    }
-  }
-
-  /**
-   * Sends a request once; undefined if the process died.
-   *
-   * @throws UserError if no process can be started, its state cannot be rebuilt, or it was stopped
-   */
-  private async attempt<M extends Method>(method: M, content: Content<M>): Promise<Reply<M> | undefined> {
-    await this.connect();
-    return this.runtime.attempt(method, content);
-  }
-
-  /** Ensures a running process; after a death a new one with the same state. */
-  private async connect(): Promise<void> {
-    const refusal = await this.ready();
-    if (refusal) throw new UserError(refusal.cause.how);
-  }
-
-  private async ready(): Promise<Ending<ProcessCause> | undefined> {
-    if (this.runtime.dead) throw this.runtime.dead;
-    return this.supervisor.ready();
   }
 }
