@@ -160,7 +160,7 @@ test('calls of one episode run in order, others overlap, and results are reporte
   const slow = runtime.play({ a: { ms: 100 }, b: { ms: 5 } });
   const next = Promise.all([runtime.play({ b: {} }), runtime.play({ a: {} })]);
   expect(await settled(Promise.all([slow, next]))).toEqual([
-    ['b 1', 'a 1'],
+    ['a 1', 'b 1'],
     [['b 2'], ['a 2']],
   ]);
   expect(runtime.log.filter(line => line.startsWith('='))).toEqual(['= b 1', '= b 2', '= a 1', '= a 2']);
