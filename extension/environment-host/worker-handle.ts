@@ -1,5 +1,6 @@
 // One worker thread from start to end: sends items, receives results and printed text, and ends the thread if a call
-// exceeds its time limit. Nothing from the worker is trusted, because environment code may reach its port.
+// exceeds its time limit. Nothing from the worker is trusted, because environment code may reach its port. Messages are
+// plain: through vscode-jsonrpc an item sent alone takes 24 µs of processor time in place of 19 µs.
 import { getHeapStatistics } from 'node:v8';
 import { Worker, type ResourceLimits } from 'node:worker_threads';
 import { tagVariable } from '../protocol/environment-link';
