@@ -56,7 +56,7 @@ export class ProcessRequests {
     const refusal = await this.ready();
     if (refusal) return refusal;
     const reply = await this.runtime.attempt(method, content, onPart);
-    if (!reply) return this.runtime.ending();
+    if (!reply) return this.runtime.ending;
     onPart(reply);
     return undefined;
   }

@@ -79,9 +79,9 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
     const steps = live.map(({ start, actions }) => ({ episode: start.episode, actions }));
     const check = (reply: Reply<'step'>) => this.held.replayed(reply.episodes);
     const stepped = begun && (await this.ask('step', { episodes: steps }, check));
-    if (!stepped) return this.ending();
-    check(stepped);
-    return undefined;
+    if (stepped) return void check(stepped);
+    await this.handle?.ended;
+    return this.ending;
   }
 
   lose(episode: string, { how }: ProcessCause): void {
@@ -126,9 +126,8 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
       Reply<M> | undefined;
   }
 
-  /** The ending of a process that died. */
-  async ending(): Promise<Ending<ProcessCause>> {
-    await this.handle?.ended;
+  /** The ending of the process that died last; a newer one may be running. */
+  get ending(): Ending<ProcessCause> {
     return { blame: 'unknown', cause: this.lastEnd };
   }
 
@@ -151,14 +150,14 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
   ): Promise<Ending<ProcessCause> | undefined> {
     const loaded = await this.ask('load', { environments, timeout_ms: this.options.stepTimeoutMs });
     if (this.dead) throw this.dead;
-    if (!loaded && !alone) return this.ending();
-    const refusal = loaded ? loaded.error : await this.unloadable();
+    if (!loaded) await this.handle?.ended;
+    if (!loaded && !alone) return this.ending;
+    const refusal = loaded ? loaded.error : this.unloadable();
     return refusal && { blame: 'everybody', cause: { how: refusal.message, refusal } };
   }
 
-  private async unloadable(): Promise<EnvironmentFailure> {
+  private unloadable(): EnvironmentFailure {
     const { nodePath = process.execPath, entry } = this.options;
-    await this.handle?.ended;
     if (this.held.tags.length > 0) {
       const tags = this.held.tags.join(', ');
       const message = `environment process: it ends while loading ${tags} (${this.lastEnd.how}): fix the environment that ends it, or see its output in the run's log`;
