@@ -13,7 +13,8 @@ import type {
   LoadedEnvironment,
   PreparedEnvironment,
 } from '../../protocol/environment-link';
-import { EnvironmentCell, type EnvironmentProcessOptions, type StatesListener } from './environment-cell';
+import { EnvironmentCell, type StatesListener } from './environment-cell';
+import type { EnvironmentProcessOptions } from './process-runtime';
 
 export type { EnvironmentProcessOptions, StatesListener };
 

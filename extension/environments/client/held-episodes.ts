@@ -1,6 +1,6 @@
-// The state of an environment cell apart from its process: the code of each tag, the live episodes with what rebuilds
-// them, the lost episodes, and the episodes moved to another cell. An episode is a pure function of (code, seed,
-// member, actions). Independent of the process itself.
+// What an environment cell's process must hold: the code of each tag, and the history of the live episodes with the
+// code that each began on. Also the lost episodes, and the episodes moved to another cell. Independent of the process
+// itself.
 import type {
   EnvironmentFailure,
   EnvironmentSpec,
@@ -10,51 +10,38 @@ import type {
   EpisodeStep,
   LoadedEnvironment,
 } from '../../protocol/environment-link';
-import { appendAll } from '../../common/lists';
+import { EpisodeHistory, type EpisodeRecord } from '../supervision/episode-history';
 import type { ProcessEnd } from './process-handle';
+
+/** An episode with the version of the code that it began on. It is lost if it has a failure. */
+export type HeldEpisode = EpisodeRecord<EpisodeReset, string>;
 
 /** A cell's state for one tag. */
 export interface TagState {
   spec: EnvironmentSpec;
   builds: [string, EnvironmentSpec][];
-  live: [string, LiveEpisode][];
-  lost: [string, LostEpisode][];
-}
-
-export interface LostEpisode {
-  tag: string;
-  failure: EnvironmentFailure;
-}
-
-/** The inputs that rebuild a live episode. */
-export interface LiveEpisode {
-  reset: EpisodeReset;
-  actions: (number | string)[];
-  version: string;
+  episodes: HeldEpisode[];
 }
 
 /** Code to load, and the live episodes that began on it. */
-export interface Replay {
+export interface CodeReplay {
   environments: EnvironmentSpec[];
-  episodes: LiveEpisode[];
+  episodes: string[];
 }
 
 export class HeldEpisodes {
   readonly specs = new Map<string, EnvironmentSpec>();
+  readonly history: EpisodeHistory<EpisodeReset, string>;
   /** Code by tag and version, in load order: the current code, and code that live episodes began on. */
   private readonly builds = new Map<string, EnvironmentSpec>();
-  private readonly live = new Map<string, LiveEpisode>();
-  /** Episodes that could not be rebuilt after a restart. */
-  private readonly lost = new Map<string, LostEpisode>();
   /** Tags of the episodes that were moved to another cell. */
   private readonly moved = new Map<string, string>();
 
   constructor(held?: TagState) {
+    this.history = new EpisodeHistory(held?.episodes);
     if (!held) return;
     this.specs.set(held.spec.tag, held.spec);
     for (const [build, spec] of held.builds) this.builds.set(build, spec);
-    for (const [episode, live] of held.live) this.live.set(episode, live);
-    for (const [episode, failure] of held.lost) this.lost.set(episode, failure);
   }
 
   get tags(): string[] {
@@ -66,36 +53,28 @@ export class HeldEpisodes {
     const kept = { ...spec, built: { bundle, files } };
     const before = this.specs.get(spec.tag); // episodes may be about to begin on it
     this.specs.set(spec.tag, kept);
-    const played = new Set([...this.live.values()].map(buildOf));
+    const played = new Set(this.history.live().map(buildOf));
     for (const [build, known] of this.builds)
       if (known.tag === spec.tag && known !== before && !played.has(build)) this.builds.delete(build);
-    this.builds.set(buildOf({ reset: spec, version }), kept);
+    this.builds.set(buildOf({ start: spec, note: version }), kept);
     return kept;
   }
 
   /** Removes a tag and returns its state. */
   release(tag: string): TagState {
     const spec = this.specs.get(tag)!;
-    const take = <T>(from: Map<string, T>, concerns: (value: T, key: string) => boolean): [string, T][] => {
-      const found = [...from].filter(([key, value]) => concerns(value, key));
-      for (const [key] of found) from.delete(key);
-      return found;
-    };
     this.specs.delete(tag);
-    const builds = take(this.builds, ({ tag: own }) => own === tag);
-    const live = take(this.live, ({ reset }) => reset.tag === tag);
-    for (const [episode] of live) this.moved.set(episode, tag);
-    const lost = take(this.lost, ({ tag: own }) => own === tag);
-    for (const [episode] of lost) this.moved.set(episode, tag);
-    return { spec, builds, live, lost };
+    const builds = [...this.builds].filter(([, { tag: own }]) => own === tag);
+    for (const [build] of builds) this.builds.delete(build);
+    const episodes = this.history.release(start => start.tag === tag);
+    for (const { start } of episodes) this.moved.set(start.episode, tag);
+    return { spec, builds, episodes };
   }
 
   /** Records how an episode began. */
   begun(reset: EpisodeReset, state: EpisodeState): EpisodeState {
-    const { episode, version, error } = state;
-    this.lost.delete(episode);
-    if (error) this.live.delete(episode);
-    else this.live.set(episode, { reset, actions: [], version });
+    if (state.error) this.history.close(state.episode);
+    else this.history.begun(reset, state.version);
     return state;
   }
 
@@ -104,24 +83,15 @@ export class HeldEpisodes {
    * own.
    */
   stepped(step: EpisodeStep): EpisodeStep {
-    const live = this.live.get(step.episode);
-    if (live)
-      appendAll(
-        live.actions,
-        step.outcomes.map(({ action }) => action),
-      );
-    const error = this.lost.get(step.episode)?.failure ?? step.error;
-    if (error) this.live.delete(step.episode);
-    return error ? { ...step, error } : step;
+    const lost = this.history.get(step.episode)?.failure;
+    if (lost) return { ...step, error: lost };
+    this.history.acted(step.episode, step.outcomes);
+    if (step.error) this.history.close(step.episode);
+    return step;
   }
 
-  close(episode: string): void {
-    this.live.delete(episode);
-    this.lost.delete(episode);
-  }
-
-  tagOf(item: { episode: string } | EpisodeReset): string | undefined {
-    return 'tag' in item ? item.tag : this.live.get(item.episode)?.reset.tag;
+  tagOf(episode: string): string | undefined {
+    return this.history.get(episode)?.start.tag;
   }
 
   /** The tag of an episode that was moved to another cell, else undefined. */
@@ -129,52 +99,43 @@ export class HeldEpisodes {
     return this.moved.get(episode);
   }
 
-  /** The current live episodes of a tag. */
-  liveOf(tag: string): [string, LiveEpisode][] {
-    return [...this.live].filter(([, { reset }]) => reset.tag === tag);
-  }
-
   /**
    * Returns what a new process must load and replay, in order: first code from before an edit, with the live episodes
    * that began on it; last the current code with the other episodes.
    */
-  replays(): Replay[] {
+  replays(): CodeReplay[] {
     const present = [...this.specs.values()];
-    const live = [...this.live.values()];
+    const live = this.history.live();
     const past = [...this.builds].flatMap(([build, spec]) => {
       const episodes = present.includes(spec) ? [] : live.filter(episode => buildOf(episode) === build);
-      return episodes.length > 0 ? [{ environments: [spec], episodes }] : [];
+      return episodes.length > 0 ? [{ environments: [spec], episodes: episodes.map(nameOf) }] : [];
     });
-    const others = live.filter(episode => !past.some(({ episodes }) => episodes.includes(episode)));
+    const others = live.map(nameOf).filter(episode => !past.some(({ episodes }) => episodes.includes(episode)));
     return [...past, { environments: present, episodes: others }];
   }
 
   /** Records the result of replaying episodes; those with an error or another version are lost. */
   replayed(steps: readonly EpisodeStep[]): void {
     for (const { episode, version, error } of steps) {
-      const lived = this.live.get(episode);
-      if (!lived) continue;
-      if (error) this.lose(lived.reset, error);
-      else if (version !== lived.version) this.lose(lived.reset, 'was edited before its process died');
+      const record = this.history.get(episode);
+      if (!record || record.failure) continue;
+      if (error) this.history.fail(episode, error);
+      else if (version !== record.note) this.lose(episode, 'was edited before its process died');
     }
   }
 
-  /** Marks an episode as lost; `why` is a failure, or a predicate whose subject is its environment. */
-  lose({ episode, tag, seed, member }: EpisodeReset, why: string | EnvironmentFailure): void {
-    const message = `environment ${tag} ${String(why)}, so the episode at seed ${seed}, member ${member} is lost: no action is needed, later episodes are unaffected`;
-    this.live.delete(episode);
-    this.lost.set(episode, { tag, failure: typeof why === 'string' ? { kind: 'died', message } : why });
+  /** Marks an episode as lost; `why` is a predicate whose subject is its environment. */
+  lose(episode: string, why: string): void {
+    const { tag, seed, member } = this.history.get(episode)!.start;
+    const message = `environment ${tag} ${why}, so the episode at seed ${seed}, member ${member} is lost: no action is needed, later episodes are unaffected`;
+    this.history.fail(episode, { kind: 'died', message });
   }
 
   /** The failure of an episode whose request, sent alone, ended the process. */
-  endedBy(
-    method: 'reset' | 'step',
-    item: { episode: string } | EpisodeReset | EpisodeActions,
-    end: ProcessEnd,
-  ): EnvironmentFailure {
-    const live = this.live.get(item.episode);
-    const reset = 'tag' in item ? item : live?.reset;
-    const actions = 'tag' in item ? [] : live?.actions;
+  endedBy(method: 'reset' | 'step', item: EpisodeReset | EpisodeActions, end: ProcessEnd): EnvironmentFailure {
+    const record = this.history.get(item.episode);
+    const reset = 'tag' in item ? item : record?.start;
+    const actions = 'tag' in item ? [] : record?.actions;
     const given = 'actions' in item ? item.actions.map(action => JSON.stringify(action).slice(0, 80)).join(', ') : '';
     const tag = reset?.tag ?? '';
     const where = reset ? ` at seed ${reset.seed}, member ${reset.member} after ${actions?.length ?? 0} actions` : '';
@@ -194,4 +155,6 @@ export class HeldEpisodes {
 }
 
 /** Key of the code that an episode runs. */
-const buildOf = ({ reset, version }: { reset: { tag: string }; version: string }): string => `${reset.tag} ${version}`;
+const buildOf = ({ start, note }: { start: { tag: string }; note: string }): string => `${start.tag} ${note}`;
+
+const nameOf = ({ start }: HeldEpisode): string => start.episode;

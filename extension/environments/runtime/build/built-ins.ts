@@ -10,7 +10,7 @@ const used = (): object[] => [
   ...[Array, Map, Set, Promise, String, Number, Uint8Array, Int32Array, WeakMap, MessagePort].map(
     ({ prototype }): object => prototype,
   ),
-  Object.getPrototypeOf(Uint8Array.prototype),
+  Object.getPrototypeOf(Uint8Array.prototype) as object,
   ...iterators(),
   Array,
   Promise,

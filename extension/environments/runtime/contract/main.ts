@@ -12,9 +12,9 @@ import { BuildError, bundleEnvironment, type Bundle } from '../build/build';
 import { describe, loadDefinition, parseConfig } from '../worker/definition';
 import { endAll } from '../end-all';
 import { failureOf } from '../worker/failure';
-import { faultOf } from '../fault';
+import { faultOf } from '../threads/fault';
 import { sourceLocation } from '../source-location';
-import type { Fault, WorkerSetup } from '../work';
+import type { Fault, WorkerSetup } from '../threads/work';
 import { checkContract, type ContractResult } from './contract';
 import { calls } from './instance';
 

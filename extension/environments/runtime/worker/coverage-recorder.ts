@@ -2,7 +2,7 @@
 // start before the code is compiled. Counted code takes about 2.5 times as long.
 import { Session, type Profiler } from 'node:inspector';
 import { pathToFileURL } from 'node:url';
-import type { CoveredRange } from '../work';
+import type { CoveredRange } from '../threads/work';
 
 export class CoverageRecorder {
   private readonly session = new Session();

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { dirname, resolve, sep } from 'node:path';
 import type { CoveredCode } from '../../../protocol/environment-link';
 import type { Bundle } from '../build/build';
-import type { CoveredRange } from '../work';
+import type { CoveredRange } from '../threads/work';
 
 /**
  * Returns how often each source line ran. Packages in node_modules are left out. `ranges` are ordered outer before

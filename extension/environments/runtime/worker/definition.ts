@@ -9,11 +9,11 @@ import type { z } from 'zod';
 import type { Environment, EnvironmentDefinition } from '../../../../envs/api/environment';
 import { areNames, largest, longestText } from '../../../protocol/environment-bounds';
 import { builtInFolder } from '../build/built-in';
-import { badValue, FaultError, faultOf } from '../fault';
+import { badValue, FaultError, faultOf } from '../threads/fault';
 import { providedModules } from '../build/provided-modules';
 import { isProvided } from '../build/provided-names';
 import { plainValue, shown } from './values';
-import type { Description, WorkerSetup } from '../work';
+import type { Description, WorkerSetup } from '../threads/work';
 
 const badDefinition = (what: string, remedy: string) => new FaultError({ kind: 'build', what, remedy });
 

@@ -4,7 +4,7 @@ import type { EnvironmentFailure } from '../../../protocol/environment-link';
 import type { Bundle } from '../build/build';
 import { sourceLocation } from '../source-location';
 import { shown } from './values';
-import type { Fault, WorkItem } from '../work';
+import type { Fault, WorkItem } from '../threads/work';
 
 export interface FailureContext {
   tag: string;

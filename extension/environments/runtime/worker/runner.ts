@@ -5,10 +5,10 @@ import type { Environment, EnvironmentDefinition, MaybePromise, Observation } fr
 import { largest, largestImages } from '../../../protocol/environment-bounds';
 import { checkedActions, checkedEnvironment, describe, loadDefinition, parseConfig } from './definition';
 import { lockBuiltIns } from '../build/built-ins';
-import { badValue, FaultError, faultOf } from '../fault';
+import { badValue, FaultError, faultOf } from '../threads/fault';
 import { Owner, runFor } from './unhandled-errors';
 import { bytesOf, copied, elementsOf, isNotPlain, plainValue, shown } from './values';
-import type { Outcome, WorkerSetup, WorkItem, WorkResult } from '../work';
+import type { Outcome, WorkerSetup, WorkItem, WorkResult } from '../threads/work';
 
 const mostImages = 1024;
 

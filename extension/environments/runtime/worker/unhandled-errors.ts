@@ -5,8 +5,8 @@
 import { createHook, executionAsyncResource } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
 import threads from 'node:worker_threads';
-import { FaultError, unhandledFault } from '../fault';
-import type { Fault, WorkResult } from '../work';
+import { FaultError, unhandledFault } from '../threads/fault';
+import type { Fault, WorkResult } from '../threads/work';
 
 type Found = Omit<Fault, 'action'>;
 

@@ -6,7 +6,7 @@ import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
 import { OutputBudget } from '../../../node/output-budget';
 import { CoverageRecorder } from './coverage-recorder';
-import { FaultError, timedOut } from '../fault';
+import { FaultError, timedOut } from '../threads/fault';
 import { Runner, type CallWatch, type Finished } from './runner';
 import { catchUnhandled, keepThread, type Owner } from './unhandled-errors';
 import {
@@ -19,7 +19,7 @@ import {
   type WorkerSetup,
   type WorkItem,
   type WorkResult,
-} from '../work';
+} from '../threads/work';
 
 // Saved at load, since environment code may replace the globals.
 const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = globalThis;

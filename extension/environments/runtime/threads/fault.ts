@@ -1,7 +1,7 @@
 // Faults of environment code: those found by our checks, as an error that carries its message, and those thrown by the
 // code.
-import { longestText } from '../../protocol/environment-bounds';
-import { shown } from './worker/values';
+import { longestText } from '../../../protocol/environment-bounds';
+import { shown } from '../worker/values';
 import type { Fault } from './work';
 
 type Found = Omit<Fault, 'action'>;

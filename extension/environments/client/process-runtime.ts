@@ -1,0 +1,171 @@
+// One environment process after another as a supervised runtime: starts processes, loads the code of the tags, and
+// replays the live episodes in a new process. A process does not say which call ended it, so the supervisor repeats
+// calls: together once, since most deaths have external causes, such as a program using up the memory.
+import type { EnvironmentFailure, EnvironmentReply, EnvironmentRequest } from '../../protocol/environment-link';
+import type { Ending, Replay, Runtime } from '../supervision/supervisor';
+import { UserError } from '../../common/user-error';
+import type { HeldEpisodes } from './held-episodes';
+import { ProcessHandle, type ProcessEnd, type ProcessHandleOptions } from './process-handle';
+
+export interface EnvironmentProcessOptions extends ProcessHandleOptions {
+  /** Time limit of one call into environment code, in milliseconds. */
+  stepTimeoutMs: number;
+}
+
+export type Method = EnvironmentRequest['method'];
+export type Content<M extends Method> = Omit<Extract<EnvironmentRequest, { method: M }>, 'id' | 'method'>;
+export type Reply<M extends Method> = Extract<EnvironmentReply, { method: M }>;
+
+/** How the process ended, or `refusal`: why its state cannot be rebuilt now; a later attempt may succeed. */
+export interface ProcessCause extends ProcessEnd {
+  refusal?: EnvironmentFailure;
+}
+
+/** Milliseconds that a process may take to exit by itself. */
+const shutdownTimeoutMs = 1000;
+
+export class ProcessRuntime implements Runtime<ProcessCause> {
+  readonly repeatsTogether = true;
+  /** Why no request can be sent any more: the runtime was stopped, or no process can be started. */
+  dead: UserError | undefined;
+  /** How the previous process ended. */
+  lastEnd: ProcessEnd = { how: '' };
+  private handle: ProcessHandle | undefined;
+  private nextId = 1;
+
+  /** @param owner is notified of each end of a process, and before calls are repeated one at a time */
+  constructor(
+    private readonly options: EnvironmentProcessOptions,
+    private readonly held: HeldEpisodes,
+    private readonly owner: { died(end: ProcessEnd): void; separate(): void },
+  ) {}
+
+  get running(): boolean {
+    return this.handle?.alive ?? false;
+  }
+
+  /** Process id while it runs, for a debugger to attach to. */
+  get pid(): number | undefined {
+    return this.handle?.child.pid;
+  }
+
+  /** Whether a debugger may halt the process. */
+  set debugged(on: boolean) {
+    if (this.handle) this.handle.debugged = on;
+  }
+
+  /** @throws UserError if it was stopped */
+  async start(): Promise<undefined> {
+    await this.handle?.ended; // its cause is known then
+    if (this.dead) throw this.dead;
+    this.handle = new ProcessHandle(this.options);
+    void this.handle.ended.then(end => {
+      this.lastEnd = end; // before any later handler
+      this.owner.died(end);
+    });
+  }
+
+  /** Episodes that began before an edit use the code they began with. */
+  replays(): Replay<ProcessCause>[] {
+    return this.held.replays().map(({ environments, episodes }) => ({
+      episodes,
+      load: alone => this.load(environments, alone),
+    }));
+  }
+
+  async replay(episodes: readonly string[]): Promise<Ending<ProcessCause> | undefined> {
+    const live = episodes.flatMap(episode => this.held.history.get(episode) ?? []);
+    const begun = await this.ask('reset', { episodes: live.map(({ start }) => start) });
+    const steps = live.map(({ start, actions }) => ({ episode: start.episode, actions }));
+    const check = (reply: Reply<'step'>) => this.held.replayed(reply.episodes);
+    const stepped = begun && (await this.ask('step', { episodes: steps }, check));
+    if (stepped) return void check(stepped);
+    await this.handle?.ended;
+    return this.ending;
+  }
+
+  lose(episode: string, { how }: ProcessCause): void {
+    this.held.lose(episode, `ended its process (${how}) when it was played again`);
+  }
+
+  discard(): void {
+    const { handle } = this;
+    this.handle = undefined;
+    handle?.end();
+  }
+
+  separate(): void {
+    this.owner.separate();
+  }
+
+  /**
+   * Sends a request to the running process; resolves with the reply, or undefined if it died.
+   *
+   * @throws UserError if it was stopped
+   */
+  async attempt<M extends Method>(
+    method: M,
+    content: Content<M>,
+    onPart?: (part: Reply<M>) => void,
+  ): Promise<Reply<M> | undefined> {
+    const { handle } = this;
+    const reply = await this.ask(method, content, part => this.dead || onPart?.(part));
+    if (!reply) await handle?.ended;
+    if (this.dead) throw this.dead;
+    return reply;
+  }
+
+  /** Sends a request as `attempt` does, but does not wait for the end of a process that died. */
+  async ask<M extends Method>(
+    method: M,
+    content: Content<M>,
+    onPart?: (part: Reply<M>) => void,
+  ): Promise<Reply<M> | undefined> {
+    // eslint-disable-next-line no-restricted-syntax -- the parts of a request of this method, put together
+    const request = { ...content, method, id: this.nextId++ } as unknown as EnvironmentRequest;
+    return (await this.handle?.ask(request, onPart as ((part: EnvironmentReply) => void) | undefined)) as
+      Reply<M> | undefined;
+  }
+
+  /** The ending of the process that died last; a newer one may be running. */
+  get ending(): Ending<ProcessCause> {
+    return { blame: 'unknown', cause: this.lastEnd };
+  }
+
+  /** Ends the process and its children. */
+  async stop(): Promise<void> {
+    this.dead ??= new UserError('environment process: it was stopped: resume the run');
+    const { handle } = this;
+    if (!handle) return;
+    if (process.platform === 'win32')
+      handle.end(); // finds the children through the process, which must still be running
+    else void handle.ask({ id: this.nextId++, method: 'shutdown' });
+    const timer = setTimeout(() => handle.end(), shutdownTimeoutMs);
+    await handle.ended;
+    clearTimeout(timer);
+  }
+
+  private async load(
+    environments: Content<'load'>['environments'],
+    alone: boolean,
+  ): Promise<Ending<ProcessCause> | undefined> {
+    const loaded = await this.ask('load', { environments, timeout_ms: this.options.stepTimeoutMs });
+    if (this.dead) throw this.dead;
+    if (!loaded) await this.handle?.ended;
+    if (!loaded && !alone) return this.ending;
+    const refusal = loaded ? loaded.error : this.unloadable();
+    return refusal && { blame: 'everybody', cause: { how: refusal.message, refusal } };
+  }
+
+  private unloadable(): EnvironmentFailure {
+    const { nodePath = process.execPath, entry } = this.options;
+    if (this.held.tags.length > 0) {
+      const tags = this.held.tags.join(', ');
+      const message = `environment process: it ends while loading ${tags} (${this.lastEnd.how}): fix the environment that ends it, or see its output in the run's log`;
+      return { kind: 'died', message };
+    }
+    throw (this.dead = new UserError(
+      `environment process: ${nodePath} could not run ${entry} (${this.lastEnd.how}): check the path of Node.js and that the extension is complete`,
+    ));
+  }
+}

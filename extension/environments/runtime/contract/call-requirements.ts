@@ -1,0 +1,112 @@
+// Requirements on single calls: steps after the end, actions without effect, rendering, closing.
+import type { Action } from '../../../../envs/api/environment';
+import { plural, quoted, round, Skip } from './evidence';
+import { sameState, Violation, type Instance, type State } from './instance';
+import type { RandomPlay } from './random-play';
+import { solveEpisode } from './solver-requirement';
+
+/**
+ * Checks steps after the end of an episode. A step is refused if it throws, or returns the same observation with
+ * reward 0 and the episode still over.
+ */
+export async function refusesAfterEnd(play: RandomPlay): Promise<string | Skip> {
+  let tried = 0;
+  let threw = 0;
+  for (const reference of await endedEpisodes(play)) {
+    const { instance, last } = reference;
+    for (const action of reference.actions.slice(0, 4)) {
+      tried++;
+      const step = await instance.stepAfterEnd(action);
+      if (!step) {
+        threw++;
+        break;
+      }
+      const what =
+        step.reward !== 0
+          ? `gives the reward ${round(step.reward)}`
+          : !step.over
+            ? 'reports that the episode continues'
+            : sameState(last, step)
+              ? undefined
+              : `changes the observation from ${quoted(last.text)} to ${quoted(step.text)}`;
+      if (what)
+        throw new Violation(
+          'calls',
+          `The episode is over ${instance.position()}, and a further step(${instance.nameOf(action)}) ${what}: throw, or give reward 0, the same observation and the same end.`,
+        );
+    }
+  }
+  if (tried === 0)
+    return new Skip(`No episode ended within ${play.options.steps} actions, at random or by the solver.`);
+  return `${plural(tried, 'action')} after the end: ${threw > 0 ? 'it throws' : 'no reward, nothing changes, still over'}.`;
+}
+
+/** Returns finished episodes of random play and of the solver, with actions to try. */
+async function endedEpisodes(play: RandomPlay): Promise<{ instance: Instance; last: State; actions: Action[] }[]> {
+  const ended = play.references
+    .filter(({ instance }) => instance.over)
+    .map(({ instance, steps, actions }) => ({ instance, last: steps.at(-1)!, actions: [...actions].reverse() }));
+  for (const { seed } of play.references.slice(0, 2)) {
+    const solved = await solveEpisode(play, seed).catch(() => undefined);
+    if (solved?.instance.over && solved.last && solved.actions.length > 0)
+      ended.push({ instance: solved.instance, last: solved.last, actions: [...solved.actions].reverse() });
+  }
+  return ended;
+}
+
+/** Every action has an effect in random play. */
+export function actionsDoSomething(play: RandomPlay): string | Skip {
+  if (play.coverage.size === 0) {
+    const said = new Set(play.references.flatMap(({ steps }) => steps.map(({ text }) => text)));
+    return new Skip(`The environment takes text; random answers led to ${plural(said.size, 'different observation')}.`);
+  }
+  const listed = [...play.coverage].map(([id, { name, times }]) => `${name} (${id}) ${times}×`);
+  const idle = [...play.coverage].filter(([, { effective }]) => !effective).map(([id, { name }]) => `${name} (${id})`);
+  if (idle.length > 0)
+    throw new Violation(
+      'calls',
+      `${idle.join(', ')} never changed the state in ${plural(play.stepsPlayed, 'action')} of random play: ${listed.join(', ')}.`,
+    );
+  return `${listed.join(', ')}.`;
+}
+
+/** A render shows the state and does not change it. */
+export async function rendersPurely(play: RandomPlay): Promise<string | Skip> {
+  if (!play.create().has('render')) return new Skip('It has no render.');
+  let rendered = 0;
+  for (const reference of play.references) {
+    const instance = play.create();
+    const otherwise = 'An episode differs when it is rendered before each action';
+    await play.follow(instance, reference, otherwise, async () => {
+      const [one, other] = [await instance.render(), await instance.render()];
+      rendered++;
+      if (!sameState(one, other))
+        throw new Violation(
+          'observation',
+          `The same state renders differently ${instance.position()}: ${quoted(one.text)}, then ${quoted(other.text)}.`,
+        );
+    });
+    const other = play.create();
+    await play.follow(other, reference, otherwise);
+    const [one, two] = [await instance.render(), await other.render()];
+    if (!sameState(one, two))
+      throw new Violation(
+        'observation',
+        `Another instance in the same state renders differently ${instance.position()}: ${quoted(one.text)} and ${quoted(two.text)}.`,
+      );
+  }
+  return `${plural(rendered, 'state')} rendered twice.`;
+}
+
+/** A close ends an episode at any time. */
+export async function closes(play: RandomPlay): Promise<string | Skip> {
+  if (!play.create().has('close')) return new Skip('It has no close.');
+  await play.create().close(); // before a reset, as when an environment is loaded
+  for (const { instance, seed } of play.references) {
+    const begun = play.create();
+    await begun.reset(seed);
+    await begun.close();
+    await instance.close();
+  }
+  return `Before a reset, after one, and at the end of ${plural(play.references.length, 'episode')}.`;
+}

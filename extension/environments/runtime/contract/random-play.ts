@@ -1,0 +1,144 @@
+// Random play of a contract check: the reference episodes that later requirements compare with, how often each action
+// was played, and the instances to release. Everything is seeded, so a failure is reproducible.
+import type { Action, EnvironmentDefinition } from '../../../../envs/api/environment';
+import { Pcg64 } from '../../../../envs/api/random/pcg64';
+import { actionChooser } from './action-chooser';
+import { differenceOf } from './evidence';
+import { Instance, sameState, type Call, type State, type Step, Violation } from './instance';
+
+export interface ContractOptions {
+  /** Number of random episodes, with seeds 1 to `seeds`. */
+  seeds: number;
+  /** Maximum number of actions per episode. */
+  steps: number;
+  /** Milliseconds after which no further seed is started. Two seeds always run. */
+  budgetMs: number;
+  /** Called before each call into environment code. */
+  announce(call: Call): void;
+}
+
+/** An episode of random play; later checks compare with it. */
+export interface Reference {
+  seed: number;
+  first: State;
+  actions: Action[];
+  steps: Step[];
+  /** The instance that played the episode, in its last state. */
+  instance: Instance;
+}
+
+/** The random episodes of one check, and its instances. */
+export class RandomPlay {
+  readonly references: Reference[] = [];
+  /** `performance.now()` after which no further seed is started. */
+  readonly deadline: number;
+  /**
+   * By action id, for actions that had a name in some episode: the name, how often it was played, and whether it ever
+   * had an effect.
+   */
+  readonly coverage = new Map<number, { name: string; times: number; effective: boolean }>();
+  stepsPlayed = 0;
+  /** Instances to release. */
+  private readonly created: Instance[] = [];
+
+  constructor(
+    private readonly definition: EnvironmentDefinition,
+    private readonly config: Record<string, unknown>,
+    readonly options: ContractOptions,
+  ) {
+    this.deadline = performance.now() + options.budgetMs;
+  }
+
+  /** Plays the reference episodes. Returns the first violation of each requirement on what calls return. */
+  async explore(): Promise<Map<Violation['requirement'], Violation>> {
+    const found = new Map<Violation['requirement'], Violation>();
+    for (let seed = 1; seed <= this.options.seeds; seed++) {
+      if (seed > 2 && performance.now() > this.deadline) break;
+      try {
+        this.references.push(await this.randomEpisode(seed));
+      } catch (error) {
+        if (!(error instanceof Violation)) throw error;
+        if (!found.has(error.requirement)) found.set(error.requirement, error);
+      }
+    }
+    return found;
+  }
+
+  /** A new instance, released after the current requirement. */
+  create(): Instance {
+    const instance = new Instance(this.definition, this.config, this.options.announce);
+    this.created.push(instance);
+    return instance;
+  }
+
+  /** Plays a reference's actions in `instance` and compares each state. `between` is called before each action. */
+  async follow(
+    instance: Instance,
+    { seed, first, actions, steps }: Reference,
+    otherwise: string,
+    between: () => Promise<unknown> = async () => undefined,
+  ): Promise<void> {
+    this.compare(first, await instance.reset(seed), instance, otherwise);
+    for (let i = 0; i < actions.length; i++) {
+      await between();
+      this.compare(steps[i], await instance.step(actions[i]), instance, otherwise);
+    }
+  }
+
+  /** @throws Violation if two states differ */
+  compare(expected: State | Step, found: State | Step, instance: Instance, otherwise: string): void {
+    const difference = differenceOf(expected, found);
+    if (difference) throw new Violation('calls', `${otherwise} ${instance.position()}: ${difference}.`);
+  }
+
+  /** Closes the created instances, except those of reference episodes. */
+  async releaseAll(): Promise<void> {
+    const kept = new Set(this.references.map(({ instance }) => instance));
+    for (const instance of this.created.splice(0)) if (!kept.has(instance)) await instance.release();
+  }
+
+  /** Closes the instances of the reference episodes. */
+  async releaseReferences(): Promise<void> {
+    for (const { instance } of this.references) await instance.release();
+  }
+
+  private async randomEpisode(seed: number): Promise<Reference> {
+    const instance = this.create();
+    const first = await instance.reset(seed);
+    // The solver's plan is among the candidate actions. A separate instance computes it.
+    const choose = actionChooser(first, this.instruction(), await this.planOf(seed));
+    const random = new Pcg64(seed, [0]);
+    const reference: Reference = { seed, first, actions: [], steps: [], instance };
+    let state: State = first;
+    for (let i = 0; i < this.options.steps && !instance.over; i++) {
+      const action = choose(random, state);
+      const step = await instance.step(action);
+      this.cover(action, first, state, step);
+      reference.actions.push(action);
+      reference.steps.push(step);
+      this.stepsPlayed++;
+      state = step;
+    }
+    return reference;
+  }
+
+  private cover(action: Action, first: State, before: State, after: Step): void {
+    if (typeof action !== 'number' || first.names === undefined) return;
+    const entry = this.coverage.get(action) ?? { name: first.names[action], times: 0, effective: false };
+    const { action_is_effective: said } = after.info;
+    entry.times++;
+    entry.effective ||= typeof said === 'boolean' ? said : !sameState(before, after) || after.over;
+    this.coverage.set(action, entry);
+  }
+
+  private instruction(): string {
+    const { instruction } = this.definition;
+    return typeof instruction === 'function' ? instruction(this.config) : instruction;
+  }
+
+  private async planOf(seed: number): Promise<Action[]> {
+    const instance = this.create();
+    await instance.reset(seed);
+    return (await instance.solve().catch(() => undefined)) ?? []; // the `solve` requirement reports solver faults
+  }
+}

@@ -1,0 +1,74 @@
+// The requirement on an environment's solver: it solves most episodes, and asking it does not change the state.
+import type { Action } from '../../../../envs/api/environment';
+import { plural, Skip } from './evidence';
+import { Violation, type Instance, type Step } from './instance';
+import type { RandomPlay } from './random-play';
+
+/** Outcome of an episode played by the solver. */
+interface Solved {
+  instance: Instance;
+  actions: Action[];
+  last: Step | undefined;
+  /** Whether the solver returned a plan for the first state. */
+  planned: boolean;
+  success: boolean;
+}
+
+/** Maximum number of solver actions per episode. */
+const mostSolved = 500;
+
+/** The solver solves most episodes, and asking it does not change the state. */
+export async function solves(play: RandomPlay): Promise<string | Skip> {
+  if (!play.create().has('solve')) return new Skip('It has no solver.');
+  for (const reference of play.references.slice(0, 2)) {
+    const instance = play.create();
+    let asked = 0;
+    // A solver may be slow far from the start, so it runs only before the first three actions.
+    const ask = async () => asked++ < 3 && (await instance.solve());
+    await play.follow(instance, reference, 'An episode differs when its solver is asked before its actions', ask);
+  }
+  let solved = 0;
+  let tried = 0;
+  let unsolved: string | undefined;
+  for (const { seed } of play.references) {
+    if (tried > 0 && performance.now() > play.deadline) break;
+    const { instance, planned, success } = await solveEpisode(play, seed);
+    if (!planned) continue;
+    tried++;
+    if (success) solved++;
+    else
+      unsolved ??= `${instance.position()} ${instance.over ? 'the episode ended without success' : 'it has not ended'}`;
+  }
+  if (tried === 0) return new Skip(`The solver returns no plan for any of ${plural(play.references.length, 'seed')}.`);
+  // Randomness in the environment may spoil a correct plan, but not in most episodes.
+  if (solved * 2 < tried)
+    throw new Violation('calls', `The solver solves ${solved} of ${plural(tried, 'seed')}: ${unsolved}.`);
+  return `It solves ${solved} of ${plural(tried, 'seed')}${unsolved ? `; ${unsolved}` : ''}.`;
+}
+
+/**
+ * Plays the solver's plan unchanged. If the plan fails, plays again and calls the solver before each action, for
+ * environments with random transitions.
+ */
+export async function solveEpisode(play: RandomPlay, seed: number): Promise<Solved> {
+  const asItIs = await playPlan(play, seed, false);
+  return asItIs.success || !asItIs.planned ? asItIs : playPlan(play, seed, true);
+}
+
+async function playPlan(play: RandomPlay, seed: number, anew: boolean): Promise<Solved> {
+  const instance = play.create();
+  await instance.reset(seed);
+  const actions: Action[] = [];
+  let last: Step | undefined;
+  let plan = (await instance.solve()) ?? [];
+  const planned = plan.length > 0;
+  while (!instance.over && actions.length < mostSolved && plan.length > 0) {
+    const [action] = plan;
+    actions.push(action);
+    last = await instance.step(action);
+    plan = anew && !instance.over ? ((await instance.solve()) ?? []) : plan.slice(1);
+  }
+  const said = last?.info['success'];
+  const success = instance.over && (typeof said === 'boolean' ? said : last!.reward > 0);
+  return { instance, actions, last, planned, success };
+}

@@ -1,0 +1,97 @@
+// The thread of each episode: sends each episode's work to the thread that started the episode, and returns results in
+// request order. States that are ready while others still run are reported first.
+import type { EnvironmentFailure, EpisodeStep } from '../../../protocol/environment-link';
+import type { EnvironmentThread, ThreadItem, ThreadResult } from './thread';
+
+export class EpisodeThreads {
+  private readonly owners = new Map<string, EnvironmentThread>();
+
+  /** The thread of each episode. */
+  get threads(): EnvironmentThread[] {
+    return [...this.owners.values()];
+  }
+
+  /** Assigns an episode to a thread. */
+  assign(episode: string, thread: EnvironmentThread): void {
+    this.owners.set(episode, thread);
+  }
+
+  of(episode: string): EnvironmentThread | undefined {
+    return this.owners.get(episode);
+  }
+
+  /** Runs items; returns results in their order, undefined where no thread owns the episode. */
+  async dispatch(
+    items: readonly ThreadItem[],
+    onResult?: (i: number, result: ThreadResult) => void,
+  ): Promise<(ThreadResult | undefined)[]> {
+    const results: (ThreadResult | undefined)[] = items.map(() => undefined);
+    const byThread = new Map<EnvironmentThread, number[]>();
+    items.forEach(({ episode }, i) => {
+      const owner = this.owners.get(episode);
+      if (!owner) return;
+      const indices = byThread.get(owner);
+      if (indices) indices.push(i);
+      else byThread.set(owner, [i]);
+    });
+    const jobs = [...byThread].map(async ([thread, indices]) => {
+      const done = await thread.run(
+        indices.map(i => items[i]),
+        (k, result) => onResult?.(indices[k], result),
+      );
+      done.forEach((result, k) => (results[indices[k]] = result));
+    });
+    await Promise.all(jobs);
+    return results;
+  }
+
+  /**
+   * Returns the episodes' states after the items. States that are ready while others still run go to `ready` and are
+   * omitted from the result.
+   */
+  async states(
+    items: readonly ThreadItem[],
+    unknown: (i: number) => string,
+    ready: (states: EpisodeStep[]) => void,
+  ): Promise<EpisodeStep[]> {
+    const open = new Set(items.keys());
+    const fresh: [number, ThreadResult][] = [];
+    let pending: NodeJS.Immediate | undefined;
+    const state = (i: number, result: ThreadResult | undefined): EpisodeStep => {
+      open.delete(i);
+      const { episode } = items[i];
+      const { observation = '', images, info, actions, outcomes = [], failure } = result ?? {};
+      const error: EnvironmentFailure | undefined = result ? failure : { kind: 'bad_value', message: unknown(i) };
+      return {
+        episode,
+        observation,
+        outcomes,
+        version: this.owners.get(episode)?.version ?? '',
+        ...(images && { images }),
+        ...(info && { info }),
+        ...(actions && { actions }),
+        ...(error && { error }),
+      };
+    };
+    const report = () => {
+      pending = undefined;
+      ready(fresh.splice(0).map(([i, result]) => state(i, result)));
+    };
+    const results = await this.dispatch(items, (i, result) => {
+      fresh.push([i, result]);
+      pending ??= setImmediate(report); // batch all results of this event loop turn
+    });
+    clearImmediate(pending);
+    return [...open].map(i => state(i, results[i]));
+  }
+
+  /** Closes episodes, and ends the threads that no episode uses any more, unless `isCurrent`. */
+  async close(episodes: readonly string[], isCurrent: (thread: EnvironmentThread) => boolean): Promise<void> {
+    await this.dispatch(episodes.map((episode): ThreadItem => ({ do: 'close', episode })));
+    for (const episode of episodes) {
+      const owner = this.owners.get(episode);
+      this.owners.delete(episode);
+      if (owner && owner.episodes === 0 && !isCurrent(owner)) owner.stop();
+    }
+  }
+}

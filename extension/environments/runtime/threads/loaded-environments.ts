@@ -1,0 +1,259 @@
+// The environments of the process, one thread per tag. Loading a tag with changed code or configuration starts a new
+// thread for later episodes; the old thread lives until its last episode is closed (episode-threads.ts). A failed build
+// keeps the old thread. Code edited during a run is first prepared alongside the running code; the trainer decides from
+// which request on it is used.
+import * as inspector from 'node:inspector';
+import type {
+  CoveredCode,
+  EnvironmentFailure,
+  EnvironmentNotice,
+  EnvironmentSpec,
+  LoadedEnvironment,
+  PreparedEnvironment,
+  SourceProblem,
+} from '../../../protocol/environment-link';
+import { BuildError, bundleEnvironment, keptBundle, type Bundle } from '../build/build';
+import { coveredLines } from '../worker/covered-lines';
+import type { EpisodeThreads } from './episode-threads';
+import { EnvironmentThread } from './thread';
+import { TypeChecker } from '../build/type-checker';
+import type { Description } from './work';
+
+/** Maximum delay of a Node.js timer, in milliseconds. */
+const longestTimer = 2 ** 31 - 1;
+
+interface Loaded {
+  thread: EnvironmentThread;
+  spec: EnvironmentSpec;
+  /** Serialized source and configuration, for change detection. */
+  given: string;
+  environment: LoadedEnvironment;
+}
+
+export interface LoadedEnvironmentsOptions {
+  /** Paths of the bundled worker.ts and type-check-worker.ts. */
+  files: { worker: string; typeCheck: string };
+  /** Memory limit of the process. */
+  mostBytes: number;
+  notify(notice: EnvironmentNotice): void;
+}
+
+export class LoadedEnvironments {
+  private readonly loaded = new Map<string, Loaded>();
+  /** New code that no episode uses yet. */
+  private readonly prepared = new Map<string, Loaded>();
+  /** Threads that are loading their code. */
+  private readonly starting = new Set<EnvironmentThread>();
+  private readonly types: TypeChecker;
+  private debugging = false;
+  private covering = false;
+  /** From the last request of the trainer. */
+  private timeoutMs = 0;
+
+  constructor(
+    private readonly options: LoadedEnvironmentsOptions,
+    private readonly episodes: EpisodeThreads,
+  ) {
+    this.types = new TypeChecker(options.files.typeCheck);
+  }
+
+  /** The thread that runs a tag's next episodes. */
+  threadOf(tag: string): EnvironmentThread | undefined {
+    return this.loaded.get(tag)?.thread;
+  }
+
+  /** Whether a thread runs the next episodes of its tag. */
+  isCurrent(thread: EnvironmentThread): boolean {
+    return this.loaded.get(thread.tag)?.thread === thread;
+  }
+
+  /** All threads. Old and new threads of an edited tag are listed separately. */
+  get allThreads(): EnvironmentThread[] {
+    return [...this.threads, ...this.starting];
+  }
+
+  async load(
+    specs: EnvironmentSpec[],
+    timeoutMs: number,
+  ): Promise<{ environments: LoadedEnvironment[]; error?: EnvironmentFailure }> {
+    const outcomes = await Promise.all(specs.map(spec => this.loadOne(spec, timeoutMs)));
+    const environments = outcomes.flatMap(outcome => ('environment' in outcome ? [outcome.environment] : []));
+    const error = outcomes.flatMap(outcome => ('failure' in outcome ? [outcome.failure] : [])).at(0);
+    return error ? { environments, error } : { environments };
+  }
+
+  /** Builds, loads and type-checks new code, the last two concurrently. If either fails, the code is discarded. */
+  async prepare(spec: EnvironmentSpec, timeoutMs: number, checkTypes: boolean): Promise<PreparedEnvironment> {
+    const { tag, source } = spec;
+    this.forget(tag);
+    const bundle = await bundleOrError(spec);
+    if (bundle instanceof BuildError) {
+      const problems = [...bundle.problems];
+      return { tag, problems, files: [source, ...problems.map(({ file }) => file)] };
+    }
+    const present = this.loaded.get(tag);
+    const same = present && present.given === givenOf(spec) && present.thread.code === bundle.code;
+    const [types, started] = await Promise.all([
+      checkTypes ? this.types.check(source) : { problems: [], files: [] },
+      same ? present : this.start(spec, bundle, timeoutMs),
+    ]);
+    const unchecked = 'unchecked' in types ? types.unchecked : undefined;
+    const { problems, files } = 'unchecked' in types ? { problems: [], files: [] } : types;
+    const about = { tag, files: [...new Set([...bundle.files, ...files])], ...(unchecked && { unchecked }) };
+    if ('failure' in started) return { ...about, problems: [...problems, loadProblem(started.failure, source)] };
+    if (!same && problems.length > 0) started.thread.stop();
+    if (problems.length > 0) return { ...about, problems };
+    if (!same) this.prepared.set(tag, started);
+    return { ...about, environment: started.environment };
+  }
+
+  /** Makes episodes of the tag that start from now on run the prepared code, if there is any. */
+  use(tag: string): void {
+    const next = this.prepared.get(tag);
+    this.prepared.delete(tag);
+    if (next) this.replace(tag, next);
+  }
+
+  /**
+   * Opens or closes the inspector, on the loopback interface only. Lifts the call time limit while debugging, because a
+   * breakpoint may halt a call.
+   */
+  debug(on: boolean): { url?: string } {
+    this.debugging = on;
+    if (on && inspector.url() === undefined) inspector.open(0, '127.0.0.1');
+    if (!on && inspector.url() !== undefined) inspector.close();
+    for (const thread of this.threads) thread.timeoutMs = this.limitMs;
+    const url = inspector.url();
+    return url === undefined ? {} : { url };
+  }
+
+  /**
+   * Switches coverage on or off and returns the counts so far. Coverage starts at compilation, so each thread of the
+   * other kind gets a replacement for later episodes.
+   */
+  async cover(on: boolean): Promise<CoveredCode[]> {
+    this.covering = on;
+    const counted = await Promise.all(
+      [...this.threads]
+        .filter(({ covers }) => covers)
+        .map(async thread => ({ thread, ranges: await thread.covered() })),
+    );
+    const others = [...this.loaded].filter(([, { thread }]) => thread.covers !== on);
+    await Promise.all(
+      others.map(async ([tag, present]) => {
+        const next = await this.start(present.spec, present.thread.bundle, this.timeoutMs);
+        if ('thread' in next && this.loaded.get(tag) === present) this.replace(tag, next);
+      }),
+    );
+    return counted
+      .filter(({ ranges }) => ranges.length > 0)
+      .map(({ thread, ranges }) => coveredLines(thread.tag, thread.bundle, ranges));
+  }
+
+  /** Ends all threads. */
+  stop(): void {
+    for (const thread of this.threads) thread.stop();
+    this.types.stop();
+  }
+
+  private async loadOne(
+    spec: EnvironmentSpec,
+    timeoutMs: number,
+  ): Promise<{ environment: LoadedEnvironment } | { failure: EnvironmentFailure }> {
+    const { tag } = spec;
+    const bundle = await bundleOrError(spec);
+    if (bundle instanceof BuildError)
+      return {
+        failure: { kind: 'build', message: `environment ${tag} (${bundle.at}) ${bundle.message}`, at: bundle.at },
+      };
+    const present = this.loaded.get(tag);
+    if (present && present.given === givenOf(spec) && present.thread.version === bundle.version) {
+      this.timeoutMs = timeoutMs;
+      present.thread.timeoutMs = this.limitMs;
+      return { environment: present.environment };
+    }
+    const started = await this.start(spec, bundle, timeoutMs);
+    if ('failure' in started) return started;
+    this.replace(tag, started);
+    return { environment: started.environment };
+  }
+
+  private forget(tag: string): void {
+    this.prepared.get(tag)?.thread.stop();
+    this.prepared.delete(tag);
+  }
+
+  private replace(tag: string, next: Loaded): void {
+    const present = this.loaded.get(tag);
+    this.loaded.set(tag, next);
+    if (present && !this.episodes.threads.includes(present.thread)) present.thread.stop();
+  }
+
+  private async start(
+    spec: EnvironmentSpec,
+    bundle: Bundle,
+    timeoutMs: number,
+  ): Promise<Loaded | { failure: EnvironmentFailure }> {
+    const { tag, source, config } = spec;
+    const onLog = (stream: 'stdout' | 'stderr', text: string) =>
+      this.options.notify({ method: 'log', tag, stream, text });
+    const workerFile = this.options.files.worker;
+    this.timeoutMs = timeoutMs;
+    const thread = new EnvironmentThread({
+      tag,
+      source,
+      bundle,
+      config,
+      workerFile,
+      timeoutMs: this.limitMs,
+      cover: this.covering,
+      mostBytes: this.options.mostBytes,
+      onLog,
+    });
+    this.starting.add(thread);
+    const outcome = await thread.load().finally(() => this.starting.delete(thread));
+    if ('failure' in outcome) return outcome;
+    return {
+      thread,
+      spec,
+      given: givenOf(spec),
+      environment: loadedEnvironment(tag, source, thread, outcome.description),
+    };
+  }
+
+  private get limitMs(): number {
+    return this.debugging ? longestTimer : this.timeoutMs;
+  }
+
+  private get threads(): Set<EnvironmentThread> {
+    const held = [...this.loaded.values(), ...this.prepared.values()].map(({ thread }) => thread);
+    return new Set([...this.episodes.threads, ...held]);
+  }
+}
+
+const givenOf = ({ source, config }: EnvironmentSpec): string => JSON.stringify([source, config]);
+
+async function bundleOrError({ source, built }: EnvironmentSpec): Promise<Bundle | BuildError> {
+  if (built) return keptBundle(source, built.bundle, built.files);
+  try {
+    return await bundleEnvironment(source);
+  } catch (error) {
+    if (error instanceof BuildError) return error;
+    throw error;
+  }
+}
+
+function loadProblem({ message, at = '' }: EnvironmentFailure, source: string): SourceProblem {
+  const [, file, line] = /^(.*):(\d+)$/.exec(at) ?? [];
+  return { file: file ?? source, line: Number(line ?? 1), column: 1, message, kind: 'load' };
+}
+
+function loadedEnvironment(
+  tag: string,
+  source: string,
+  thread: EnvironmentThread,
+  description: Description,
+): LoadedEnvironment {
+  const { version, files, code } = thread;
+  return { tag, source, version, files, bundle: code, ...description };
+}

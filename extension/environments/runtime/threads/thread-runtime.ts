@@ -1,0 +1,171 @@
+// The worker thread of one environment as a supervised runtime: starts workers, loads the code, and replays the live
+// episodes on a new worker. The worker publishes the call that runs, so the supervisor knows the episode at fault at
+// once unless several wait.
+import type { EnvironmentFailure } from '../../../protocol/environment-link';
+import { EpisodeHistory, type EpisodeStart } from '../../supervision/episode-history';
+import { gibibytes } from '../../../common/numbers';
+import type { Replay, Runtime } from '../../supervision/supervisor';
+import type { Bundle } from '../build/build';
+import { failureOf } from '../worker/failure';
+import { WorkerHandle, type WorkerEnding } from './worker-handle';
+import type { Description, Fault, WorkItem, WorkResult } from './work';
+
+export interface ThreadOptions {
+  tag: string;
+  source: string;
+  bundle: Bundle;
+  config: Record<string, unknown>;
+  /** Whether to count how often each part of the code runs. */
+  cover: boolean;
+  /** Memory limit of the process in bytes, and therefore of this thread's heap. */
+  mostBytes: number;
+  /** Path of the bundled worker. */
+  workerFile: string;
+  /** Time limit of one call into environment code, in milliseconds. */
+  timeoutMs: number;
+  onLog(stream: 'stdout' | 'stderr', text: string): void;
+}
+
+const stoppedFault: Fault = { kind: 'died', what: 'was stopped', remedy: 'start the run again', action: -1 };
+
+const foreignMessage = {
+  kind: 'bad_value',
+  what: 'posted its own message from its thread',
+  remedy: 'do not use the parentPort of node:worker_threads: it belongs to the process that runs the environment',
+} as const;
+
+/** Attempts to load code that has loaded before, until it counts as broken: its failure may be transient. */
+const reloads = 2;
+
+export class ThreadRuntime implements Runtime<Fault> {
+  /** The episodes, each with its newest observation. */
+  readonly history = new EpisodeHistory<EpisodeStart, string>();
+  /** The running worker. */
+  handle: WorkerHandle | undefined;
+  /** What the environment says about itself, since it has loaded. */
+  loaded: Description | undefined;
+  /** Whether calls of several episodes are sent one at a time. */
+  readonly repeatsTogether = false;
+  private stopped = false;
+
+  constructor(readonly options: ThreadOptions) {}
+
+  get running(): boolean {
+    return this.handle !== undefined;
+  }
+
+  /** Starts a worker and loads the environment. */
+  async start(): Promise<WorkerEnding | undefined> {
+    let cause: Fault = stoppedFault;
+    for (let tries = this.loaded ? reloads : 1; tries > 0 && !this.stopped; tries--) {
+      const fault = await this.startOnce();
+      if (!fault) return undefined;
+      cause = fault;
+    }
+    return { blame: 'everybody', cause };
+  }
+
+  replays(leaving: ReadonlySet<string>): Replay<Fault>[] {
+    const live = this.history.live().map(({ start }) => start.episode);
+    return [{ episodes: live.filter(episode => !leaving.has(episode)) }];
+  }
+
+  replay(episodes: readonly string[], alone: boolean): Promise<WorkerEnding | undefined> {
+    const items = episodes.map(episode => this.replayOf(episode));
+    return this.send(items, alone, (item, { fault }) => fault && 'episode' in item && this.lose(item.episode, fault));
+  }
+
+  lose(episode: string, fault: Fault): void {
+    this.history.fail(episode, this.failure(fault, this.replayOf(episode)));
+  }
+
+  discard(): void {
+    this.end(stoppedFault);
+  }
+
+  /** Sends items to the running worker. */
+  async send(
+    items: readonly WorkItem[],
+    alone: boolean,
+    onResult: (item: WorkItem, result: WorkResult) => void,
+  ): Promise<WorkerEnding | undefined> {
+    return this.handle ? this.handle.send(items, alone, onResult) : { blame: 'other', cause: stoppedFault };
+  }
+
+  /** The failure for a fault, of an item if there is one. */
+  failure(fault: Fault, item?: WorkItem): EnvironmentFailure {
+    const { tag, source, bundle, timeoutMs } = this.options;
+    const record = item && item.do !== 'load' ? this.history.get(item.episode) : undefined;
+    const held = record && { ...record.start, actions: record.actions };
+    const episode = item?.do === 'reset' || item?.do === 'replay' ? { ...item, actions: [] } : held;
+    return failureOf(fault, { tag, source, bundle, timeoutMs, names: this.loaded?.actions, item, episode });
+  }
+
+  /**
+   * Ends the worker because its process exceeds `limit` bytes, and frees its memory at once. If no call is running, all
+   * its episodes fail, because rebuilding them would allocate the same memory again.
+   */
+  endForMemory(limit: number): void {
+    const what = `exceeded the memory limit for environments of ${gibibytes(limit)}`;
+    const remedy = 'reduce memory use, or raise workbench.max_environment_memory_gb';
+    this.endForOffence({ kind: 'died', what, remedy }, true);
+  }
+
+  /** Ends the worker, and never starts another. */
+  stop(): void {
+    this.stopped = true;
+    this.end(stoppedFault);
+  }
+
+  private replayOf(episode: string): Extract<WorkItem, { do: 'replay' }> {
+    const { start, actions } = this.history.get(episode)!;
+    return { do: 'replay', ...start, actions };
+  }
+
+  private async startOnce(): Promise<Fault | undefined> {
+    const { tag, source, bundle, config, cover, workerFile, mostBytes, onLog } = this.options;
+    const { filename, code } = bundle;
+    const handle: WorkerHandle = new WorkerHandle(
+      {
+        setup: { tag, source, filename, code, config, cover },
+        workerFile,
+        mostBytes,
+        limitMs: () => Math.max(this.options.timeoutMs, this.loaded?.patience_ms ?? 0),
+        onLog,
+      },
+      {
+        ended: () => {
+          if (this.handle === handle) this.handle = undefined;
+        },
+        exited: fault => onLog('stderr', `${this.failure(fault).message}\n`),
+        offended: () => this.endForOffence(foreignMessage),
+        spins: () => {
+          const what = 'kept its thread busy after a call had timed out: the thread is restarted';
+          onLog('stderr', `environment ${tag} (${source}) ${what}\n`);
+          this.end(stoppedFault);
+        },
+      },
+    );
+    this.handle = handle;
+    let loaded: WorkResult = {};
+    const ending = await handle.send([{ do: 'load' }], false, (_, result) => (loaded = result));
+    if (ending) return ending.cause;
+    this.loaded = loaded.description ?? this.loaded;
+    if (loaded.fault) handle.end(stoppedFault);
+    return loaded.fault;
+  }
+
+  private end(fault: Omit<Fault, 'action'>, collect = false): void {
+    this.handle?.end(fault, collect);
+  }
+
+  /** Ends the worker for misbehaviour. If no call is running that could be at fault, all its episodes fail. */
+  private endForOffence(fault: Omit<Fault, 'action'>, collect = false): void {
+    const idle = this.handle?.idle ?? true;
+    this.end(fault, collect);
+    if (!idle) return;
+    const failure = this.failure({ ...fault, action: -1 });
+    for (const { start } of this.history.live()) this.history.fail(start.episode, failure);
+    this.options.onLog('stderr', `${failure.message}\n`);
+  }
+}
