@@ -1,0 +1,171 @@
+// The chart of one metric as an element without a shadow root. What it draws is computed when its turn in the draw
+// queue comes, and only if its values or their look have changed; off screen nothing is drawn, and no canvas memory is
+// held.
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
+import { chartCard, chartValue } from '../components/chart-card';
+import type { OnScreen } from '../components/on-screen';
+import '../components/plot-canvas';
+import type { PlotCanvas } from '../components/plot-canvas';
+import type { Range } from '../dashboard/axis';
+import type { DrawQueue } from '../dashboard/draw-queue';
+import type { Plotter } from '../dashboard/plot';
+import { formatValue } from '../shared/format';
+import type { Theme } from '../shared/theme';
+import type { ColouredGroup, ComparedMetric } from './compared';
+import { comparisonOf, type Comparison } from './comparison';
+import type { RunCurve } from './group-curves';
+
+/** What charts share that never changes. */
+export interface ChartTools {
+  readonly plotter: Plotter;
+  readonly queue: DrawQueue;
+  readonly screen: OnScreen;
+  /** The pointer is at this step, or has left the chart (null). */
+  hover(step: number | null): void;
+  /** The chart of this metric has come on screen, or left it. */
+  appear(key: string, isOnScreen: boolean): void;
+}
+
+export class CompareChart extends LitElement {
+  static override properties = {
+    metric: { attribute: false },
+    groups: { attribute: false },
+    curves: { attribute: false },
+    theme: { attribute: false },
+    smoothing: { attribute: false },
+    hovered: { attribute: false },
+    isOnScreen: { attribute: false },
+  };
+
+  declare tools: ChartTools;
+  declare metric: ComparedMetric;
+  declare groups: readonly ColouredGroup[];
+  /** By run; null until they have been received. */
+  declare curves: readonly RunCurve[] | null;
+  declare theme: Theme;
+  declare smoothing: number;
+  /** Step of the crosshair. */
+  declare hovered: number | null;
+  declare isOnScreen: boolean;
+
+  private comparison: Comparison | null = null;
+  /** What the comparison was computed from. */
+  private inputs: readonly unknown[] = [];
+  /** The y range of the last drawing. */
+  private range: Range | null = null;
+
+  constructor() {
+    super();
+    this.curves = null;
+    this.hovered = null;
+    this.isOnScreen = false;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    if (this.hasUpdated) this.watch();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    // A chart that is only moved is connected again by then.
+    queueMicrotask(() => {
+      if (this.isConnected) return;
+      this.tools.screen.unobserve(this.firstElementChild!);
+      this.tools.appear(this.metric.key, false);
+    });
+  }
+
+  protected override createRenderRoot(): HTMLElement {
+    return this;
+  }
+
+  protected override scheduleUpdate(): void | Promise<unknown> {
+    if (!this.isOnScreen) return super.scheduleUpdate();
+    return new Promise<void>(resolve => {
+      this.tools.queue.add(() => {
+        void super.scheduleUpdate();
+        resolve();
+      });
+    });
+  }
+
+  protected override shouldUpdate(changed: PropertyValues): boolean {
+    return this.isOnScreen || !this.hasUpdated || changed.has('isOnScreen') || changed.has('metric');
+  }
+
+  protected override willUpdate(): void {
+    const { isOnScreen, metric, groups, curves, theme, smoothing, range } = this;
+    const inputs = [metric, groups, curves, theme, smoothing];
+    if (!isOnScreen || !curves || inputs.every((input, i) => input === this.inputs[i])) return;
+    this.inputs = inputs;
+    this.comparison = comparisonOf(metric, groups, curves, { theme, smoothing, previous: range });
+    if (this.comparison.data) this.range = this.comparison.data.y;
+  }
+
+  protected override render(): TemplateResult {
+    const { metric, comparison, isOnScreen, hovered, tools } = this;
+    const { key, title, hint } = metric;
+    const data = comparison?.data ?? null;
+    return chartCard({
+      id: key,
+      label: title,
+      title,
+      hint,
+      state: data ? 'drawn' : comparison ? 'empty' : 'waiting',
+      values: data ? this.values(comparison!, hovered) : nothing,
+      content: html`<div class="chart-plot" @pointermove=${this.onPoint} @pointerleave=${() => tools.hover(null)}>
+        <plot-canvas
+          .plotter=${tools.plotter}
+          .data=${isOnScreen ? data : null}
+          .crosshair=${hovered === null ? null : { x: hovered, label: String(hovered) }}
+          .label=${data ? `Chart of ${title}. ${this.latest(comparison!)}` : ''}
+        ></plot-canvas>
+      </div>`,
+    });
+  }
+
+  protected override firstUpdated(): void {
+    this.watch();
+  }
+
+  protected override updated(): void {
+    this.canvas.flush(); // in this turn of the draw queue
+  }
+
+  private get canvas(): PlotCanvas {
+    return this.querySelector('plot-canvas')!;
+  }
+
+  private watch(): void {
+    const { screen, appear } = this.tools;
+    screen.observe(this.firstElementChild!, isOnScreen => appear(this.metric.key, isOnScreen));
+  }
+
+  private readonly onPoint = ({ offsetX }: PointerEvent): void => {
+    const { plot } = this.canvas;
+    if (plot) this.tools.hover(Math.round(plot.xAt(offsetX)));
+  };
+
+  /** The groups' values at a step, or their latest values. */
+  private values({ means }: Comparison, step: number | null): TemplateResult {
+    const { palette } = this.theme;
+    const values = this.groups.map(({ label, colour }, i) => {
+      const points = means[i] ?? [];
+      const at = step === null ? points.at(-1) : points.findLast(({ x }) => x <= step);
+      const value = formatValue(at?.y ?? Number.NaN, this.metric.unit);
+      return chartValue(value, { label, colour: palette[colour % palette.length], onHover: true });
+    });
+    return html`${values}`;
+  }
+
+  private latest({ means }: Comparison): string {
+    const texts = this.groups.map(({ label }, i) => {
+      const { y } = means[i]?.at(-1) ?? { y: Number.NaN };
+      return `${label}: ${formatValue(y, this.metric.unit)}`;
+    });
+    return texts.join('; ');
+  }
+}
+
+customElements.define('compare-chart', CompareChart);
