@@ -48,7 +48,7 @@ module.exports = {
     ),
     not(
       'vscode-starts-processes-in-one-place',
-      '^extension/(main|vscode/(?!(processes/(node-runtime|cli-process|inspection-process)|runs/start-run)\\.ts$))',
+      '^extension/(main|vscode/(?!processes/(node-runtime|cli-command|environment-cli|inspection-process)\\.ts$))',
       '^(node:)?child_process$',
       'processes are started through vscode/processes/cli-launcher.ts, which requires a trusted workspace',
     ),

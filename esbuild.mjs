@@ -46,7 +46,7 @@ const node = {
 const present = entries => Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(file)));
 const processes = {
   host: 'extension/main.ts',
-  'episode-worker': 'extension/vscode/run-files/episode-worker.ts',
+  'episode-worker': 'extension/vscode/run-files/episodes/episode-worker.ts',
   trainer: 'extension/trainer/main.ts',
   'engine-worker': 'extension/models/engine-worker.ts',
   cli: 'extension/cli/main.ts',

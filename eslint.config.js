@@ -20,6 +20,28 @@ const doubleAssertions = {
     ' Else disable this line and say why the compiler cannot know the type.',
 };
 const everywhere = [barrels, doubleAssertions];
+/** Checks that pass or fail by chance, or cannot fail, are kept out of the tests. */
+const testTiming = [
+  {
+    selector: 'ExpressionStatement > AwaitExpression > CallExpression[callee.name="sleep"]',
+    message:
+      'No fixed sleeps: await the event, poll the state (expect.poll, vi.waitFor, until), or use vi.useFakeTimers.',
+  },
+  {
+    selector:
+      'NewExpression[callee.name="Promise"] > ArrowFunctionExpression > CallExpression[callee.name="setTimeout"]',
+    message:
+      'No fixed sleeps: await the event, poll the state (expect.poll, vi.waitFor, until), or use vi.useFakeTimers.',
+  },
+  {
+    selector: 'CallExpression[callee.property.name="waitForTimeout"]',
+    message: 'No fixed sleeps: wait for a locator or poll the state of the page (until).',
+  },
+];
+const vagueChecks = ['toBeTruthy', 'toBeFalsy', 'toBeDefined'].map(name => ({
+  selector: `CallExpression[callee.property.name="${name}"]`,
+  message: `${name} accepts almost anything: compare with the expected value (toBe, toEqual, toMatch, toBeUndefined).`,
+}));
 
 export default tseslint.config(
   { ignores: ['node_modules/', 'dist/', '.tsbuild/', '**/.ragen/', '.e2e/', 'test/golden/', 'test-results/'] },
@@ -82,7 +104,7 @@ export default tseslint.config(
   { files: ['envs/**/*.ts'], rules: { 'no-restricted-syntax': ['error', ...everywhere, spreads] } },
   {
     files: ['extension/main.ts', 'extension/vscode/**/*.ts'],
-    ignores: ['extension/vscode/notices.ts'],
+    ignores: ['extension/vscode/notifications.ts'],
     rules: {
       'no-restricted-properties': [
         'error',
@@ -94,10 +116,15 @@ export default tseslint.config(
           'setStatusBarMessage',
         ].map(property => ({
           property,
-          message: 'Tell it by vscode/notices.ts: texts of runs and models must not become links.',
+          message: 'Tell it by vscode/notifications.ts: texts of runs and models must not become links.',
         })),
       ],
     },
+  },
+  {
+    files: ['test/**'],
+    ignores: ['test/bench/**'],
+    rules: { 'no-restricted-syntax': ['error', ...everywhere, ...testTiming, ...vagueChecks] },
   },
   {
     files: ['test/**', 'examples/**', '*.mjs', '*.js', 'extension/cli/**'],

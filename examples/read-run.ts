@@ -1,7 +1,8 @@
 // Prints validation success over training and the best episode of a run. Each line of a log is a JSON value;
 // docs/RUN-FOLDER.md names all files.
 import { readFileSync, readdirSync } from 'node:fs';
-import type { Episode, MetricsLine } from '../extension/run-data/run-folder';
+import type { Episode } from '../extension/run-data/episode';
+import type { MetricsLine } from '../extension/run-data/step-lines';
 
 const run = process.argv[2];
 const lines = <T>(name: string) =>

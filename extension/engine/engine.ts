@@ -1,213 +1,17 @@
 // Interface between the training loop and the engine. The engine runs in a worker thread (onnxruntime's run() blocks),
 // so every call is asynchronous and every argument is structured-cloneable. Rows are episodes; token ids are plain
-// int32. Invariant: the engine takes and returns token ids; it decodes text only to detect stop strings.
-
-export interface SamplingOptions {
-  temperature: number;
-  /** Nucleus sampling: smallest set of tokens whose probability reaches top_p; 1 = off. */
-  top_p: number;
-  /** −1 or 0 = off. */
-  top_k: number;
-  /** Drops tokens whose probability is below this share of the most likely token's; 0 = off. */
-  min_p: number;
-  /** Divides positive logits and multiplies negative logits of tokens that occurred before; 1 = off. */
-  repetition_penalty: number;
-  /** Greedy when false. */
-  do_sample: boolean;
-  /** Maximum number of new tokens. */
-  max_new_tokens: number;
-  stop_token_ids: number[];
-  /** A row also ends with the token that completes one of these strings. */
-  stop: string[];
-  /** A row ends (finish 'length') when its whole sequence reaches this many tokens. */
-  max_model_len: number;
-}
-
-export interface GenerationRow {
-  /** Key of the row; its key-value cache is kept between turns until `release`. */
-  row: string;
-  /** Ids to append before generating: first the prompt, later the tokens after the row's last sampled token. */
-  append: number[];
-  /** Seed of the row's random stream for this call; the sampled tokens do not depend on the rest of the batch. */
-  seed: number;
-}
-
-export interface GeneratedRow {
-  row: string;
-  /** Sampled ids, including the stop token. */
-  ids: number[];
-  /**
-   * Natural-log probability of each sampled id under the sampling distribution at the given temperature, before
-   * top-p/top-k cuts.
-   */
-  logprobs: number[];
-  finish: 'stop' | 'length';
-  /** The response is invalid (an API model's response was truncated or refused): the episode ends as unsolved. */
-  failed?: boolean;
-}
-
-/** One training sample. All arrays have the length of `ids`; position t belongs to token t (predicted from t−1). */
-export interface TrainingSample {
-  ids: Int32Array;
-  /** 1 where the token is trained on. Position 0 is never trained on. */
-  mask: Uint8Array;
-  /**
-   * Log-probs of the behaviour policy, log-probs of the reference policy (zeros if unused) and advantages; read where
-   * mask = 1.
-   */
-  old_logprobs: Float32Array;
-  ref_logprobs: Float32Array;
-  advantages: Float32Array;
-}
-
-export interface PolicyLossOptions {
-  /** Token-level clipped surrogate (vanilla, the default), GSPO or CISPO loss. */
-  policy_loss?: { loss_mode: 'vanilla' | 'gspo' | 'cispo' };
-  clip_ratio_low: number;
-  clip_ratio_high: number;
-  /** Dual clip constant c > 1. */
-  clip_ratio_c: number;
-  entropy_coeff: number;
-  use_kl_loss: boolean;
-  kl_loss_coef: number;
-  kl_loss_type: 'kl' | 'k1' | 'abs' | 'mse' | 'k2' | 'low_var_kl' | 'k3';
-  loss_agg_mode: 'token-mean' | 'seq-mean-token-sum' | 'seq-mean-token-mean' | 'seq-mean-token-sum-norm';
-  temperature: number;
-}
-
-export interface OptimizerOptions {
-  lr: number;
-  betas: [number, number];
-  eps: number;
-  weight_decay: number;
-  grad_clip: number;
-}
-
-/**
- * Metrics under RAGEN's keys, without prefix: pg_loss, pg_clipfrac, pg_clipfrac_lower, ppo_kl, entropy, kl_loss,
- * grad_norm, lr.
- */
-export type UpdateMetrics = Record<string, number>;
-
-export interface CriticLossOptions {
-  /** Values are clipped to ± this around the old values. */
-  cliprange_value: number;
-  loss_agg_mode: PolicyLossOptions['loss_agg_mode'];
-}
-
-/** Terms of the loss, each with its sign and weight: the surrogate, the entropy bonus and the KL penalty. */
-export type LossPart = 'task' | 'entropy' | 'kl';
-
-/** The gradient of one loss part over a bucket of mini-batches. */
-export interface PartGradient {
-  /** Global gradient norm, averaged over the mini-batches. */
-  norm: number;
-  /**
-   * ‖mean gradient‖² / variance of that mean, both estimated from slices of the mini-batches; null if there is one
-   * slice.
-   */
-  snr: number | null;
-}
-
-export interface GradientAnalysis {
-  /** The parts that are present in the loss. */
-  parts: LossPart[];
-  /** For each bucket, the gradients of the parts in that order, and the loss metrics averaged over its mini-batches. */
-  buckets: { gradients: PartGradient[]; metrics: UpdateMetrics }[];
-  /**
-   * Cosines between the mean gradients of bucket a's part p and bucket b's part q, at [a·parts + p][b·parts + q]; null
-   * if one is zero. Exact up to 2²⁰ trained parameters, beyond that estimated within about 0.001.
-   */
-  cosines: (number | null)[][];
-}
-
-/** A sample with each token's weight in the mini-batch loss (loss_agg_mode). */
-export interface WeightedSample extends TrainingSample {
-  weights: Float32Array;
-}
-
-/**
- * A sample for the critic; arrays have the length of `ids`. The value at t is the critic's estimate before token t was
- * sampled.
- */
-export interface CriticSample extends Pick<TrainingSample, 'ids' | 'mask'> {
-  old_values: Float32Array;
-  returns: Float32Array;
-  weights: Float32Array;
-}
-
-/** Upper limits of one forward or backward pass over packed tokens. */
-export interface PassBudget {
-  /** Packed tokens. */
-  maxTokens: number;
-  /** Samples. */
-  maxRows: number;
-}
-
-/** Low-rank adapters; `targets` as in PEFT's target_modules. */
-export interface AdapterOptions {
-  rank: number;
-  alpha: number;
-  dropout: number;
-  targets: string | readonly string[];
-}
-
-export interface LoadOptions {
-  /** Model folder in Hugging Face format. */
-  modelFolder: string;
-  /** Folder of an initial adapter in PEFT format; null for none. */
-  adapterFolder: string | null;
-  device: 'auto' | 'cpu' | 'webgpu' | 'cuda';
-  /** User-facing name of the device option in messages; defaults to workbench.device. */
-  deviceKey?: string;
-  threads: number;
-  /** Train adapters over the frozen base; null trains all weights. The options of an adapter folder take precedence. */
-  lora: AdapterOptions | null;
-  /** Rollouts use 8-bit matmuls; requires a frozen base. */
-  rolloutQuantization: 'none' | 'int8';
-  /** The frozen base is kept in 8 bits while adapters are trained. */
-  baseQuantization: 'none' | 'int8';
-  /** Precision of matmuls with weights; defaults to float32. */
-  precision?: 'float32' | 'float16';
-  /** Recompute activations in the backward pass instead of keeping them. */
-  checkpointed: boolean;
-  /**
-   * Folder of the reference policy's weights, of the same architecture; null for none. With adapters, the base is the
-   * reference policy.
-   */
-  referenceFolder: string | null;
-  /** Storage format of the actor's and critic's optimizer moments; defaults to float32. */
-  moments?: { actor: MomentFormat; critic: MomentFormat };
-  /**
-   * Create a critic: a copy of the decoder with a value head, or with adapters a value head and separate adapters over
-   * the shared base.
-   */
-  critic: boolean;
-  /** Seed of new adapters and of the critic's new head. */
-  seed: number;
-  /** Maximum sequence length; null for the model's limit. */
-  maxPositions: number | null;
-  /** Folder for files derived from models, such as 8-bit bases. */
-  cacheFolder: string;
-}
-
-export interface LoadedModel {
-  /** Number of all parameters, and of the trained ones. */
-  parameters: number;
-  trained: number;
-  maxPositions: number;
-  /** Number of tokens the head has a logit for. */
-  vocabSize: number;
-  /** The provider the model runs on. */
-  provider: 'cpu' | 'webgpu' | 'cuda';
-  /** Findings of the device test, in one line; null if none was tested. */
-  deviceCheck: string | null;
-  /** The adapter's options, if there is one. */
-  lora: AdapterOptions | null;
-}
-
-/** Storage format of AdamW's moments. */
-export type MomentFormat = 'float32' | 'int8';
+// int32. Invariant: the engine takes and returns token ids; it decodes text only to detect stop strings. What the calls
+// take and return: load-options.ts, generation-calls.ts, training-samples.ts and loss-options.ts.
+import type { LoadOptions, LoadedModel } from './load-options';
+import type { GenerationRow, SamplingOptions, GeneratedRow } from './generation-calls';
+import type { TrainingSample, PassBudget, InspectedSample, WeightedSample, CriticSample } from './training-samples';
+import type {
+  PolicyLossOptions,
+  OptimizerOptions,
+  UpdateMetrics,
+  GradientAnalysis,
+  CriticLossOptions,
+} from './loss-options';
 
 /**
  * AdamW state of one network: moments with the length of its flat weights, or bytes in blocks of 256 with one scale
@@ -230,16 +34,6 @@ export interface NamedTensor {
 }
 
 export type WhichPolicy = 'actor' | 'reference';
-
-/** Distribution data at a sample's masked tokens; arrays have the length of its ids, 0 where mask = 0. */
-export interface InspectedSample {
-  logprobs: Float32Array;
-  entropies: Float32Array;
-  /** 1 where the token is the most likely one. */
-  ranks: Float32Array;
-  /** The most likely tokens, [rank][token], most likely first. */
-  top: { ids: Float32Array; logprobs: Float32Array }[];
-}
 
 /** The engine as used by the training loop. Rows and samples are plain data; the engine packs samples into passes. */
 export interface Engine {

@@ -3,18 +3,17 @@
 // folder that appears only when complete (links to blobs, and download.json with every size), `refs/<revision>` stores
 // the commit of a revision when it was fetched, and `partial/` holds unfinished downloads. Location: HF_HUB_CACHE,
 // HF_HOME, XDG_CACHE_HOME.
-import { createHash, randomBytes, type Hash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { copyFile, link, readdir, realpath, rename, rm, stat, symlink, mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { getHFHubCachePath, getRepoFolderName } from '@huggingface/hub';
 import { z } from 'zod';
 import { jsonOrNothing } from '../common/json';
-import { isAlive, currentPidScope } from '../node/process-identity';
 import { replaceFile, storeError, syncFolder } from '../node/files';
 import type { HubFile } from './hub-client';
-import { cachedChecksum } from '../node/checksum-cache';
-import { openRegular, readRegular } from '../node/regular-file';
+import { readRegular } from '../node/regular-file';
+import { PartialDownloads, uniqueSuffix } from './partial-downloads';
+import { sizeOf, isSound, matchesEtag } from './content-checksum';
 
 const manifestName = 'download.json';
 const manifestSchema = z.object({
@@ -38,37 +37,12 @@ export async function readDownloaded(folder: string): Promise<HubFile[]> {
   return manifestSchema.safeParse(jsonOrNothing(text)).data?.files ?? [];
 }
 
-/** A hash for the checksum type of an etag: sha256, or git's sha1 of a blob, which includes its length. */
-export function hashFor({ etag, bytes }: Pick<HubFile, 'etag' | 'bytes'>): Hash {
-  return etag.length === 64 ? createHash('sha256') : createHash('sha1').update(`blob ${bytes}\0`);
-}
-
-/** Whether the bytes of a file match its etag. @throws the signal's reason when it is aborted */
-export async function matchesEtag(path: string, file: HubFile, signal?: AbortSignal): Promise<boolean> {
-  return (await contentSum(path, file, signal)) === file.etag;
-}
-
-async function contentSum(path: string, file: HubFile, signal?: AbortSignal): Promise<string> {
-  const hash = hashFor(file);
-  signal?.throwIfAborted();
-  const handle = await openRegular(path);
-  for await (const chunk of handle.createReadStream()) {
-    hash.update(chunk as Buffer);
-    signal?.throwIfAborted();
-  } // closes the handle, however it is left
-  return hash.digest('hex');
-}
-
-/** Whether an etag is a checksum: in a cache without links, other tools store files under their own names. */
-const isChecksum = (etag: string): boolean => /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag);
-
-/** Milliseconds without a write after which a partial file of another machine's process counts as abandoned. */
-const foreignStaleMs = 120_000;
-
 export class HubCache {
   /** The repository's folder in the cache. */
   readonly root: string;
   private readonly own: string;
+  /** Unfinished downloads of the repository's contents. */
+  readonly partials: PartialDownloads;
 
   constructor(
     readonly repo: string,
@@ -77,6 +51,7 @@ export class HubCache {
   ) {
     this.root = join(cache, getRepoFolderName({ type, name: repo }));
     this.own = join(this.root, 'ragen');
+    this.partials = new PartialDownloads(join(this.own, 'partial'));
   }
 
   blob(etag: string): string {
@@ -89,7 +64,7 @@ export class HubCache {
 
   /** Creates the folders for contents; must be called before any other write of this class. */
   async prepare(): Promise<void> {
-    for (const folder of [join(this.root, 'blobs'), join(this.own, 'partial'), join(this.own, 'refs')])
+    for (const folder of [join(this.root, 'blobs'), this.partials.folder, join(this.own, 'refs')])
       await mkdir(folder, { recursive: true }).catch((error: unknown) => {
         throw storeError('make', folder, error);
       });
@@ -166,12 +141,12 @@ export class HubCache {
    */
   async assemble(commit: string, files: readonly HubFile[], sources: readonly string[]): Promise<CachedModel> {
     const folder = join(this.own, commit);
-    const made = join(this.own, `.${commit}-${unique()}`);
+    const made = join(this.own, `.${commit}-${uniqueSuffix()}`);
     try {
       await mkdir(made, { recursive: true });
       for (const [i, { name }] of files.entries()) {
         await mkdir(dirname(join(made, name)), { recursive: true });
-        await bring(sources[i], join(made, name));
+        await linkOrCopy(sources[i], join(made, name));
       }
       await replaceFile(
         join(made, manifestName),
@@ -196,10 +171,10 @@ export class HubCache {
 
   /** Calls `work` with a temporary folder of these files, whose contents must be here; removes it afterwards. */
   async withFiles<T>(files: readonly HubFile[], work: (folder: string) => Promise<T>): Promise<T> {
-    const folder = join(this.own, `.look-${unique()}`);
+    const folder = join(this.own, `.look-${uniqueSuffix()}`);
     try {
       await mkdir(folder, { recursive: true });
-      for (const { name, etag } of files) await bring(this.blob(etag), join(folder, name));
+      for (const { name, etag } of files) await linkOrCopy(this.blob(etag), join(folder, name));
       return await work(folder);
     } catch (error) {
       throw (error as NodeJS.ErrnoException).syscall === undefined ? error : storeError('make', folder, error);
@@ -230,44 +205,6 @@ export class HubCache {
     return files.length === 0 ? null : { commit, folder, files, sources };
   }
 
-  /**
-   * Claims the partial content of an etag or begins a new one: a file that only this process writes, named after host
-   * and process. While another living process downloads it, returns that process's file instead.
-   */
-  async claimPartial(etag: string): Promise<{ file: string } | { busyWith: string }> {
-    const folder = join(this.own, 'partial');
-    const mine = join(folder, `${etag}.${thisHost}.${process.pid}.${unique()}`);
-    const names = (await readdir(folder)).filter(name => name.split('.')[0] === etag);
-    const sized: { name: string; size: number }[] = [];
-    for (const name of names) {
-      const file = join(folder, name);
-      if (await isWritten(file)) return { busyWith: file };
-      sized.push({ name, size: (await sizeOf(file)) ?? 0 });
-    }
-    for (const { name } of sized.sort((a, b) => b.size - a.size)) {
-      try {
-        await rename(join(folder, name), mine); // of two processes, one succeeds
-        return { file: mine };
-      } catch {
-        continue;
-      }
-    }
-    return { file: mine };
-  }
-
-  /** Bytes of these contents that are partially downloaded. */
-  async partialBytes(files: readonly HubFile[]): Promise<number> {
-    const folder = join(this.own, 'partial');
-    const names = (await readdir(folder)).filter(name => files.some(({ etag }) => etag === name.split('.')[0]));
-    const sizes = await Promise.all(names.map(name => sizeOf(join(folder, name))));
-    return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
-  }
-
-  /** Leaves partial content for later processes to reuse. */
-  async releasePartial(file: string, etag: string): Promise<void> {
-    await rename(file, join(this.own, 'partial', etag)).catch(() => undefined);
-  }
-
   /** Moves complete, durable content into place. */
   async keepBlob(file: string, etag: string): Promise<void> {
     try {
@@ -281,52 +218,14 @@ export class HubCache {
 
 export const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision);
 
-/** Bytes of a file; null if there is none. */
-export async function sizeOf(file: string): Promise<number | null> {
-  const found = await stat(file).catch(() => null);
-  return found?.isFile() ? found.size : null;
-}
-
-/** The scope of process ids, as part of file names. */
-export const thisHost = encodeURIComponent(
-  [currentPidScope.host, currentPidScope.pid_namespace].filter(Boolean).join('~'),
-);
-
-/** Whether a living process writes this partial content, judged by its name <etag>.<host>.<pid>.<hex>. */
-async function isWritten(file: string): Promise<boolean> {
-  const parts = basename(file).split('.');
-  if (parts.length < 4) return false;
-  const pid = Number(parts.at(-2));
-  const host = parts.slice(1, -2).join('.');
-  if (host === thisHost) return isAlive(pid);
-  const touched = (await stat(file).catch(() => null))?.mtimeMs ?? 0;
-  return Math.abs(Date.now() - touched) < foreignStaleMs;
-}
-
 async function commitIn(file: string): Promise<string | null> {
   const text = (await readText(file).catch(() => '')).trim();
   return isCommit(text) ? text : null;
 }
 
-async function bring(source: string, file: string): Promise<void> {
+async function linkOrCopy(source: string, file: string): Promise<void> {
   const content = await realpath(source);
   await link(content, file)
     .catch(() => symlink(content, file))
     .catch(() => copyFile(content, file, constants.COPYFILE_FICLONE));
-}
-
-/** Makes a name unique; it never appears in results. */
-const unique = (): string => randomBytes(4).toString('hex');
-
-/**
- * Whether a file's content matches its etag, if that is a checksum. It is read on its first check and after a change.
- */
-async function isSound(path: string, file: HubFile, signal?: AbortSignal): Promise<boolean> {
-  if (!isChecksum(file.etag)) return true;
-  const kind = file.etag.length === 64 ? 'sha256' : 'git';
-  const sum = await cachedChecksum(path, kind, () => contentSum(path, file, signal)).catch((error: unknown) => {
-    signal?.throwIfAborted();
-    throw storeError('read', path, error);
-  });
-  return sum === file.etag;
 }

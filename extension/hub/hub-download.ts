@@ -6,12 +6,12 @@ import { rm } from 'node:fs/promises';
 import { UserError } from '../common/user-error';
 import { fileSystem, storeError } from '../node/files';
 import type { FileSystem } from '../node/files';
-import { hashFor, sizeOf } from './hub-cache';
 import type { HubCache } from './hub-cache';
 import { HubInterrupted, HubRangeRefused } from './hub-call';
 import type { HubModel } from './hub-call';
 import { mostTries, pause } from './hub-client';
 import type { HubClient, HubFile } from './hub-client';
+import { sizeOf, hashFor } from './content-checksum';
 
 export interface FileDownload {
   client: HubClient;
@@ -39,7 +39,7 @@ export async function downloadFile(file: HubFile, download: FileDownload): Promi
   for (;;) {
     signal?.throwIfAborted();
     if (await cache.hasSoundBlob(file, signal)) return onBytes(file.bytes);
-    const claim = await cache.claimPartial(file.etag);
+    const claim = await cache.partials.claim(file.etag);
     if ('busyWith' in claim) {
       onBytes((await sizeOf(claim.busyWith)) ?? 0);
       await pause(Math.min(lookMs, client.options.retryMs), signal);
@@ -58,7 +58,7 @@ export async function downloadFile(file: HubFile, download: FileDownload): Promi
       return await cache.keepBlob(claim.file, file.etag);
     } catch (error) {
       await partial?.close().catch(() => undefined);
-      if (partial?.bytes) await cache.releasePartial(claim.file, file.etag);
+      if (partial?.bytes) await cache.partials.release(claim.file, file.etag);
       else await rm(claim.file, { force: true }).catch(() => undefined);
       throw error;
     }

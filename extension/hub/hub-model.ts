@@ -218,7 +218,7 @@ async function fetchedByOthers(model: HubModel, cache: HubCache): Promise<Cached
 /** Throws if the disk has no room for the missing files. */
 export async function checkRoom(files: readonly HubFile[], { repo }: HubModel, cache: HubCache): Promise<void> {
   const absent = await Promise.all(files.map(async file => ((await cache.hasBlob(file)) ? 0 : file.bytes)));
-  const needed = absent.reduce((sum, bytes) => sum + bytes, 0) - (await cache.partialBytes(files));
+  const needed = absent.reduce((sum, bytes) => sum + bytes, 0) - (await cache.partials.bytes(files));
   const { bavail, bsize } = await statfs(cache.root);
   if (needed > bavail * bsize)
     throw new UserError(

@@ -4,7 +4,7 @@
 // are computed for the texts' tokens only. Invariant: apart from rounding, a pair's value depends neither on the other
 // pairs nor on the budget.
 import { maximum } from '../common/lists';
-import type { PassBudget } from '../engine/engine';
+import type { PassBudget } from '../engine/training-samples';
 import { masked } from '../engine/session/padding';
 import { float32, int32, int64 } from '../engine/session/session';
 import type { SessionOptions, Tensor } from '../engine/session/session';
@@ -14,7 +14,9 @@ import { prefixGraph, suffixGraph } from './graphs/cross-graphs';
 import type { DecoderConfig } from './decoder/decoder-config';
 import { withoutDropout } from './decoder/networks';
 import { PackedSessions, passSize } from './graphs/packed-sessions';
-import { headIndex, packPass, planPasses } from './graphs/packing';
+import { headIndex } from './graphs/head-index';
+import { packPass } from './graphs/packing';
+import { planPasses } from './graphs/pass-plan';
 import type { ParameterBank } from './weights/parameter-bank';
 import type { Network } from './graphs/policy-graphs';
 
@@ -41,7 +43,7 @@ export class CrossScoring {
       maxPositions: 2 * (network.maxPositions ?? network.config.maxPositions),
     };
     this.sessions = new PackedSessions(this.network, options, false);
-    this.continuing = this.sessions.likewise();
+    this.continuing = this.sessions.withSameOptions();
   }
 
   /**
@@ -121,13 +123,13 @@ export class CrossScoring {
 
 /** Returns the distinct values, and the index of each input among them. */
 function distinct(all: readonly Int32Array[]): { values: Int32Array[]; index: number[] } {
-  const places = new Map<string, number>();
+  const numbers = new Map<string, number>();
   const values: Int32Array[] = [];
   const index = all.map(ids => {
     const key = ids.join();
-    const place = places.get(key) ?? values.push(ids) - 1;
-    places.set(key, place);
-    return place;
+    const number = numbers.get(key) ?? values.push(ids) - 1;
+    numbers.set(key, number);
+    return number;
   });
   return { values, index };
 }
@@ -158,14 +160,14 @@ function prefixFeeds(
   at: (position: number) => number,
   { kvHeads, headSize, hiddenSize, layers }: DecoderConfig,
 ): Record<string, Tensor> {
-  const places = Array.from({ length }, (_, position) => at(position) * kvHeads);
+  const rows = Array.from({ length }, (_, position) => at(position) * kvHeads);
   const block = (name: string): Tensor => {
     const all = read[name].data as Float32Array;
     const out = new Float32Array(length * kvHeads * headSize);
     let next = 0;
     for (let h = 0; h < kvHeads; h++)
-      for (const place of places) {
-        const from = (place + h) * headSize;
+      for (const row of rows) {
+        const from = (row + h) * headSize;
         out.set(all.subarray(from, from + headSize), next);
         next += headSize;
       }

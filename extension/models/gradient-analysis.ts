@@ -7,16 +7,16 @@ import type {
   GradientAnalysis,
   LossPart,
   PartGradient,
-  PassBudget,
   PolicyLossOptions,
   UpdateMetrics,
-  WeightedSample,
-} from '../engine/engine';
+} from '../engine/loss-options';
+import type { PassBudget, WeightedSample } from '../engine/training-samples';
 import { RandomStream } from '../engine/sampling/random-stream';
 import { unwatched } from '../engine/work-units';
 import type { WorkUnits } from '../engine/work-units';
-import { lossMetrics, noSums } from './policy';
-import type { LossSums, Policy } from './policy';
+import { lossMetrics, noSums } from './loss-sums';
+import type { LossSums } from './loss-sums';
+import type { Policy } from './policy';
 
 /** Maximum numbers kept per gradient. */
 const cells = 2 ** 20;

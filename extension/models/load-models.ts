@@ -1,6 +1,6 @@
 // Loads a model with all weights trained (in memory), or with adapters trained over a base mapped from its files. All
 // files are read and checked before any session is created, so nothing is left half-loaded.
-import type { LoadOptions } from '../engine/engine';
+import type { LoadOptions } from '../engine/load-options';
 import { RandomStream } from '../engine/sampling/random-stream';
 import type { SessionOptions } from '../engine/session/session';
 import { UserError } from '../common/user-error';
@@ -83,14 +83,16 @@ export async function loadAdapted(
   if (!given) initializeLora(factors, stream);
   const bank = await openBank(factors, session, options.moments?.actor);
   const within = (network: Network): Network => withinOptions(network, options);
-  const wholeBase = frozenNetwork(config, base);
+  const unquantizedBase = frozenNetwork(config, base);
   const bytes =
     options.rolloutQuantization === 'int8' || options.baseQuantization === 'int8'
       ? await quantizedNetwork(base, options.cacheFolder)
-      : wholeBase;
-  const trainingBase = options.baseQuantization === 'int8' ? bytes : wholeBase;
+      : unquantizedBase;
+  const trainingBase = options.baseQuantization === 'int8' ? bytes : unquantizedBase;
   const rolloutBase =
-    options.rolloutQuantization === 'int8' ? { ...bytes, plan: { ...bytes.plan, int8Products: true } } : wholeBase;
+    options.rolloutQuantization === 'int8'
+      ? { ...bytes, plan: { ...bytes.plan, int8Products: true } }
+      : unquantizedBase;
   const policy = { ...session, checkpointed };
   const value = valueHeadSpec(config);
   const criticFactors = new Weights([...loraSpecs(config, lora), value]);

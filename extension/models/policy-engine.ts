@@ -3,25 +3,21 @@
 // that stays in its files and is shared by actor, reference policy (the base without adapters) and critic.
 import type {
   CriticLossOptions,
-  CriticSample,
-  Engine,
-  EngineState,
-  GeneratedRow,
-  GenerationRow,
   GradientAnalysis,
-  InspectedSample,
-  LoadOptions,
-  LoadedModel,
-  NamedTensor,
   OptimizerOptions,
-  PassBudget,
   PolicyLossOptions,
-  SamplingOptions,
-  TrainingSample,
   UpdateMetrics,
+} from '../engine/loss-options';
+import type {
+  CriticSample,
+  InspectedSample,
+  PassBudget,
+  TrainingSample,
   WeightedSample,
-  WhichPolicy,
-} from '../engine/engine';
+} from '../engine/training-samples';
+import type { Engine, EngineState, NamedTensor, WhichPolicy } from '../engine/engine';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/generation-calls';
+import type { LoadOptions, LoadedModel } from '../engine/load-options';
 import { UserError } from '../common/user-error';
 import { autoCandidates, chooseProvider, providerStates, resolveDevice } from '../engine/session/devices';
 import { RandomStream } from '../engine/sampling/random-stream';
@@ -31,7 +27,7 @@ import type { Provider, SessionOptions } from '../engine/session/session';
 import type { Critic } from './decoder/critic';
 import { CrossScoring } from './cross-scoring';
 import { EngineUndo } from './engine-undo';
-import type { Generator, RowWatch } from './generation/generator';
+import type { Generator } from './generation/generator';
 import { analyseGradients } from './gradient-analysis';
 import { loadAdapted, loadTrained } from './load-models';
 import { readTokenizer } from './weights/model-folder';
@@ -39,6 +35,7 @@ import type { Policy } from './policy';
 import { selfCheck, selfCheckApart } from './self-check';
 import { checkIds } from './tokenizer/vocabulary';
 import { Weights } from './weights/weights';
+import type { RowWatch } from './generation/decoding';
 
 /** Result of loading a model. */
 export interface LoadedPolicies {

@@ -1,29 +1,18 @@
 // A policy: a decoder with sessions that score tokens, run optimizer steps on the policy loss, and train on
 // demonstrations. Samples are packed into passes (packing.ts). The gradient of a mini-batch is summed over its passes
 // before one AdamW step, so apart from rounding the packing does not affect the result.
-import type {
-  InspectedSample,
-  LossPart,
-  OptimizerOptions,
-  PassBudget,
-  PolicyLossOptions,
-  TrainingSample,
-  UpdateMetrics,
-  WeightedSample,
-} from '../engine/engine';
+import type { InspectedSample, PassBudget, TrainingSample, WeightedSample } from '../engine/training-samples';
+import type { LossPart, OptimizerOptions, PolicyLossOptions, UpdateMetrics } from '../engine/loss-options';
 import { dispose } from '../engine/session/device-tensor';
 import { RandomStream } from '../engine/sampling/random-stream';
 import { float32 } from '../engine/session/session';
 import type { SessionOptions, Tensor } from '../engine/session/session';
 import { unwatched } from '../engine/work-units';
-import type { WorkUnits } from '../engine/work-units';
-import { batchFeeds, chunkFeeds, headChunks, logitsAtATime, maskedTokens, scalarFeeds } from './graphs/batch-feeds';
-import type { BatchFeeds } from './graphs/batch-feeds';
+import { chunkFeeds, scalarFeeds } from './graphs/batch-feeds';
 import { withoutDropout } from './decoder/networks';
 import { PackedSessions, passSize } from './graphs/packed-sessions';
 import type { PassSize } from './graphs/packed-sessions';
-import { planPasses } from './graphs/packing';
-import type { Sample } from './graphs/packing';
+import type { Sample } from './graphs/pass-plan';
 import type { ParameterBank } from './weights/parameter-bank';
 import {
   headGradientBytes,
@@ -34,7 +23,9 @@ import {
   updateSums,
 } from './graphs/policy-graphs';
 import type { LossTerms, Network } from './graphs/policy-graphs';
-import { maximum, minimum } from '../common/lists';
+import { lossMetrics, noSums } from './loss-sums';
+import type { LossSums } from './loss-sums';
+import { preparePasses, dropoutFeeds } from './graphs/prepared-passes';
 
 export interface Scores {
   /** Per sample, with the length of its ids; 0 where mask = 0. */
@@ -45,34 +36,6 @@ export interface Scores {
 export interface PolicyOptions extends SessionOptions {
   /** Recompute the layers' intermediate values in the backward pass: less memory, about a third more time. */
   checkpointed?: boolean;
-}
-
-/**
- * Sums over trained tokens: the outputs of the update graph (losses weighted as in the loss), and the number of tokens.
- */
-export type LossSums = Record<(typeof updateSums)[number] | 'tokens', number>;
-
-export const noSums: Readonly<LossSums> = {
-  ...(Object.fromEntries(updateSums.map(name => [name, 0])) as Record<(typeof updateSums)[number], number>),
-  tokens: 0,
-};
-
-/** Returns the loss metrics under RAGEN's keys. */
-export function lossMetrics(sums: Readonly<LossSums>, loss: PolicyLossOptions): UpdateMetrics {
-  const perToken = (name: (typeof updateSums)[number]): number => sums[name] / Math.max(sums.tokens, 1);
-  return {
-    pg_loss: sums.pg_loss,
-    entropy_loss: sums.entropy_loss,
-    ...(loss.use_kl_loss && { kl_loss: sums.kl_loss, kl_coef: loss.kl_loss_coef }),
-    entropy: perToken('entropy'),
-    pg_clipfrac: perToken('clipped'),
-    pg_clipfrac_lower: perToken('clipped_lower'),
-    ppo_kl: perToken('minus_log_ratio'),
-  };
-}
-
-interface PreparedPass<S extends Sample> extends BatchFeeds<S> {
-  shared: boolean;
 }
 
 export class Policy {
@@ -98,7 +61,7 @@ export class Policy {
     units = unwatched,
   ): Promise<Scores> {
     const scores: Scores = { logprobs: [], entropies: [] };
-    const { passes, chunks } = this.prepare(samples, budget, 0, units);
+    const { passes, chunks } = preparePasses(this.network, samples, budget, 0, units);
     for (const { shared, feeds, count, scatter } of passes) {
       const session = await this.scoring.get('score', { shared, chunks }, scoreGraph, this.size(feeds));
       const { logprob, entropy } = await session.run({
@@ -133,7 +96,7 @@ export class Policy {
     const zeros = (): Float32Array[] => samples.map(({ ids }) => new Float32Array(ids.length));
     const columns = (): Float32Array[][] => Array.from({ length: count }, zeros);
     const [logprobs, entropies, ranks, topIds, topLogprobs] = [zeros(), zeros(), zeros(), columns(), columns()];
-    const { passes, chunks } = this.prepare(samples, budget, 0, units);
+    const { passes, chunks } = preparePasses(this.network, samples, budget, 0, units);
     for (const { shared, feeds, count: tokens, scatter } of passes) {
       const session = await this.scoring.get(
         `inspect ${count}`,
@@ -207,7 +170,7 @@ export class Policy {
       entropy_coeff: has('entropy') ? loss.entropy_coeff : 0,
       kl_coef: loss.use_kl_loss && has('kl') ? loss.kl_loss_coef : 0,
     });
-    const { passes, chunks } = this.prepare(samples, budget, this.headGradient, units);
+    const { passes, chunks } = preparePasses(this.network, samples, budget, this.headGradient, units);
     const sums: LossSums = { ...noSums };
     for (const { shared, feeds, count, tokens: packed, gather, memberships } of passes) {
       const kind = `update ${Object.values(terms).join(' ')}`;
@@ -219,7 +182,7 @@ export class Policy {
         ...this.bank.feeds(),
         ...feeds,
         ...chunkFeeds(count, chunks),
-        ...this.dropoutFeeds(packed, noise),
+        ...dropoutFeeds(this.network, packed, noise),
         ...scalars,
         old_logprob: gather(s => s.old_logprobs),
         ...(terms.mode === 'gspo' && { memberships: memberships() }),
@@ -242,7 +205,7 @@ export class Policy {
     seed = 0,
     units = unwatched,
   ): Promise<number> {
-    const { passes, chunks, total } = this.prepare(samples, budget, this.headGradient, units);
+    const { passes, chunks, total } = preparePasses(this.network, samples, budget, this.headGradient, units);
     const noise = new RandomStream(seed);
     let loss = 0;
     this.bank.clearGradient();
@@ -255,7 +218,7 @@ export class Policy {
         ...this.bank.feeds(),
         ...feeds,
         ...chunkFeeds(count, chunks),
-        ...this.dropoutFeeds(tokens, noise),
+        ...dropoutFeeds(this.network, tokens, noise),
         ...scalarFeeds({ inverse_temperature: 1 }),
         weight: float32(new Float32Array(count).fill(1 / total), [count]),
       });
@@ -268,8 +231,8 @@ export class Policy {
 
   /** Computes and discards the gradient of a batch: changes nothing and frees the memory it used. */
   async tryGradient(samples: readonly Sample[], budget: PassBudget, units = unwatched): Promise<void> {
-    const { passes, chunks } = this.prepare(samples, budget, this.headGradient, units);
-    const sessions = this.training.likewise();
+    const { passes, chunks } = preparePasses(this.network, samples, budget, this.headGradient, units);
+    const sessions = this.training.withSameOptions();
     try {
       for (const { shared, feeds, count, tokens } of passes) {
         const session = await sessions.get('imitate', { shared, chunks }, crossEntropyGraph, {
@@ -280,7 +243,7 @@ export class Policy {
           ...this.bank.feeds(),
           ...feeds,
           ...chunkFeeds(count, chunks),
-          ...this.dropoutFeeds(tokens, new RandomStream(0)),
+          ...dropoutFeeds(this.network, tokens, new RandomStream(0)),
           ...scalarFeeds({ inverse_temperature: 1 }),
           weight: float32(new Float32Array(count), [count]),
         });
@@ -291,57 +254,7 @@ export class Policy {
     }
   }
 
-  /**
-   * Returns the passes of a batch, and the number of head chunks that the largest pass needs. A pass is packed only
-   * when it is reached, because its masks and index arrays take about ten megabytes for 2048 tokens. Each pass is a
-   * unit of work. `headGradient`: bytes of the head gradient that each chunk creates, 0 for none.
-   */
-  private prepare<S extends Sample>(
-    samples: readonly S[],
-    budget: PassBudget,
-    headGradient: number,
-    units: WorkUnits,
-  ): { passes: Iterable<PreparedPass<S>>; chunks: number; total: number } {
-    const { config } = this.network;
-    const index = [...samples.keys()].filter(i => samples[i].mask.includes(1, 1));
-    const plan = planPasses(
-      index.map(i => samples[i]),
-      budget,
-    ).map(({ shared, clusters }) => ({
-      shared,
-      clusters: clusters.map(c => ({ ...c, members: c.members.map(i => index[i]) })),
-    }));
-    const counts = plan.map(({ clusters }) =>
-      clusters.reduce((sum, { members }) => sum + members.reduce((n, i) => n + maskedTokens(samples[i]), 0), 0),
-    );
-    const most = maximum(counts, 0);
-    const least = minimum(counts);
-    function* packed(): Generator<PreparedPass<S>> {
-      for (const [k, pass] of plan.entries()) {
-        units.next(k, plan.length);
-        yield { shared: pass.shared, ...batchFeeds(pass, samples, config) };
-      }
-    }
-    return {
-      passes: packed(),
-      chunks: Math.min(headChunks(most, config.vocabSize, logitsAtATime(headGradient)), headChunks(least, Infinity)),
-      total: counts.reduce((sum, count) => sum + count, 0),
-    };
-  }
-
   private size(feeds: Readonly<Record<string, Tensor>>): PassSize {
     return passSize(feeds, this.network.config);
-  }
-
-  private dropoutFeeds(tokens: number, noise: RandomStream): Record<string, Tensor> {
-    const { adapter, specs } = this.network.plan;
-    if (!adapter || adapter.dropout === 0) return {};
-    const features = maximum(specs.map(({ dims }) => dims.at(-1)!));
-    const vector = (length: number): Tensor =>
-      float32(
-        Float32Array.from({ length }, () => 1 + 99 * noise.uniform()),
-        [length],
-      );
-    return { dropout_rows: vector(tokens), dropout_columns: vector(features) };
   }
 }

@@ -6,9 +6,11 @@
 import { fork } from 'node:child_process';
 import { appendAll } from '../common/lists';
 import { programEnvironment, variablesFor } from '../../envs/api/program-environment';
-import type { Checked } from '../engine/session/devices';
+import type { DeviceCheck } from '../engine/session/devices';
 import { dispose } from '../engine/session/device-tensor';
-import type { OptimizerOptions, PolicyLossOptions, SamplingOptions, WeightedSample } from '../engine/engine';
+import type { OptimizerOptions, PolicyLossOptions } from '../engine/loss-options';
+import type { SamplingOptions } from '../engine/generation-calls';
+import type { WeightedSample } from '../engine/training-samples';
 import { Graph } from '../engine/graph/graph';
 import type { FloatType } from '../engine/graph/graph';
 import { matmul } from '../engine/graph/layer-ops';
@@ -80,7 +82,7 @@ const sampling: SamplingOptions = {
 };
 
 /** Results of the small decoder on one provider. */
-export interface Computed {
+export interface ComputedResults {
   /** Metrics of the update by name. */
   loss: Record<string, number>;
   gradient: Weights;
@@ -98,7 +100,7 @@ export async function selfCheck(
   threads: number,
   precision: FloatType = 'float32',
   compute = computeSmall,
-): Promise<Checked> {
+): Promise<DeviceCheck> {
   try {
     const expected = await compute({ provider: 'cpu', threads }, 'float32');
     const found = await compute({ provider, threads }, precision);
@@ -120,8 +122,8 @@ export async function selfCheck(
 
 /** Returns the first difference as a sentence fragment (null if none), and the largest relative error of a gradient. */
 export function compared(
-  found: Computed,
-  expected: Computed,
+  found: ComputedResults,
+  expected: ComputedResults,
   precision: FloatType = 'float32',
 ): { differs: string | null; gradient: number } {
   const limit = mostError[precision];
@@ -153,7 +155,7 @@ export function compared(
 }
 
 /** Runs one update and two turns of the small decoder. */
-export async function computeSmall(options: SessionOptions, products: FloatType = 'float32'): Promise<Computed> {
+export async function computeSmall(options: SessionOptions, products: FloatType = 'float32'): Promise<ComputedResults> {
   const network = smallNetwork(products);
   const stream = new RandomStream(17);
   const bank = await openBank(randomWeights(network, stream), options);
@@ -258,7 +260,7 @@ export function selfCheckApart(
   provider: Provider,
   threads: number,
   entry: string = installation.engineWorker,
-): Promise<Checked> {
+): Promise<DeviceCheck> {
   return new Promise(resolve => {
     const env = programEnvironment([...variablesFor.node, ...variablesFor.devices]);
     const child = fork(entry, [provider, String(threads)], { stdio: 'ignore', env });
@@ -267,7 +269,7 @@ export function selfCheckApart(
       failed(`its check did not finish within ${timeoutMs / 1000} s`);
       child.kill('SIGKILL');
     }, timeoutMs);
-    child.on('message', (checked: Checked) => resolve(checked));
+    child.on('message', (checked: DeviceCheck) => resolve(checked));
     child.on('error', error => failed(`it could not be tested (${firstSentence(error)})`));
     child.on('exit', (code, signal) => {
       clearTimeout(timer);

@@ -2,8 +2,8 @@
 // only the process decides: its pid and start time, independent of the clock and the last touch. Otherwise (another
 // machine, a container) the pid is meaningless and the touches decide. A lease of an earlier version records neither
 // location nor start time: if a process has its pid, the trainer counts as alive, else the touches decide.
-import type { Lease } from '../run-data/run-folder';
-import { leaseStaleMs } from '../run-data/run-folder';
+import type { Lease } from '../run-data/run-lease';
+import { leaseStaleMs } from '../run-data/run-lease';
 import { isSamePidScope, type Processes, type PidScope } from './process-identity';
 
 /** Tolerance for rounding between process start times and lease times. A later process starts clearly later. */

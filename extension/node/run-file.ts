@@ -15,7 +15,7 @@ import {
   readBoundedSync,
 } from './bounded-file';
 import type { Bounds } from './bounded-file';
-import { environmentFiles, runFiles } from '../run-data/run-folder';
+import { environmentFiles, runFiles } from '../run-data/run-files';
 
 const mebibyte = 2 ** 20;
 

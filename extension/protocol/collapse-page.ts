@@ -4,7 +4,7 @@ import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { CollapseFamily, GradientAnalysisRecord } from '../run-data/diagnostics';
 import type { MetricNumbers } from '../run-data/metric-segments';
 import type { RunSummary } from './pages';
-import type { RunEvent } from '../run-data/run-folder';
+import type { RunEvent } from '../run-data/run-events';
 
 /** Keys of metrics.jsonl that the page uses. Only these are sent. */
 export const collapseKeys =

@@ -5,7 +5,7 @@ import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { CurvePoints } from '../common/curves';
 import type { MetricNumbers } from '../run-data/metric-segments';
 import type { RunSummary } from './pages';
-import type { RunEvent } from '../run-data/run-folder';
+import type { RunEvent } from '../run-data/run-events';
 
 export interface DashboardSnapshot {
   run: RunSummary;

@@ -5,7 +5,7 @@ import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { TextTerm } from '../run-data/episode-filter';
 import type { EpisodeRows } from '../run-data/episode-table';
 import type { RunSummary } from './pages';
-import type { Episode } from '../run-data/run-folder';
+import type { Episode } from '../run-data/episode';
 
 export type EpisodeRef = Pick<Episode, 'step' | 'mode' | 'id'>;
 

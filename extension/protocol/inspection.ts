@@ -3,14 +3,14 @@
 // cancelled; a failed request returns a one-sentence message. Log-probs are natural logarithms at the training sampling
 // temperature. Inapplicable values are null.
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
-import type { Episode } from '../run-data/run-folder';
+import type { Episode } from '../run-data/episode';
 
 /** Error codes: the request was cancelled, or it failed for the reason in the error's message. */
 export const cancelledCode = -32800;
 export const failedCode = 1;
 
 /**
- * An episode of a run. Ids ending in `-w1`, `-w2` … are what-if episodes (`episodeFile` in run-folder.ts returns their
+ * An episode of a run. Ids ending in `-w1`, `-w2` … are what-if episodes (`episodeFile` in run-files.ts returns their
  * file).
  */
 export interface EpisodeRef {

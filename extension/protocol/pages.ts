@@ -1,7 +1,7 @@
 // Messages between the extension host and its pages, and the state of each page. Ownership: the run folder owns the
 // data; the host reads it and sends a complete snapshot first, then complete lines; a page owns only its navigation and
 // view settings. A page that was hidden sends `ready` again and gets a new snapshot.
-import type { RunStatus } from '../run-data/run-folder';
+import type { RunStatus } from '../run-data/run-status-file';
 
 export interface RunSummary {
   id: string;
@@ -18,7 +18,7 @@ export interface RunSummary {
   /** The trainer's lease is alive. A run with status `running` and no live lease was interrupted. */
   live: boolean;
   /** Why the status cannot be read, in one sentence. */
-  trouble?: string;
+  problem?: string;
 }
 
 /**

@@ -2,7 +2,8 @@
 // `hello` carries the lease's token and must come first. All persistent data is in the run folder; these messages only
 // announce changes.
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
-import type { RunEvent, RunStatus, SettingChange } from '../run-data/run-folder';
+import type { RunEvent, SettingChange } from '../run-data/run-events';
+import type { RunStatus } from '../run-data/run-status-file';
 
 export interface Welcome {
   run: string;

@@ -1,7 +1,7 @@
 // Outcome of each action that the model wrote in a turn. The run folder records the parsed and the executed actions.
 // Which were not executed, and why, follows from RAGEN's rules: unknown names are dropped; the rest run until the
 // episode ends or its action budget is used up; an answer with more actions than the turn's limit is truncated first.
-import type { EpisodeTurn } from './run-folder';
+import type { EpisodeTurn } from './episode';
 import { between } from '../common/tagged-text';
 
 export interface ActionOutcome {

@@ -1,7 +1,7 @@
 // What a run's diagnostics leave in its folder, one JSON file a diagnosed step: enough to draw them and to compute them
 // again.
 import { z } from 'zod';
-import { runFiles } from './run-folder';
+import { runFiles } from './run-files';
 
 const stepFile = (name: string, step: number): string =>
   `${runFiles.diagnostics}/${name}-${String(step).padStart(6, '0')}.json`;

@@ -3,7 +3,7 @@
 // test equality, `field:a..b` an inclusive range (either end optional), and `<`, `<=`, `>`, `>=` compare. Words and
 // quoted texts without a field are `text:` terms. `tag:`, `id:` and `text:` match substrings, ignoring case. Pure
 // functions: all terms except `text:` are decided from the columns; the host searches the texts.
-import { episodeId } from './episode-index';
+import { episodeId } from './episode-index-line';
 import type { EpisodeTable, TableColumn } from './episode-table';
 
 /** A search for a text in what an episode says. */

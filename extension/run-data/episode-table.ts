@@ -1,6 +1,6 @@
 // Episodes of a run as typed-array columns. The host sends 100,000 episodes in one message, and the page filters and
 // sorts them without a round trip. Rows are identified by number and only ever appended, in any order.
-import { episodeId, type EpisodeIndexLine } from './episode-index';
+import { episodeId, type EpisodeIndexLine } from './episode-index-line';
 import { recordOf } from '../common/records';
 
 /** A row in the list of the Episodes page. */

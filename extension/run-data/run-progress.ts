@@ -1,5 +1,5 @@
 // Progress of a run in its unit: steps for training, episodes for an evaluation.
-import type { RunStatus } from './run-folder';
+import type { RunStatus } from './run-status-file';
 
 export interface RunProgress {
   unit: 'step' | 'episode';

@@ -2,8 +2,8 @@
 // the run's `setting` events applied in order. A resume truncates the events to its checkpoint, which undoes later
 // changes. Shared by trainer, terminal and editor. Values are validated by the trainer against the configuration
 // schema.
-import type { RunEvent } from './run-folder';
-import { settingChangeSchema, type SettingChange } from './run-folder';
+import type { RunEvent, SettingChange } from './run-events';
+import { settingChangeSchema } from './run-events';
 
 type Config = Readonly<Record<string, unknown>>;
 

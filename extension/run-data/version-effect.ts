@@ -2,15 +2,12 @@
 // just after it. Members of a group share their initial state, so groups, not episodes, are the independent samples;
 // the interval is Welch's over group means. It cannot separate the code change from what the policy learned in the same
 // steps; the fewer the steps, the smaller that confound.
-import {
-  environmentReloadSchema,
-  environmentVersionSchema,
-  episodeSchema,
-  isVersionName,
-  type Episode,
-  type Manifest,
-  type RunEvent,
-} from './run-folder';
+import { environmentReloadSchema, environmentVersionSchema } from './run-events';
+import { episodeSchema } from './episode';
+import { isVersionName } from './run-files';
+import type { Episode } from './episode';
+import type { Manifest } from './run-manifest';
+import type { RunEvent } from './run-events';
 
 /** A version of a tag's environment in a run. */
 export interface RanVersion {

@@ -3,40 +3,28 @@
 // lease to its end. Standard error is the run's trainer.log. However the run ends, the status on disk says how, and why
 // in one sentence.
 import { existsSync } from 'node:fs';
-import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
-import { runFiles } from '../run-data/run-folder';
-import type { RunStatus } from '../run-data/run-folder';
+import { runFiles } from '../run-data/run-files';
+import type { RunStatus } from '../run-data/run-status-file';
 import { UserError } from '../common/user-error';
 import { valueAt } from '../run-data/settings';
-import { changedConfig, onlyEvaluates, storedConfig } from './run/stored-config';
-import type { RunConfig } from './config/schema';
+import { changedConfig, onlyEvaluates } from './run/stored-config';
 import { Journal } from './run/journal';
-import { newToken } from './run/run';
 import { RunStopped } from '../engine/run-stopped';
 import { RunControl } from './run/run-control';
 import { clearPrinted, secrets } from '../node/secrets';
 import { openSession } from './run/run-session';
 import type { RunSession } from './run/run-session';
 import { refuseSettings, resumeSettings } from './run/resume-settings';
-import { acceptEvaluation, acceptLogs } from './run/resumed-logs';
-import {
-  checkpointNamed,
-  newestCheckpoint,
-  openCheckpoint,
-  refuseForeign,
-  removeLater,
-  verifyCheckpoint,
-} from './store/checkpoint';
 import type { StoredCheckpoint } from './store/checkpoint';
-import { folderGone, acquireLease } from './store/lease';
+import { folderGone, acquireLease, newToken } from './store/lease';
 import type { HeldLease } from './store/lease';
-import { adoptLogs } from './store/log-ledger';
 import { rotateLog } from './store/rotate-log';
 import { RunFolder } from './store/run-folder';
 import { requireNoLinks, requireTrusted } from './run/trusted-run';
 import { TrainerServer, endpointFor } from './live/trainer-server';
+import { startingPoint, rollBackTo, foreignStart } from './run/starting-point';
 
 const destination = pino.destination(2);
 const log = pino(
@@ -52,7 +40,7 @@ clearPrinted(process.stdout, process.stderr);
 for (const stream of [destination, process.stderr]) stream.on('error', () => undefined);
 
 /** What the handler of unexpected errors must close before the process ends. */
-const atWork: { journal?: Journal; lease?: HeldLease; dying?: true } = {};
+const inProgress: { journal?: Journal; lease?: HeldLease; dying?: true } = {};
 
 /** Time limit for writing the final status, in milliseconds. */
 const flushTimeoutMs = 3000;
@@ -61,12 +49,12 @@ const flushTimeoutMs = 3000;
 // state is unknown afterwards, so the process ends; committed data stays.
 process.on('uncaughtException', (error: unknown) => {
   const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };
-  if (atWork.dying) return; // only the first error is the cause
-  atWork.dying = true;
+  if (inProgress.dying) return; // only the first error is the cause
+  inProgress.dying = true;
   log.fatal({ stack }, message);
   const sentence = `trainer: it met an unexpected error (${secrets.text(message).slice(0, 500)}): resume the run from its newest checkpoint, and report this with the end of trainer.log`;
-  void (atWork.journal?.crash(sentence, flushTimeoutMs) ?? Promise.resolve()).finally(() => {
-    atWork.lease?.release();
+  void (inProgress.journal?.crash(sentence, flushTimeoutMs) ?? Promise.resolve()).finally(() => {
+    inProgress.lease?.release();
     endNow();
   });
 });
@@ -115,7 +103,7 @@ async function main(): Promise<void> {
     token,
     onLost: abandon,
   });
-  atWork.lease = lease;
+  inProgress.lease = lease;
   const logFile = folder.file(runFiles.log);
   rotateLog(logFile);
   setInterval(() => rotateLog(logFile), logLookMs).unref();
@@ -123,7 +111,7 @@ async function main(): Promise<void> {
     const own = await startingPoint(folder, values);
     const settings = resumeSettings(values.set, folder.id);
     refuseSettings(folder, own?.manifest.step ?? 0, settings);
-    const notes = values.resume || own ? await goBack(folder, own, values['accept-damaged-logs']) : [];
+    const notes = values.resume || own ? await rollBackTo(folder, own, values['accept-damaged-logs']) : [];
     const checkpoint = own ?? (await foreignStart(folder, values.workspace));
     await serve(folder, { endpoint, token, workspace: values.workspace, checkpoint, notes, settings });
   } finally {
@@ -178,7 +166,7 @@ async function serve(
     earlier.wall_s ?? 0,
     { wait: (sentence, ms) => control.wait(sentence, ms), resumeAfterWait: () => control.resumeAfterWait() },
   );
-  atWork.journal = journal;
+  inProgress.journal = journal;
   const control = new RunControl((state, because) => {
     journal.update({ state, error: because });
     journal.event('state', because === undefined ? state : `${state}: ${because}`);
@@ -240,57 +228,6 @@ async function stoppedEarly(journal: Journal): Promise<Error | undefined> {
     (error: Error) => error,
   );
 }
-
-/**
- * Returns the verified checkpoint to resume from: the named one or the newest. Null for a new run and for one that
- * ended before its first checkpoint.
- * Reads only. @throws UserError if the manifest or the checkpoint is damaged or belongs to another run
- */
-async function startingPoint(
-  folder: RunFolder,
-  { resume, checkpoint }: { resume: boolean; checkpoint?: string },
-): Promise<StoredCheckpoint | null> {
-  const owner = folder.verifySeal();
-  if (checkpoint !== undefined) {
-    const named = await openCheckpoint(folder.file(checkpointNamed(checkpoint)));
-    refuseForeign(named, owner);
-    await verifyCheckpoint(named);
-    return named;
-  }
-  if (!resume) return null;
-  if (courseOf(folder).resume_mode === 'disable')
-    throw new UserError(
-      `run ${folder.id} was made with trainer.resume_mode=disable: start a new run, or name the checkpoint to resume from`,
-    );
-  return newestCheckpoint(folder.path, owner, name => `ragen resume ${folder.id} --checkpoint ${name}`);
-}
-
-/** Checks the logs and rolls the folder back to its checkpoint. Returns warnings about the logs. */
-async function goBack(folder: RunFolder, checkpoint: StoredCheckpoint | null, accept: boolean): Promise<string[]> {
-  const evaluates = onlyEvaluates(folder.manifest.config);
-  const command = `ragen resume ${folder.id}${checkpoint ? ` --checkpoint ${basename(checkpoint.folder)}` : ''}`;
-  const { notes, offsets } = evaluates
-    ? await acceptEvaluation(folder, { accept, command })
-    : await acceptLogs(folder, checkpoint, { accept, command });
-  const step = checkpoint?.manifest.step ?? 0;
-  if (checkpoint) await removeLater(folder.path, step);
-  await folder.rollBack(step, offsets);
-  if (accept && notes.length > 0) await adoptLogs(folder.path);
-  return notes;
-}
-
-/**
- * Returns the verified checkpoint of another run that this run starts from (trainer.resume_mode=resume_path), or null.
- */
-async function foreignStart(folder: RunFolder, workspace: string): Promise<StoredCheckpoint | null> {
-  const { resume_mode, resume_from_path } = courseOf(folder);
-  if (resume_mode !== 'resume_path' || resume_from_path === null) return null;
-  const checkpoint = await openCheckpoint(resolve(workspace, resume_from_path));
-  await verifyCheckpoint(checkpoint);
-  return checkpoint;
-}
-
-const courseOf = (folder: RunFolder): RunConfig['trainer'] => storedConfig(folder).trainer;
 
 /** Milliseconds that the process may stay alive after its run ended, if handles are still open. */
 const lingerMs = 10_000;

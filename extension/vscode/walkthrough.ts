@@ -4,6 +4,7 @@
 // VS Code completes a step when its context key *becomes* true while the walkthrough is open; a key that is already
 // true has no effect. The keys are therefore set to true only briefly, each time a walkthrough may have been opened.
 import * as vscode from 'vscode';
+import type { Host } from './host-services';
 import type { RunStore } from './runs/run-store';
 import { traceScheme } from './traces/trace-uri';
 
@@ -15,7 +16,12 @@ const memoryKey = 'ragen.walkthrough.seen';
 /** Milliseconds until a walkthrough that was just opened observes context keys. */
 const openingMs = 1000;
 
-export class Walkthrough implements vscode.Disposable {
+/** Observes what completes the steps. */
+export function registerWalkthrough(context: vscode.ExtensionContext, host: Host): void {
+  context.subscriptions.push(new Walkthrough(host.store, context.globalState));
+}
+
+class Walkthrough implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
   private timer: NodeJS.Timeout | undefined;
 

@@ -1,7 +1,8 @@
 // Speed-up of cross-scoring over passing every pair of prompt and text through the model. Both run in the engine's
 // worker thread on the same batch, one after the other.
 import { performance } from 'node:perf_hooks';
-import type { Engine, PassBudget } from '../../extension/engine/engine';
+import type { Engine } from '../../extension/engine/engine';
+import type { PassBudget } from '../../extension/engine/training-samples';
 import { RandomStream } from '../../extension/engine/sampling/random-stream';
 import type { CrossScoringSettings } from './definitions';
 import { openEngine, randomIds } from './engine-benchmarks';

@@ -3,16 +3,11 @@
 import { dirname, join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
-import type {
-  Engine,
-  GenerationRow,
-  LoadOptions,
-  OptimizerOptions,
-  PassBudget,
-  PolicyLossOptions,
-  SamplingOptions,
-  WeightedSample,
-} from '../../extension/engine/engine';
+import type { Engine } from '../../extension/engine/engine';
+import type { GenerationRow, SamplingOptions } from '../../extension/engine/generation-calls';
+import type { LoadOptions } from '../../extension/engine/load-options';
+import type { OptimizerOptions, PolicyLossOptions } from '../../extension/engine/loss-options';
+import type { PassBudget, WeightedSample } from '../../extension/engine/training-samples';
 import { Graph } from '../../extension/engine/graph/graph';
 import { linear } from '../../extension/engine/graph/layer-ops';
 import { RandomStream } from '../../extension/engine/sampling/random-stream';

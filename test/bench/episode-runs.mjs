@@ -110,10 +110,10 @@ function episode(step, i) {
 const bundled = join(tmpdir(), `ragen-episode-bench-${process.pid}`);
 await build({
   entryPoints: {
-    index: 'extension/vscode/run-files/episode-index.ts',
-    scanner: 'extension/vscode/run-files/thread-scanner.ts',
-    scan: 'extension/vscode/run-files/episode-scan.ts',
-    'episode-worker': 'extension/vscode/run-files/episode-worker.ts',
+    index: 'extension/vscode/run-files/episodes/episode-index-reader.ts',
+    scanner: 'extension/vscode/run-files/episodes/thread-scanner.ts',
+    scan: 'extension/vscode/run-files/episodes/episode-scan.ts',
+    'episode-worker': 'extension/vscode/run-files/episodes/episode-worker.ts',
   },
   ...{
     bundle: true,
@@ -125,7 +125,7 @@ await build({
   },
 });
 const require = createRequire(import.meta.url);
-const { EpisodeIndex } = require(join(bundled, 'index.cjs'));
+const { EpisodeIndexReader } = require(join(bundled, 'index.cjs'));
 const { ThreadScanner } = require(join(bundled, 'scanner.cjs'));
 const { indexOfFile } = require(join(bundled, 'scan.cjs'));
 
@@ -191,7 +191,7 @@ const timed = async (name, work) => {
   );
 };
 for (let round = 0; round < 3; round++) {
-  const index = new EpisodeIndex(run, null, scanner);
+  const index = new EpisodeIndexReader(run, null, scanner);
   await timed('index read', async () => (await index.update(), `${index.table.rows} rows`));
   await timed('rows copied for the page', () => void index.table.slice(0));
   const rows = Int32Array.from({ length: index.table.rows }, (_, row) => row);

@@ -270,8 +270,8 @@ function planned(args) {
   return JSON.parse(stdout).run.peak.bytes;
 }
 
-const planFile = 'extension/models/memory/memory-plan.ts';
-const planCommit = spawnSync('git', ['log', '-1', '--format=%h', '--', planFile], {
+const planFolder = 'extension/models/memory';
+const planCommit = spawnSync('git', ['log', '-1', '--format=%h', '--', planFolder], {
   cwd: root,
   encoding: 'utf8',
 }).stdout.trim();

@@ -11,6 +11,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
+import { atRest } from './at-rest.mjs';
 import { root, tools } from './install.mjs';
 
 const slow = 120_000;
@@ -79,7 +80,7 @@ export function makeWorkspace(files = {}) {
 /** Polls `probe` until it returns a truthy value, and returns that value. A missing file counts as not yet there. */
 export async function until(what, probe, limit = slow) {
   const end = Date.now() + limit;
-  for (;;) {
+  for (; ; await sleep(200)) {
     try {
       const answer = await probe();
       if (answer) return answer;
@@ -87,7 +88,6 @@ export async function until(what, probe, limit = slow) {
       if (error.code !== 'ENOENT') throw error;
     }
     if (Date.now() > end) throw new Error(`waited ${limit / 1000} s in vain for ${what}`);
-    await sleep(200);
   }
 }
 
@@ -264,6 +264,7 @@ export class Editor {
       await locator.click({ button: 'right' });
       try {
         await entry.waitFor({ timeout: 5000 });
+        // eslint-disable-next-line no-restricted-syntax -- nothing shows when a menu begins to take clicks
         await sleep(300 * tries);
         await entry.click({ timeout: 5000 });
         return await entry.waitFor({ state: 'detached', timeout: 5000 });
@@ -306,7 +307,8 @@ export class Editor {
           .locator('.activitybar .action-item:has(.action-label[aria-label*="RAGEN"])') // a badge covers the label
           .first()
           .click();
-      await sleep(1000);
+      await title.waitFor({ timeout: 5000 }).catch(() => undefined); // this click may have hidden it
+      await atRest(this.page, { limitMs: 5000 }).catch(() => undefined);
       return title.isVisible();
     });
     return this.page.locator('.part.sidebar').getByRole('treeitem');
@@ -336,7 +338,7 @@ export class Editor {
     await this.page.locator('.quick-input-widget input.input').fill(themes[name].label); // renders visible rows only
     await this.choose(themes[name].label);
     await this.page.locator(`.monaco-workbench.${themes[name].kind}`).first().waitFor();
-    await sleep(500); // pages update their theme asynchronously
+    for (const frame of this.page.frames()) if (frame.url().includes('fake.html')) await atRest(frame);
   }
 
   /** Saves a screenshot of the window in `test-results/`. */

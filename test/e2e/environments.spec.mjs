@@ -1,7 +1,7 @@
 // Environment tools in the real editor: an environment is created, played, edited, checked and fixed. Pictures in light
 // and dark go to test-results/.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { Editor, makeWorkspace, scenarios, until } from './editor.mjs';
@@ -37,9 +37,11 @@ scenario('New Environment writes code, cases and a configuration, and opens the 
   await editor.command('RAGEN: New Environment');
   await editor.answer('maze');
   await editor.page.getByRole('tab', { name: /maze\.ts/ }).waitFor();
-  for (const file of ['envs/maze/maze.ts', 'envs/maze/maze.cases.json', 'config/maze.yaml', 'envs/tsconfig.json'])
-    assert.ok(existsSync(join(workspace, file)), file);
-  assert.match(readFileSync(join(workspace, 'config/maze.yaml'), 'utf8'), /env_type: envs\/maze\/maze\.ts/);
+  const written = file => readFileSync(join(workspace, file), 'utf8');
+  assert.match(written('envs/maze/maze.ts'), /export default defineEnvironment\(/);
+  assert.ok(JSON.parse(written('envs/maze/maze.cases.json')).length > 0);
+  assert.match(written('config/maze.yaml'), /env_type: envs\/maze\/maze\.ts/);
+  assert.match(written('envs/tsconfig.json'), /"ragen-workbench\/\*"/);
   await editor.command('View: Focus Problems');
   await editor.page.locator('.markers-panel', { hasText: 'No problems have been detected' }).waitFor();
   await editor.picture('environment-new-dark');

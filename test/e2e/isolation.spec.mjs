@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { env, execPath } from 'node:process';
 import { after, before } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import jsonrpc from 'vscode-jsonrpc/node';
+import { atRest } from './at-rest.mjs';
 import { Editor, makeWorkspace, scenarios, until } from './editor.mjs';
 import { makeHostileRun } from './fixtures/hostile-run.mjs';
 import { makeRun, touchLease } from './fixtures/make-run.mjs';
@@ -166,7 +166,7 @@ async function offered(title) {
   await editor.page.keyboard.press('F1');
   await editor.page.locator('.quick-input-widget input.input').fill(`>${title}`);
   await rows().first().waitFor();
-  await sleep(500);
+  await atRest(editor.page); // the list is filtered after the input
   const titles = await rows().allInnerTexts();
   await editor.page.keyboard.press('Escape');
   return titles.some(each => each.includes(title));
@@ -210,7 +210,7 @@ scenario('an untrusted folder starts nothing, whatever command is used', async (
   await cleared();
   await editor.command('RAGEN: Score Trace');
   await toast('not trusted').waitFor();
-  await sleep(1000);
+  await atRest(editor.page);
   assert.equal(readFileSync(calls, 'utf8'), '');
   assert.equal(existsSync(started), false);
   assert.equal(joined, 0);

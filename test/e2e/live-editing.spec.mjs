@@ -150,6 +150,7 @@ scenario('a breakpoint halts the environment, the trainer waits, and the run con
   assert.equal(status().debugging, true);
   await editor.picture('live-editing-breakpoint-dark');
   const { step } = status();
+  // eslint-disable-next-line no-restricted-syntax -- what must not happen has no event; a step takes far less
   await sleep(3000);
   assert.equal(status().step, step, 'the trainer waits');
   await editor.command('Remove All Breakpoints');

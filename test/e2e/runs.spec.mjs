@@ -160,7 +160,7 @@ scenario('a run is deleted after a confirmation; a running one cannot be deleted
   await menu(/^frozen-lake/, 'Delete');
   await editor.page.locator('.notification-toast', { hasText: 'frozen-lake is active' }).waitFor();
   await editor.command('Notifications: Clear All Notifications');
-  assert.ok(existsSync(join(runs, 'a-frozen-lake')));
+  assert.equal(JSON.parse(readFileSync(join(runs, 'a-frozen-lake/manifest.json'), 'utf8')).id, 'a-frozen-lake');
 });
 
 scenario("deleting a run's folder outside the editor closes its pages", async () => {

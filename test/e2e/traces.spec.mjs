@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { atRest } from './at-rest.mjs';
 import { Editor, makeWorkspace, scenarios, until } from './editor.mjs';
 import { root } from './install.mjs';
 
@@ -245,7 +245,8 @@ scenario('source kept by a run is shown, and runs only after consent', async () 
   await editor.page.locator('.view-line', { hasText: 'defProp' }).first().waitFor();
   await editor.picture('trust-code-dark');
   await press('Cancel');
-  await sleep(500);
+  await dialog().waitFor({ state: 'detached' });
+  await atRest(editor.page);
   assert.equal(await editor.page.locator('.quick-input-widget', { hasText: 'What if… turn' }).isVisible(), false);
   for (const name of ['environment.js', 'version.json']) {
     await tab(name).click();

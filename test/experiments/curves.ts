@@ -6,7 +6,8 @@ import { basename, join } from 'node:path';
 import { createCanvas } from '@napi-rs/canvas';
 import { Chart, registerables } from 'chart.js';
 import { z } from 'zod';
-import { metricsLineSchema, runFiles } from '../../extension/run-data/run-folder';
+import { metricsLineSchema } from '../../extension/run-data/step-lines';
+import { runFiles } from '../../extension/run-data/run-files';
 import { partial } from '../support/partial';
 
 /** What is drawn of any experiment, a panel each. Panels that no run has numbers for are left out. */

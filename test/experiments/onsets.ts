@@ -7,7 +7,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import { metricsLineSchema, runFiles } from '../../extension/run-data/run-folder';
+import { metricsLineSchema } from '../../extension/run-data/step-lines';
+import { runFiles } from '../../extension/run-data/run-files';
 
 const window = 10;
 

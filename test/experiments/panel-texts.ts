@@ -2,7 +2,7 @@
 // the lake, and how alike two thoughts are that were written under the same prompt. The regimes' truth; nothing here
 // looks at a log-prob.
 
-/** The parts of an episode that are read (extension/run-data/run-folder.ts, episodeSchema). */
+/** The parts of an episode that are read (extension/run-data/episode.ts). */
 export interface PanelEpisode {
   group_id: number;
   turns: readonly { turn: number; state: string; thought: string | null }[];

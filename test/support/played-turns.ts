@@ -1,5 +1,5 @@
 // Plays turns of generation from start to end, for tests that compare two ways of generating.
-import type { GeneratedRow, SamplingOptions } from '../../extension/engine/engine';
+import type { GeneratedRow, SamplingOptions } from '../../extension/engine/generation-calls';
 import type { DecoderConfig } from '../../extension/models/decoder/decoder-config';
 import { openBank } from '../../extension/models/weights/device-parameters';
 import { Generator } from '../../extension/models/generation/generator';

@@ -9,14 +9,10 @@ import type { DecoderConfig } from '../../extension/models/decoder/decoder-confi
 import { Generator } from '../../extension/models/generation/generator';
 import type { GeneratorOptions } from '../../extension/models/generation/generator';
 import { trainedNetwork } from '../../extension/models/decoder/networks';
-import type {
-  LoadOptions,
-  OptimizerOptions,
-  PassBudget,
-  PolicyLossOptions,
-  SamplingOptions,
-  WeightedSample,
-} from '../../extension/engine/engine';
+import type { LoadOptions } from '../../extension/engine/load-options';
+import type { OptimizerOptions, PolicyLossOptions } from '../../extension/engine/loss-options';
+import type { PassBudget, WeightedSample } from '../../extension/engine/training-samples';
+import type { SamplingOptions } from '../../extension/engine/generation-calls';
 import { HostParameters } from '../../extension/models/weights/parameter-bank';
 import { Policy } from '../../extension/models/policy';
 import type { PolicyOptions } from '../../extension/models/policy';

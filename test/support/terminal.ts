@@ -4,14 +4,16 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  episodeSchema,
-  eventSchema,
-  leaseSchema,
-  metricsLineSchema,
-  statusSchema,
-} from '../../extension/run-data/run-folder';
-import type { Episode, Lease, MetricsLine, RunEvent, RunStatus } from '../../extension/run-data/run-folder';
+import { episodeSchema } from '../../extension/run-data/episode';
+import { eventSchema } from '../../extension/run-data/run-events';
+import { leaseSchema } from '../../extension/run-data/run-lease';
+import { metricsLineSchema } from '../../extension/run-data/step-lines';
+import { statusSchema } from '../../extension/run-data/run-status-file';
+import type { Episode } from '../../extension/run-data/episode';
+import type { Lease } from '../../extension/run-data/run-lease';
+import type { MetricsLine } from '../../extension/run-data/step-lines';
+import type { RunEvent } from '../../extension/run-data/run-events';
+import type { RunStatus } from '../../extension/run-data/run-status-file';
 import { holderOf } from '../../extension/node/lease-judgement';
 import { defaultDependencies } from '../../extension/trainer/store/lease';
 import { root } from './workspace';

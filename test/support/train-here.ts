@@ -2,15 +2,17 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { meaningOf, parseMetricMeanings } from '../../extension/run-data/metric-meanings';
-import type { Episode, MetricsLine } from '../../extension/run-data/run-folder';
+import type { Episode } from '../../extension/run-data/episode';
+import type { MetricsLine } from '../../extension/run-data/step-lines';
 import { Journal } from '../../extension/trainer/run/journal';
-import { Run } from '../../extension/trainer/run/run';
 import { RunControl } from '../../extension/trainer/run/run-control';
-import { makeRun } from '../../extension/cli/runs/start';
+import { makeRun } from '../../extension/cli/run-control/make-run';
 import { train } from '../../extension/trainer/loop/train';
 import { readRun } from './terminal';
+import { groupOverrides, stepOverrides } from './tiny-overrides';
 import { root } from './workspace';
 import type { Workspace } from './workspace';
+import { openRun } from '../../extension/trainer/run/open-run';
 
 const meanings = parseMetricMeanings(readFileSync(join(root, 'docs/METRICS.md'), 'utf8'));
 /** Meanings that do not depend on an environment's tag. */
@@ -43,14 +45,7 @@ export async function trainHere(
 ): Promise<Trained> {
   const { folder } = await makeRun({
     configName: 'words',
-    overrides: [
-      `trainer.total_training_steps=${steps}`,
-      'trainer.val_before_train=false',
-      'trainer.test_freq=-1',
-      'es_manager.val.env_groups=1',
-      'es_manager.val.env_configs.n_groups=[1]',
-      ...overrides,
-    ],
+    overrides: [...stepOverrides(steps), 'trainer.test_freq=-1', ...groupOverrides('val', [1]), ...overrides],
     workspace: workspace.folder,
   });
   const status = {
@@ -61,7 +56,7 @@ export async function trainHere(
   const journal = new Journal(folder, deaf, status, 0);
   const control = new RunControl(() => undefined);
   look(control);
-  const { run, state } = await Run.open({ folder, workspace: workspace.folder, checkpoint: null, control, journal });
+  const { run, state } = await openRun({ folder, workspace: workspace.folder, checkpoint: null, control, journal });
   try {
     const end = await train(run, state);
     await journal.sync();

@@ -2,7 +2,8 @@
 import { createConnection } from 'node:net';
 import { createMessageConnection, SocketMessageReader, SocketMessageWriter } from 'vscode-jsonrpc/node';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
-import type { RunEvent, RunStatus } from '../../extension/run-data/run-folder';
+import type { RunEvent } from '../../extension/run-data/run-events';
+import type { RunStatus } from '../../extension/run-data/run-status-file';
 import { appended, eventHappened, hello, statusChanged } from '../../extension/protocol/trainer-link';
 import type { Welcome } from '../../extension/protocol/trainer-link';
 import { leaseOf, until } from './terminal';

@@ -7,12 +7,15 @@ import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { collapseFile } from '../../extension/run-data/diagnostics';
 import type { LoadedEnvironment } from '../../extension/protocol/environment-link';
-import { runFiles } from '../../extension/run-data/run-folder';
-import type { Episode, Manifest, RunStatus } from '../../extension/run-data/run-folder';
+import { runFiles } from '../../extension/run-data/run-files';
+import type { Episode } from '../../extension/run-data/episode';
+import type { Manifest } from '../../extension/run-data/run-manifest';
+import type { RunStatus } from '../../extension/run-data/run-status-file';
 import { UserError } from '../../extension/common/user-error';
 import { Journal } from '../../extension/trainer/run/journal';
 import type { WaitControl } from '../../extension/trainer/run/journal';
-import { newestValid, writeCheckpoint } from '../../extension/trainer/store/checkpoint';
+import { newestValid } from '../../extension/trainer/store/newest-checkpoint';
+import { writeCheckpoint } from '../../extension/trainer/store/checkpoint-writer';
 import type { CheckpointState } from '../../extension/trainer/store/checkpoint';
 import { checkLogs } from '../../extension/trainer/store/log-ledger';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
@@ -20,6 +23,8 @@ import { table } from './scale';
 import type { TortureScale } from './scale';
 import { FailingDisk } from './failing-disk';
 import type { Fault, FaultKind } from './failing-disk';
+import { keptEnvironment, keepEnvironment } from '../../extension/trainer/store/environment-store';
+import { rollBack } from '../../extension/trainer/store/rollback';
 
 /** Results of a run of this part. */
 export interface DiskReport {
@@ -137,7 +142,7 @@ async function allFaults(scratchFolder: string, every: number): Promise<DiskRepo
           throw new Error(`disk: ${where} for ${lasts} calls ended a run that may wait: ${outcome.error.message}`);
         if ((await resumed(run)) !== states.after)
           throw new Error(`disk: ${where} for ${lasts} calls changed what the run wrote`);
-        if (!RunFolder.open(run).keptEnvironment(environment(2).version))
+        if (!keptEnvironment(RunFolder.open(run), environment(2).version))
           throw new Error(`disk: ${where} for ${lasts} calls lost an environment's code`);
         const unclear = waitControl.sentences.find(sentence => !/^store: cannot .+: .+/.test(sentence));
         if (unclear !== undefined) throw new Error(`disk: ${where} says no more than ${unclear}`);
@@ -172,7 +177,7 @@ async function step(
   begin();
   try {
     journal.update({ phase: 'rollout' });
-    await journal.retryUntilWritable(() => folder.keepEnvironment(environment(n)));
+    await journal.retryUntilWritable(() => keepEnvironment(folder, environment(n)));
     await journal.diagnosis(collapseFile(n), n, { n });
     journal.groups(
       n,
@@ -254,7 +259,7 @@ async function goBack(path: string, from?: number, begin: () => void = () => und
     file => file !== runFiles.columns && file !== runFiles.episodeIndex,
   );
   if (damages.length > 0) throw new UserError(`disk: ${damages[0].file} ${damages[0].how}`);
-  await folder.rollBack(step, offsets);
+  await rollBack(folder, step, offsets);
   await openJournal(folder, step, new Waiting(0)).close();
 }
 

@@ -127,7 +127,7 @@ export async function trainWithHostileCode(count: number): Promise<{ steps: numb
     const train = async (): Promise<string> => {
       const run = await startDetached(workspace.folder, settings);
       pids.push(leaseOf(run)!.pid);
-      while (['starting', 'running'].includes(statusOf(run)?.state ?? '')) await sleep(50);
+      for (; ['starting', 'running'].includes(statusOf(run)?.state ?? ''); await sleep(50));
       return run;
     };
     const from = performance.now();
@@ -154,10 +154,8 @@ export async function trainWithHostileCode(count: number): Promise<{ steps: numb
 
 /** Waits until the given trainer processes, which are exiting, have ended. */
 async function gone(pids: readonly number[]): Promise<void> {
-  for (let tries = 0; pids.some(isAlive); tries++) {
+  for (let tries = 0; pids.some(isAlive); tries++, await sleep(50))
     if (tries > 200) throw new Error('a trainer outlives its run');
-    await sleep(50);
-  }
 }
 
 /** Processes with this argument; empty if there is no /proc. */

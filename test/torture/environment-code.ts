@@ -7,10 +7,10 @@ import { existsSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EnvironmentSpec } from '../../extension/protocol/environment-link';
-import type { RunEvent } from '../../extension/run-data/run-folder';
+import type { RunEvent } from '../../extension/run-data/run-events';
 import { EnvironmentProcess } from '../../extension/environments/client/environment-process';
 import { workspace as sourceFolder } from '../support/bundles';
-import { leaseOf, readRun, startDetached, statusOf } from '../support/terminal';
+import { childrenOf, isAlive, leaseOf, readRun, startDetached, statusOf } from '../support/terminal';
 import { makeWorkspace, root } from '../support/workspace';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
@@ -294,18 +294,19 @@ const steps = (action: number) => episodes.map(episode => ({ episode, actions: [
 async function playCase(place: 'create' | 'reset' | 'step', { running, write, flag }: Case): Promise<Outcome> {
   const { error } = await running.load([spec(write(place))]);
   if (error) return { errorText: error.message, broken: 'it does not load' };
-  const failures: string[] = [];
+  /** By episode; work that code leaves behind may fail its episode in the reset or in the step. */
+  const failures = new Map<number, string>();
   const see = (states: { error?: { message: string } }[]) =>
-    failures.push(...states.flatMap(state => state.error?.message ?? []));
+    states.forEach(({ error }, i) => error && !failures.has(i) && failures.set(i, error.message));
   if (place === 'create') flag();
   see(await running.reset(resets));
   const played = await running.step(steps(2));
-  if (place === 'step') see(played);
-  const [errorText = '', ...more] = failures;
+  see(played);
+  const [errorText = '', ...more] = failures.values();
   const fine = played.filter(state => !state.error).length;
   const broken =
     more.length > 0
-      ? `${failures.length} episodes failed: ${failures.join(' | ')}`
+      ? `${failures.size} episodes failed: ${[...failures.values()].join(' | ')}`
       : fine < (errorText === '' ? 3 : 2)
         ? `only ${fine} of 3 episodes went on`
         : undefined;
@@ -553,10 +554,10 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
     }
     await until(`step ${wanted}`, () => statusOf(run)!.step >= wanted);
     process.kill(leaseOf(run)!.pid, 'SIGTERM');
-    for (let waited = 0; statusOf(run)!.state !== 'stopped' && waited < 300; waited++) await sleep(100);
+    for (let waited = 0; statusOf(run)!.state !== 'stopped' && waited < 300; waited++, await sleep(100));
     const { status, episodes } = readRun(run);
     if (status?.state !== 'stopped') throw new Error(`the run is ${status?.state}: ${status?.error}`);
-    for (let waited = 0; markedProcesses(mark).length > 0 && waited < 50; waited++) await sleep(100);
+    for (let waited = 0; markedProcesses(mark).length > 0 && waited < 50; waited++, await sleep(100));
     const left = markedProcesses(mark);
     if (left.length > 0) throw new Error(`${left.length} children outlive the run: ${left.join(', ')}`);
     const bytes = readdirSync(run)
@@ -573,11 +574,11 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
     return { steps: status.step, failures, refusals, mebibytes: Math.round(bytes / 2 ** 20) };
   } finally {
     const run = join(workspace.folder, '.ragen/runs');
-    for (const name of existsSync(run) ? readdirSync(run) : []) {
-      const pid = leaseOf(join(run, name))?.pid;
-      if (pid !== undefined) process.kill(pid, 'SIGKILL');
-    }
-    await sleep(1000);
+    const pids = (existsSync(run) ? readdirSync(run) : []).flatMap(name => leaseOf(join(run, name))?.pid ?? []);
+    const ending = [...pids, ...pids.flatMap(childrenOf)];
+    for (const pid of pids) process.kill(pid, 'SIGKILL');
+    // Environments write until they notice the end of their trainer.
+    for (let waited = 0; ending.some(isAlive) && waited < 50; waited++, await sleep(100));
     workspace.remove();
   }
 }

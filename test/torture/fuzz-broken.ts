@@ -27,7 +27,7 @@ export const brokenTargets: readonly FuzzTarget[] = [
   target('wrong', thrown(new Broken('two is one'))),
   target('stray rejection', () => {
     void Promise.reject(new RangeError('nobody waits'));
-    return new Promise(resolve => setTimeout(resolve, 5));
+    return new Promise(resolve => setImmediate(resolve));
   }),
   target('death', () => process.abort()),
 ];

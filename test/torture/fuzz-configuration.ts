@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
 import { mistakesIn } from '../../extension/vscode/configuration/configuration-mistakes';
 import { gapAt, locationAt } from '../../extension/vscode/configuration/yaml-locations';
-import { textHash } from '../../extension/run-data/episode-index';
+import { textHash } from '../../extension/run-data/episode-index-line';
 import { compose } from '../../extension/trainer/config/compose';
 import type { ConfigProblem } from '../../extension/trainer/config/config-error';
 import { configurationFileSchema } from '../../extension/trainer/config/file-schema';

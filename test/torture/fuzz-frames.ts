@@ -12,8 +12,8 @@ import { isEnvironmentMessage } from '../../extension/protocol/environment-link'
 import { jsonOrNothing } from '../../extension/common/json';
 import { FrameReader, FrameWriter, framed } from '../../extension/node/frames';
 import { linesOf } from '../../extension/common/stream-lines';
-import { TrainerLink } from '../../extension/vscode/processes/trainer-link';
-import type { RunStatus } from '../../extension/run-data/run-folder';
+import { TrainerClient } from '../../extension/vscode/processes/trainer-client';
+import type { RunStatus } from '../../extension/run-data/run-status-file';
 import { RunControl } from '../../extension/trainer/run/run-control';
 import { endpointFor, TrainerServer } from '../../extension/trainer/live/trainer-server';
 import { holds } from './fuzz-target';
@@ -112,11 +112,11 @@ export const frameTargets: readonly FuzzTarget[] = [
       const received: unknown[] = [];
       await new Promise<void>(resolve => {
         const receive = (what: unknown): void => void received.push(what);
-        const link = new TrainerLink('run 1', 'run-1', () => Promise.resolve(lease), {
+        const link = new TrainerClient('run 1', 'run-1', () => Promise.resolve(lease), {
           status: receive,
           appended: receive,
           event: receive,
-          trouble: receive,
+          problem: receive,
         });
         hungUp = () => {
           link.dispose();

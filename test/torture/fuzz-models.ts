@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { TextEmbedder } from '../../envs/search/text-embedder';
 import { Graph } from '../../extension/engine/graph/graph';
 import { writeOnnx } from '../../extension/engine/graph/onnx-writer';
-import { tokenBytes } from '../../extension/vscode/traces/token-bytes';
+import { tokenBytes } from '../../extension/vscode/traces/tokens/token-bytes';
 import { jsonOrNothing } from '../../extension/common/json';
 import { ChatTemplate } from '../../extension/models/tokenizer/chat-template';
 import { parameterSpecs, parseDecoderConfig } from '../../extension/models/decoder/decoder-config';

@@ -2,7 +2,7 @@
 // YAML), so many results still parse and reach the code behind the parser; byte mutations know no format. An input
 // depends only on (seed, target, number), so it can be reproduced. No input is longer than `mostBytes`.
 import { RandomStream } from '../../extension/engine/sampling/random-stream';
-import { textHash } from '../../extension/run-data/episode-index';
+import { textHash } from '../../extension/run-data/episode-index-line';
 
 /** Maximum length of an input in bytes. */
 export const mostBytes = 4096;

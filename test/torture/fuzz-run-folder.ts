@@ -4,39 +4,37 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve, sep } from 'node:path';
 import { fileCoverage } from '../../extension/vscode/environments/environment-coverage';
-import { EpisodeIndex } from '../../extension/vscode/run-files/episode-index';
-import { indexOfFile } from '../../extension/vscode/run-files/episode-scan';
-import type { EpisodeScanner } from '../../extension/vscode/run-files/episode-scan';
+import { EpisodeIndexReader } from '../../extension/vscode/run-files/episodes/episode-index-reader';
+import { indexOfFile } from '../../extension/vscode/run-files/episodes/episode-scan';
+import type { EpisodeScanner } from '../../extension/vscode/run-files/episodes/episode-scan';
 import { JsonLines } from '../../extension/vscode/run-files/json-lines';
-import { MetricColumns } from '../../extension/vscode/run-files/metric-columns';
-import { readLabels } from '../../extension/vscode/runs/run-labels';
-import { RunReader } from '../../extension/vscode/runs/run-reader';
+import { MetricColumns } from '../../extension/vscode/run-files/metrics/metric-columns';
+import { readLabels } from '../../extension/vscode/run-files/run-labels';
+import { RunReader } from '../../extension/vscode/run-files/run-reader';
 import { RunDiagnostics } from '../../extension/vscode/run-files/run-diagnostics';
-import { replayCase } from '../../extension/vscode/traces/replay';
+import { replayCase } from '../../extension/vscode/traces/commands/replay';
 import { traceOf } from '../../extension/vscode/traces/trace';
-import { tokenBytes } from '../../extension/vscode/traces/token-bytes';
+import { tokenBytes } from '../../extension/vscode/traces/tokens/token-bytes';
 import { jsonOrNothing } from '../../extension/common/json';
 import { collapseFile, gradientsFile } from '../../extension/run-data/diagnostics';
 import type { CollapseDiagnosis, GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
-import { addToIndex, indexColumns, indexLine, isIndexLine } from '../../extension/run-data/episode-index';
+import { addToIndex, indexColumns, indexLine, isIndexLine } from '../../extension/run-data/episode-index-line';
 import { EpisodeTable } from '../../extension/run-data/episode-table';
 import { columnsOf, decodeSegments, encodeSegment, numbersOf } from '../../extension/run-data/metric-segments';
-import {
-  coverageLineSchema,
-  environmentFile,
-  episodeSchema,
-  runFiles,
-  scoresLineSchema,
-} from '../../extension/run-data/run-folder';
-import type { Episode } from '../../extension/run-data/run-folder';
+import { coverageLineSchema } from '../../extension/run-data/environment-snapshot';
+import { environmentFile, runFiles } from '../../extension/run-data/run-files';
+import { episodeSchema } from '../../extension/run-data/episode';
+import { scoresLineSchema } from '../../extension/run-data/step-lines';
+import type { Episode } from '../../extension/run-data/episode';
 import { configInEffect } from '../../extension/run-data/settings';
 import { changedConfig } from '../../extension/trainer/run/stored-config';
-import { newestValid } from '../../extension/trainer/store/checkpoint';
+import { newestValid } from '../../extension/trainer/store/newest-checkpoint';
 import { readLease } from '../../extension/trainer/store/lease';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
-import { versionsOf } from '../../extension/cli/environments/env-versions';
+import { versionsOf } from '../../extension/cli/env/versions';
 import { Escaped, holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
+import { keptEnvironment } from '../../extension/trainer/store/environment-store';
 
 const version = '0123456789abcdef';
 const manifest = {
@@ -280,7 +278,7 @@ async function readRun(): Promise<unknown> {
   }
   const { events, metrics } = await reader.numbers();
   const effects = await Promise.all(versions.slice(1).map((after, i) => reader.effect(versions[i], after)));
-  const config = reader.origin ? configInEffect(reader.origin.config, events) : null;
+  const config = reader.manifest ? configInEffect(reader.manifest.config, events) : null;
   return [there, reader.summary, versions, sources, events, metrics, effects, config, await reader.lease()];
 }
 
@@ -289,7 +287,7 @@ function openRun(): unknown {
   const run = RunFolder.open(folder);
   const versions = versionsOf(run);
   for (const each of versions) {
-    const about = run.keptEnvironment(each.version)?.about;
+    const about = keptEnvironment(run, each.version)?.about;
     if (about)
       staysInside(
         environmentFile(each.version, 'version.json'),
@@ -377,7 +375,7 @@ export const runFolderTargets: readonly FuzzTarget[] = [
     },
   },
   file('episodes/index.jsonl', [lines(indexed)], 4, 'lines', async () => {
-    const index = new EpisodeIndex(folder, null, scanner);
+    const index = new EpisodeIndexReader(folder, null, scanner);
     await index.update();
     const { table } = index;
     holds(table.rows <= 10_000, 'the table has more rows than its file can tell of');

@@ -6,24 +6,25 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { indexOfFile } from '../../extension/vscode/run-files/episode-scan';
-import { EpisodeIndex } from '../../extension/vscode/run-files/episode-index';
-import { MetricColumns } from '../../extension/vscode/run-files/metric-columns';
+import { indexOfFile } from '../../extension/vscode/run-files/episodes/episode-scan';
+import { EpisodeIndexReader } from '../../extension/vscode/run-files/episodes/episode-index-reader';
+import { MetricColumns } from '../../extension/vscode/run-files/metrics/metric-columns';
 import { RunDiagnostics } from '../../extension/vscode/run-files/run-diagnostics';
-import { readLabels } from '../../extension/vscode/runs/run-labels';
-import { RunReader } from '../../extension/vscode/runs/run-reader';
-import { ScoreStrips } from '../../extension/vscode/run-files/score-strips';
-import { EpisodeHeads } from '../../extension/vscode/traces/episode-heads';
+import { readLabels } from '../../extension/vscode/run-files/run-labels';
+import { RunReader } from '../../extension/vscode/run-files/run-reader';
+import { ScoreStrips } from '../../extension/vscode/run-files/episodes/score-strips';
+import { EpisodeHeads } from '../../extension/vscode/run-files/episodes/episode-heads';
 import { runNames } from '../../extension/node/run-file';
-import { environmentFile, runFiles } from '../../extension/run-data/run-folder';
+import { environmentFile, runFiles } from '../../extension/run-data/run-files';
 import { UserError } from '../../extension/common/user-error';
-import { newestValid } from '../../extension/trainer/store/checkpoint';
+import { newestValid } from '../../extension/trainer/store/newest-checkpoint';
 import { readLease } from '../../extension/trainer/store/lease';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
-import { metricLines } from '../../extension/cli/runs/follow';
+import { metricLines } from '../../extension/cli/run-control/follow';
 import { streamOf } from './fuzz-mutations';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
+import { keptEnvironment } from '../../extension/trainer/store/environment-store';
 
 const version = '0123456789abcdef';
 /** Content that no reader may return. */
@@ -138,7 +139,7 @@ async function readAll(folder: string, workspace: string): Promise<unknown[]> {
     end: () => undefined,
   };
   const reads: (() => unknown)[] = [
-    async () => [await reader.refresh(), reader.summary, reader.trouble],
+    async () => [await reader.refresh(), reader.summary, reader.problem],
     async () => (await reader.numbers()).metrics.slice(0, 5),
     () => reader.versions(),
     async () => [
@@ -154,14 +155,14 @@ async function readAll(folder: string, workspace: string): Promise<unknown[]> {
     () => new ScoreStrips(folder).strips(1, 2, 2),
     () => new EpisodeHeads().of(folder, { step: 1, mode: 'train' }),
     async () => {
-      const index = new EpisodeIndex(folder, null, scanner);
+      const index = new EpisodeIndexReader(folder, null, scanner);
       await index.update();
       return index.table.rows;
     },
     async () => [await new RunDiagnostics(folder).steps(), await new RunDiagnostics(folder).groupRows(1)],
     () => run().readStatus(),
     () => run().readLabels(),
-    () => run().keptEnvironment(version),
+    () => keptEnvironment(run(), version),
     () => Array.from(metricLines(run())).length,
     () => readLease(folder)?.live,
     () => newestValid(folder),

@@ -6,11 +6,12 @@ import { AssertionError, deepStrictEqual, ok } from 'node:assert';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import { runFiles } from '../../extension/run-data/run-folder';
-import { newestValid } from '../../extension/trainer/store/checkpoint';
+import { runFiles } from '../../extension/run-data/run-files';
+import { newestValid } from '../../extension/trainer/store/newest-checkpoint';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
 import { scalarSteps } from '../support/events-in';
 import { statusOf, timed } from '../support/terminal';
+import { keptEnvironment } from '../../extension/trainer/store/environment-store';
 
 /** The reproducible part of an uninterrupted run that kept all of its checkpoints. */
 export interface Course {
@@ -121,7 +122,7 @@ export async function inspectFinished(run: string, course: Course, known: Commit
   same([status?.state, status?.step], ['finished', course.steps], 'status');
   const folder = RunFolder.open(run);
   for (const version of versionsOf(run))
-    ok(folder.keptEnvironment(version), `the code of version ${version} is not kept`);
+    ok(keptEnvironment(folder, version), `the code of version ${version} is not kept`);
 }
 
 /** Like deepStrictEqual, with the name of the value in the message. */

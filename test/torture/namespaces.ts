@@ -5,7 +5,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync, utimesSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { RunReader } from '../../extension/vscode/runs/run-reader';
+import { RunReader } from '../../extension/vscode/run-files/run-reader';
 import { runPhase } from '../../extension/vscode/runs/run-format';
 import { readLease } from '../../extension/trainer/store/lease';
 import {

@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { describeWebgpu } from './adapter';
 import { DeviceTensor } from '../../extension/engine/session/device-tensor';
-import type { OptimizerOptions } from '../../extension/engine/engine';
+import type { OptimizerOptions } from '../../extension/engine/loss-options';
 import { RandomStream } from '../../extension/engine/sampling/random-stream';
 import type { SessionOptions, Tensor } from '../../extension/engine/session/session';
 import { Transfer } from '../../extension/engine/session/transfer';

@@ -2,13 +2,10 @@
 // updates in several passes with and without shared prefixes and with each loss, cross-scores, gradient measurement,
 // critic, supervised training, state. Tests compare its numbers between devices. Every graph of the product is built on
 // the way, so tests also read the placement of all nodes from it.
-import type {
-  AdapterOptions,
-  LoadOptions,
-  NamedTensor,
-  PolicyLossOptions,
-  SamplingOptions,
-} from '../../extension/engine/engine';
+import type { AdapterOptions, LoadOptions } from '../../extension/engine/load-options';
+import type { NamedTensor } from '../../extension/engine/engine';
+import type { PolicyLossOptions } from '../../extension/engine/loss-options';
+import type { SamplingOptions } from '../../extension/engine/generation-calls';
 import { RandomStream } from '../../extension/engine/sampling/random-stream';
 import { PolicyEngine } from '../../extension/models/policy-engine';
 

@@ -42,7 +42,7 @@ const check =
 const rows = operationCases.map(row => ({ ...row, title: titleOf(row) }));
 
 describeWebgpu('an operation on WebGPU', () => {
-  it.each(rows)('$title', check('float32', 1e-5));
+  it.each(rows)('$title gives the result of the CPU', check('float32', 1e-5));
 
   it('log-probs of logits far from zero, in both directions', async () => {
     const build = (lowering: 'cpu' | 'webgpu'): Graph => {
@@ -84,5 +84,5 @@ describeWebgpu('an operation on WebGPU', () => {
 });
 
 describeHalves('an operation on halves on WebGPU', () => {
-  it.each(rows)('$title', check('float16', 1e-2));
+  it.each(rows)('$title gives the result of the CPU', check('float16', 1e-2));
 });

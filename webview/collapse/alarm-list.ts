@@ -1,5 +1,5 @@
 // The list of alarms with their evidence; a click goes to the alarm's step. Alarms after the current step are dimmed.
-import type { RunEvent } from '../../extension/run-data/run-folder';
+import type { RunEvent } from '../../extension/run-data/run-events';
 import { h } from '../shared/dom';
 
 /** Maximum number of alarms shown, newest first. */

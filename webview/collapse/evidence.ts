@@ -1,7 +1,7 @@
 // The data of a diagnosis: the series of one family of pairs, collected once per run and truncated at the selected
 // step.
 import type { CollapseSnapshot, PolicySettings } from '../../extension/protocol/collapse-page';
-import type { RunEvent } from '../../extension/run-data/run-folder';
+import type { RunEvent } from '../../extension/run-data/run-events';
 import { filterAt } from './format-filter';
 import type { ChangedSetting, Circumstances, Evidence } from './interpretation';
 import { pathOf, reached, type PathPoint, type RunSeries, type StepValue } from './run-series';

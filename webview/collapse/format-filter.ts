@@ -3,7 +3,7 @@
 // (entropy) is explained by its rule only.
 import type { FilterSettings, PromptGroup } from '../../extension/protocol/collapse-page';
 import { maximum } from '../../extension/common/lists';
-import type { RunEvent } from '../../extension/run-data/run-folder';
+import type { RunEvent } from '../../extension/run-data/run-events';
 import { formatNumber, formatPercent } from '../shared/format';
 
 export interface JudgedGroup extends PromptGroup {

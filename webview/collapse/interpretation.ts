@@ -6,7 +6,7 @@ import type { FilterSettings, PolicySettings } from '../../extension/protocol/co
 import { alarmRules, boundsOver } from '../../extension/run-data/alarm-rules';
 import { median } from '../../extension/common/estimate';
 import { enoughPrompts, retrievalOverChance } from '../../extension/run-data/regimes';
-import type { SettingChange } from '../../extension/run-data/run-folder';
+import type { SettingChange } from '../../extension/run-data/run-events';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { Estimate, PathPoint, StepValue } from './run-series';
 

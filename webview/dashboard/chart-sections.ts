@@ -1,6 +1,6 @@
 // The dashboard's body: collapsible groups of charts, and the run's events below. Notifies charts of their visibility.
 // Existing elements stay in place, so that focus and scroll position are kept.
-import type { RunEvent } from '../../extension/run-data/run-folder';
+import type { RunEvent } from '../../extension/run-data/run-events';
 import { h, replaceChildren, setAttribute, setText } from '../shared/dom';
 import { notice } from '../shared/notices';
 import { pinnedGroup } from './arrangement';

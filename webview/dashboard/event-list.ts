@@ -1,5 +1,5 @@
 // The run's events, newest first: the texts of the marks below the charts.
-import type { RunEvent } from '../../extension/run-data/run-folder';
+import type { RunEvent } from '../../extension/run-data/run-events';
 import { h } from '../shared/dom';
 import { glyphs, markOf } from './marks';
 

@@ -1,6 +1,6 @@
 // Event marks below a chart, at the events' positions on the x axis. Overlapping marks are thinned; the more severe one
 // is kept.
-import type { RunEvent } from '../../extension/run-data/run-folder';
+import type { RunEvent } from '../../extension/run-data/run-events';
 
 export type MarkKind = 'alarm' | 'error' | 'version' | 'setting' | 'checkpoint';
 

@@ -12,7 +12,7 @@ import {
 import { appendAll } from '../../extension/common/lists';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
 import type { RunSummary } from '../../extension/protocol/pages';
-import type { RunEvent } from '../../extension/run-data/run-folder';
+import type { RunEvent } from '../../extension/run-data/run-events';
 import { h, replaceChildren, setText } from '../shared/dom';
 import { messageOf, type Host } from '../shared/host';
 import { onKeys } from '../shared/keyboard';

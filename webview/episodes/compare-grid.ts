@@ -1,7 +1,7 @@
 // Episodes side by side: one column per episode and one row per turn. Differences from the reference episode are
 // marked: words of the reasoning, actions, and the turn from which the actions diverge.
 import { maximum } from '../../extension/common/lists';
-import type { Episode } from '../../extension/run-data/run-folder';
+import type { Episode } from '../../extension/run-data/episode';
 import { h, type Child } from '../shared/dom';
 import { formatSigned } from '../shared/format';
 import { markChanges } from './changes';

@@ -4,7 +4,7 @@ import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import { EpisodeTable, type EpisodeRows } from '../../extension/run-data/episode-table';
 import type { TextTerm } from '../../extension/run-data/episode-filter';
 import { episodeOpen, episodesFound, episodesSearch, episodesSearchEnd } from '../../extension/protocol/episodes-page';
-import type { Episode } from '../../extension/run-data/run-folder';
+import type { Episode } from '../../extension/run-data/episode';
 import type { Host } from '../shared/host';
 import { naturalOrder } from './listing';
 

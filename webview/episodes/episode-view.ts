@@ -1,7 +1,7 @@
 // One episode as a column of turns, under a header with its identity and outcome.
 import { maximum } from '../../extension/common/lists';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
-import type { Episode } from '../../extension/run-data/run-folder';
+import type { Episode } from '../../extension/run-data/episode';
 import { h } from '../shared/dom';
 import { counted, formatNumber, formatSigned } from '../shared/format';
 import { mark } from './list-rows';

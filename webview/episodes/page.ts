@@ -9,7 +9,7 @@ import {
 } from '../../extension/protocol/episodes-page';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { RunSummary } from '../../extension/protocol/pages';
-import type { Episode } from '../../extension/run-data/run-folder';
+import type { Episode } from '../../extension/run-data/episode';
 import { h, replaceChildren } from '../shared/dom';
 import { formatNumber, formatPercent } from '../shared/format';
 import { messageOf, type Host } from '../shared/host';

@@ -1,7 +1,7 @@
 // Episodes side by side: the members of a prompt group, or a prompt at two times of the training, with differences
 // marked.
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
-import type { Episode } from '../../extension/run-data/run-folder';
+import type { Episode } from '../../extension/run-data/episode';
 import { h } from '../shared/dom';
 import { notice } from '../shared/notices';
 import type { Theme } from '../shared/theme';

@@ -1,6 +1,6 @@
 // The sampled tokens of a turn with their log-probs. The page has ids but no token texts, and re-tokenizing the text
 // could give other tokens; so tokens are shown as their sampled ids, shaded by surprise, with a one-line summary.
-import type { Episode, EpisodeTurn } from '../../extension/run-data/run-folder';
+import type { Episode, EpisodeTurn } from '../../extension/run-data/episode';
 import { h } from '../shared/dom';
 import { counted, formatNumber } from '../shared/format';
 import { hue, withAlpha } from '../shared/palette';

@@ -1,6 +1,6 @@
 // One turn: the state shown to the model, its reasoning and actions, and the reward. Everything from the model and the
 // environment is inserted as text.
-import type { Episode, EpisodeTurn } from '../../extension/run-data/run-folder';
+import type { Episode, EpisodeTurn } from '../../extension/run-data/episode';
 import { h, type Child } from '../shared/dom';
 import { counted, formatSigned } from '../shared/format';
 import { hue } from '../shared/palette';

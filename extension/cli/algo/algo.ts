@@ -7,8 +7,8 @@ import { z } from 'zod';
 import { UserError } from '../../common/user-error';
 import { shown } from '../../trainer/config/config-error';
 import { algoFunctions } from './algo-functions';
-import { answer } from '../answer';
-import { inputName, parseCases, readInput } from '../models/cases';
+import { answer } from '../output/answer';
+import { inputName, parseCases, readInput } from '../input/cases';
 
 const names = Object.keys(algoFunctions).join(', ');
 

@@ -7,14 +7,14 @@ import { autoCandidates, providerStates } from '../../engine/session/devices';
 import { gibibytes } from '../../common/numbers';
 import { selfCheckApart } from '../../models/self-check';
 import { defaultConfig, planRun } from '../../trainer/plan/run-report';
-import type { RunQuestion, RunReport } from '../../trainer/plan/run-report';
+import type { RunReportRequest, RunReport } from '../../trainer/plan/run-report';
 import type { StepTime } from '../../trainer/plan/step-time';
-import { answer } from '../answer';
-import type { Answer } from '../answer';
-import { environmentLimitRows } from '../environments/environment-limits';
-import { machineReport } from './machine-report';
-import type { MachineReport } from './machine-report';
-import { presetFolders, workspaceOf } from '../runs/start';
+import { answer } from '../output/answer';
+import type { Answer } from '../output/answer';
+import { environmentLimitRows } from './report/environment-limits';
+import { machineReport } from './report/machine-report';
+import type { MachineReport } from './report/machine-report';
+import { presetFolders, workspaceOf } from '../options/workspace';
 
 export interface PlanFlags {
   model?: string;
@@ -55,7 +55,7 @@ async function doctor(overrides: readonly string[], flags: PlanFlags): Promise<A
 }
 
 /** The run that a command's flags describe. */
-export const questionOf = (overrides: readonly string[], flags: PlanFlags, workspace: string): RunQuestion => ({
+export const questionOf = (overrides: readonly string[], flags: PlanFlags, workspace: string): RunReportRequest => ({
   configName: flags.configName,
   configFile: flags.config,
   model: flags.model,

@@ -2,11 +2,11 @@
 // that does not fit is a valid result; an invalid configuration fails as in `ragen train`.
 import type { Command } from 'commander';
 import { defaultConfig, planRun } from '../../trainer/plan/run-report';
-import { answer } from '../answer';
-import type { Answer } from '../answer';
+import { answer } from '../output/answer';
+import type { Answer } from '../output/answer';
 import { questionOf, formatRun } from './doctor';
 import type { PlanFlags } from './doctor';
-import { workspaceOf } from '../runs/start';
+import { workspaceOf } from '../options/workspace';
 
 export function addPlan(program: Command): void {
   program

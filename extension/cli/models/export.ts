@@ -6,16 +6,16 @@ import { SingleBar, Presets } from 'cli-progress';
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import { exportModel } from '../../models/weights/export-model';
-import type { ExportRequest, Exported } from '../../models/weights/export-model';
+import type { ExportRequest, ExportResult } from '../../models/weights/export-model';
 import { adapterConfigName } from '../../models/adapters/peft-adapter';
 import { checkpointFor } from '../../trainer/run/run-checkpoint';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { requireNoLinks } from '../../trainer/run/trusted-run';
 import type { StoredType } from '../../models/weights/safetensors-writer';
-import { answer } from '../answer';
-import { downloadBar, megabytes, modelFolder } from './fetch-model';
-import type { Parse } from './model-options';
-import { workspaceOf } from '../runs/start';
+import { answer } from '../output/answer';
+import { downloadBar, megabytes, modelFolder } from '../model-files/fetch-model';
+import type { Parse } from '../options/model-options';
+import { workspaceOf } from '../options/workspace';
 
 interface ExportFlags {
   model?: string;
@@ -144,7 +144,7 @@ async function sourceOf(flags: ExportFlags): Promise<{ model: string; adapter?: 
   return { model: await modelFolder(base, workspace), adapter: folder };
 }
 
-const documentOf = ({ folder, dtype, parameters, files, mergedLayers }: Exported) => ({
+const documentOf = ({ folder, dtype, parameters, files, mergedLayers }: ExportResult) => ({
   folder,
   dtype: Object.keys(storedTypes).find(name => storedTypes[name] === dtype),
   parameters,
@@ -152,7 +152,7 @@ const documentOf = ({ folder, dtype, parameters, files, mergedLayers }: Exported
   merged_layers: mergedLayers,
 });
 
-function formatExported({ folder, dtype, parameters, mergedLayers }: Exported): string {
+function formatExported({ folder, dtype, parameters, mergedLayers }: ExportResult): string {
   const merged = mergedLayers > 0 ? `, an adapter merged into ${mergedLayers} layers` : '';
   return `${parameters.toLocaleString('en-US')} parameters in ${dtype}${merged} → ${folder}`;
 }

@@ -3,14 +3,14 @@
 import type { Command } from 'commander';
 import { appendAll } from '../../common/lists';
 import { UserError } from '../../common/user-error';
-import type { GeneratedRow, SamplingOptions } from '../../engine/engine';
+import type { GeneratedRow, SamplingOptions } from '../../engine/generation-calls';
 import { readEosTokenIds } from '../../models/weights/model-folder';
 import { deriveSeed } from '../../trainer/rollout/seeds';
-import { answer } from '../answer';
-import { number, wholeNumber, withModelOptions } from './model-options';
-import type { Parse } from './model-options';
-import { withModel } from './open-model';
-import type { ModelFlags, OpenModel } from './open-model';
+import { answer } from '../output/answer';
+import { number, wholeNumber, withModelOptions } from '../options/model-options';
+import type { Parse } from '../options/model-options';
+import { withModel } from '../model-files/open-model';
+import type { ModelFlags, OpenModel } from '../model-files/open-model';
 
 /** Number of rows generated together. */
 const rowsAtOnce = 32;

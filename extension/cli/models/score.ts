@@ -3,10 +3,10 @@
 // given tokens[0 … t−1], at temperature 1. Rows run in batches of similar length; results are in input order.
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
-import { answer } from '../answer';
-import { withModelOptions } from './model-options';
-import { withModel } from './open-model';
-import type { ModelFlags } from './open-model';
+import { answer } from '../output/answer';
+import { withModelOptions } from '../options/model-options';
+import { withModel } from '../model-files/open-model';
+import type { ModelFlags } from '../model-files/open-model';
 
 /** Padded tokens per forward pass. */
 const tokensAtOnce = 4096;

@@ -10,11 +10,12 @@ import { checkpointFor } from '../../trainer/run/run-checkpoint';
 import type { StoredCheckpoint } from '../../trainer/store/checkpoint';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { requireTrusted } from '../../trainer/run/trusted-run';
-import { answer } from '../answer';
-import type { Answer } from '../answer';
-import { start, withConfig, withTrust } from './serve';
-import type { StartFlags } from './serve';
-import { workspaceOf } from './start';
+import { answer } from '../output/answer';
+import type { Answer } from '../output/answer';
+import { start } from '../run-control/run-and-follow';
+import { withConfig, withTrust } from '../options/run-options';
+import type { StartFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
 
 interface EvalFlags extends StartFlags {
   run?: string;

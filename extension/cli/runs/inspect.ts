@@ -9,11 +9,11 @@ import { UserError } from '../../common/user-error';
 import { Inspector } from '../../trainer/inspection/inspector';
 import { serveInspector } from '../../trainer/inspection/service';
 import { RunFolder } from '../../trainer/store/run-folder';
-import { answer } from '../answer';
-import { wholeNumber } from '../models/model-options';
-import { withCommon } from './serve';
-import type { CommonFlags } from './serve';
-import { workspaceOf } from './start';
+import { answer } from '../output/answer';
+import { wholeNumber } from '../options/model-options';
+import { withCommon } from '../options/run-options';
+import type { CommonFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
 
 interface InspectFlags extends CommonFlags {
   checkpoint?: string;
@@ -52,7 +52,7 @@ as they are. With --json: {"checkpoint", "temperature", "hasReference", "hasCrit
 }
 
 async function inspected(ref: EpisodeRef, { checkpoint, all, threads }: InspectFlags): Promise<Rescored> {
-  const phase = (words: string): void => void process.stderr.write(`${words} …\n`);
+  const phase = (name: string): void => void process.stderr.write(`${name} …\n`);
   const inspector = new Inspector(threads, { phase, whatIfTokens: () => undefined });
   try {
     return await inspector.rescore({ ...ref, checkpoint, all });

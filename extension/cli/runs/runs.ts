@@ -1,15 +1,16 @@
 // `ragen runs`: lists the runs of a folder with their state and the user's labels.
 import { basename } from 'node:path';
 import type { Command } from 'commander';
-import type { RunStatus } from '../../run-data/run-folder';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { UserError } from '../../common/user-error';
 import { readLease } from '../../trainer/store/lease';
 import { printable } from '../../common/printable';
 import { RunFolder } from '../../trainer/store/run-folder';
-import { answer } from '../answer';
-import { unended, withCommon } from './serve';
-import type { CommonFlags } from './serve';
-import { workspaceOf } from './start';
+import { answer } from '../output/answer';
+import { unended } from '../run-control/trainer-process';
+import { withCommon } from '../options/run-options';
+import type { CommonFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
 
 interface RunsFlags extends CommonFlags {
   archived?: boolean;

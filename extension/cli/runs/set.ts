@@ -7,11 +7,11 @@ import { shown } from '../../trainer/config/config-error';
 import { readLease } from '../../trainer/store/lease';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { changedConfig } from '../../trainer/run/stored-config';
-import { answer } from '../answer';
-import { changeSettings, joinTrainer } from './follow';
-import { withCommon } from './serve';
-import type { CommonFlags } from './serve';
-import { workspaceOf } from './start';
+import { answer } from '../output/answer';
+import { changeSettings, joinTrainer } from '../run-control/follow';
+import { withCommon } from '../options/run-options';
+import type { CommonFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
 
 export function addSet(program: Command): void {
   withCommon(program.command('set').description('change settings of a run from its next step on'))

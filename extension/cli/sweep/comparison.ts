@@ -4,9 +4,9 @@ import { estimate } from '../../common/estimate';
 import type { Estimate } from '../../common/estimate';
 import { maximum } from '../../common/lists';
 import { UserError } from '../../common/user-error';
-import type { RunState } from '../../run-data/run-folder';
-import { metricLines } from '../runs/follow';
-import { summarize } from '../runs/summary';
+import type { RunState } from '../../run-data/run-status-file';
+import { metricLines } from '../run-control/follow';
+import { summarize } from '../output/run-summary';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import type { SweepPlan, SweepPoint } from './sweep-plan';
 

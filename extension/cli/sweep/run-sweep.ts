@@ -2,11 +2,13 @@
 // resume from their checkpoint, and missing ones are created. A failed run does not end the sweep. On a halt no further
 // run starts, and running ones stop after their step with a checkpoint.
 import { isMadeOf } from '../../trainer/config/model-length';
-import type { RunStatus } from '../../run-data/run-folder';
+import type { RunStatus } from '../../run-data/run-status-file';
 import { UserError } from '../../common/user-error';
-import { follow } from '../runs/follow';
-import { unexplainedEnd, makeRun, startTrainer } from '../runs/start';
-import type { StepTable } from '../runs/step-table';
+import { follow } from '../run-control/follow';
+import { unexplainedEnd } from '../run-control/trainer-end';
+import { makeRun } from '../run-control/make-run';
+import { startTrainer } from '../run-control/trainer-process';
+import type { StepTable } from '../output/step-table';
 import { readLease } from '../../trainer/store/lease';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { requireTrusted } from '../../trainer/run/trusted-run';

@@ -7,10 +7,10 @@ import { compare, comparisonCsv, comparisonTable, incomplete, jobCount } from '.
 import type { Comparison } from './comparison';
 import { runSweep, runsOf } from './run-sweep';
 import { readSweep } from './sweep-plan';
-import { answer } from '../answer';
-import type { Answer } from '../answer';
-import { presetFolders, workspaceOf } from '../runs/start';
-import { StepTable } from '../runs/step-table';
+import { answer } from '../output/answer';
+import type { Answer } from '../output/answer';
+import { presetFolders, workspaceOf } from '../options/workspace';
+import { StepTable } from '../output/step-table';
 
 interface SweepFlags {
   jobs: number;

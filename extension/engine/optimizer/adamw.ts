@@ -4,7 +4,9 @@
 // be 8-bit (byte-moments.ts). On a device, the step runs tensor by tensor. A gradient with a non-finite norm changes
 // nothing and is reported.
 import { blockSize, ditherFeeds, firstFromBytes, firstToBytes, secondFromBytes, secondToBytes } from './byte-moments';
-import type { MomentFormat, MomentState, OptimizerOptions } from '../engine';
+import type { MomentFormat } from '../load-options';
+import type { MomentState } from '../engine';
+import type { OptimizerOptions } from '../loss-options';
 import { Graph } from '../graph/graph';
 import type { Lowering, Value } from '../graph/graph';
 import { binary, unary } from '../graph/ops';

@@ -24,7 +24,7 @@ export interface ProviderState {
 }
 
 /** Result of testing a provider (models/self-check.ts). */
-export interface Checked {
+export interface DeviceCheck {
   /** Whether its results match the CPU's. */
   passed: boolean;
   /** Whether it multiplies matrices faster than the CPU; false if it did not pass. */
@@ -92,7 +92,7 @@ export async function resolveDevice(
   device: Device,
   asked: string,
   candidates: readonly Provider[],
-  check: (provider: Provider) => Promise<Checked>,
+  check: (provider: Provider) => Promise<DeviceCheck>,
 ): Promise<{ provider: Provider; about: string | null }> {
   if (device === 'cpu') return { provider: 'cpu', about: null };
   if (device !== 'auto') {

@@ -3,7 +3,7 @@
 // adapters are interchangeable. Only the projections of the decoder layers take adapters, not the embedding and the
 // output head.
 import { UserError } from '../../common/user-error';
-import type { AdapterOptions } from '../../engine/engine';
+import type { AdapterOptions } from '../../engine/load-options';
 import type { RandomStream } from '../../engine/sampling/random-stream';
 import { parameterSpecs } from '../decoder/decoder-config';
 import type { DecoderConfig, ParameterSpec } from '../decoder/decoder-config';
@@ -32,7 +32,7 @@ const withoutAdapter = ['model.embed_tokens', 'lm_head'];
 export function loraModules(config: DecoderConfig, targets: LoraOptions['targets']): string[] {
   const modules = linearSpecs(config).map(({ name }) => moduleOf(name));
   if (choosesAll(targets)) return modules;
-  const patterns = typeof targets === 'string' ? [wholeName(targets)] : targets.map(byNameOrSuffix);
+  const patterns = typeof targets === 'string' ? [byFullMatch(targets)] : targets.map(byNameOrSuffix);
   for (const { pattern, matches } of patterns) {
     const refused = withoutAdapter.find(matches);
     if (refused !== undefined)
@@ -93,7 +93,7 @@ interface Pattern {
   matches: (module: string) => boolean;
 }
 
-function wholeName(pattern: string): Pattern {
+function byFullMatch(pattern: string): Pattern {
   let expression: RegExp;
   try {
     expression = new RegExp(`^(?:${pattern})$`);

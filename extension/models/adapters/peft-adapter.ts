@@ -26,7 +26,7 @@ export interface Adapter {
 }
 
 /** Modules for which an adapter file may hold factors or full weights (modules_to_save), which is not supported. */
-const wholeModules = ['lm_head', 'embed_tokens'];
+const modulesToSave = ['lm_head', 'embed_tokens'];
 
 const targetSchema = z.union([z.string(), z.array(z.string())]).nullish();
 const configSchema = z.looseObject({
@@ -220,7 +220,7 @@ function modulesOf(
   );
   for (const name of tensors.keys()) {
     if (expected.has(name)) continue;
-    const whole = wholeModules.find(module => name.includes(module));
+    const whole = modulesToSave.find(module => name.includes(module));
     if (whole !== undefined)
       throw new UserError(
         `${file}: the tensor ${name} changes ${whole}, for which adapters are not supported: ${merged}`,

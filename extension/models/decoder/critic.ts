@@ -2,7 +2,8 @@
 // from the actor's weights and a head near zero. Loss: ½ · max of the plain and the clipped squared error (Schulman et
 // al. 2017; verl's compute_value_loss). The value of token t is read at the position that predicts it, before the token
 // is known.
-import type { CriticLossOptions, CriticSample, OptimizerOptions, PassBudget, UpdateMetrics } from '../../engine/engine';
+import type { CriticLossOptions, OptimizerOptions, UpdateMetrics } from '../../engine/loss-options';
+import type { CriticSample, PassBudget } from '../../engine/training-samples';
 import { unwatched } from '../../engine/work-units';
 import { Graph } from '../../engine/graph/graph';
 import type { Value } from '../../engine/graph/graph';
@@ -24,8 +25,8 @@ import { parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { DecoderParameters } from './decoder-parameters';
 import { PackedSessions, passSize } from '../graphs/packed-sessions';
-import { planPasses } from '../graphs/packing';
-import type { Sample } from '../graphs/packing';
+import { planPasses } from '../graphs/pass-plan';
+import type { Sample } from '../graphs/pass-plan';
 import type { ParameterBank } from '../weights/parameter-bank';
 import { outputGradients, packedHidden } from '../graphs/policy-graphs';
 import type { Network, PackedShape } from '../graphs/policy-graphs';

@@ -1,63 +1,20 @@
 // The generator's key-value cache on a device. Keys and values never leave it: they are outputs that stay on the device
-// and become inputs again. Each step uploads ids, positions and indices, and downloads the sampled tokens. A batch has
-// a past [rows, kvHeads, slots, headSize] per layer, written once, and a window of 32 slots that receives one token per
-// step. A full window is appended to the past, so the past is copied once per 32 steps instead of every step. A row's
-// tokens may be in any slots, because positions are already applied to the keys: the host tracks each row's slots, and
-// a mask passes them to the graph. Between turns a row references a page: the tensors of the batch or prefill it was
-// last in. A page is freed with its last row.
-import { appendAll, maximum } from '../../common/lists';
+// and become inputs again. Each step uploads ids, positions and indices, and downloads the sampled tokens. Between
+// turns a row references a page (device-rows.ts); device-batch.ts decodes rows together.
+import { maximum } from '../../common/lists';
 import { dispose } from '../../engine/session/device-tensor';
 import { Graph } from '../../engine/graph/graph';
 import type { Dim, Value } from '../../engine/graph/graph';
-import { masked } from '../../engine/session/padding';
-import { Session, float32, int32, int64, loweringOf } from '../../engine/session/session';
+import { Session, float32, int32, loweringOf } from '../../engine/session/session';
 import type { SessionOptions, Tensor } from '../../engine/session/session';
 import { Transfer } from '../../engine/session/transfer';
 import type { DecoderConfig } from '../decoder/decoder-config';
 import type { CachedRow, Chunk, DecodingBatch, GenerationCache, RunGenerate } from './generation-cache';
 import { block, newName, pastName } from './key-value-cache';
-import { packChunks } from '../graphs/packing';
-
-/** Slots of the window. */
-export const windowSlots = 32;
-
-/** Keys and values of several rows, 2·layers tensors [rows, kvHeads, slots, headSize], with a reference count. */
-interface Page {
-  parts: Tensor[];
-  slots: number;
-  users: number;
-}
-
-class DeviceRow implements CachedRow {
-  pending: number | null = null;
-  page: Page | null = null;
-  /** Row index within the page. */
-  at = 0;
-  /** Slot of each token within the page. */
-  slots: number[] = [];
-
-  get length(): number {
-    return this.slots.length;
-  }
-
-  /** Points the row to another location; a page is freed when its last row leaves it. */
-  move(page: Page | null, at: number, slots: number[]): void {
-    if (page) page.users++;
-    const old = this.page;
-    if (old && --old.users === 0) dispose(old.parts);
-    Object.assign(this, { page, at, slots });
-  }
-}
-
-/** The past of several rows, gathered for a run. */
-interface Past {
-  /** In the order of the tensors' rows. */
-  rows: readonly DeviceRow[];
-  /** Null if no row has a past. */
-  parts: Tensor[] | null;
-  /** Slots per row; row r's tokens are in the first ones. */
-  slots: number;
-}
+import { packChunks } from '../graphs/chunk-packing';
+import { DeviceRow, maskOf, indices } from './device-rows';
+import type { Page, Past } from './device-rows';
+import { DeviceBatch } from './device-batch';
 
 export class DeviceCache implements GenerationCache {
   private readonly transfer: Transfer;
@@ -120,7 +77,7 @@ export class DeviceCache implements GenerationCache {
     const grouped = pages.map(page => rows.filter(row => row.page === page));
     let parts: Tensor[] = [];
     for (const [i, page] of pages.entries()) {
-      const own = await this.take(page, grouped[i], slots);
+      const own = await this.gatherPage(page, grouped[i], slots);
       parts = i === 0 ? own : await this.concatenated(parts, own, 0);
     }
     return { rows: grouped.flat(), parts, slots };
@@ -128,12 +85,12 @@ export class DeviceCache implements GenerationCache {
 
   /** Returns the feeds of a past with its mask. */
   pastFeeds({ parts, rows }: Past, mask: Tensor): Record<string, Tensor> {
-    return { past_mask: mask, ...this.named(pastName, parts ?? this.nothing(rows.length)) };
+    return { past_mask: mask, ...this.named(pastName, parts ?? this.emptySlots(rows.length)) };
   }
 
   /** Returns the feeds of the chunk's slots before they are written. */
   heldFeeds(parts: readonly Tensor[] | null, rows: number): Record<string, Tensor> {
-    return this.named(heldName, parts ?? this.nothing(rows));
+    return this.named(heldName, parts ?? this.emptySlots(rows));
   }
 
   /** Returns the chunk's slots after a run. */
@@ -156,13 +113,13 @@ export class DeviceCache implements GenerationCache {
   }
 
   /** Returns one empty slot per row, for inputs that must not have zero slots. */
-  private nothing(rows: number): Tensor[] {
+  private emptySlots(rows: number): Tensor[] {
     const { kvHeads, headSize, layers } = this.config;
     const empty = zeros([rows, kvHeads, 1, headSize]);
     return Array.from({ length: 2 * layers }, () => empty);
   }
 
-  private async take(page: Page | null, rows: readonly DeviceRow[], slots: number): Promise<Tensor[]> {
+  private async gatherPage(page: Page | null, rows: readonly DeviceRow[], slots: number): Promise<Tensor[]> {
     const { kvHeads, headSize, layers } = this.config;
     const dims = [rows.length, kvHeads, slots];
     if (!page) {
@@ -218,108 +175,5 @@ export class DeviceCache implements GenerationCache {
   }
 }
 
-class DeviceBatch implements DecodingBatch {
-  private readonly active: DeviceRow[] = [];
-  /**
-   * Tensor rows, including rows that have left. `page` is the page they all point to; it receives its tensors on close.
-   */
-  private past: Past = { rows: [], parts: null, slots: 0 };
-  private page: Page = { parts: [], slots: 0, users: 0 };
-  private pastMask?: Tensor;
-  private window: Tensor[] | null = null;
-  private filled = 0;
-
-  constructor(private readonly cache: DeviceCache) {}
-
-  async enter(rows: readonly DeviceRow[]): Promise<void> {
-    if (rows.length === 0) return;
-    appendAll(this.active, rows);
-    await this.repack();
-  }
-
-  async step(tokens: readonly number[]): Promise<Tensor> {
-    if (this.past.rows.length > 2 * this.active.length) await this.repack();
-    const { cache, past, filled } = this;
-    const token = new Map(this.active.map((row, a) => [row, tokens[a]]));
-    const { starts, feeds } = packChunks(
-      past.rows.map(row => [token.get(row) ?? 0]),
-      past.rows.map(({ length }) => length),
-      1,
-      cache.config,
-    );
-    const written = new Float32Array(windowSlots);
-    written[filled] = 1;
-    const seen = new Float32Array(windowSlots).fill(masked).fill(0, 0, filled + 1);
-    const outputs = await cache.run({
-      ...feeds,
-      ...cache.pastFeeds(past, this.pastMask!),
-      ...cache.heldFeeds(this.window, past.rows.length),
-      written: float32(written, [1, 1, windowSlots, 1]),
-      new_mask: float32(seen, [1, 1, 1, 1, windowSlots]),
-      rows: indices(this.active.map(row => starts[row.at])),
-    });
-    if (this.window) dispose(this.window);
-    this.window = cache.fresh(outputs);
-    for (const row of this.active) row.slots.push(past.slots + filled);
-    this.filled++;
-    if (this.filled === windowSlots) await this.turnWindow();
-    return outputs.logits;
-  }
-
-  releaseRow(r: number): void {
-    const last = this.active.pop()!;
-    if (r < this.active.length) this.active[r] = last;
-  }
-
-  async settle(): Promise<void> {
-    return this.active.length > 0 ? this.repack() : this.close();
-  }
-
-  async close(): Promise<void> {
-    await this.turnWindow();
-    const { page, past } = this;
-    if (this.pastMask) dispose([this.pastMask]);
-    this.pastMask = undefined;
-    page.parts = past.parts ?? [];
-    page.slots = past.slots;
-    if (page.users === 0) dispose(page.parts);
-    this.past = { rows: [], parts: null, slots: 0 };
-    this.page = { parts: [], slots: 0, users: 0 };
-  }
-
-  /** Rebuilds the batch with the active rows only, from wherever they point to now. */
-  private async repack(): Promise<void> {
-    await this.close();
-    this.past = await this.cache.gather(this.active);
-    this.past.rows.forEach((row, b) => row.move(this.page, b, [...row.slots.keys()]));
-    await this.makeMask();
-  }
-
-  /** Appends the window's slots to the past. */
-  private async turnWindow(): Promise<void> {
-    if (!this.window) return;
-    this.past = { ...this.past, ...(await this.cache.joined(this.past, this.window, windowSlots)) };
-    this.window = null;
-    this.filled = 0;
-    await this.makeMask();
-  }
-
-  private async makeMask(): Promise<void> {
-    if (this.pastMask) dispose([this.pastMask]);
-    const { past, cache } = this;
-    const seen = past.rows.map(({ slots }) => slots);
-    this.pastMask = await cache.upload(maskOf(past, seen));
-  }
-}
-
-/** Returns the additive mask of a past's slots, [rows, 1, 1, 1, slots]; row r attends to the slots `seen[r]`. */
-function maskOf({ slots, rows }: Past, seen: readonly (readonly number[])[]): Tensor {
-  const count = Math.max(1, slots);
-  const mask = new Float32Array(rows.length * count).fill(masked);
-  seen.forEach((own, r) => own.forEach(slot => slot < slots && (mask[r * count + slot] = 0)));
-  return float32(mask, [rows.length, 1, 1, 1, count]);
-}
-
 const heldName = (i: number): string => `held_${newName(i)}`;
 const zeros = (dims: number[]): Tensor => float32(new Float32Array(dims.reduce((n, d) => n * d, 1)), dims);
-const indices = (xs: readonly number[]): Tensor => int64(BigInt64Array.from(xs, BigInt), [xs.length]);

@@ -4,17 +4,12 @@
 // batch between two steps, and each call resolves when its rows have finished. Invariant: a row's tokens depend only on
 // its ids, its seed and the weights. On the CPU this is bit-exact: matmuls compute each row independently, sums over
 // cached tokens run in blocks, and a step never has a single row, which would use other kernels.
-import { appendAll, maximum } from '../../common/lists';
-import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/engine';
+import { appendAll } from '../../common/lists';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { RunStopped } from '../../engine/run-stopped';
-import { Sampler } from '../../engine/sampling/sampler';
-import { NotFiniteError } from '../../engine/optimizer/not-finite';
-import { drawToken, isUncut } from '../../engine/sampling/sampling';
-import { dispose } from '../../engine/session/device-tensor';
 import { Session, loweringOf } from '../../engine/session/session';
 import type { SessionOptions, Tensor } from '../../engine/session/session';
-import { Transfer } from '../../engine/session/transfer';
 import { DeviceCache } from './device-cache';
 import type { CachedRow, GenerationCache } from './generation-cache';
 import { HostCache } from './host-cache';
@@ -22,6 +17,8 @@ import { laidOutNetwork } from '../decoder/networks';
 import type { ParameterBank } from '../weights/parameter-bank';
 import { generateGraph } from '../graphs/policy-graphs';
 import type { Network } from '../graphs/policy-graphs';
+import { RowSampler } from './row-sampler';
+import type { Call, Decoding, RowWatch } from './decoding';
 
 /** Maximum tokens per prefill call, to bound the memory of attention scores. */
 export const prefillTokens = 4096;
@@ -42,36 +39,6 @@ export interface GeneratorOptions extends SessionOptions {
   cache?: 'host' | 'device';
 }
 
-/** A pending call. */
-interface Call {
-  decodings: Decoding[];
-  sampling: SamplingOptions;
-  onTokens?: (sampled: number) => void;
-  answer(): void;
-  fail(error: unknown): void;
-  /** Resolves when the call is finished. */
-  done: Promise<unknown>;
-}
-
-interface Decoding {
-  request: GenerationRow;
-  cache: CachedRow;
-  stream: RandomStream;
-  /** Tokens of the row before the first one sampled in this call. */
-  prefix: number;
-  ids: number[];
-  logprobs: number[];
-  finish: 'stop' | 'length' | null;
-  /** Number of sampled tokens already reported to the watcher. */
-  reported: number;
-}
-
-/** Watcher of a row: receives its sampled tokens in order, a few at a time. */
-export interface RowWatch {
-  row: string;
-  onTokens(ids: number[], logprobs: number[]): void;
-}
-
 export class Generator {
   private session?: Promise<Session>;
   /** Parameter version the session was created with, if the parameters are its constants. */
@@ -79,10 +46,7 @@ export class Generator {
   private readonly rows = new Map<string, CachedRow>();
   private readonly where: 'host' | 'device';
   private readonly cache: GenerationCache;
-  private readonly transfer: Transfer;
-  /** All ids of a row, for the repetition penalty. */
-  private readonly history = new Map<string, number[]>();
-  private readonly sampler: Sampler;
+  private readonly sampler: RowSampler;
   private readonly calls = new Set<Call>();
   /** Whether a new call has not been processed yet. */
   private arrived = false;
@@ -99,9 +63,7 @@ export class Generator {
     this.where = options.cache ?? (options.provider === 'webgpu' ? 'device' : 'host');
     const run = (feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> => this.run(feeds);
     this.cache = this.where === 'device' ? new DeviceCache(config, options, run) : new HostCache(config, run);
-    this.transfer = new Transfer(options);
-    // CUDA's logits are returned to the host, so sampling runs there.
-    this.sampler = new Sampler(config.vocabSize, options.provider === 'cuda' ? { threads: options.threads } : options);
+    this.sampler = new RowSampler(config.vocabSize, options);
   }
 
   /**
@@ -116,7 +78,7 @@ export class Generator {
     const decodings = requests.map((request): Decoding => {
       let cache = this.rows.get(request.row);
       if (!cache) this.rows.set(request.row, (cache = this.cache.row()));
-      this.remember(request.row, request.append);
+      this.sampler.remember(request.row, request.append);
       return {
         request,
         cache,
@@ -163,7 +125,7 @@ export class Generator {
   private answered(decodings: readonly Decoding[]): GeneratedRow[] {
     return decodings.map(({ request, cache, ids, logprobs, finish }) => {
       cache.pending = ids.at(-1) ?? null;
-      this.remember(request.row, ids);
+      this.sampler.remember(request.row, ids);
       return { row: request.row, ids, logprobs, finish: finish ?? 'length' };
     });
   }
@@ -177,7 +139,7 @@ export class Generator {
       const cached = this.rows.get(row);
       if (cached) this.cache.forget(cached);
       this.rows.delete(row);
-      this.history.delete(row);
+      this.sampler.forget(row);
     }
   }
 
@@ -197,12 +159,6 @@ export class Generator {
       prepack: this.options.prepack ?? this.options.layOut,
       resident: () => this.where === 'device',
     });
-  }
-
-  private remember(row: string, ids: readonly number[]): void {
-    const known = this.history.get(row);
-    if (known) appendAll(known, ids);
-    else this.history.set(row, [...ids]);
   }
 
   /** Processes calls until none is left; an error rejects all of them. */
@@ -245,7 +201,7 @@ export class Generator {
         await batch.enter(entering.map(d => d.cache));
         appendAll(active, entering);
         const logits = await batch.step(active.map(d => d.ids[d.ids.length - 1]));
-        await this.sample(active, logits, sampling);
+        await this.sampler.sample(active, logits, sampling);
         this.report();
         for (let r = active.length - 1; r >= 0; r--) {
           if (active[r].finish === null) continue;
@@ -309,52 +265,11 @@ export class Generator {
         member.cache.pending = null;
         member.prefix = member.cache.length;
       }
-      await this.sample(members, logits, sampling);
+      await this.sampler.sample(members, logits, sampling);
     }
   }
 
   private async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
     return (await this.open()).run(this.options.layOut ? feeds : { ...this.bank.feeds(), ...feeds });
-  }
-
-  /** Samples each row's next token from its row of the logits, disposes of the logits, and marks finished rows. */
-  private async sample(rows: readonly Decoding[], logits: Tensor, sampling: SamplingOptions): Promise<void> {
-    const vocab = this.network.config.vocabSize;
-    const uniforms = Float32Array.from(rows, d => d.stream.uniform());
-    const drawn = isUncut(sampling) ? await this.sampler.draw(logits, uniforms, sampling) : null;
-    const numbers = drawn ? null : ((await this.transfer.download(logits)).data as Float32Array);
-    dispose([logits]);
-    rows.forEach((d, r) => {
-      const { token, logprob } = drawn
-        ? { token: drawn.tokens[r], logprob: drawn.logprobs[r] }
-        : drawToken(numbers!, r * vocab, vocab, sampling, uniforms[r], this.occurred(d));
-      if (!Number.isFinite(logprob))
-        throw new NotFiniteError(
-          `engine: the policy's logits are not finite (row ${d.request.row}): its weights have diverged; resume from an earlier checkpoint with a lower learning rate`,
-        );
-      d.ids.push(token);
-      d.logprobs.push(logprob);
-      if (sampling.stop_token_ids.includes(token) || this.completesStop(d, sampling.stop)) d.finish = 'stop';
-      else if (d.ids.length >= sampling.max_new_tokens || d.prefix + d.ids.length >= sampling.max_model_len)
-        d.finish = 'length';
-    });
-  }
-
-  private occurred({ request, ids }: Decoding): number[] {
-    return [...(this.history.get(request.row) ?? []), ...ids];
-  }
-
-  /**
-   * Returns whether the newest token completes one of the stop strings. Decodes only as many trailing tokens as could
-   * contain one.
-   */
-  private completesStop({ ids }: Decoding, stop: readonly string[]): boolean {
-    if (stop.length === 0) return false;
-    const { decode } = this.options;
-    if (!decode) throw new Error('generator: stop strings need a tokenizer');
-    const tail = ids.slice(-1 - maximum(stop.map(text => Buffer.byteLength(text))));
-    const text = decode(tail);
-    const before = decode(tail.slice(0, -1));
-    return stop.some(wanted => text.includes(wanted) && !before.includes(wanted));
   }
 }

@@ -7,7 +7,7 @@ import type { Tensor } from '../../engine/session/session';
 import type { DecoderConfig } from '../decoder/decoder-config';
 import type { Chunk, DecodingBatch, GenerationCache, RunGenerate } from './generation-cache';
 import { BatchCache, RowCache, appendChunks, block, pastFeeds } from './key-value-cache';
-import { packChunks } from '../graphs/packing';
+import { packChunks } from '../graphs/chunk-packing';
 
 /**
  * A longer chunk is appended in pieces of this many tokens, so that attention scores take memory and time proportional

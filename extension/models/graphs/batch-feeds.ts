@@ -5,7 +5,7 @@ import { float32, int64 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
 import type { DecoderConfig } from '../decoder/decoder-config';
 import { packPass } from './packing';
-import type { Pass, Sample } from './packing';
+import type { Pass, Sample } from './pass-plan';
 
 export interface BatchFeeds<S extends Sample> {
   /** Packed tokens, rows, targets. */

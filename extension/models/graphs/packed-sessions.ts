@@ -90,7 +90,7 @@ export class PackedSessions {
   }
 
   /** Returns a separate, empty set of sessions for the same network. */
-  likewise(): PackedSessions {
+  withSameOptions(): PackedSessions {
     return new PackedSessions(this.network, this.options, this.checkpointed);
   }
 

@@ -1,130 +1,13 @@
-// Plans how samples pass through a graph: tokens packed without padding, samples of a group sharing their common
-// prefix, in passes with a maximum number of tokens. Pure functions of token ids; they produce the feeds of
-// packedAttention (attention.ts) and the mapping between per-sample arrays and packed tokens. Invariant: every needed
-// token of a sample is computed once in each pass that needs it, and gradients add up.
-import { maximum, minimum } from '../../common/lists';
-import type { PassBudget, TrainingSample } from '../../engine/engine';
+// Packs the samples of a pass (pass-plan.ts) without padding: the feeds of packedAttention (attention.ts), and the
+// mapping between per-sample arrays and packed tokens. Pure functions of token ids. Invariant: every needed token of a
+// sample is computed once in each pass that needs it, and gradients add up.
+import { maximum } from '../../common/lists';
 import { causalMask, masked } from '../../engine/session/padding';
 import { float32, int32, int64 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
 import type { DecoderConfig } from '../decoder/decoder-config';
-
-export type Sample = Pick<TrainingSample, 'ids' | 'mask'>;
-
-/** Samples (by index) with the same first `prefix` tokens, which are computed once for all of them. */
-export interface Cluster {
-  members: number[];
-  prefix: number;
-}
-
-/** Clusters that pass through a graph together: all with a shared prefix, or all single samples without one. */
-export interface Pass {
-  shared: boolean;
-  clusters: Cluster[];
-}
-
-/** Minimum length of a shared prefix; shorter ones do not pay for the extra matmuls. */
-const leastPrefix = 8;
-
-/**
- * Returns passes over all samples, in a deterministic order; rows of similar length are grouped, to keep attention
- * padding small.
- */
-export function planPasses(samples: readonly Pick<Sample, 'ids'>[], { maxTokens, maxRows }: PassBudget): Pass[] {
-  const clusters = clusterByPrefix(samples, maxRows).flatMap(cluster => cutToSize(cluster, samples, maxTokens));
-  const longest = ({ members }: Cluster): number => maximum(members.map(i => samples[i].ids.length));
-  const sorted = clusters
-    .map((cluster, order) => ({ cluster, order, rows: cluster.members.length, longest: longest(cluster) }))
-    .sort((a, b) => a.rows - b.rows || b.longest - a.longest || a.order - b.order);
-  const passes: (Pass & { tokens: number; rows: number })[] = [];
-  for (const { cluster, rows } of sorted) {
-    const shared = cluster.prefix > 0;
-    const tokens = tokensOf(cluster, samples);
-    const last = passes.at(-1);
-    const fits =
-      last !== undefined &&
-      last.shared === shared &&
-      last.tokens + tokens <= maxTokens &&
-      last.rows + rows <= maxRows &&
-      // Rows of a pass form a rectangle of clusters × members, so large clusters beside small ones would cause padding.
-      last.clusters[0].members.length * 2 > rows;
-    if (fits) {
-      last.clusters.push(cluster);
-      last.tokens += tokens;
-      last.rows += rows;
-    } else passes.push({ shared, clusters: [cluster], tokens, rows });
-  }
-  return passes.map(({ shared, clusters: chosen }) => ({ shared, clusters: chosen }));
-}
-
-/** Returns the packed tokens of a cluster. */
-function tokensOf({ members, prefix }: Cluster, samples: readonly Pick<Sample, 'ids'>[]): number {
-  return members.reduce((sum, i) => sum + samples[i].ids.length - prefix, prefix);
-}
-
-/** Partitions the samples, sorted by their ids, into the clusters whose shared prefixes save the most tokens. */
-function clusterByPrefix(samples: readonly Pick<Sample, 'ids'>[], maxRows: number): Cluster[] {
-  const order = [...samples.keys()].sort((a, b) => compareIds(samples[a].ids, samples[b].ids) || a - b);
-  const n = order.length;
-  /** common[i]: length of the common prefix of samples i−1 and i (sorted), shorter than either sample. */
-  const common = order.map((sample, i) => {
-    if (i === 0) return 0;
-    const [a, b] = [samples[order[i - 1]].ids, samples[sample].ids];
-    const end = Math.min(a.length, b.length) - 1;
-    let k = 0;
-    while (k < end && a[k] === b[k]) k++;
-    return k;
-  });
-  // best[i]: maximum tokens saved among the first i samples; from[i]: start of the last cluster.
-  const best = new Float64Array(n + 1);
-  const from = new Int32Array(n + 1);
-  for (let i = 1; i <= n; i++) {
-    best[i] = best[i - 1];
-    from[i] = i - 1;
-    let prefix = Infinity;
-    for (let start = i - 1; start > 0 && i - start < maxRows; start--) {
-      prefix = Math.min(prefix, common[start]);
-      if (prefix < leastPrefix) break;
-      const saved = best[start - 1] + (i - start) * prefix;
-      if (saved <= best[i]) continue;
-      best[i] = saved;
-      from[i] = start - 1;
-    }
-  }
-  const clusters: Cluster[] = [];
-  for (let end = n; end > 0; end = from[end]) {
-    const members = order.slice(from[end], end);
-    clusters.push({ members, prefix: members.length > 1 ? minimum(common.slice(from[end] + 1, end)) : 0 });
-  }
-  return clusters.reverse();
-}
-
-function compareIds(a: Int32Array, b: Int32Array): number {
-  const end = Math.min(a.length, b.length);
-  for (let i = 0; i < end; i++) if (a[i] !== b[i]) return a[i] - b[i];
-  return a.length - b.length;
-}
-
-/**
- * Splits a cluster with more tokens than a pass allows into several, each with the prefix; rows of similar length stay
- * together.
- */
-function cutToSize(cluster: Cluster, samples: readonly Pick<Sample, 'ids'>[], maxTokens: number): Cluster[] {
-  if (tokensOf(cluster, samples) <= maxTokens || cluster.members.length === 1) return [cluster];
-  const parts: number[][] = [];
-  let tokens = Infinity;
-  const length = (member: number): number => samples[member].ids.length;
-  for (const member of cluster.members.toSorted((a, b) => length(b) - length(a) || a - b)) {
-    const own = samples[member].ids.length - cluster.prefix;
-    if (tokens + own > maxTokens) {
-      parts.push([]);
-      tokens = cluster.prefix;
-    }
-    parts.at(-1)!.push(member);
-    tokens += own;
-  }
-  return parts.map(members => ({ members, prefix: members.length > 1 ? cluster.prefix : 0 }));
-}
+import type { Pass, Sample, Cluster } from './pass-plan';
+import { headIndex } from './head-index';
 
 /** A pass as feeds, with the mapping from samples to its packed tokens. */
 export interface PackedPass {
@@ -177,7 +60,7 @@ export function packPass(
   });
   // Empty slots read a dummy token. No result depends on it, so its gradient is zero.
   const padded = prefixPlaces.includes(-1) || rowPlaces.includes(-1);
-  const standIn = ids.length;
+  const dummyToken = ids.length;
   if (padded) {
     ids.push(0);
     positions.push(0);
@@ -193,8 +76,8 @@ export function packPass(
     },
   ];
   const groups = c.heads / c.kvHeads;
-  const queries = headIndex(blocks, n, standIn, c.kvHeads, groups);
-  const keys = headIndex(blocks, n, standIn, c.kvHeads, 1);
+  const queries = headIndex(blocks, n, dummyToken, c.kvHeads, groups);
+  const keys = headIndex(blocks, n, dummyToken, c.kvHeads, 1);
   const rowDims = shared ? [clusters.length, c.kvHeads, rows] : [clusters.length * rows, c.kvHeads];
   const prefixDims = [clusters.length, c.kvHeads];
   const feeds: Record<string, Tensor> = {
@@ -240,96 +123,4 @@ function halfMasks(t: number, u: number, clusters: readonly Cluster[] | null): R
     return float32(data, clusters ? [clusters.length, 1, 1, 1, to - from, width] : [to - from, width]);
   };
   return { early_mask: mask(0, early), late_mask: mask(early, t) };
-}
-
-/** Chunks of new tokens, one per row, as feeds of the generate graph; row r's tokens begin at `starts[r]`. */
-export interface PackedChunks {
-  feeds: Record<string, Tensor>;
-  starts: number[];
-}
-
-/** Packs the chunks; attention blocks have the length of the longest chunk, rounded up to a multiple of `multiple`. */
-export function packChunks(
-  chunks: readonly (readonly number[])[],
-  pasts: readonly number[],
-  multiple: number,
-  c: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
-): PackedChunks {
-  const t = Math.ceil(maximum(chunks.map(ids => ids.length)) / multiple) * multiple;
-  const total = chunks.reduce((sum, ids) => sum + ids.length, 0);
-  const places = new Int32Array(chunks.length * t).fill(-1);
-  const starts: number[] = [];
-  // A dummy token fills empty slots. Also added for a single token, because single-row matmuls use other kernels.
-  const n = places.length > total || total === 1 ? total + 1 : total;
-  const ids = new BigInt64Array(n);
-  const positions = new BigInt64Array(n);
-  let at = 0;
-  chunks.forEach((chunk, r) => {
-    starts.push(at);
-    chunk.forEach((id, i) => {
-      places[r * t + i] = at;
-      ids[at] = BigInt(id);
-      positions[at++] = BigInt(pasts[r] + i);
-    });
-  });
-  const layout = [{ places, outer: chunks.length, inner: 1, length: t }];
-  const groups = c.heads / c.kvHeads;
-  const queries = headIndex(layout, n, total, c.kvHeads, groups);
-  const keys = headIndex(layout, n, total, c.kvHeads, 1);
-  return {
-    starts,
-    feeds: {
-      ids: int64(ids, [n]),
-      positions: int64(positions, [n]),
-      new_mask: causalMask(t),
-      query_rows: int32(queries.forward[0], [chunks.length, c.kvHeads, groups * t]),
-      key_rows: int32(keys.forward[0], [chunks.length, c.kvHeads, t]),
-      query_places: int32(queries.back, [n * c.heads]),
-    },
-  };
-}
-
-interface Block {
-  /** Packed token of each slot [outer, inner, length], −1 for empty slots. */
-  places: Int32Array;
-  outer: number;
-  inner: number;
-  length: number;
-}
-
-/**
- * Returns index arrays over the rows (token, head) of a projection: `forward` of each block in the order [outer,
- * kvHeads, inner, groups, length], and `back` [n·heads] with the slot of each row, counted over all blocks.
- */
-export function headIndex(
-  blocks: readonly Block[],
-  n: number,
-  standIn: number,
-  kvHeads: number,
-  groups: number,
-): { forward: Int32Array[]; back: Int32Array } {
-  const heads = kvHeads * groups;
-  const back = new Int32Array(n * heads);
-  let offset = 0;
-  const forward = blocks.map(({ places, outer, inner, length }) => {
-    const index = new Int32Array(places.length * heads);
-    let at = 0;
-    for (let o = 0; o < outer; o++)
-      for (let k = 0; k < kvHeads; k++)
-        for (let i = 0; i < inner; i++)
-          for (let j = 0; j < groups; j++) {
-            const head = k * groups + j;
-            const row = (o * inner + i) * length;
-            for (let s = 0; s < length; s++, at++) {
-              const place = places[row + s];
-              const token = (place < 0 ? standIn : place) * heads + head;
-              index[at] = token;
-              // Any empty slot may represent the dummy token, because none has a gradient.
-              back[token] = offset + at;
-            }
-          }
-    offset += at;
-    return index;
-  });
-  return { forward, back };
 }

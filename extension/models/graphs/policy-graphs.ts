@@ -3,7 +3,7 @@
 // Gradients are output in the order in which they become available, to keep few values alive. For large vocabularies,
 // logits are computed per chunk of tokens: a chunk's loss and gradient finish before the next chunk begins.
 import { detached, following, gradientFollowing, gradients } from '../../engine/graph/autodiff';
-import type { PolicyLossOptions } from '../../engine/engine';
+import type { PolicyLossOptions } from '../../engine/loss-options';
 import { Graph } from '../../engine/graph/graph';
 import type { Lowering, Value } from '../../engine/graph/graph';
 import { matmul, tokenLogProbs } from '../../engine/graph/layer-ops';

@@ -4,7 +4,9 @@
 import { UserError } from '../../common/user-error';
 import { coefficientFeeds, normGraph, stepGraph } from '../../engine/optimizer/adamw';
 import { dispose } from '../../engine/session/device-tensor';
-import type { MomentFormat, MomentState, OptimizerOptions } from '../../engine/engine';
+import type { MomentFormat } from '../../engine/load-options';
+import type { MomentState } from '../../engine/engine';
+import type { OptimizerOptions } from '../../engine/loss-options';
 import { Graph } from '../../engine/graph/graph';
 import { binary } from '../../engine/graph/ops';
 import { Session, float32, loweringOf } from '../../engine/session/session';

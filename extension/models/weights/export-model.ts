@@ -39,7 +39,7 @@ export interface ExportRequest {
   signal?: AbortSignal;
 }
 
-export interface Exported {
+export interface ExportResult {
   folder: string;
   dtype: StoredType;
   parameters: number;
@@ -72,7 +72,7 @@ const transformersName: Readonly<Record<StoredType, string>> = { F32: 'float32',
  * Writes the model as a folder in Hugging Face format.
  * @throws UserError with file, tensor or folder and the remedy; nothing is written then
  */
-export async function exportModel(request: ExportRequest, fs: FileSystem = fileSystem): Promise<Exported> {
+export async function exportModel(request: ExportRequest, fs: FileSystem = fileSystem): Promise<ExportResult> {
   const out = resolve(request.out);
   const replaces = await isEmptyFolder(out, fs);
   const { config, specs, files } = await openDecoder(request.model);

@@ -4,11 +4,12 @@
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Manifest } from '../../run-data/run-folder';
+import type { Manifest } from '../../run-data/run-manifest';
 import { UserError } from '../../common/user-error';
 import { digestFile, storeError } from '../../node/files';
-import { matchesEtag, readDownloaded } from '../../hub/hub-cache';
+import { readDownloaded } from '../../hub/hub-cache';
 import { cachedChecksum } from '../../node/checksum-cache';
+import { matchesEtag } from '../../hub/content-checksum';
 
 export const isWeights = (name: string): boolean => name.endsWith('.safetensors');
 

@@ -1,7 +1,8 @@
 // Serialises the trained weights of an engine as files for other tools: a complete model folder in Hugging Face format,
 // with companion files copied from the loaded folder, or an adapter folder in PEFT format.
 import { join } from 'node:path';
-import type { Engine, LoadedModel } from '../../engine/engine';
+import type { Engine } from '../../engine/engine';
+import type { LoadedModel } from '../../engine/load-options';
 import { readRegularSync } from '../../node/regular-file';
 import { safetensorsParts } from './safetensors-writer';
 import { withOwnHead } from './config-text';

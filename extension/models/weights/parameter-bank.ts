@@ -3,7 +3,9 @@
 // parameters in place.
 import { UserError } from '../../common/user-error';
 import { AdamW } from '../../engine/optimizer/adamw';
-import type { MomentFormat, MomentState, OptimizerOptions } from '../../engine/engine';
+import type { MomentFormat } from '../../engine/load-options';
+import type { MomentState } from '../../engine/engine';
+import type { OptimizerOptions } from '../../engine/loss-options';
 import type { SessionOptions, Tensor } from '../../engine/session/session';
 import type { ParameterSpec } from '../decoder/decoder-config';
 import { gradientName } from '../graphs/policy-graphs';

@@ -11,14 +11,14 @@ import { interpolate } from './interpolation';
 import { lengthIsOfModel } from './model-length';
 import { applyOverrides } from './overrides';
 import { outputNotes } from './output-notes';
-import { correctionNotes } from './rollout-correction';
+import { correctionNotes } from './rollout-correction-options';
 import type { RunConfig } from './schema';
 import { adviseOnKey, isKnownKey, validate } from './validate';
 import type { IgnoredKey } from './validate';
 import { nodeAt, parseYaml, toPlain } from './yaml-tree';
 import type { MapNode } from './yaml-tree';
 
-export interface LoadOptions {
+export interface ConfigRequest {
   /** Name of a configuration in `presetFolders`, without `.yaml`; alternative to `configFile`. */
   configName?: string;
   /** A YAML file, absolute or relative to the workspace. Its `defaults` are resolved beside it first. */
@@ -52,7 +52,7 @@ export interface LoadedConfig {
 }
 
 /** Loads and validates a configuration. Throws a ConfigError with all problems. */
-export function loadConfig(options: LoadOptions): LoadedConfig {
+export function loadConfig(options: ConfigRequest): LoadedConfig {
   const problems: ConfigProblem[] = [];
   const { tree, files, layers, hasDefaults } = compose(entryFile(options), options.presetFolders, problems);
   if (problems.length > 0) throw new ConfigError(problems);
@@ -110,7 +110,7 @@ function finish(
   };
 }
 
-function entryFile({ configFile, configName, presetFolders, workspace }: LoadOptions): string {
+function entryFile({ configFile, configName, presetFolders, workspace }: ConfigRequest): string {
   if (configFile !== undefined) return isAbsolute(configFile) ? configFile : resolve(workspace, configFile);
   const problem = (message: string): ConfigError => new ConfigError([{ key: '', message }]);
   if (configName === undefined) throw problem('config: no configuration given: pass a name or a file');

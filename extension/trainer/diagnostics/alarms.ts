@@ -14,7 +14,7 @@ import type { AlarmName, WatchedSeries } from '../../run-data/alarm-rules';
 
 export type WatchState = {
   series: Record<string, WatchedSeries>;
-  /** Alarms that hold now: each is told once, and again only after it was over. */
+  /** Alarms that hold now: each is reported once, and again only after it was over. */
   raised: AlarmName[];
 };
 

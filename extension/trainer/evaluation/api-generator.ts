@@ -2,8 +2,8 @@
 // including contexts and memories. Such a model has no token ids, so whole messages take their place: an "id" is an
 // index into a table of messages, a prompt has one id per message, and a response is one id. Each generator serves one
 // episode and counts its cost.
-import type { GeneratedRow, GenerationRow } from '../../engine/engine';
-import type { Generator } from '../rollout/agent-proxy';
+import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
+import type { TextGenerator } from '../rollout/rollout-request';
 import type { ChatMessage, PromptTokenizer } from '../rollout/context-manager';
 import type { ApiAnswer, ApiUsage } from './api-service';
 import { RequestRefused } from './api-client';
@@ -73,7 +73,7 @@ export interface ApiBill extends ApiUsage {
   failure: string | null;
 }
 
-export class ApiGenerator implements Generator {
+export class ApiGenerator implements TextGenerator {
   readonly bill: ApiBill = { input_tokens: 0, output_tokens: 0, requests: 0, failure: null };
   private readonly rows = new Map<string, number[]>();
 

@@ -2,7 +2,7 @@
 // independently, so that a slow response delays no other episode. A truncated or filtered response ends its episode as
 // unsolved.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
-import type { Episode } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/episode';
 import type { RunConfig } from '../config/schema';
 import type { ApiModel } from '../config/schema-evaluation';
 import type { Journal } from '../run/journal';

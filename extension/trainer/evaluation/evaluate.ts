@@ -4,8 +4,9 @@
 // trajectories and summary are written at the end.
 import { basename, dirname, join, resolve } from 'node:path';
 import { appendAll } from '../../common/lists';
-import { episodeSchema, episodesFile, runFiles } from '../../run-data/run-folder';
-import type { Episode } from '../../run-data/run-folder';
+import { episodeSchema } from '../../run-data/episode';
+import { episodesFile, runFiles } from '../../run-data/run-files';
+import type { Episode } from '../../run-data/episode';
 import { secrets } from '../../node/secrets';
 import { UserError } from '../../common/user-error';
 import { trajectoriesName } from '../config/output-notes';

@@ -1,7 +1,8 @@
 // Results of an evaluation: metrics under RAGEN's keys, and a summary with success, pass@k and their intervals per tag
 // and overall. Computed from the episodes in the run folder, so a resumed evaluation gives the same result. Episodes
 // whose environment failed say nothing about the model: they are left out and counted.
-import type { Episode, Manifest } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/episode';
+import type { Manifest } from '../../run-data/run-manifest';
 import type { RunConfig } from '../config/schema';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { measureRollout } from '../rollout/rollout-metrics';
@@ -108,7 +109,7 @@ export function trajectoryFacts({ tag, metrics }: Episode): TrajectoryFacts {
   };
 }
 
-export interface SummaryOf {
+export interface SummaryRequest {
   manifest: Manifest;
   config: RunConfig;
   wall_s: number;
@@ -117,7 +118,7 @@ export interface SummaryOf {
 }
 
 export function summarizeEvaluation(
-  { manifest, config, wall_s, prices, files }: SummaryOf,
+  { manifest, config, wall_s, prices, files }: SummaryRequest,
   episodes: readonly Episode[],
   metrics: Readonly<Record<string, number>>,
 ): EvaluationSummary {

@@ -1,15 +1,15 @@
 // Plays an evaluation with a local model, in waves of complete groups: results are committed after each wave, and a
 // wave has as many episodes as are decoded at a time. A response's entropy is that of the model's own distribution
 // (temperature 1, no truncation) over the whole vocabulary, at each sampled token.
-import type { Episode } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/episode';
 import { decodedRows } from '../../models/generation/generator';
 import { episodeRecord } from '../rollout/episode-record';
 import { sampledMask, sampledTokens } from '../rollout/rollout-batch';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
-import { passBudget } from '../run/run';
 import type { Run } from '../run/run';
 import type { Player, ValidationSlot } from './evaluate';
 import { addedMetrics } from './evaluation-summary';
+import { passBudget } from '../run/pass-budget';
 
 export class LocalPlayer implements Player {
   constructor(private readonly run: Run) {}
@@ -18,7 +18,7 @@ export class LocalPlayer implements Player {
     for (const wave of waves(slots)) {
       const [{ round, first: seed }] = wave;
       const only = new Set(wave.map(({ env_id }) => env_id));
-      const { episodes } = await this.run.playValidation({ round, seed, only });
+      const { episodes } = await this.run.batches.playValidation({ round, seed, only });
       const entropies = await this.entropies(episodes);
       finished(
         episodes.map((episode, i) => {

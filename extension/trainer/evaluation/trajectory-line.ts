@@ -2,7 +2,7 @@
 // messages, and the results. Fixes two bugs of the original: `success` is the episode's (the original looked it up
 // without the tag, so it was always false), and a state carries the reward of the turn that led to it (the original
 // used the next turn's). Form `ragen` reproduces the original, bugs included.
-import type { Episode } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/episode';
 import { pythonFloat } from '../rollout/python-float';
 
 export type TrajectoryForm = 'workbench' | 'ragen';

@@ -5,25 +5,23 @@ import { jsonOrNothing } from '../../common/json';
 import { initialWeights } from '../../protocol/inspection';
 import type { CheckpointChoice, EpisodeRef } from '../../protocol/inspection';
 import { hasRunFile, namesInRunSync } from '../../node/run-file';
-import {
-  checkpointFolder,
-  episodeFile,
-  episodeSchema,
-  keptEnvironmentSchema,
-  runFiles,
-} from '../../run-data/run-folder';
-import type { Episode } from '../../run-data/run-folder';
+import { checkpointFolder, episodeFile, runFiles } from '../../run-data/run-files';
+import { episodeSchema } from '../../run-data/episode';
+import { keptEnvironmentSchema } from '../../run-data/environment-snapshot';
+import type { Episode } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
 import type { RunConfig } from '../config/schema';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import { readTokenizer } from '../../models/weights/model-folder';
 import { presentModelFolder } from '../run/run-model';
-import { openCheckpoint, refuseForeign, verifyCheckpoint } from '../store/checkpoint';
+import { openCheckpoint, verifyCheckpoint } from '../store/checkpoint';
+import { refuseForeign } from '../store/newest-checkpoint';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import { readLines } from '../store/line-log';
 import { RunFolder } from '../store/run-folder';
 import { presentConfig } from '../run/stored-config';
 import { requireTrustedCode } from '../run/trusted-run';
+import { keptCode } from '../store/environment-store';
 
 /** Number of characters at the start of a line that contain the episode's id. */
 const headLength = 200;
@@ -125,7 +123,7 @@ export class InspectedRun {
     { version, tag }: { version: string; tag: string },
     accepted: readonly string[],
   ): { bundle: string; source: string } | undefined {
-    const kept = this.folder.keptCode(version, tag);
+    const kept = keptCode(this.folder, version, tag);
     if (!kept) return undefined;
     requireTrustedCode(this.folder, [kept.bundle, kept.about], accepted);
     const about = keptEnvironmentSchema.safeParse(jsonOrNothing(kept.about.bytes.toString('utf8'))).data;

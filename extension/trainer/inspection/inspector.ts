@@ -14,10 +14,10 @@ import { UserError } from '../../common/user-error';
 import { tokenPieces } from '../../models/tokenizer/token-pieces';
 import { RunFolder } from '../store/run-folder';
 import { InspectedRun } from './inspected-run';
-import { ModelHolder } from './loaded-model';
+import { ModelHolder } from './inspection-model';
 import { actionsOf, openReplayed } from './replayed-environment';
 import { rescored } from './rescoring';
-import { WhatIf } from './what-if';
+import { WhatIfSession } from './what-if-session';
 
 export interface InspectorListener {
   phase(message: string): void;
@@ -27,7 +27,7 @@ export interface InspectorListener {
 export class Inspector {
   private readonly runs = new Map<string, InspectedRun>();
   private readonly models: ModelHolder;
-  private readonly sessions = new Map<number, WhatIf>();
+  private readonly sessions = new Map<number, WhatIfSession>();
   private nextSession = 1;
 
   constructor(
@@ -76,9 +76,9 @@ export class Inspector {
     this.listener.phase(`opening ${origin.tag}`);
     const environment = await openReplayed(run, origin, request.accepted);
     const session = this.nextSession++;
-    let opened: WhatIf;
+    let opened: WhatIfSession;
     try {
-      opened = new WhatIf(request, {
+      opened = new WhatIfSession(request, {
         ...{ session, run, tokenizer, environment, origin },
         policy: name => work => this.models.use(run, run.checkpoint(name), signal, ({ engine }) => work(engine)),
         onTokens: (turn, tokens) => this.listener.whatIfTokens(session, turn, tokens),
@@ -96,12 +96,12 @@ export class Inspector {
     signal?: AbortSignal,
   ): Promise<WhatIfState> {
     const opened = this.session(asked.session);
-    return this.settled(asked.session, opened, opened.take(asked), signal);
+    return this.settled(asked.session, opened, opened.playTurn(asked), signal);
   }
 
   async whatIfEnd(session: number, keep: boolean): Promise<WhatIfState | null> {
     const opened = this.session(session);
-    const kept = keep ? await opened.keep() : null;
+    const kept = keep ? await opened.writePlayed() : null;
     await this.end(session, opened);
     return kept;
   }
@@ -114,7 +114,7 @@ export class Inspector {
   /** Waits for the next state of a what-if, which is closed when it is over, failed or cancelled. */
   private async settled(
     session: number,
-    opened: WhatIf,
+    opened: WhatIfSession,
     state: Promise<WhatIfState>,
     signal: AbortSignal | undefined,
   ): Promise<WhatIfState> {
@@ -132,11 +132,11 @@ export class Inspector {
     }
   }
 
-  private async end(session: number, opened: WhatIf): Promise<void> {
+  private async end(session: number, opened: WhatIfSession): Promise<void> {
     if (this.sessions.delete(session)) await opened.close();
   }
 
-  private session(number: number): WhatIf {
+  private session(number: number): WhatIfSession {
     const found = this.sessions.get(number);
     if (!found) throw new UserError('what if: it is closed: start another one');
     return found;

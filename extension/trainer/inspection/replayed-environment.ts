@@ -2,7 +2,7 @@
 // stored code, the current code is used and a note says so. Neither is executed if the run is not trusted. The caller
 // must stop the process.
 import type { EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
-import type { Episode } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
 import { withDataSets } from '../../hub/data-sets';
 import { installation } from '../../node/installation';

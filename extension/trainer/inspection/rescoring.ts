@@ -1,11 +1,11 @@
 // Scores the tokens of a stored episode under a checkpoint: policy, reference policy and critic. The ids are used as
 // stored; in a windowed context each training sample is a context of its own, as the model saw it.
 import type { Rescored, RescoredToken, RescoreRequest } from '../../protocol/inspection';
-import type { Episode } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/episode';
 import { tokenPieces } from '../../models/tokenizer/token-pieces';
-import { passBudget } from '../run/run';
 import type { InspectedRun } from './inspected-run';
-import type { LoadedModel } from './loaded-model';
+import type { InspectionModel } from './inspection-model';
+import { passBudget } from '../run/pass-budget';
 
 /** Number of top tokens reported. */
 const topCount = 5;
@@ -17,7 +17,7 @@ export async function rescored(
   run: InspectedRun,
   episode: Episode,
   { all }: Pick<RescoreRequest, 'all'>,
-  { engine, checkpoint, hasReference, hasCritic }: LoadedModel,
+  { engine, checkpoint, hasReference, hasCritic }: InspectionModel,
 ): Promise<Rescored> {
   const { rollout } = run.config.actor_rollout_ref;
   const { temperature } = episode.mode === 'val' ? rollout.val_kwargs : rollout;
@@ -67,9 +67,9 @@ function samplesOf({ tokens: { ids, mask, starts = [0] } }: Episode, all: boolea
 
 /** Values of samples with at least one masked token, the only ones that the critic accepts; zeros for others. */
 async function valuesOf(
-  engine: LoadedModel['engine'],
+  engine: InspectionModel['engine'],
   samples: readonly Sample[],
-  budget: Parameters<LoadedModel['engine']['values']>[1],
+  budget: Parameters<InspectionModel['engine']['values']>[1],
 ): Promise<Float32Array[]> {
   const some = samples.filter(({ mask }) => mask.includes(1));
   const found = await engine.values(some, budget);

@@ -2,9 +2,9 @@
 // after hand-written ones. The agent proxy uses it like the engine, so prompts, parsing, rewards and context are those
 // of training. Invariant: a row's ids equal the context's, whatever the source of its tokens.
 import { appendAll } from '../../common/lists';
-import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/engine';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { RemoteEngine } from '../../engine/remote-engine';
-import type { Generator } from '../rollout/agent-proxy';
+import type { TextGenerator } from '../rollout/rollout-request';
 
 /** The source of a turn's tokens. */
 export type TurnSource =
@@ -24,7 +24,7 @@ export interface ScriptedTurn {
   given: number;
 }
 
-export class ScriptedTurns implements Generator {
+export class ScriptedTurns implements TextGenerator {
   /** The row's content. */
   private held: number[] = [];
   /** The engine that has read part of it, and how many tokens. */

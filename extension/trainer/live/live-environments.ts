@@ -10,7 +10,7 @@ import type {
   PreparedEnvironment,
   SourceProblem,
 } from '../../protocol/environment-link';
-import type { environmentRefusedSchema, environmentReloadSchema } from '../../run-data/run-folder';
+import type { environmentRefusedSchema, environmentReloadSchema } from '../../run-data/run-events';
 import type { RunConfig } from '../config/schema';
 import { coverageLines } from '../loop/coverage-lines';
 import { installation } from '../../node/installation';
@@ -20,6 +20,7 @@ import { logNotice, openEnvironments } from '../run/run-environments';
 import { SourceWatcher, type SourceChange } from '../../node/source-watcher';
 import { StoreRefusal } from '../../node/files';
 import type { RunFolder } from '../store/run-folder';
+import { keepEnvironment, noteCoverage } from '../store/environment-store';
 
 /** Milliseconds after the start at which the type checker is warmed up on the current code. */
 const warmUpMs = 2000;
@@ -64,7 +65,7 @@ export class LiveEnvironments {
   ): Promise<LiveEnvironments> {
     const { environments, specs, loaded } = await openEnvironments(config, tags, workspace, logNotice, signal);
     try {
-      for (const environment of loaded) await journal.retryUntilWritable(() => folder.keepEnvironment(environment));
+      for (const environment of loaded) await journal.retryUntilWritable(() => keepEnvironment(folder, environment));
     } catch (error) {
       await environments.stop();
       throw error;
@@ -128,7 +129,7 @@ export class LiveEnvironments {
   async noteCoverage(step: number): Promise<void> {
     if (!this.covering) return;
     for (const { version, ...line } of coverageLines(step, await this.pool.cover(true), this.loaded))
-      await this.journal.retryUntilWritable(() => this.folder.noteCoverage(version, line));
+      await this.journal.retryUntilWritable(() => noteCoverage(this.folder, version, line));
   }
 
   async stop(): Promise<void> {
@@ -192,7 +193,7 @@ export class LiveEnvironments {
       return 'environment' in outcome ? [{ spec, environment: outcome.environment }] : [];
     });
     try {
-      for (const { environment } of next) await this.folder.keepEnvironment(environment);
+      for (const { environment } of next) await keepEnvironment(this.folder, environment);
     } catch (error) {
       if (error instanceof StoreRefusal) this.again = setTimeout(() => this.changed(change), retryMs);
       throw error;

@@ -1,7 +1,7 @@
 // The configuration of a run in progress and its pending changes. A change is validated on request by the schema and
 // the rules of every configuration, waits for the end of the current step, and applies from the next step. A step
 // therefore depends on one configuration only.
-import type { SettingChange } from '../../run-data/run-folder';
+import type { SettingChange } from '../../run-data/run-events';
 import { idleBecause, settingKeys, valueAt, withSetting } from '../../run-data/settings';
 import { nearest } from '../../common/suggest';
 import { UserError } from '../../common/user-error';
@@ -10,7 +10,7 @@ import { overrideConfig } from '../config/load-config';
 import type { RunConfig } from '../config/schema';
 
 /** The result of a change request. */
-export interface AskedChange {
+export interface RequestedChange {
   /** The first step that the change applies to. */
   step: number;
   /** Differences from the current values; empty if there are none. */
@@ -20,7 +20,7 @@ export interface AskedChange {
 type Plain = Record<string, unknown>;
 
 export class LiveSettings {
-  private asked: SettingChange[] = [];
+  private pending: SettingChange[] = [];
   /** The first step that a change requested now would apply to. */
   private next = 1;
 
@@ -36,7 +36,7 @@ export class LiveSettings {
    * kept.
    * @throws UserError (one sentence) for a value or key that is not allowed
    */
-  ask(values: Readonly<Record<string, unknown>>, checkOnly = false): AskedChange {
+  request(values: Readonly<Record<string, unknown>>, checkOnly = false): RequestedChange {
     const config: Plain = this.current;
     const entries = Object.entries(values);
     if (entries.length === 0) throw new UserError(`no setting is given: name one of ${settingKeys.join(', ')}`);
@@ -44,7 +44,7 @@ export class LiveSettings {
       refuseUnless(key, config);
       return { key, from: valueAt(config, key) as number, to: to as number };
     });
-    const kept = this.asked.filter(({ key }) => !Object.hasOwn(values, key));
+    const kept = this.pending.filter(({ key }) => !Object.hasOwn(values, key));
     const all = [...kept, ...wanted];
     const { trainer } = checked(all.reduce(withSetting, config), Object.keys(values));
     if (trainer.total_training_steps < this.next)
@@ -53,7 +53,7 @@ export class LiveSettings {
           ? `trainer.total_training_steps is ${trainer.total_training_steps}, but a change applies from step ${this.next}: use ${this.next} or more, or stop the run`
           : `the run is in its last step, after which no setting can apply: raise trainer.total_training_steps as well`,
       );
-    if (!checkOnly) this.asked = all.filter(({ from, to }) => from !== to);
+    if (!checkOnly) this.pending = all.filter(({ from, to }) => from !== to);
     return { step: this.next, changes: wanted.filter(({ from, to }) => from !== to) };
   }
 
@@ -61,12 +61,12 @@ export class LiveSettings {
    * Applies the pending changes between steps and returns them. `step` is the upcoming step; `begins` is true if it
    * begins now.
    */
-  take(step: number, begins: boolean): SettingChange[] {
-    const taken = this.asked;
-    this.asked = [];
+  apply(step: number, begins: boolean): SettingChange[] {
+    const applied = this.pending;
+    this.pending = [];
     this.next = begins ? step + 1 : step;
-    if (taken.length > 0) this.current = checked(taken.reduce(withSetting, this.current));
-    return taken;
+    if (applied.length > 0) this.current = checked(applied.reduce(withSetting, this.current));
+    return applied;
   }
 }
 

@@ -5,7 +5,7 @@ import type { WatchChoice, WatchedEpisode, WatchedTurn } from '../../protocol/tr
 import type { RemoteEngine } from '../../engine/remote-engine';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import { TokenPieces } from '../../models/tokenizer/token-pieces';
-import type { PlayedSoFar, RolloutObserver } from '../rollout/agent-proxy';
+import type { PlayedSoFar, RolloutObserver } from '../rollout/rollout-request';
 import { isDone } from '../rollout/environment-state-manager';
 
 /** Receives the watched episode and its tokens. */

@@ -18,11 +18,11 @@ import { RandomStream } from '../../engine/sampling/random-stream';
 import type { Journal } from '../run/journal';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import { reasoningPieces } from '../rollout/reasoning-pieces';
-import { passBudget } from '../run/run';
 import { diagnosesCollapse } from '../plan/run-plan';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
 import type { Stopwatch } from './stopwatch';
+import { passBudget } from '../run/pass-budget';
 
 /** What the diagnosis asks of a run. */
 export interface DiagnosedRun {

@@ -2,7 +2,7 @@
 // workers that ran the version, and files are named as in its stored sources.
 import { relative, sep } from 'node:path';
 import type { CoveredCode, LoadedEnvironment } from '../../protocol/environment-link';
-import type { CoverageLine } from '../../run-data/run-folder';
+import type { CoverageLine } from '../../run-data/environment-snapshot';
 import { sourceSnapshots } from '../store/source-snapshots';
 
 /**

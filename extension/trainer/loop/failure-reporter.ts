@@ -2,7 +2,7 @@
 // and the number of further failures there when the batch ends.
 import type { z } from 'zod';
 import type { EnvironmentFailure } from '../../protocol/environment-link';
-import type { environmentErrorSchema } from '../../run-data/run-folder';
+import type { environmentErrorSchema } from '../../run-data/run-events';
 import type { Journal } from '../run/journal';
 
 interface FailedEpisode {

@@ -4,17 +4,17 @@
 import { gradientsFile } from '../../run-data/diagnostics';
 import type { GradientAnalysisRecord } from '../../run-data/diagnostics';
 import { maximum, minimum } from '../../common/lists';
-import type { GroupRow } from '../../run-data/run-folder';
+import type { GroupRow } from '../../run-data/step-lines';
 import type { RunConfig } from '../config/schema';
 import { varianceBuckets } from '../diagnostics/variance-buckets';
-import type { UpdateMetrics } from '../../engine/engine';
+import type { UpdateMetrics } from '../../engine/loss-options';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { policyLossOptions, policyMiniBatches } from './optimizer-steps';
 import type { PreparedBatch } from './optimizer-steps';
-import { passBudget } from '../run/run';
 import type { Run } from '../run/run';
 import type { EnvGroups } from '../rollout/group-layout';
 import { deriveSeed } from '../rollout/seeds';
+import { passBudget } from '../run/pass-budget';
 
 type Analysis = GradientAnalysisRecord['analyses'][number];
 

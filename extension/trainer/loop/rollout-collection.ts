@@ -1,14 +1,13 @@
 // Collects the rollout of a training step and selects the episodes to train on. RAGEN plays one batch and filters it.
 // With dynamic sampling (DAPO's `algorithm.filter_groups`) further batches are played until a full batch of groups has
 // differing scores or no round is left. A step that fails restores the seeds it started from.
-import type { GroupRow } from '../../run-data/run-folder';
+import type { GroupRow } from '../../run-data/step-lines';
 import { groupsToSample, overlongReward, filterGroups } from '../../algorithms/dapo';
 import { normalizeRewards } from '../../algorithms/reward-normalization';
 import { filterRollouts } from '../../algorithms/rollout-filter';
 import type { FilteredRollout } from '../../algorithms/rollout-filter';
 import { filterTrajectories } from '../../algorithms/trajectory-filter';
 import type { RunConfig } from '../config/schema';
-import { passBudget } from '../run/run';
 import type { Run } from '../run/run';
 import { isTrainable, sampledTokens } from '../rollout/rollout-batch';
 import type { EnvGroups } from '../rollout/group-layout';
@@ -16,6 +15,7 @@ import type { RolloutBatch, RolloutEpisode, RolloutSample } from '../rollout/rol
 import { measureRollout } from '../rollout/rollout-metrics';
 import { metricsOfRollout } from './step-metrics';
 import type { Stopwatch } from './stopwatch';
+import { passBudget } from '../run/pass-budget';
 
 /** Log-probs and entropies of a sample's tokens under the policy before the update. */
 export interface ScoredSample {
@@ -68,9 +68,10 @@ export async function collectRollout(
   const { enable, max_num_gen_batches } = algorithm.filter_groups;
   const layout = aside ?? es_manager.train;
   const { env_groups: wanted, group_size } = layout;
-  const seeds = run.seeds;
+  const seeds = run.batches.seeds;
   const rounds: Round[] = [];
-  const play = (round: number) => (aside ? run.rolloutAside(step, round, aside) : run.rollout('train', step, round));
+  const play = (round: number) =>
+    aside ? run.batches.rolloutAside(step, round, aside) : run.batches.rollout('train', step, round);
   try {
     do {
       const round = rounds.length;
@@ -79,7 +80,7 @@ export async function collectRollout(
       rounds.push(await playRound(run, rollout, baselines, clock));
     } while (enable && groupsToSample(progress()) > 0);
   } catch (error) {
-    run.restoreSeeds(seeds);
+    run.batches.restoreSeeds(seeds);
     throw error;
   }
   const episodes = rounds.flatMap(round => round.episodes);
@@ -131,7 +132,7 @@ async function greedyScores(
   clock: Stopwatch,
 ): Promise<Map<number, number> | null> {
   if (run.config.algorithm.adv_estimator !== 'remax') return null;
-  const { episodes } = await clock.time('gen_max', () => run.rolloutGreedy(batch));
+  const { episodes } = await clock.time('gen_max', () => run.batches.rolloutGreedy(batch));
   return new Map(episodes.filter(isTrainable).map(e => [e.group_id, shaped(e, run.config).score]));
 }
 

@@ -6,41 +6,41 @@
 import { applyFactors } from './advantage-factors';
 import { biLevelGaeAdvantages, nonZeroRewards } from '../../algorithms/bi-level-gae';
 import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../algorithms/grpo';
-import { klInReward } from '../../algorithms/kl';
-import { nextKlCoefficient } from '../../algorithms/kl-controller';
 import { maskedGaeAdvantages } from '../../algorithms/masked-gae';
 import { reinforcePlusPlusAdvantages, reinforcePlusPlusBaselineAdvantages } from '../../algorithms/reinforce';
 import { remaxAdvantages } from '../../algorithms/remax';
 import { rlooAdvantages } from '../../algorithms/rloo';
 import { rolloutWeights } from '../../algorithms/rollout-correction';
 import { spreadOverTokens } from '../../algorithms/token-sequences';
-import { spreadOverTurns, turnGrpoAdvantages } from '../../algorithms/turn-advantages';
+import { turnGrpoAdvantages } from '../../algorithms/turn-advantages';
 import { diagnoseCollapse } from './collapse-diagnosis';
 import { collectRollout, normalizedScores } from './rollout-collection';
 import type { RolloutCollection } from './rollout-collection';
-import { rolloutCorrection } from '../config/rollout-correction';
-import type { RunConfig } from '../config/schema';
+import { rolloutCorrection } from '../config/rollout-correction-options';
 import { afterStep, afterValidation, earlyStop, stopRules } from './early-stops';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { RunStopped } from '../../engine/run-stopped';
 import { diagnoseGradients, gradientRollout, gradientsDue } from './gradient-diagnosis';
 import { updateActor, updateCritic } from './optimizer-steps';
 import type { PreparedBatch } from './optimizer-steps';
-import { passBudget } from '../run/run';
-import type { Run, TrainerState } from '../run/run';
-import { episodeRecord } from '../rollout/episode-record';
+import type { Run } from '../run/run';
 import type { TrainedTokens } from '../rollout/episode-record';
-import { sampledTokens } from '../rollout/rollout-batch';
 import type { RolloutEpisode, RolloutSample } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
 import { describe, finiteOnly, lengthsOf, meanOf, numbersWhere } from './step-metrics';
 import { afterSkips, checkpointDue, refuseSkips, stepOrSkip } from './skipped-steps';
-import { timesPerToken, withTimes } from './step-times';
+import { withTimes } from './step-times';
 import { Stopwatch } from './stopwatch';
-import { adjustedSamplesOf, overJoined, samplesByEpisode, tokenRewards, trainedSamples } from './training-batch';
-import type { BatchSample, EstimatedSequence } from './training-batch';
-import { validate, validationDue, withValidation } from './validation';
+import { adjustedSamplesOf, tokenRewards, trainedSamples } from './training-batch';
+import type { BatchSample } from './training-batch';
+import { runValidation, validationDue, withValidation } from './validation';
 import { alarmStop, checkAlarms, alarmMetrics } from './alarm-monitor';
+import type { TrainerState } from '../run/trainer-state';
+import type { EstimatorName, Estimator } from './advantage-batch';
+import { trainingRecords, throughput, trainedTokens } from './training-records';
+import { oldLogprobs, referenceLogprobs, oldValues } from './batch-scores';
+import { penalisedRewards } from './kl-penalty';
+import { advantageBatch, estimatorName, sum } from './advantage-batch';
 
 /**
  * Advantages by `algorithm.adv_estimator` (the per-turn form with `bi_level_gae` or `use_turn_scores`); only gae uses
@@ -93,7 +93,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
   const rules = stopRules(run.config);
   const stopping = () => earlyStop(state.watch, rules) ?? alarmStop(state.alarms, run.config);
   const stopped = () => {
-    run.takeSettings(state); // the checkpoint written next includes them
+    run.applySettings(state); // the checkpoint written next includes them
     return 'stopped' as const;
   };
   const { val_before_train, exit_after_gradient_analysis } = run.config.trainer;
@@ -101,13 +101,13 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
   await run.environments.cover(run.config.workbench.coverage);
   try {
     await run.tryLongest();
-    if (state.step === 0 && val_before_train) run.journal.metrics(0, await validate(run, 0));
+    if (state.step === 0 && val_before_train) run.journal.metrics(0, await runValidation(run, 0));
     for (;;) {
-      run.takeSettings(state);
+      run.applySettings(state);
       if (!state.unvalidated && state.step >= run.config.trainer.total_training_steps) return 'finished';
       if (!state.unvalidated) {
         if (!(await run.control.gate())) return stopped();
-        run.takeSettings(state, true);
+        run.applySettings(state, true);
         const outcome = await stepOrUndo(run, state);
         state.skipped = afterSkips(state.skipped, outcome, run.journal, state.step + 1);
         state.unvalidated = finiteOnly(outcome.metrics);
@@ -132,7 +132,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
       const due = checkpointDue(state.step, run.config.trainer.save_freq, state.skipped);
       if (due || run.control.checkpointRequested) {
         const clock = new Stopwatch();
-        await run.checkpoint(state);
+        await run.checkpoints.write(state);
         state.spent.saving = clock.total;
       }
       if (stop) {
@@ -196,37 +196,9 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   if (config.trainer.log_group_rv_table) journal.groups(step, rollout.groups);
   journal.scores(step, rollout.trainable);
   await run.writeDiagnoses();
-  const trained = new Set(kept);
-  await clock.time('dump_rollouts', async () =>
-    journal.episodes(
-      'train',
-      step,
-      episodes.map(e =>
-        trained.has(e)
-          ? episodeRecord(e, {
-              kept: true,
-              samples: e.samples.map(sample => made.get(sample)!),
-            })
-          : episodeRecord(e, { kept: false }),
-      ),
-    ),
-  );
+  await clock.time('dump_rollouts', async () => journal.episodes('train', step, trainingRecords(episodes, kept, made)));
 
-  const tokens = tokensOf(episodes);
-  const sampled = episodes.reduce((n, e) => n + sampledTokens(e), 0);
-  return {
-    ...metrics,
-    ...clock.metrics(),
-    ...timesPerToken(clock, { sampled, trained: tokensOf(kept) }),
-    'perf/total_num_tokens': tokens,
-    'perf/throughput': tokens / clock.total,
-    'perf/time_per_step': clock.total,
-    'perf/rollout_tokens_per_s': sampled / clock.seconds('gen'),
-    'perf/rss_mb': process.memoryUsage.rss() / 2 ** 20,
-    ...(kept.length > 0 && {
-      'perf/train_tokens_per_s': tokensOf(kept) / clock.seconds('update_actor'),
-    }),
-  };
+  return { ...metrics, ...throughput(clock, episodes, kept) };
 }
 
 /**
@@ -262,7 +234,7 @@ async function update(
   const step = state.step + 1;
   journal.update({ phase: 'update' });
   const { own, ...prepared } = await prepare(run, state, rollout, clock);
-  const { samples, advantages, returns, entropies, reference, values } = prepared;
+  const { returns } = prepared;
 
   // Optimizer steps: ppo_epochs passes over seeded mini-batches.
   const mixing = new RandomStream(deriveSeed('mini-batches', config.seed.train, step));
@@ -279,19 +251,7 @@ async function update(
       'actor/entropy_limit': Math.log(run.model.vocabSize),
     });
   }
-  const trained = new Map(
-    samples.map(({ sample }, i): [RolloutSample, TrainedTokens] => [
-      sample,
-      {
-        advantages: advantages[i],
-        ...(entropies && { entropies: entropies[i] }),
-        ...(run.usesReference && { reference: reference[i] }),
-        ...(run.usesCritic && { values: values[i] }),
-      },
-    ]),
-  );
-  const untrained = ({ ids }: RolloutSample): TrainedTokens => ({ advantages: new Float32Array(ids.length) });
-  return new Map(own.map(({ sample }) => [sample, trained.get(sample) ?? untrained(sample)]));
+  return trainedTokens(run, own, prepared);
 }
 
 /**
@@ -304,8 +264,8 @@ async function prepare(
   { trainable, kept, keptRatio, scored, baselines, metrics }: RolloutCollection,
   clock: Stopwatch,
 ): Promise<PreparedBatch & { own: BatchSample[] }> {
-  const { config, engine } = run;
-  const { ref, rollout: sampling } = config.actor_rollout_ref;
+  const { config } = run;
+  const { rollout: sampling } = config.actor_rollout_ref;
   const { algorithm } = config;
   const step = state.step + 1;
 
@@ -313,33 +273,11 @@ async function prepare(
   const { own, order } = trainedSamples({ kept, trainable }, config, step);
   const samples = config.workbench.compat === 'ragen' ? adjustedSamplesOf(own, order) : own;
   const masks = samples.map(s => s.mask);
-  const none = (): Float32Array[] => samples.map(({ ids }) => new Float32Array(ids.length));
-  const budget = (episodes: number) => passBudget(config, episodes, samples.length);
 
   // Log-probs of the trained tokens under the policy before its update and under the reference policy.
-  const score = (which: 'actor' | 'reference', episodes: number) => {
-    run.follow(which === 'actor' ? 'old log-probs' : 'reference log-probs');
-    return engine.score(
-      which,
-      samples.map(({ ids, mask }) => ({ ids, mask })),
-      budget(episodes),
-      sampling.temperature,
-    );
-  };
-  const bypass = algorithm.rollout_correction.bypass_mode;
-  const before = scored.size > 0 ? samples.map(({ sample }) => scored.get(sample)!) : null;
-  const present =
-    before || bypass
-      ? {
-          logprobs: before?.map(s => s.logprobs) ?? [],
-          entropies: before?.map(s => s.entropies),
-        }
-      : await clock.time('old_log_prob', () => score('actor', sampling.log_prob_micro_batch_size_per_gpu));
-  const old = bypass ? samples.map(s => s.logprobs) : present.logprobs;
-  if (present.entropies) metrics['actor/entropy'] = meanOf(present.entropies, masks);
-  const reference = run.usesReference
-    ? await clock.time('ref', async () => (await score('reference', ref.log_prob_micro_batch_size_per_gpu)).logprobs)
-    : none();
+  const { old, entropies } = await oldLogprobs(run, samples, scored, clock);
+  if (entropies) metrics['actor/entropy'] = meanOf(entropies, masks);
+  const reference = await referenceLogprobs(run, samples, clock);
   if (run.usesReference) metrics['rollout/ref_log_prob'] = meanOf(reference, masks);
   const drawn = {
     old,
@@ -347,16 +285,8 @@ async function prepare(
     masks: samples.map(s => s.sampled),
   };
   const correction = rolloutWeights(drawn, rolloutCorrection(config));
-  if (!bypass) Object.assign(metrics, correction.metrics);
-  const values = run.usesCritic
-    ? await clock.time('values', () => {
-        run.follow('values');
-        return engine.values(
-          samples.map(({ ids, estimated }) => ({ ids, mask: estimated })),
-          budget(config.critic.ppo_micro_batch_size_per_gpu),
-        );
-      })
-    : none();
+  if (!algorithm.rollout_correction.bypass_mode) Object.assign(metrics, correction.metrics);
+  const values = await oldValues(run, samples, clock);
 
   // Scores become token rewards, minus the KL penalty; the estimator turns these into advantages.
   const endAdvantages = clock.begin('adv');
@@ -364,7 +294,7 @@ async function prepare(
   const scoreOf = new Map(trainable.map((episode, i) => [episode, normalized[i]]));
   const plain = tokenRewards(samples, episode => scoreOf.get(episode)!, config);
   const rewards = algorithm.use_kl_in_reward
-    ? penalised({ samples, plain, old, reference }, state, config, metrics)
+    ? penalisedRewards({ samples, plain, old, reference }, state, config, metrics)
     : plain;
   const greedy = samples.map(({ episode }) => baselines.get(episode.group_id) ?? 0);
   const batch = advantageBatch(samples, { rewards, values, baselines: greedy }, config);
@@ -376,120 +306,9 @@ async function prepare(
   Object.assign(metrics, lengthsOf(samples, sampling.max_model_len - sampling.response_length));
 
   const positions = samples === own ? order : Array.from(samples.keys());
-  const { entropies } = present;
   return {
     ...{ own, samples, old, reference, values, advantages, order: positions },
     ...(entropies && { entropies }),
     ...(returns && { returns }),
   };
 }
-
-/** Subtracts the KL penalty from the rewards (`algorithm.use_kl_in_reward`), then updates its coefficient. */
-function penalised(
-  rows: Record<'plain' | 'old' | 'reference', readonly Float32Array[]> & {
-    samples: readonly BatchSample[];
-  },
-  state: TrainerState,
-  { algorithm }: RunConfig,
-  metrics: Record<string, number>,
-): Float32Array[] {
-  const beta = state.klCoefficient;
-  const found = rows.samples.map(({ mask }, i) =>
-    klInReward(
-      {
-        rewards: rows.plain[i],
-        logprobs: rows.old[i],
-        ref_logprobs: rows.reference[i],
-        mask,
-      },
-      algorithm.kl_penalty,
-      beta,
-    ),
-  );
-  const observed = found.reduce((total, { meanKl }) => total + meanKl, 0) / found.length;
-  state.klCoefficient = nextKlCoefficient(algorithm.kl_ctrl, beta, observed, found.length);
-  Object.assign(metrics, {
-    'actor/reward_kl_penalty': observed,
-    'actor/reward_kl_penalty_coeff': beta,
-  });
-  return found.map(({ rewards }) => rewards);
-}
-
-/** The batch as estimators see it. */
-interface AdvantageBatch {
-  /** Per sample: sum of its rewards, prompt group, and episode; an episode counts once in its group's statistics. */
-  scores: readonly number[];
-  groups: readonly number[];
-  episodes: readonly number[];
-  masks: readonly Uint8Array[];
-  /** Score of the greedy episode of each sample's group; 0 if the estimator needs none. */
-  baselines: readonly number[];
-  /** For estimators over sequences: one row per sample, or with turn scores one row per complete episode. */
-  ahead(estimate: (rows: EstimatedSequence[]) => Estimate): Estimate;
-  /** For estimators with one advantage per turn. */
-  byTurn(estimate: (turns: { rewards: number[][]; groups: number[] }) => Float32Array[]): Float32Array[];
-}
-
-interface Estimate {
-  advantages: Float32Array[];
-  /** The critic's targets. */
-  returns?: Float32Array[];
-}
-type Estimator = (batch: AdvantageBatch, config: RunConfig) => Estimate;
-type EstimatorName = RunConfig['algorithm']['adv_estimator'] | 'gae_by_turn' | 'grpo_by_turn';
-
-function estimatorName({ algorithm, agent_proxy }: RunConfig): EstimatorName {
-  const { adv_estimator: name, bi_level_gae } = algorithm;
-  if (name === 'gae') return bi_level_gae ? 'gae_by_turn' : 'gae';
-  return name === 'grpo' && agent_proxy.use_turn_scores ? 'grpo_by_turn' : name;
-}
-
-function advantageBatch(
-  samples: readonly BatchSample[],
-  {
-    rewards,
-    values,
-    baselines,
-  }: Record<'rewards' | 'values', readonly Float32Array[]> & Pick<AdvantageBatch, 'baselines'>,
-  { agent_proxy }: RunConfig,
-): AdvantageBatch {
-  const sequences = samples.map(({ mask, estimated: advantageMask, turnEnds }, i) => {
-    return {
-      rewards: rewards[i],
-      values: values[i],
-      mask,
-      advantageMask,
-      turnEnds,
-    };
-  });
-  const episodes = samplesByEpisode(samples);
-  return {
-    scores: rewards.map(sum),
-    groups: samples.map(s => s.episode.group_id),
-    episodes: samples.map(s => s.countsAs),
-    masks: samples.map(s => s.mask),
-    baselines,
-    ahead: estimate =>
-      overJoined(sequences, agent_proxy.use_turn_scores ? episodes : samples.map((_, i) => [i]), estimate),
-    byTurn: estimate =>
-      overJoined(sequences, episodes, rows => {
-        const turns = {
-          rewards: rows.map(({ rewards, turnEnds }) => rewardsByTurn(rewards, turnEnds)),
-          groups: episodes.map(([first]) => samples[first].episode.group_id),
-        };
-        const advantages = estimate(turns);
-        return {
-          advantages: rows.map((row, e) => spreadOverTurns(advantages[e], row.turnEnds, row.mask)),
-        };
-      }).advantages,
-  };
-}
-
-/** Sum of the rewards of each turn: from the token after the previous turn's end to its own end. */
-const rewardsByTurn = (rewards: Float32Array, turnEnds: readonly number[]): number[] =>
-  turnEnds.map((end, turn) => sum(rewards.subarray(turn === 0 ? 0 : turnEnds[turn - 1] + 1, end + 1)));
-
-const sum = (row: Float32Array): number => row.reduce((total, x) => total + x, 0);
-
-const tokensOf = (episodes: readonly RolloutEpisode[]): number =>
-  episodes.reduce((n, e) => n + e.samples.reduce((m, { ids }) => m + ids.length, 0), 0);

@@ -9,13 +9,13 @@ import { metricsOfRollout, validationSuccess } from './step-metrics';
 import { Stopwatch } from './stopwatch';
 
 /** Plays `trainer.validation_steps` batches and returns the metrics over all their episodes. */
-export async function validate(run: Run, step: number): Promise<Record<string, number>> {
+export async function runValidation(run: Run, step: number): Promise<Record<string, number>> {
   const { trainer, es_manager } = run.config;
   const before = run.journal.status.phase;
   run.journal.update({ phase: 'validation' });
   const episodes: RolloutEpisode[] = [];
   for (let batch = 0; batch < trainer.validation_steps; batch++)
-    appendAll(episodes, (await run.rollout('val', step, batch)).episodes);
+    appendAll(episodes, (await run.batches.rollout('val', step, batch)).episodes);
   run.journal.episodes(
     'val',
     step,
@@ -45,7 +45,7 @@ export async function withValidation(
   metrics: Record<string, number>,
 ): Promise<Record<string, number>> {
   const clock = new Stopwatch();
-  const validation = await clock.time('testing', () => validate(run, step));
+  const validation = await clock.time('testing', () => runValidation(run, step));
   const seconds = metrics['timing_s/step'] + clock.total;
   return {
     ...metrics,

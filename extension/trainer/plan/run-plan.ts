@@ -1,13 +1,13 @@
-// Converts a configuration and a model's config.json into the input of the memory plan (models/memory-plan.ts): what a
-// run loads, the size of its passes, and its number of concurrent rollouts. The weights are not needed, so a model can
-// be planned before it is fetched.
+// Converts a configuration and a model's config.json into the input of the memory plan (models/memory/memory-plan.ts):
+// what a run loads, the size of its passes, and its number of concurrent rollouts. The weights are not needed, so a
+// model can be planned before it is fetched.
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { maximum } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { lengthProblem } from '../config/model-length';
 import type { RunConfig } from '../config/schema';
-import type { LoadOptions } from '../../engine/engine';
+import type { LoadOptions } from '../../engine/load-options';
 import { elements, parameterSpecs } from '../../models/decoder/decoder-config';
 import type { DecoderConfig } from '../../models/decoder/decoder-config';
 import type { PlanInput } from '../../models/memory/memory-plan';
@@ -79,7 +79,7 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   const longest = rollout.max_model_len;
   const { train, val } = config.es_manager;
   const trains = !config.trainer.val_only;
-  // As passBudget in run.ts; a pass holds at least one full-length sequence and at most the mini-batch.
+  // As passBudget in pass-budget.ts; a pass holds at least one full-length sequence and at most the mini-batch.
   const pass = (micro: number, most: number): number =>
     Math.max(longest, Math.min(Math.min(micro, most) * longest, actor.ppo_max_token_len_per_gpu));
   const all = episodesOf(train);

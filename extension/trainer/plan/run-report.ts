@@ -5,12 +5,13 @@ import { cpus } from 'node:os';
 import { jsonOrNothing } from '../../common/json';
 import { gibibytes } from '../../common/numbers';
 import { hasRunFile } from '../../node/run-file';
-import { metricsLineSchema, runFiles } from '../../run-data/run-folder';
-import type { MetricsLine } from '../../run-data/run-folder';
+import { metricsLineSchema } from '../../run-data/step-lines';
+import { runFiles } from '../../run-data/run-files';
+import type { MetricsLine } from '../../run-data/step-lines';
 import { UserError } from '../../common/user-error';
 import { ConfigError } from '../config/config-error';
 import { loadConfig } from '../config/load-config';
-import type { LoadOptions, LoadedConfig } from '../config/load-config';
+import type { ConfigRequest, LoadedConfig } from '../config/load-config';
 import { fitLength } from '../config/model-length';
 import { modelSource } from '../config/model-path';
 import { runConfigSchema } from '../config/schema';
@@ -49,7 +50,7 @@ export interface RunReport extends MemoryPlan {
 }
 
 /** A hypothetical run: a configuration by name or file, or the default one, with overrides. */
-export interface RunQuestion {
+export interface RunReportRequest {
   configName?: string;
   configFile?: string;
   /** Replaces model_path. */
@@ -69,12 +70,12 @@ const mostBytes = 2 ** 19;
  * @throws ConfigError or UserError if the run would be refused
  */
 export async function planRun(
-  { model, ...question }: RunQuestion,
+  { model, ...question }: RunReportRequest,
   subject: string,
   available = memoryForRun(),
 ): Promise<{ run: RunReport; loaded: LoadedConfig }> {
   const named = question.configName !== undefined || question.configFile !== undefined;
-  const source: LoadOptions = {
+  const source: ConfigRequest = {
     ...question,
     configName: named ? question.configName : defaultConfig,
     overrides: [...(model === undefined ? [] : [`model_path=${JSON.stringify(model)}`]), ...question.overrides],

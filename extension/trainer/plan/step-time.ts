@@ -2,7 +2,8 @@
 // workspace was made on the same processor and device, its measurements scale these constants: the same model and
 // environments give the measured times, others are extrapolated. A GPU without a measured run gets no prediction.
 import { median } from '../../common/estimate';
-import type { Manifest, MetricsLine } from '../../run-data/run-folder';
+import type { Manifest } from '../../run-data/run-manifest';
+import type { MetricsLine } from '../../run-data/step-lines';
 import type { RunConfig } from '../config/schema';
 import { usesCritic, usesReference } from './run-plan';
 

@@ -3,145 +3,33 @@
 // `async_rollout` is off. Training and validation share this code and differ only in groups, seeds and sampling.
 // Invariant: an episode's tokens depend only on the weights and (seed, step, env_id, turn), not on the rest of the
 // batch.
-import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/environment-link';
-import { appendAll } from '../../common/lists';
-import type { EpisodeTurn } from '../../run-data/run-folder';
 import { UserError } from '../../common/user-error';
 import { abortable } from '../../node/abortable';
-import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/engine';
-import { EpisodeContext, type PromptTokenizer } from './context-manager';
-import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';
+import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
+import type { EpisodeContext } from './context-manager';
+import { type PromptTokenizer } from './context-manager';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
-import {
-  EnvironmentStateManager,
-  isDone,
-  type EpisodeEntry,
-  type TagSettings,
-  type TurnInput,
-} from './environment-state-manager';
-import type { EnvGroups, SeedState } from './group-layout';
+import { EnvironmentStateManager, isDone } from './environment-state-manager';
+import type { EpisodeEntry, TurnInput } from './environment-state-manager';
+import type { SeedState } from './group-layout';
 import { IdleGeneratorClock } from './idle-generator-clock';
 import { finishedEpisode, type RolloutBatch } from './rollout-batch';
-import { alfWorldMemory, simpleMemory } from './memories';
-import { maskRule, type ContextWindowMode } from './response-mask';
 import { measureRollout } from './rollout-metrics';
 import { deriveSeed } from './seeds';
 import { systemMessage } from './system-message';
-import { generationPrefix, parseResponse, type TurnPrompt, type TurnProtocol } from './turn-protocol';
-
-/** The engine's text generation; it caches a row's keys and values until the row is released. */
-export interface Generator {
-  /**
-   * Returns responses in the order of `rows`; calls may overlap. `onTokens` receives the number of tokens sampled so
-   * far by the running calls.
-   */
-  generate(
-    rows: readonly GenerationRow[],
-    sampling: SamplingOptions,
-    onTokens?: (sampled: number) => void,
-  ): Promise<GeneratedRow[]>;
-  release(rows: readonly string[]): void | Promise<void>;
-}
-
-/**
- * Observer of a rollout. It must not change anything, and must read what it is given at once, since it receives the
- * rollout's own objects.
- */
-export interface RolloutObserver {
-  /** A rollout begins with these episodes, which are not reset yet. */
-  begun(at: Pick<RolloutRequest, 'mode' | 'step'>, all: readonly PlayedSoFar[]): void;
-  /** These episodes were reset, or finished a turn. */
-  ready(some: readonly PlayedSoFar[]): void;
-  /** A response is requested for these episodes; the generator is called next. */
-  asked(some: readonly PlayedSoFar[]): void;
-  /** The rollout is over. */
-  ended(): void;
-}
-
-/** Sampling parameters; `top_k` −1 or 0, `top_p` 1, `min_p` 0 and `repetition_penalty` 1 mean off. */
-interface Sampling {
-  temperature: number;
-  top_p: number;
-  top_k: number;
-  min_p: number;
-  repetition_penalty: number;
-  do_sample: boolean;
-}
-
-/** The part of the configuration that the proxy reads, under its keys. */
-export interface AgentProxyOptions {
-  seed: { train: number; val: number };
-  agent_proxy: TurnProtocol & {
-    max_turn: number;
-    context_window_mode: ContextWindowMode;
-    max_context_window: number | null;
-  };
-  enable_response_mask: boolean;
-  /** Mask and shorten as RAGEN does (workbench.compat). */
-  ragen: boolean;
-  rollout: Sampling & { max_model_len: number; response_length: number; stop: string[]; val_kwargs: Sampling };
-  es_manager: { format_penalty: number; train: EnvGroups; val: EnvGroups };
-  custom_envs: Record<string, TagSettings & { env_instruction?: string | null; max_tokens?: number | null }>;
-  /** `workbench.async_rollout`: episodes that are ready do not wait for the others. */
-  async_rollout: boolean;
-  /** `workbench.max_failed_episodes_share`: a larger share of failed episodes fails the batch. */
-  max_failed_episodes_share: number;
-  stop_token_ids: number[];
-  observer?: RolloutObserver;
-}
-
-/** The options that shape an episode's context. */
-export type ContextSettings = Pick<AgentProxyOptions, 'agent_proxy' | 'enable_response_mask' | 'ragen'> & {
-  rollout: Pick<AgentProxyOptions['rollout'], 'max_model_len' | 'response_length'>;
-};
-
-export interface RolloutRequest {
-  mode: 'train' | 'val';
-  step: number;
-  /** Number of the batch within the step, from 0: group and episode ids continue from the previous batches. */
-  round?: number;
-  /** The loaded environments, one per tag. */
-  environments: readonly LoadedEnvironment[];
-  /** Overrides the seed of the first group. */
-  seed?: number;
-  /** Plays only these episodes of the batch (by env_id); each has the same result as in the full batch. */
-  only?: ReadonlySet<number>;
-  /**
-   * Aborts the rollout at once, whatever it waits for; it rejects with the signal's reason and leaves the state
-   * unchanged.
-   */
-  signal?: AbortSignal;
-  /** Finished share of the rollout, 0…1, non-decreasing, and counts of finished episodes and turns. */
-  onProgress?: (fraction: number, played: PlayedParts) => void;
-  /** A failure of its environment ended an episode. */
-  onFailure?: (episode: { id: string; tag: string; seed: number; failure: EnvironmentFailure }) => void;
-}
-
-/** An episode in progress. */
-export interface PlayedSoFar {
-  entry: EpisodeEntry;
-  context: EpisodeContext;
-  finishes: EpisodeTurn['finish'][];
-}
-
-/** Progress counts of a rollout. */
-export interface PlayedParts {
-  /** Finished episodes, all episodes, and finished turns. */
-  episodes: number;
-  of: number;
-  turns: number;
-}
-
-/**
- * More episodes of a batch failed than the configuration allows. The state is unchanged; the batch may be played again.
- */
-export class FailedBatch extends UserError {}
+import { parseResponse } from './turn-protocol';
+import type { TurnPrompt } from './turn-protocol';
+import type { TextGenerator, AgentProxyOptions, RolloutRequest, PlayedSoFar } from './rollout-request';
+import { samplingFor, FailedBatch } from './rollout-request';
+import { progressReporter, playedParts } from './rollout-progress';
+import { leastGatheringMs, gatheringShare, inWaves, firstGatheringMs } from './episode-waves';
+import { episodeContext } from './episode-context';
 
 export class AgentProxy {
   private readonly managers: Record<'train' | 'val', EnvironmentStateManager>;
 
   constructor(
-    private readonly generator: Generator,
+    private readonly generator: TextGenerator,
     pool: EnvironmentPool,
     private readonly tokenizer: PromptTokenizer,
     private readonly options: AgentProxyOptions,
@@ -342,116 +230,4 @@ export class AgentProxy {
     await this.generator.release(entries.map(({ id }) => id));
     await manager.close(entries);
   }
-}
-
-/** Share of the generation time to wait for more episodes, since a larger batch generates faster. */
-const gatheringShare = 1 / 20;
-/** Minimum waiting time in milliseconds, and the waiting time before the first generation. */
-const leastGatheringMs = 2;
-const firstGatheringMs = 50;
-
-/**
- * Plays episodes on in waves, in env_id order: those ready within `gatherMs` of the first go together. `ask` reports
- * all `count` episodes as they become ready. Resolves when all waves have ended.
- */
-async function inWaves(
-  count: number,
-  gatherMs: number,
-  ask: (report: (ready: EpisodeEntry[]) => void) => Promise<void>,
-  play: (wave: EpisodeEntry[]) => Promise<void>,
-): Promise<void> {
-  const waves: Promise<void>[] = [];
-  const ready: EpisodeEntry[] = [];
-  let readyCount = 0;
-  let timer: NodeJS.Timeout | undefined;
-  const go = () => {
-    clearTimeout(timer);
-    timer = undefined;
-    waves.push(play(ready.splice(0).sort((a, b) => a.env_id - b.env_id)));
-  };
-  try {
-    await ask(entries => {
-      appendAll(ready, entries);
-      readyCount += entries.length;
-      if (readyCount === count) go();
-      else if (gatherMs < Infinity) timer ??= setTimeout(go, gatherMs);
-    });
-  } finally {
-    clearTimeout(timer);
-    await Promise.all(waves);
-  }
-}
-
-/**
- * The context of an episode under `agent_proxy.context_window_mode`. `environment` is the environment's name: alfworld
- * has its own memory format in mode `single_turn`.
- */
-export function episodeContext(
-  tokenizer: PromptTokenizer,
-  { agent_proxy, rollout, enable_response_mask, ragen }: ContextSettings,
-  system: string,
-  environment: string,
-): EpisodeContext {
-  const { context_window_mode: mode, max_context_window } = agent_proxy;
-  const prefix = generationPrefix(agent_proxy);
-  const turns = mode === 'full' ? Infinity : windowTurns(max_context_window);
-  const shown = { system, prefix, protocol: agent_proxy, turns };
-  const window =
-    mode === 'single_turn'
-      ? new MemoryWindow(tokenizer, shown, environment === 'alfworld' ? alfWorldMemory : simpleMemory)
-      : new ChatWindow(tokenizer, shown, ragen ? withoutOldestMessages : withoutOldestTurn);
-  return new EpisodeContext(tokenizer, window, {
-    system,
-    prefix,
-    max_model_len: rollout.max_model_len,
-    response_length: rollout.response_length,
-    samplePerTurn: mode !== 'full',
-    mask: maskRule({ mode, enable_response_mask, ragen }, tokenizer.turnMarker),
-  });
-}
-
-/** Sampling options of a mode: validation has its own temperature and truncation parameters. */
-export function samplingFor(mode: 'train' | 'val', { rollout, stop_token_ids }: AgentProxyOptions): SamplingOptions {
-  const { temperature, top_p, top_k, min_p, repetition_penalty, do_sample } =
-    mode === 'val' ? rollout.val_kwargs : rollout;
-  return {
-    temperature,
-    top_p,
-    top_k,
-    min_p,
-    repetition_penalty,
-    do_sample,
-    max_new_tokens: rollout.response_length,
-    stop_token_ids,
-    stop: rollout.stop,
-    max_model_len: rollout.max_model_len,
-  };
-}
-
-/**
- * Returns a function that reports the finished share: played turns of all possible ones, with a finished episode
- * counted in full, plus the tokens of the current turn.
- */
-function progressReporter(
-  all: readonly PlayedSoFar[],
-  max_turn: number,
-  max_new_tokens: number,
-  onProgress: RolloutRequest['onProgress'],
-): (sampled: number) => void {
-  let reported = 0;
-  return sampled => {
-    const played = all.reduce((sum, { entry }) => sum + (isDone(entry) ? 1 : entry.history.length / max_turn), 0);
-    const generating = sampled / max_new_tokens / max_turn;
-    reported = Math.max(reported, Math.min((played + generating) / all.length, 1));
-    onProgress?.(reported, playedParts(all, max_turn));
-  };
-}
-
-function playedParts(all: readonly PlayedSoFar[], max_turn: number): PlayedParts {
-  const over = all.filter(({ entry }) => isDone(entry) || entry.history.length >= max_turn);
-  return {
-    episodes: over.length,
-    of: all.length,
-    turns: all.reduce((sum, { entry }) => sum + entry.history.length, 0),
-  };
 }

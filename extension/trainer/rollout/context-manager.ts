@@ -4,8 +4,8 @@
 // In mode `full` the chat grows in one sample; if the chat had to be shortened, so that a turn's prompt does not begin
 // with all earlier tokens, a new sample begins. In the windowed modes each turn is a sample of its own.
 import { appendAll } from '../../common/lists';
-import type { GeneratedRow } from '../../engine/engine';
-import type { ContextWindow, TurnInHand } from './context-window';
+import type { GeneratedRow } from '../../engine/generation-calls';
+import type { ContextWindow, CurrentTurn } from './context-window';
 import type { MaskRule } from './response-mask';
 import type { RolloutSample } from './rollout-batch';
 import type { TurnPrompt } from './turn-protocol';
@@ -87,8 +87,8 @@ export class EpisodeContext {
    * Returns the ids of the next turn's prompt; `history` holds the previous turns. Null, with nothing changed, if even
    * the window's shortest prompt leaves no room for a response; the episode is over then.
    */
-  prompt(prompt: TurnPrompt, history: TurnInHand['history']): PromptIds | null {
-    const turn: TurnInHand = { prompts: [...this.prompts, prompt], history, answers: this.answers };
+  prompt(prompt: TurnPrompt, history: CurrentTurn['history']): PromptIds | null {
+    const turn: CurrentTurn = { prompts: [...this.prompts, prompt], history, answers: this.answers };
     const { max_model_len, response_length } = this.options;
     let shortened = false;
     for (const { ids, user } of this.window.prompts(turn)) {
@@ -96,7 +96,7 @@ export class EpisodeContext {
         this.prompts.push(prompt);
         this.messages.push({ role: 'user', content: user });
         this.shortened ||= shortened;
-        return this.take(ids);
+        return this.setRow(ids);
       }
       shortened = true;
       this.refused = ids.length;
@@ -137,7 +137,7 @@ export class EpisodeContext {
   }
 
   /** Sets the row's content to `ids`; appends if the row already holds a prefix of them. */
-  private take(ids: number[]): PromptIds {
+  private setRow(ids: number[]): PromptIds {
     const held = this.row;
     this.extended = held.length <= ids.length && held.every((id, index) => id === ids[index]);
     this.row = ids;

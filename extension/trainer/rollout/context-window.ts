@@ -9,7 +9,7 @@ import type { TurnHistory } from './environment-state-manager';
 import { rewardText, turnText, type TurnPrompt, type TurnProtocol } from './turn-protocol';
 
 /** The turn to be prompted, with all previous turns. */
-export interface TurnInHand {
+export interface CurrentTurn {
   /** Of each turn; the last is the current one. */
   prompts: readonly TurnPrompt[];
   /** Of each previous turn. */
@@ -27,7 +27,7 @@ export interface WindowPrompt {
 }
 
 export interface ContextWindow {
-  prompts(turn: TurnInHand): Iterable<WindowPrompt>;
+  prompts(turn: CurrentTurn): Iterable<WindowPrompt>;
 }
 
 export interface WindowOptions {
@@ -98,14 +98,14 @@ export class ChatWindow implements ContextWindow {
     private readonly shorten: (messages: readonly WindowMessage[]) => WindowMessage[] | null = withoutOldestTurn,
   ) {}
 
-  *prompts(turn: TurnInHand): Generator<WindowPrompt> {
+  *prompts(turn: CurrentTurn): Generator<WindowPrompt> {
     const last = turn.prompts.length - 1;
     const user = this.userText(turn, last, last > 0);
     let messages: WindowMessage[] | null = chatMessages(historyStart(last, this.options.turns), last);
     for (; messages; messages = this.shorten(messages)) yield { ids: this.idsOf(messages, turn), user };
   }
 
-  private userText({ prompts, history }: TurnInHand, turn: number, reward: boolean): string {
+  private userText({ prompts, history }: CurrentTurn, turn: number, reward: boolean): string {
     const text = turnText(prompts[turn], this.options.protocol);
     return reward ? rewardText(history[turn - 1].reward, history[turn - 1].executed.length) + text : text;
   }
@@ -114,7 +114,7 @@ export class ChatWindow implements ContextWindow {
    * Ids of the system message, the first user message if the chat begins with one, then sampled responses and the text
    * after each.
    */
-  private idsOf(messages: readonly WindowMessage[], turn: TurnInHand): number[] {
+  private idsOf(messages: readonly WindowMessage[], turn: CurrentTurn): number[] {
     const first = messages[0]?.role === 'user' ? messages[0] : null;
     const ids = [...this.opening(first, turn)];
     for (const message of messages.slice(first ? 1 : 0))
@@ -122,7 +122,7 @@ export class ChatWindow implements ContextWindow {
     return ids;
   }
 
-  private opening(first: UserMessage | null, turn: TurnInHand): readonly number[] {
+  private opening(first: UserMessage | null, turn: CurrentTurn): readonly number[] {
     const { system, prefix } = this.options;
     return this.remembered(`opening ${first?.turn}`, () => {
       const messages: ChatMessage[] = [{ role: 'system', content: system }];
@@ -131,7 +131,7 @@ export class ChatWindow implements ContextWindow {
     });
   }
 
-  private continuation({ turn: index, reward }: UserMessage, turn: TurnInHand): readonly number[] {
+  private continuation({ turn: index, reward }: UserMessage, turn: CurrentTurn): readonly number[] {
     return this.remembered(`continuation ${index}`, () =>
       this.tokenizer.encodeContinuation(
         turn.answers[index - 1],
@@ -151,7 +151,7 @@ export class ChatWindow implements ContextWindow {
 
 /** Returns the text of a turn that begins with a summary of the turns from index `first` on. */
 export type MemoryText = (
-  turn: Pick<TurnInHand, 'prompts' | 'history'>,
+  turn: Pick<CurrentTurn, 'prompts' | 'history'>,
   first: number,
   protocol: TurnProtocol,
 ) => string;
@@ -164,7 +164,7 @@ export class MemoryWindow implements ContextWindow {
     private readonly memory: MemoryText,
   ) {}
 
-  *prompts(turn: TurnInHand): Generator<WindowPrompt> {
+  *prompts(turn: CurrentTurn): Generator<WindowPrompt> {
     const { system, prefix, protocol, turns } = this.options;
     const last = turn.prompts.length - 1;
     for (let first = historyStart(last, turns); first <= last; first++) {

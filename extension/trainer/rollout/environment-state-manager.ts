@@ -4,7 +4,7 @@
 // failure or a full context sets `truncated`; reaching max_turn sets neither. Only the environment decides success, in
 // its last info.
 import type { EnvironmentFailure, EpisodeState, EpisodeStep, LoadedEnvironment } from '../../protocol/environment-link';
-import type { EpisodeTurn } from '../../run-data/run-folder';
+import type { EpisodeTurn } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
 import { eachState, type EnvironmentPool } from '../../environments/client/environment-pool';
 import { episodeSlots, SeedCounter, type EnvGroups, type EpisodeSlot, type SeedState } from './group-layout';

@@ -1,6 +1,6 @@
 // Converts an episode and its training results into a line of the run folder. The tokens of its samples are
 // concatenated.
-import type { Episode } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/episode';
 import { sampledMask, type RolloutEpisode } from './rollout-batch';
 
 /** The update's results for the tokens of a sample; arrays that the update did not need are absent. */

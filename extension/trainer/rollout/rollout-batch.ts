@@ -3,7 +3,7 @@
 // Training uses an episode's samples: one for the whole chat in mode `full` (another one where the chat had to be
 // shortened), one per turn in the windowed modes. Scores, groups, filter and metrics refer to episodes, which count
 // once however many samples they have.
-import type { EpisodeTurn } from '../../run-data/run-folder';
+import type { EpisodeTurn } from '../../run-data/episode';
 import type { EnvironmentFailure } from '../../protocol/environment-link';
 import type { ChatMessage, EpisodeContext } from './context-manager';
 import type { EpisodeEntry } from './environment-state-manager';

@@ -1,11 +1,12 @@
-// Writes a run's logs and status: metrics (also for TensorBoard), episodes and events; notifies watchers. Appends are
-// whole lines. A step's metrics line is written last, so a step with a metrics line has all its other data. Writes that
-// the disk refuses are queued in order, and the trainer waits at the end of a step until they succeed. If a full disk
-// has no room for a replacement file, the status of a failed or waiting run overwrites the old one in place.
-import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
+// Writes a run's logs: metrics (also for TensorBoard), episodes and events; status-writer.ts writes its status. Appends
+// are whole lines. A step's metrics line is written last, so a step with a metrics line has all its other data. Writes
+// that the disk refuses are queued in order, and the trainer waits at the end of a step until they succeed.
 import { relative } from 'node:path';
-import type { Episode, GroupRow, RunEvent, RunStatus, ScoresLine } from '../../run-data/run-folder';
-import { episodesFile, groupsFile, runFiles } from '../../run-data/run-folder';
+import type { Episode } from '../../run-data/episode';
+import type { GroupRow, ScoresLine } from '../../run-data/step-lines';
+import type { RunEvent } from '../../run-data/run-events';
+import type { RunStatus } from '../../run-data/run-status-file';
+import { episodesFile, groupsFile, runFiles } from '../../run-data/run-files';
 import { secrets } from '../../node/secrets';
 import { scoresByTag } from '../loop/score-spread';
 import { finiteOnly } from '../loop/step-metrics';
@@ -15,6 +16,8 @@ import { StoreRefusal } from '../../node/files';
 import type { LineLog } from '../store/line-log';
 import type { LogLedger } from '../store/log-ledger';
 import type { RunFolder } from '../store/run-folder';
+import { StatusWriter } from './status-writer';
+import type { Watchers } from './status-writer';
 
 /** Milliseconds between retries of a refused write. */
 const retryMs = 5000;
@@ -27,13 +30,6 @@ export interface WaitControl {
   resumeAfterWait(): void;
 }
 
-/** Receives progress as it happens. */
-export interface Watchers {
-  status(status: RunStatus, fraction: number): void;
-  appended(file: string, bytes: number, step: number): void;
-  event(event: RunEvent): void;
-}
-
 export class Journal {
   private readonly metricsLog: LineLog;
   private readonly eventsLog: LineLog;
@@ -42,16 +38,10 @@ export class Journal {
   private readonly episodeIndex: EpisodeIndexLog;
   private readonly ledger: LogLedger;
   private readonly tensorboard: ReturnType<RunFolder['eventLog']> | undefined;
-  private current: RunStatus;
-  private fraction = 0;
+  private readonly statusFile: StatusWriter;
   private readonly started = performance.now();
-  private writing: Promise<void> = Promise.resolve();
-  private dirty = false;
   /** Pending writes, oldest first; the disk refused the first one. */
   private readonly backlog: (() => void)[] = [];
-  private unwritten: Error | undefined;
-  /** The status is final. */
-  private crashed = false;
 
   constructor(
     private readonly folder: RunFolder,
@@ -68,11 +58,11 @@ export class Journal {
     this.ledger = folder.ledger();
     this.episodeIndex = new EpisodeIndexLog(folder.file(runFiles.episodeIndex), name => folder.file(name));
     if (wantsTensorboard(folder)) this.tensorboard = folder.eventLog(initial.step > 0 ? initial.step : null);
-    this.current = initial;
+    this.statusFile = new StatusWriter(folder, watchers, initial);
   }
 
   get status(): RunStatus {
-    return this.current;
+    return this.statusFile.status;
   }
 
   /** Seconds spent in all sessions. */
@@ -111,7 +101,7 @@ export class Journal {
 
   event(kind: RunEvent['kind'], message: string, data?: Record<string, unknown>): void {
     const cleared = secrets.value({ message, ...(data && { data }) });
-    const event: RunEvent = { time: now(), step: this.current.step, kind, ...cleared };
+    const event: RunEvent = { time: now(), step: this.status.step, kind, ...cleared };
     this.write(() => this.eventsLog.append(event));
     this.watchers.event(event);
   }
@@ -179,22 +169,12 @@ export class Journal {
 
   /** Changes the status: in memory and for watchers at once, on disk after the write in progress. */
   update(change: Partial<RunStatus>, fraction = 0): void {
-    if (this.crashed) return;
-    const { activity: _, ...current } = this.current; // the activity belongs to the previous work
-    this.current = { ...current, ...secrets.value(change), updated: now() };
-    this.fraction = fraction;
-    this.watchers.status(this.current, fraction);
-    this.dirty = true;
-    this.writing = this.writing.then(() => this.writeStatus());
+    this.statusFile.update(change, fraction);
   }
 
   /** Reports progress within a phase and a short description of the current work, to watchers only. */
   progress(fraction: number, activity?: string): void {
-    const cleared = activity === this.current.activity;
-    if (cleared && fraction - this.fraction < 0.01 && fraction >= this.fraction) return;
-    this.fraction = fraction;
-    this.current = { ...this.current, activity };
-    this.watchers.status(this.current, fraction);
+    this.statusFile.progress(fraction, activity);
   }
 
   /**
@@ -228,12 +208,7 @@ export class Journal {
       this.scoresLog.sync();
       this.tensorboard?.log.sync();
       this.syncLedger();
-      await this.writing;
-      if (this.unwritten) {
-        this.dirty = true;
-        await this.writeStatus();
-      }
-      if (this.unwritten) throw this.unwritten;
+      await this.statusFile.sync();
     });
   }
 
@@ -253,7 +228,7 @@ export class Journal {
   /** Ends the run as failed: writes `sentence` to status and events as far as the disk allows. */
   async fail(sentence: string): Promise<void> {
     this.update({ state: 'failed', phase: 'idle', download: undefined, error: sentence, eta_s: null });
-    await this.writing;
+    await this.statusFile.written();
     try {
       this.event('state', `failed: ${sentence}`);
       this.flush();
@@ -267,13 +242,13 @@ export class Journal {
    * on disk; after `withinMs` it overwrites the old status in place and returns.
    */
   async crash(sentence: string, withinMs: number): Promise<void> {
-    if (this.crashed) return;
+    if (this.statusFile.frozen) return;
     const failing = this.fail(sentence);
-    this.crashed = true;
+    this.statusFile.freeze();
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>(resolve => {
       timer = setTimeout(() => {
-        this.overwriteStatus();
+        this.statusFile.overwriteStatus();
         resolve();
       }, withinMs);
     });
@@ -283,7 +258,7 @@ export class Journal {
 
   /** Closes the logs without syncing them. */
   async close(): Promise<void> {
-    await this.writing;
+    await this.statusFile.written();
     this.metricsLog.close();
     this.eventsLog.close();
     this.scoresLog.close();
@@ -313,42 +288,6 @@ export class Journal {
 
   private flush(): void {
     for (; this.backlog.length > 0; this.backlog.shift()) this.backlog[0]();
-  }
-
-  private async writeStatus(): Promise<void> {
-    if (!this.dirty) return;
-    this.dirty = false;
-    try {
-      await this.folder.writeStatus(this.current);
-      this.unwritten = undefined;
-    } catch (error) {
-      this.unwritten = error as Error;
-      if (this.current.error !== undefined) this.overwriteStatus();
-    }
-  }
-
-  /** Best effort: watchers have received the status already. */
-  private overwriteStatus(): void {
-    try {
-      overwrite(this.folder.file(runFiles.status), `${JSON.stringify(this.current)}\n`);
-    } catch {
-      // the disk accepts no write at all
-    }
-  }
-}
-
-/**
- * Overwrites the start of a file, without needing disk space. The text must be JSON: the rest of the file is filled
- * with blanks.
- */
-function overwrite(file: string, text: string): void {
-  const fd = openSync(file, 'r+');
-  try {
-    const bytes = Buffer.alloc(Math.max(fstatSync(fd).size, Buffer.byteLength(text)), ' ');
-    bytes.write(text);
-    writeSync(fd, bytes, 0, bytes.length, 0);
-  } finally {
-    closeSync(fd);
   }
 }
 

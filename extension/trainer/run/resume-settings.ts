@@ -76,6 +76,6 @@ export function refuseSettings(folder: RunFolder, step: number, values: Readonly
       `run ${folder.id} is an evaluation, which has no settings: resume it without ${Object.keys(values).join(', ')}`,
     );
   const settings = new LiveSettings(readableConfig(folder));
-  settings.take(step + 1, false);
-  settings.ask(values, true);
+  settings.apply(step + 1, false);
+  settings.request(values, true);
 }

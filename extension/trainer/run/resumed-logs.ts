@@ -4,7 +4,7 @@
 // checkpoint's even then.
 import { copyFileSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { runFiles } from '../../run-data/run-folder';
+import { runFiles } from '../../run-data/run-files';
 import { configInEffect } from '../../run-data/settings';
 import { UserError } from '../../common/user-error';
 import type { StoredCheckpoint } from '../store/checkpoint';

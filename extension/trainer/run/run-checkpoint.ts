@@ -1,11 +1,6 @@
 // Finds the checkpoint that a command reads, named or newest, and verifies it and its owner before use.
-import {
-  checkpointNamed,
-  newestCheckpoint,
-  openCheckpoint,
-  refuseForeign,
-  verifyCheckpoint,
-} from '../store/checkpoint';
+import { checkpointNamed, openCheckpoint, verifyCheckpoint } from '../store/checkpoint';
+import { newestCheckpoint, refuseForeign } from '../store/newest-checkpoint';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import type { RunFolder } from '../store/run-folder';
 

@@ -2,11 +2,11 @@
 // turns and between steps). A stop also interrupts work in progress: between decoding steps, between passes, and while
 // waiting for an environment.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RunState } from '../../run-data/run-folder';
+import type { RunState } from '../../run-data/run-status-file';
 import { UserError } from '../../common/user-error';
 import { RunStopped } from '../../engine/run-stopped';
 import { LiveView } from '../live/live-view';
-import type { AskedChange, LiveSettings } from '../live/live-settings';
+import type { RequestedChange, LiveSettings } from '../live/live-settings';
 
 /** Switches of a run's environments. */
 export interface EnvironmentSwitches {
@@ -123,9 +123,9 @@ export class RunControl {
    * Requests setting changes from the next step on; with `checkOnly` only validates them. @throws UserError if they are
    * not allowed
    */
-  change(values: Readonly<Record<string, unknown>>, checkOnly: boolean): AskedChange {
+  change(values: Readonly<Record<string, unknown>>, checkOnly: boolean): RequestedChange {
     if (!this.settings) throw new UserError('the run is not training yet: try again in a moment');
-    return this.settings.ask(values, checkOnly);
+    return this.settings.request(values, checkOnly);
   }
 
   /** Aborts with RunStopped when the run is to stop; for work without gates, such as a download. */

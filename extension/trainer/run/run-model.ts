@@ -3,7 +3,7 @@
 // progress, and stopping the run stops the download.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { runFiles } from '../../run-data/run-folder';
+import { runFiles } from '../../run-data/run-files';
 import { UserError } from '../../common/user-error';
 import { modelSource } from '../config/model-path';
 import { storedConfig } from './stored-config';

@@ -3,13 +3,14 @@
 import { storedConfig } from './stored-config';
 import type { RunConfig } from '../config/schema';
 import { logNotice, openEnvironments } from './run-environments';
-import { Run } from './run';
-import type { OpenOptions } from './run';
 import { train } from '../loop/train';
 import { ApiPlayer } from '../evaluation/api-player';
 import { configuredModel } from '../evaluation/api-service';
 import { evaluate } from '../evaluation/evaluate';
 import { LocalPlayer } from '../evaluation/local-player';
+import { keepEnvironment } from '../store/environment-store';
+import type { OpenOptions } from './open-run';
+import { openRun } from './open-run';
 
 /** The opened work of a trainer. */
 export interface RunSession {
@@ -30,7 +31,7 @@ export async function openSession(options: OpenOptions): Promise<RunSession> {
 }
 
 async function openTraining(options: OpenOptions): Promise<RunSession> {
-  const { run, state } = await Run.open(options);
+  const { run, state } = await openRun(options);
   return {
     about: { model: run.model },
     step: () => state.step,
@@ -39,7 +40,7 @@ async function openTraining(options: OpenOptions): Promise<RunSession> {
       const { settings = {} } = options;
       if (Object.keys(settings).length > 0) await run.changeSettings(state, settings);
       const end = await train(run, state);
-      await run.lastCheckpoint(state);
+      await run.checkpoints.writeLast(state);
       return end;
     },
     close: () => run.close(),
@@ -47,7 +48,7 @@ async function openTraining(options: OpenOptions): Promise<RunSession> {
 }
 
 async function openEvaluation(options: OpenOptions): Promise<RunSession> {
-  const { run } = await Run.open(options);
+  const { run } = await openRun(options);
   return {
     about: { model: run.model },
     step: () => 0,
@@ -64,7 +65,7 @@ async function openApiEvaluation(config: RunConfig, options: OpenOptions): Promi
   const { model, service } = configuredModel(config, process.env);
   const { tags } = config.es_manager.val.env_configs;
   const { environments, loaded } = await openEnvironments(config, tags, workspace, logNotice, control.stopped);
-  for (const environment of loaded) await journal.retryUntilWritable(() => folder.keepEnvironment(environment));
+  for (const environment of loaded) await journal.retryUntilWritable(() => keepEnvironment(folder, environment));
   const player = new ApiPlayer({ config, model, service, environments, loaded, control, journal });
   return {
     about: { model: model.model_name, url: service.url },

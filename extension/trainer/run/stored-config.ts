@@ -1,8 +1,9 @@
 // Reads the configuration of a run folder: as stored when the run was created, resolved and validated by the version
 // that created it, and as it is in effect after later changes.
 import { jsonOrNothing } from '../../common/json';
-import { eventSchema, runFiles } from '../../run-data/run-folder';
-import type { RunEvent } from '../../run-data/run-folder';
+import { eventSchema } from '../../run-data/run-events';
+import { runFiles } from '../../run-data/run-files';
+import type { RunEvent } from '../../run-data/run-events';
 import { configInEffect, settingKeys, valueAt } from '../../run-data/settings';
 import { UserError } from '../../common/user-error';
 import { runConfigSchema } from '../config/schema';

@@ -3,7 +3,7 @@
 // `guessing` names random moves. A model that imitates a mix of both can improve through reinforcement learning.
 import type { RandomStream } from '../../engine/sampling/random-stream';
 
-export type Manner = 'looking' | 'guessing';
+export type DemonstrationStyle = 'looking' | 'guessing';
 
 export interface Demonstration {
   thought: string;
@@ -23,7 +23,7 @@ const moveNames = Object.keys(moves);
 export function demonstrate(
   state: string,
   plan: readonly string[],
-  manner: Manner,
+  manner: DemonstrationStyle,
   actionsPerTurn: number,
   stream: RandomStream,
 ): Demonstration | null {
@@ -51,7 +51,12 @@ export function demonstrate(
   return { thought, actions };
 }
 
-function pullArm(arms: [string, string], high: string, manner: Manner, stream: RandomStream): Demonstration {
+function pullArm(
+  arms: [string, string],
+  high: string,
+  manner: DemonstrationStyle,
+  stream: RandomStream,
+): Demonstration {
   if (manner === 'guessing') {
     const arm = arms[stream.integer(2)];
     return { thought: `I guess ${arm}.`, actions: [arm] };

@@ -25,7 +25,7 @@ export interface DemonstrationTools {
   tokenizer: PromptTokenizer & { encode(text: string): number[]; readonly stopTokenIds: readonly number[] };
 }
 
-export interface DemonstrationsAsked {
+export interface DemonstrationsRequest {
   /** Defines turns and environments; `actor_rollout_ref.rollout.max_model_len` bounds an episode. */
   config: RunConfig;
   tag: string;
@@ -44,7 +44,7 @@ export interface DemonstrationsAsked {
  * @throws UserError if the environment has no solver, or too few levels are solved
  */
 export async function demonstrations(
-  { config, tag, count, seed, maxDepth, signal, onProgress }: DemonstrationsAsked,
+  { config, tag, count, seed, maxDepth, signal, onProgress }: DemonstrationsRequest,
   tools: DemonstrationTools,
 ): Promise<RolloutEpisode[]> {
   const names = tools.loaded.find(environment => environment.tag === tag)?.actions;

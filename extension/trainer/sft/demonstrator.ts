@@ -1,9 +1,9 @@
-// A demonstrator that plays episodes instead of the model: it implements the engine's Generator, so demonstrations pass
-// through the same agent proxy, context manager and masks as rollouts, token for token. It uses the environments'
+// A demonstrator that plays episodes instead of the model: it implements the engine's TextGenerator, so demonstrations
+// pass through the same agent proxy, context manager and masks as rollouts, token for token. It uses the environments'
 // solvers, which the model does not have.
-import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/engine';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { RandomStream } from '../../engine/sampling/random-stream';
-import type { Generator } from '../rollout/agent-proxy';
+import type { TextGenerator } from '../rollout/rollout-request';
 import { demonstrate } from './demonstration';
 
 export interface DemonstratorOptions {
@@ -22,7 +22,7 @@ export interface DemonstratorTools {
   stopTokenId: number;
 }
 
-export class Demonstrator implements Generator {
+export class Demonstrator implements TextGenerator {
   constructor(
     private readonly tools: DemonstratorTools,
     readonly options: DemonstratorOptions,

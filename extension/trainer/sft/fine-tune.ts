@@ -3,12 +3,13 @@
 // an epoch's order depends only on its seed.
 import { splitMiniBatches } from '../../algorithms/mini-batches';
 import { learningRate } from '../../algorithms/learning-rate';
-import type { Engine, PassBudget, TrainingSample } from '../../engine/engine';
+import type { Engine } from '../../engine/engine';
+import type { PassBudget, TrainingSample } from '../../engine/training-samples';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { deriveSeed } from '../rollout/seeds';
 import type { SftConfig } from './sft-config';
 
-export type Shown = Pick<TrainingSample, 'ids' | 'mask'>;
+export type SftSample = Pick<TrainingSample, 'ids' | 'mask'>;
 
 export type FineTuneStep = {
   /** Number of the step, from 1. */
@@ -45,7 +46,7 @@ export interface FineTuneListener {
 /** Trains to the last step. @throws RunStopped as the engine does; reported steps are complete */
 export async function fineTune(
   engine: Pick<Engine, 'trainSupervised' | 'score'>,
-  samples: { train: readonly Shown[]; val: readonly Shown[] },
+  samples: { train: readonly SftSample[]; val: readonly SftSample[] },
   config: SftConfig,
   { done, unvalidated }: FineTuneStart,
   listener: FineTuneListener,
@@ -88,7 +89,7 @@ export async function fineTune(
 /** Mean over all masked tokens, in nats. */
 export async function crossEntropy(
   engine: Pick<Engine, 'score'>,
-  samples: readonly Shown[],
+  samples: readonly SftSample[],
   config: SftConfig,
 ): Promise<number> {
   const { logprobs } = await engine.score('actor', [...samples], passOf(config), 1);

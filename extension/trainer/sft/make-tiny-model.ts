@@ -18,7 +18,7 @@ import { HostParameters } from '../../models/weights/parameter-bank';
 import { Policy } from '../../models/policy';
 import { Weights, initialize } from '../../models/weights/weights';
 import { AgentProxy } from '../rollout/agent-proxy';
-import type { Generator as RolloutGenerator } from '../rollout/agent-proxy';
+import type { TextGenerator } from '../rollout/rollout-request';
 import type { PromptTokenizer } from '../rollout/context-manager';
 import { EnvironmentProcess } from '../../environments/client/environment-process';
 import { environmentSpecs } from '../../environments/client/environment-specs';
@@ -154,7 +154,7 @@ async function makeVocabulary(
 }
 
 /** Demonstrations are short: a batch fits into one pass. */
-const wholeBatch = { maxTokens: Infinity, maxRows: Infinity };
+const unlimitedPass = { maxTokens: Infinity, maxRows: Infinity };
 
 /** Trains the weights on demonstrations and writes them. */
 async function trainOnDemonstrations(
@@ -198,7 +198,7 @@ async function trainOnDemonstrations(
     const { episodes } = await demonstrations.rollout({ mode: 'train', step, environments });
     const lr = learning ? learningRate(step, schedule) : rates.forget;
     const samples = episodes.flatMap(episode => episode.samples);
-    const loss = await policy.trainSupervised(samples, wholeBatch, {
+    const loss = await policy.trainSupervised(samples, unlimitedPass, {
       lr,
       betas: [0.9, 0.98],
       eps: 1e-8,
@@ -254,7 +254,7 @@ function tagIndex(group: number): number {
 function proxyOf(
   config: RunConfig,
   pool: EnvironmentProcess,
-  generator: RolloutGenerator,
+  generator: TextGenerator,
   tokenizer: PromptTokenizer,
   stop_token_ids: number[],
   max_model_len: number,

@@ -1,10 +1,10 @@
 // A demonstrator that follows an environment's solver, for supervised fine-tuning: it implements the engine's
-// Generator, so that a demonstration has the same prompts, turns and masks as rollouts, token for token. If it can read
-// the state, the thought describes it; otherwise the thought names the plan.
-import type { GeneratedRow, GenerationRow } from '../../engine/engine';
+// TextGenerator, so that a demonstration has the same prompts, turns and masks as rollouts, token for token. If it can
+// read the state, the thought describes it; otherwise the thought names the plan.
+import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
 import type { AnswerTag } from '../../common/tagged-text';
 import { RandomStream } from '../../engine/sampling/random-stream';
-import type { Generator } from '../rollout/agent-proxy';
+import type { TextGenerator } from '../rollout/rollout-request';
 import { demonstrate } from './demonstration';
 import type { DemonstratorTools } from './demonstrator';
 
@@ -21,7 +21,7 @@ export interface SolverOptions {
   tag: AnswerTag;
 }
 
-export class SolverDemonstrator implements Generator {
+export class SolverDemonstrator implements TextGenerator {
   constructor(
     private readonly tools: DemonstratorTools,
     private readonly options: SolverOptions,

@@ -1,26 +1,24 @@
-// Checkpoints: several files with one commit point. All files are written and fsynced in a temporary folder, with
-// `checkpoint.json` and its checksums last; then the folder is renamed into place. Older checkpoints are removed only
-// afterwards. After a crash at any time, the newest valid checkpoint is either the previous or the new one.
-import { createHash, randomBytes } from 'node:crypto';
+// A stored checkpoint: `checkpoint.json` with the checksums of its files, and reading it. Every file is verified when it is
+// read. checkpoint-writer.ts writes checkpoints, newest-checkpoint.ts finds the one to continue from.
+import { createHash } from 'node:crypto';
 import { existsSync, lstatSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { isMissing, regularTargetSync } from '../../node/bounded-file';
-import { checkpointFolder, runFiles } from '../../run-data/run-folder';
+import { checkpointFolder } from '../../run-data/run-files';
 import { UserError } from '../../common/user-error';
-import { bytesOf, digestFile, fileSystem, makeFolder, storeError, syncFolder, writeNewFile } from '../../node/files';
+import { digestFile, fileSystem, storeError } from '../../node/files';
 import { canonicalJson } from '../config/config-hash';
 import type { FileSystem } from '../../node/files';
-import type { RunSeal } from './manifest-seal';
 
-const manifestName = 'checkpoint.json';
+export const manifestName = 'checkpoint.json';
 /** Maximum bytes of a checkpoint.json, which lists files and random stream states. */
 const mostManifestBytes = 2 ** 26;
-const fileName = /^[A-Za-z0-9][\w.-]*$/;
-const stepFolder = /^step-(\d{6,})$/;
-const replacedFolder = /^\.old-(step-\d{6,})$/;
+export const fileName = /^[A-Za-z0-9][\w.-]*$/;
+export const stepFolder = /^step-(\d{6,})$/;
+export const replacedFolder = /^\.old-(step-\d{6,})$/;
 
-const checkpointSchema = z.strictObject({
+export const checkpointSchema = z.strictObject({
   schema: z.union([z.literal(1), z.literal(2)]).describe('1: written by a version without sha256'),
   step: z.int().min(0).describe('steps finished'),
   files: z.record(
@@ -43,124 +41,10 @@ export type CheckpointManifest = z.infer<typeof checkpointSchema>;
 /** The content of a checkpoint besides its files. */
 export type CheckpointState = Omit<CheckpointManifest, 'schema' | 'files' | 'sha256'>;
 
-/** Named contents: weights and optimizer states (Float32Array, little-endian) or any bytes. */
-export type Blobs = Readonly<Record<string, Uint8Array | Float32Array>>;
-
 /** A checkpoint with a valid manifest. */
 export interface StoredCheckpoint {
   folder: string;
   manifest: CheckpointManifest;
-}
-
-/** A folder that is not a valid checkpoint, and why. */
-export interface BrokenCheckpoint {
-  folder: string;
-  reason: string;
-}
-
-/**
- * Writes the checkpoint of `state.step` into the run folder, then removes all but the `keep` newest (≥ 1, including the
- * new one) and those of later steps, which a run resumed from an earlier step has discarded. Returns the new folder.
- * Errors are UserErrors and leave the existing checkpoints unchanged.
- */
-export async function writeCheckpoint(
-  runFolder: string,
-  state: CheckpointState,
-  blobs: Blobs,
-  keep: number,
-  fs: FileSystem = fileSystem,
-): Promise<string> {
-  const parent = join(runFolder, runFiles.checkpoints);
-  const folder = join(runFolder, checkpointFolder(state.step));
-  const temporary = join(parent, `.tmp-${basename(folder)}-${randomBytes(6).toString('hex')}`);
-  const replaced = join(parent, `.old-${basename(folder)}`);
-  try {
-    await makeFolder(parent, fs, runFolder);
-    await recover(parent, fs);
-    await fs.mkdir(temporary);
-    const files: CheckpointManifest['files'] = {};
-    for (const [name, blob] of Object.entries(blobs)) {
-      if (!fileName.test(name) || name === manifestName)
-        throw new UserError(
-          `store: a checkpoint cannot have a file ${name}: name it with letters, digits, dots and hyphens`,
-        );
-      files[name] = await writeNewFile(join(temporary, name), [bytesOf(blob)], fs);
-    }
-    const unsealed = checkpointSchema.parse({ schema: 2, ...state, files });
-    const manifest: CheckpointManifest = { ...unsealed, sha256: manifestSum(unsealed) };
-    await writeNewFile(join(temporary, manifestName), [Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`)], fs);
-    await syncFolder(temporary, fs);
-    // A folder cannot be renamed over another, so an existing one of the same step is renamed aside first; after a
-    // crash `recover` or `newestValid` finds it there.
-    if (await exists(folder, fs)) await fs.rename(folder, replaced);
-    await fs.rename(temporary, folder);
-    await syncFolder(parent, fs);
-  } catch (error) {
-    await fs.rm(temporary, { recursive: true, force: true }).catch(() => undefined);
-    await recover(parent, fs).catch(() => undefined);
-    throw storeError('write the checkpoint', folder, error);
-  }
-  await removeOthers(parent, state.step, keep, fs);
-  return folder;
-}
-
-/**
- * Returns the newest checkpoint whose files all match their checksums, or null, and the broken ones found before it,
- * newest first. With `owner`, a checkpoint of another run counts as broken. Reads only.
- */
-export async function newestValid(
-  runFolder: string,
-  fs: FileSystem = fileSystem,
-  owner?: RunSeal,
-): Promise<{ checkpoint: StoredCheckpoint | null; broken: BrokenCheckpoint[] }> {
-  const parent = join(runFolder, runFiles.checkpoints);
-  const names = await listFolder(parent, fs);
-  const candidates = names
-    .map(name => ({ name, step: stepFolder.exec(replacedFolder.exec(name)?.[1] ?? name)?.[1] }))
-    .filter((candidate): candidate is { name: string; step: string } => candidate.step !== undefined)
-    // For the same step, the checkpoint in place precedes the one renamed aside.
-    .sort((a, b) => Number(b.step) - Number(a.step) || (a.name < b.name ? 1 : -1));
-  const broken: BrokenCheckpoint[] = [];
-  for (const { name } of candidates) {
-    const folder = join(parent, name);
-    try {
-      const manifest = await readManifest(folder, fs);
-      if (owner) refuseForeign({ folder, manifest }, owner);
-      for (const file of Object.keys(manifest.files)) await verify(folder, file, manifest, fs);
-      return { checkpoint: { folder, manifest }, broken };
-    } catch (error) {
-      broken.push({ folder, reason: storeError('read', folder, error).message });
-    }
-  }
-  return { checkpoint: null, broken };
-}
-
-/**
- * Returns the newest checkpoint of a run, verified, or null if it has none. A newer damaged one is an error: continuing
- * from an older one is the user's decision. `command` completes the remedy, given the name of the newest intact one.
- * @throws UserError
- */
-export async function newestCheckpoint(
-  runFolder: string,
-  owner: RunSeal,
-  command: (name: string) => string,
-): Promise<StoredCheckpoint | null> {
-  const { checkpoint, broken } = await newestValid(runFolder, fileSystem, owner);
-  if (broken.length === 0) return checkpoint;
-  const [{ reason }] = broken;
-  if (!checkpoint) throw new UserError(`${reason} (run ${basename(runFolder)} has no intact checkpoint)`);
-  const name = basename(checkpoint.folder);
-  throw new UserError(`${reason} (the newest intact checkpoint is ${name}: ${command(name)})`);
-}
-
-/** Throws a UserError if a checkpoint names another run; a checkpoint of an earlier version names none. */
-export function refuseForeign({ folder, manifest: { run } }: StoredCheckpoint, owner: RunSeal): void {
-  if (run === undefined || (run.id === owner.id && run.manifest === owner.manifest)) return;
-  throw new UserError(
-    run.id === owner.id
-      ? `store: ${folder} was written under another manifest of run ${owner.id}: restore manifest.json as it was, or begin a new run with trainer.resume_mode=resume_path`
-      : `store: ${folder} is a checkpoint of run ${run.id} and not of ${owner.id}: begin a new run with it by trainer.resume_mode=resume_path`,
-  );
 }
 
 /** Opens the checkpoint in `folder`: reads and checks its manifest; its files are checked when they are read. */
@@ -181,23 +65,9 @@ export async function verifyCheckpoint(
   fs: FileSystem = fileSystem,
 ): Promise<void> {
   try {
-    for (const name of Object.keys(manifest.files)) await verify(folder, name, manifest, fs);
+    for (const name of Object.keys(manifest.files)) await verifyFile(folder, name, manifest, fs);
   } catch (error) {
     throw storeError('read', folder, error);
-  }
-}
-
-/** Removes the checkpoints of steps after `step`, for a run that is rolled back to it: its logs are cut as well. */
-export async function removeLater(runFolder: string, step: number, fs: FileSystem = fileSystem): Promise<void> {
-  const parent = join(runFolder, runFiles.checkpoints);
-  for (const name of await listFolder(parent, fs)) {
-    const later = Number(stepFolder.exec(replacedFolder.exec(name)?.[1] ?? name)?.[1]) > step;
-    if (!later) continue;
-    try {
-      await fs.rm(join(parent, name), { recursive: true, force: true });
-    } catch (error) {
-      throw storeError('remove', join(parent, name), error);
-    }
   }
 }
 
@@ -251,7 +121,7 @@ export async function readFloats(
 const damaged = (folder: string, name: string, how: string): UserError =>
   new UserError(`store: ${join(folder, name)} ${how}: resume from another checkpoint`);
 
-async function readManifest(folder: string, fs: FileSystem): Promise<CheckpointManifest> {
+export async function readManifest(folder: string, fs: FileSystem): Promise<CheckpointManifest> {
   const target = targetOf(folder, manifestName);
   if (lstatSync(target).size > mostManifestBytes)
     throw damaged(folder, manifestName, 'is larger than any checkpoint’s');
@@ -277,7 +147,7 @@ async function readManifest(folder: string, fs: FileSystem): Promise<CheckpointM
 }
 
 /** sha256 (hex) of a manifest's other members. */
-function manifestSum({ sha256: _, ...rest }: CheckpointManifest): string {
+export function manifestSum({ sha256: _, ...rest }: CheckpointManifest): string {
   return createHash('sha256').update(canonicalJson(rest)).digest('hex');
 }
 
@@ -291,7 +161,12 @@ function targetOf(folder: string, name: string): string {
   }
 }
 
-async function verify(folder: string, name: string, manifest: CheckpointManifest, fs: FileSystem): Promise<void> {
+export async function verifyFile(
+  folder: string,
+  name: string,
+  manifest: CheckpointManifest,
+  fs: FileSystem,
+): Promise<void> {
   const expected = manifest.files[name];
   const size = lstatSync(targetOf(folder, name)).size;
   if (size !== expected.bytes) throw damaged(folder, name, `has ${size} bytes instead of ${expected.bytes}`);
@@ -300,49 +175,11 @@ async function verify(folder: string, name: string, manifest: CheckpointManifest
   if (sha256 !== expected.sha256) throw damaged(folder, name, 'does not match its checksum');
 }
 
-/**
- * Recovers from an interrupted save: removes temporary folders, and restores a checkpoint renamed aside unless its
- * successor is in place.
- */
-async function recover(parent: string, fs: FileSystem): Promise<void> {
-  const names = await listFolder(parent, fs);
-  for (const name of names) {
-    const step = replacedFolder.exec(name)?.[1];
-    if (step !== undefined && !names.includes(step)) await fs.rename(join(parent, name), join(parent, step));
-    else if (step !== undefined || name.startsWith('.tmp-'))
-      await fs.rm(join(parent, name), { recursive: true, force: true });
-  }
-}
-
-/** Removes other checkpoints once the new one is in place; failed removals are retried after the next checkpoint. */
-async function removeOthers(parent: string, step: number, keep: number, fs: FileSystem): Promise<void> {
-  try {
-    await recover(parent, fs);
-    const steps = (await listFolder(parent, fs)).flatMap(name => stepFolder.exec(name)?.[1] ?? []);
-    const older = steps.filter(text => Number(text) < step).sort((a, b) => Number(b) - Number(a));
-    const later = steps.filter(text => Number(text) > step);
-    for (const text of [...later, ...older.slice(Math.max(keep, 1) - 1)])
-      await fs.rm(join(parent, `step-${text}`), { recursive: true, force: true });
-  } catch {
-    // Costs disk space only.
-  }
-}
-
-async function listFolder(folder: string, fs: FileSystem): Promise<string[]> {
+export async function listFolder(folder: string, fs: FileSystem): Promise<string[]> {
   try {
     return await fs.readdir(folder);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw storeError('read', folder, error);
-  }
-}
-
-async function exists(path: string, fs: FileSystem): Promise<boolean> {
-  try {
-    await fs.stat(path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw error;
   }
 }

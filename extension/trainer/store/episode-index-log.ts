@@ -1,12 +1,15 @@
-// Writer of `episodes/index.jsonl` (run-data/episode-index.ts), updated with each file of episodes. The index is
+// Writer of `episodes/index.jsonl` (run-data/episode-index-line.ts), updated with each file of episodes. The index is
 // derived data: a write error ends it without affecting the run, and the editor reads the rest from the episodes. On
 // opening, for example by a resume, lines that refer to more than the files hold are dropped.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { addToIndex, indexLine, isIndexLine, type EpisodeIndexLine } from '../../run-data/episode-index';
+import { addToIndex, indexLine, isIndexLine } from '../../run-data/episode-index-line';
+import type { EpisodeIndexLine } from '../../run-data/episode-index-line';
 import { jsonOrNothing } from '../../common/json';
-import { episodeSchema, episodesFile, type Episode } from '../../run-data/run-folder';
+import { episodeSchema } from '../../run-data/episode';
+import { episodesFile } from '../../run-data/run-files';
+import type { Episode } from '../../run-data/episode';
 import type { LogPiece } from './append-log';
 import { LineLog, readLines } from './line-log';
 

@@ -2,6 +2,7 @@
 // node/lease-judgement.ts decides whether its trainer lives: by the process itself on this machine, by the touches
 // for another machine or container. Takeover of an abandoned lease is guarded by a second exclusive file, so that only
 // one of two candidates gets it.
+import { randomBytes } from 'node:crypto';
 import {
   existsSync,
   lstatSync,
@@ -18,8 +19,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { holderOf, isFresh, pidScopeOf, type LeaseHolder } from '../../node/lease-judgement';
 import { isAlive, isSamePidScope, startOf, startTimeOf, currentPidScope } from '../../node/process-identity';
 import type { Processes } from '../../node/process-identity';
-import { isLeaseOf, leaseSchema, leaseStaleMs, runFiles } from '../../run-data/run-folder';
-import type { Lease } from '../../run-data/run-folder';
+import { isLeaseOf, leaseSchema, leaseStaleMs } from '../../run-data/run-lease';
+import { runFiles } from '../../run-data/run-files';
+import type { Lease } from '../../run-data/run-lease';
 import { readRunFileSync } from '../../node/run-file';
 import { UserError } from '../../common/user-error';
 import { storeError } from '../../node/files';
@@ -278,3 +280,6 @@ function removeAbandoned(file: string, abandoned: Found, dependencies: LeaseDepe
     rmSync(guard, { recursive: true, force: true });
   }
 }
+
+/** Returns a new token; only users who may read the lease know it. */
+export const newToken = (): string => randomBytes(24).toString('hex');

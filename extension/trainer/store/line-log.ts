@@ -3,7 +3,7 @@
 // complete lines.
 import { dirname } from 'node:path';
 import { readFlags, regularTargetSync } from '../../node/bounded-file';
-import { mostLineBytes } from '../../run-data/run-folder';
+import { mostLineBytes } from '../../run-data/run-files';
 import { UserError } from '../../common/user-error';
 import { secrets } from '../../node/secrets';
 import { AppendLog } from './append-log';

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { readRunFileSync } from '../../node/run-file';
-import { runFiles } from '../../run-data/run-folder';
+import { runFiles } from '../../run-data/run-files';
 import { UserError } from '../../common/user-error';
 import { canonicalJson, configHash } from '../config/config-hash';
 import { storeError } from '../../node/files';

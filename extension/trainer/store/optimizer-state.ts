@@ -5,7 +5,8 @@ import { UserError } from '../../common/user-error';
 import type { MomentState } from '../../engine/engine';
 import { bytesOf } from '../../node/files';
 import { readBlob, readFloats } from './checkpoint';
-import type { Blobs, StoredCheckpoint } from './checkpoint';
+import type { Blobs } from './checkpoint-writer';
+import type { StoredCheckpoint } from './checkpoint';
 
 /** Returns the files of one network's moments; `step` is not included. */
 export function optimizerStateFiles(network: string, state: MomentState): Blobs {

@@ -4,9 +4,12 @@
 import { basename, dirname, extname } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
-import { begin, report, trusted, type Host } from '../runs/commands';
-import { notifyBriefly, withProgress } from '../notices';
-import { askCli, ConfigError } from '../runs/start-run';
+import { begin } from '../runs/start/begin-run';
+import { report } from '../command';
+import { trusted } from '../workspace-trust';
+import type { Host } from '../host-services';
+import { notifyBriefly, withProgress } from '../notifications';
+import { askCli, ConfigError } from '../processes/cli-command';
 import {
   resolvedConfigurationSchema,
   resolvedFileUri,
@@ -93,7 +96,7 @@ async function check(host: Host, file: string): Promise<ResolvedConfiguration | 
 
 async function resolve(host: Host, file: string): Promise<ResolvedConfiguration> {
   const cwd = workspaceFolder(file);
-  const { node, cli } = await host.terminal(cwd);
+  const { node, cli } = await host.cliFor(cwd);
   const doing = vscode.l10n.t('the check of {0}', basename(file));
   const args = ['config', '--config', file, '--resolved'];
   return resolvedConfigurationSchema.parse(await askCli(node, cli, args, cwd, doing));

@@ -6,7 +6,7 @@ import * as vscode from 'vscode';
 import { schemaAt, type JsonSchema } from '../../common/json-schema';
 import { environmentFiles } from '../environments/environment-files';
 import { unlinked } from '../plain-text';
-import type { KeyDiagnostic, Problems } from '../runs/problems';
+import type { KeyDiagnostic, Problems } from './configuration-problems';
 import { isConfigurationDocument, isCompleteConfiguration } from './configuration-commands';
 import { mistakesIn, type Mistake } from './configuration-mistakes';
 import { builtInEnvironments, configurations, models, tags, type Named, type NameSources } from './configuration-names';

@@ -1,11 +1,11 @@
 // Names that a configuration can refer to, for completion: other configurations in `defaults`, environments, tags of
 // `custom_envs` (in the file and the files it extends), and bundled models. Read from disk on request. Must not import
 // `vscode`.
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, extname, join } from 'node:path';
 import { jsonOrNothing } from '../../common/json';
 import { readBounded } from '../../node/bounded-file';
 import { mostYamlBytes, yamlDocument } from '../../common/yaml-text';
-import { readdir } from 'node:fs/promises';
-import { basename, dirname, extname, join } from 'node:path';
 
 /** A name with a description. */
 export interface Named {
@@ -75,7 +75,7 @@ export async function tags(text: string, sources: NameSources): Promise<Named[]>
     }
     const bases: unknown[] = Array.isArray(plain['defaults']) ? plain['defaults'] : [];
     for (const base of bases) {
-      const files = [folder, ...foldersOf(sources)].map(place => join(place, `${String(base)}.yaml`));
+      const files = [folder, ...foldersOf(sources)].map(parent => join(parent, `${String(base)}.yaml`));
       for (const file of files) {
         const inner = await readText(file);
         if (inner === '') continue;

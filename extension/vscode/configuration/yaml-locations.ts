@@ -73,8 +73,8 @@ export function gapAt(text: string, offset: number): YamlGap | undefined {
   while (to < text.length && word.test(text[to])) to++;
   const before = text.slice(text.lastIndexOf('\n', from - 1) + 1, from);
   if (/(^|\s)#/.test(before) || from > offset) return undefined;
-  const put = (words: string): { document: Document; gap: YamlGap | undefined } => {
-    const document = parsed(`${text.slice(0, from)}${words}${text.slice(to)}`);
+  const put = (inserted: string): { document: Document; gap: YamlGap | undefined } => {
+    const document = parsed(`${text.slice(0, from)}${inserted}${text.slice(to)}`);
     return { document, gap: findStandIn(document, from, to) };
   };
   const plain = put(standIn);

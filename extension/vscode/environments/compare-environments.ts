@@ -1,10 +1,11 @@
 // Compares two versions of environment code that a run used in VS Code's diff editor, with the effect on reward and
 // success. Sources come from the run folder, read-only, under a separate URI scheme.
 import * as vscode from 'vscode';
-import { environmentFile, environmentFiles, isSourceName, isVersionName } from '../../run-data/run-folder';
+import { environmentFile, environmentFiles, isVersionName } from '../../run-data/run-files';
+import { isSourceName } from '../../run-data/environment-snapshot';
 import { readRunFile } from '../../node/run-file';
 import { formatEffect, lastRuns, spansOf, type RanVersion } from '../../run-data/version-effect';
-import { notifyInformation } from '../notices';
+import { notifyInformation } from '../notifications';
 import { plain } from '../plain-text';
 import type { Run } from '../runs/run-store';
 

@@ -4,7 +4,8 @@
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { readRunFile } from '../../node/run-file';
-import { coverageLineSchema, environmentFile, environmentFiles } from '../../run-data/run-folder';
+import { coverageLineSchema } from '../../run-data/environment-snapshot';
+import { environmentFile, environmentFiles } from '../../run-data/run-files';
 import { fileCoverage, formatMark, type FileCoverage, type LineMark } from './environment-coverage';
 import { JsonLines } from '../run-files/json-lines';
 import type { Run, RunStore } from '../runs/run-store';
@@ -51,8 +52,8 @@ export class CoverageDecorations implements vscode.Disposable {
   async toggle(run: Run): Promise<boolean> {
     const on = this.drawn !== run.folder;
     const before = this.drawn === undefined ? undefined : this.store.get(this.drawn);
-    if (before?.summary.live && before.folder !== run.folder) await this.store.link(before).coverEnvironments(false);
-    if (run.summary.live) await this.store.link(run).coverEnvironments(on);
+    if (before?.summary.live && before.folder !== run.folder) await this.store.trainer(before).coverEnvironments(false);
+    if (run.summary.live) await this.store.trainer(run).coverEnvironments(on);
     this.drawn = on ? run.folder : undefined;
     await this.draw();
     return on;

@@ -10,8 +10,8 @@ import type { Run, RunStore } from '../runs/run-store';
  * session could start.
  */
 export async function debugEnvironments(store: RunStore, run: Run): Promise<void> {
-  const link = store.link(run);
-  const { urls } = await link.debugEnvironments();
+  const trainer = store.trainer(run);
+  const { urls } = await trainer.debugEnvironments();
   const { name } = run.summary;
   const versions = new Set((await run.reader.versions()).map(({ version }) => version));
   const kept = await Promise.all([...versions].map(version => run.reader.keptEnvironment(version)));
@@ -24,7 +24,7 @@ export async function debugEnvironments(store: RunStore, run: Run): Promise<void
     open.delete(url);
     if (open.size > 0) return;
     ended.dispose();
-    link.endDebugging().catch(() => undefined); // the run has ended, together with its environments
+    trainer.endDebugging().catch(() => undefined); // the run has ended, together with its environments
   };
   for (const url of urls) {
     const started = await vscode.debug.startDebugging(undefined, {

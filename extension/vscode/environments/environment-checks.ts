@@ -5,7 +5,8 @@ import { dirname, relative } from 'node:path';
 import * as vscode from 'vscode';
 import type { ContractCheck, ContractReport } from '../../protocol/environment-tools';
 import { definitionIn, environmentFiles, mayBeEnvironment } from './environment-files';
-import { askCli, type CliInvocation } from '../processes/cli-process';
+import { askEnvironmentCli } from '../processes/environment-cli';
+import type { CliInvocation } from '../processes/cli-command';
 
 export class EnvironmentChecks implements vscode.Disposable {
   private readonly controller = vscode.tests.createTestController(
@@ -17,7 +18,7 @@ export class EnvironmentChecks implements vscode.Disposable {
   private readonly marked = new Map<string, vscode.Uri[]>();
   private readonly subscriptions: vscode.Disposable[] = [this.controller, this.collection];
 
-  constructor(private readonly terminal: (cwd: string) => Promise<CliInvocation>) {
+  constructor(private readonly cliFor: (cwd: string) => Promise<CliInvocation>) {
     const { controller } = this;
     controller.resolveHandler = async item => {
       if (!item) await this.discover();
@@ -112,8 +113,8 @@ export class EnvironmentChecks implements vscode.Disposable {
       if (!vscode.workspace.isTrusted)
         throw new Error(vscode.l10n.t('The workspace is not trusted, so its code cannot run.'));
       const cwd = vscode.workspace.getWorkspaceFolder(uri)?.uri.fsPath ?? dirname(uri.fsPath);
-      const report = await askCli<ContractReport>(
-        await this.terminal(cwd),
+      const report = await askEnvironmentCli<ContractReport>(
+        await this.cliFor(cwd),
         ['check', relative(cwd, uri.fsPath).replaceAll('\\', '/')],
         abort.signal,
       );

@@ -3,12 +3,14 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
-import { report, trusted, type Host } from '../runs/commands';
+import { report } from '../command';
+import { trusted } from '../workspace-trust';
+import type { Host } from '../host-services';
 import { EnvironmentChecks } from './environment-checks';
 import { definitionIn, definitionLine, environmentFiles } from './environment-files';
 import { nameProblem, scaffoldEnvironment } from '../../node/environment-scaffold';
 import { writeEnvironmentTypes } from '../../node/environment-types';
-import { notifyBriefly, notifyError, withProgress } from '../notices';
+import { notifyBriefly, notifyError, withProgress } from '../notifications';
 import { plain } from '../plain-text';
 import { PlayPanels, type Played } from '../pages/play-panel';
 
@@ -137,15 +139,11 @@ async function chosenEnvironment(extensionPath: string): Promise<Played | undefi
 }
 
 /** Registers the commands, the Play panels and the Test Explorer items. */
-export function addEnvironmentTools(
-  extensionUri: vscode.Uri,
-  log: vscode.LogOutputChannel,
-  terminal: Host['terminal'],
-): vscode.Disposable {
-  const extensionPath = extensionUri.fsPath;
-  const checks = new EnvironmentChecks(terminal);
+export function registerEnvironmentTools({ extensionUri, subscriptions }: vscode.ExtensionContext, host: Host): void {
+  const { extensionPath, log, cliFor } = host;
+  const checks = new EnvironmentChecks(cliFor);
   const check = (uri: vscode.Uri) => void vscode.commands.executeCommand('ragen.checkEnvironment', uri);
-  const play = new PlayPanels(extensionUri, { terminal, check });
+  const play = new PlayPanels(extensionUri, { cliFor, check });
   const tools: EnvironmentTools = { extensionPath, log, play, checks };
   const commands = Object.entries(environmentCommands).map(([id, command]) =>
     vscode.commands.registerCommand(id, guarded(tools, command)),
@@ -169,5 +167,5 @@ export function addEnvironmentTools(
     vscode.window.onDidChangeActiveTextEditor(updateOpen),
     vscode.workspace.onDidSaveTextDocument(updateOpen),
   ];
-  return vscode.Disposable.from(checks, play, ...commands, ...watching);
+  subscriptions.push(checks, play, vscode.Disposable.from(...commands, ...watching));
 }

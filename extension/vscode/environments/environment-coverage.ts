@@ -1,6 +1,6 @@
 // Computes the coverage mark of each line of an environment's source: how often the episodes of recent steps executed
 // it, or that they never did. Pure functions; coverage-decorations.ts draws the marks.
-import type { CoverageLine } from '../../run-data/run-folder';
+import type { CoverageLine } from '../../run-data/environment-snapshot';
 
 /** Number of newest steps whose counts are summed. */
 export const coveredSteps = 50;

@@ -1,7 +1,8 @@
 // Current problems of a run's environments, from its events: errors that keep saved code from being used, until a save
 // fixes them, and locations where running code ended episodes, with their number, until the code changes. Must not
 // import `vscode`.
-import { environmentErrorSchema, environmentRefusedSchema, type RunEvent } from '../../run-data/run-folder';
+import { environmentErrorSchema, environmentRefusedSchema } from '../../run-data/run-events';
+import type { RunEvent } from '../../run-data/run-events';
 
 export interface EnvironmentProblem {
   /** Absolute path. */
@@ -32,7 +33,7 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
       const { problems = [] } = environmentRefusedSchema.safeParse(data).data ?? {};
       refused.set(
         tag,
-        problems.map(({ kind: _, ...place }) => ({ ...place, severity: 'error' })),
+        problems.map(({ kind: _, ...problem }) => ({ ...problem, severity: 'error' })),
       );
     } else if (kind === 'environment_error') {
       const { at = '', episodes = 1 } = environmentErrorSchema.safeParse(data).data ?? {};
@@ -40,8 +41,8 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
       if (!found) continue;
       const locations = ended.get(tag) ?? new Map<string, { at: EnvironmentProblem; episodes: number }>();
       ended.set(tag, locations);
-      const place = locations.get(at) ?? { at: { ...found, column: 1, message, severity: 'warning' }, episodes: 0 };
-      locations.set(at, { ...place, episodes: place.episodes + episodes });
+      const entry = locations.get(at) ?? { at: { ...found, column: 1, message, severity: 'warning' }, episodes: 0 };
+      locations.set(at, { ...entry, episodes: entry.episodes + episodes });
     }
   }
   const warnings = [...ended.values()].flatMap(locations => [...locations.values()]);

@@ -8,18 +8,30 @@ import { Messenger } from 'vscode-messenger';
 import { newRunPlan, newRunReady, newRunSave, newRunStart } from '../../protocol/new-run-page';
 import type { NewRunChoice, PresetChoice } from '../../protocol/new-run-page';
 import { UserError } from '../../common/user-error';
-import { begin, report, trusted, type Host } from '../runs/commands';
+import { begin } from '../runs/start/begin-run';
+import { registerCommands, report, type Command } from '../command';
+import { trusted } from '../workspace-trust';
+import type { Host } from '../host-services';
 import { readConfigurationSchema } from '../configuration/configuration-schema';
 import { fillPanel } from '../pages/fill-panel';
-import { shippedPresets, workspacePresets } from '../runs/presets';
-import { askCli } from '../runs/start-run';
+import { shippedPresets, workspacePresets } from '../runs/start/preset-files';
+import { askCli } from '../processes/cli-command';
 import { overridesOf, yamlOfChoice } from './new-run-choice';
 import { fieldGroups } from './new-run-fields';
 import { planChoice, type PresetSource } from './new-run-plan';
 
 const viewType = 'ragen.newRun';
 
-export class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disposable {
+/** Registers the page and its command. */
+export function registerNewRun(context: vscode.ExtensionContext, host: Host): void {
+  const page = new NewRunPanel(host, context.extensionUri);
+  const show: Command = () => async () => {
+    if (trusted()) page.show();
+  };
+  context.subscriptions.push(page, registerCommands(host, { 'ragen.newRun': show }));
+}
+
+class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disposable {
   private panel: vscode.WebviewPanel | undefined;
   private readonly serializer = vscode.window.registerWebviewPanelSerializer(viewType, this);
 
@@ -62,7 +74,7 @@ export class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vsco
       groups,
     }));
     messenger.onRequest(newRunPlan, async choice => {
-      const { node, cli } = await this.host.terminal(choice.folder);
+      const { node, cli } = await this.host.cliFor(choice.folder);
       const ask = (args: string[]) => askCli(node, cli, args, choice.folder, vscode.l10n.t('the plan of the run'));
       return planChoice(choice, sourceOf(choice.preset), keys, ask);
     });

@@ -2,7 +2,7 @@
 // returned, so that the form stays filled. Must not import `vscode`.
 import type { FormProblem, NewRunChoice, PlannedRun, RunEstimate } from '../../protocol/new-run-page';
 import { valueAt } from '../../run-data/settings';
-import { ConfigError } from '../runs/start-run';
+import { ConfigError } from '../processes/cli-command';
 import { groupsIn, overridesOf, yamlOfChoice } from './new-run-choice';
 
 /** A preset: its CLI arguments, and its name for `defaults`. */

@@ -15,11 +15,12 @@ import {
 } from '../../protocol/collapse-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import type { MetricNumbers } from '../../run-data/metric-segments';
-import type { RunEvent } from '../../run-data/run-folder';
-import { MetricColumns, type ColumnTable } from '../run-files/metric-columns';
-import { notifyBriefly } from '../notices';
+import type { RunEvent } from '../../run-data/run-events';
+import { MetricColumns } from '../run-files/metrics/metric-columns';
+import type { ColumnTable } from '../run-files/metrics/column-table';
+import { notifyBriefly } from '../notifications';
 import type { OpenPage, PageKind } from './page-panels';
-import { promptGroups } from '../run-files/prompt-groups';
+import { promptGroups } from '../run-files/episodes/prompt-groups';
 import { RunDiagnostics } from '../run-files/run-diagnostics';
 import type { Run, RunStore } from '../runs/run-store';
 
@@ -116,22 +117,22 @@ function serveCollapse(page: OpenPage, store: RunStore, extensionUri: vscode.Uri
 
 const guidePath = ['docs', 'METRICS.md'];
 
-async function perform(asked: CollapseCommand, folder: string, extensionUri: vscode.Uri): Promise<void> {
+async function perform(request: CollapseCommand, folder: string, extensionUri: vscode.Uri): Promise<void> {
   const run = (command: string, ...rest: unknown[]) => vscode.commands.executeCommand(command, ...rest);
-  switch (asked.command) {
+  switch (request.command) {
     case 'dashboard':
       return void (await run('ragen.openDashboard', folder));
     case 'episodes':
       return void (await run('ragen.openEpisodes', folder));
     case 'episode':
-      return void (await run('ragen.openTrace', { folder, step: asked.step, mode: 'train', id: asked.id }));
+      return void (await run('ragen.openTrace', { folder, step: request.step, mode: 'train', id: request.id }));
     case 'explain': {
-      const guide = vscode.Uri.joinPath(extensionUri, ...guidePath).with({ fragment: asked.anchor });
+      const guide = vscode.Uri.joinPath(extensionUri, ...guidePath).with({ fragment: request.anchor });
       return void (await run('markdown.showPreviewToSide', guide));
     }
     case 'copy':
-      await vscode.env.clipboard.writeText(asked.text);
-      notifyBriefly(vscode.l10n.t('Copied {0}', asked.text), 4000);
+      await vscode.env.clipboard.writeText(request.text);
+      notifyBriefly(vscode.l10n.t('Copied {0}', request.text), 4000);
   }
 }
 

@@ -8,11 +8,11 @@ import { Messenger } from 'vscode-messenger';
 import { compareColumns, compareGrew, compareOpen, compareReady } from '../../protocol/compare-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import type { PageState } from '../../protocol/pages';
-import type { Manifest } from '../../run-data/run-folder';
+import type { Manifest } from '../../run-data/run-manifest';
 import { valueAt } from '../../run-data/settings';
-import { groupRuns } from '../runs/compared-runs';
+import { groupRuns } from './compared-runs';
 import { fillPanel } from './fill-panel';
-import { MetricColumns } from '../run-files/metric-columns';
+import { MetricColumns } from '../run-files/metrics/metric-columns';
 import type { Run, RunStore } from '../runs/run-store';
 
 const viewType = 'ragen.compare';
@@ -70,15 +70,15 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
       shown = this.present(folders);
       const seen = await Promise.all(
         shown.map(async ({ folder, reader, summary }) => {
-          const known = { manifest: reader.origin as Manifest, name: summary.name };
+          const known = { manifest: reader.manifest as Manifest, name: summary.name };
           try {
             const { keys } = await readers.get(folder)!.update();
             return { ...known, keys, events: (await reader.events()).events, run: summary };
           } catch (error) {
             // A run that cannot be read becomes a row with the reason.
-            const trouble = (error as Error).message;
-            const name = `${summary.name} (${trouble})`;
-            return { ...known, name, keys: [], events: [], run: { ...summary, name, trouble } };
+            const problem = (error as Error).message;
+            const name = `${summary.name} (${problem})`;
+            return { ...known, name, keys: [], events: [], run: { ...summary, name, problem } };
           }
         }),
       );
@@ -104,8 +104,8 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
         };
       }),
     );
-    messenger.onNotification(compareOpen, asked =>
-      'dashboard' in asked ? this.actions.dashboard(asked.dashboard) : this.actions.difference(asked.difference),
+    messenger.onNotification(compareOpen, request =>
+      'dashboard' in request ? this.actions.dashboard(request.dashboard) : this.actions.difference(request.difference),
     );
     const grew = (folder?: string) => {
       if (!panel.visible || pending || (folder !== undefined && !readers.has(folder))) return;
@@ -129,7 +129,7 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
 
   /** Returns the existing runs of a set, oldest first. */
   private present(folders: readonly string[]): Run[] {
-    const runs = folders.map(folder => this.store.get(folder)).filter(run => run?.reader.origin !== undefined);
+    const runs = folders.map(folder => this.store.get(folder)).filter(run => run?.reader.manifest !== undefined);
     return (runs as Run[]).sort((a, b) => (a.summary.created < b.summary.created ? -1 : 1));
   }
 }

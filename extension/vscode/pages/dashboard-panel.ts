@@ -2,8 +2,8 @@
 // new line once as the run folder grows. Long runs are sent as overviews; if their lines must be parsed, the newest
 // part comes first.
 import { readFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { setImmediate as breathe } from 'node:timers/promises';
+import { join } from 'node:path';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import * as vscode from 'vscode';
 import { hasRunFile } from '../../node/run-file';
 import {
@@ -17,18 +17,18 @@ import {
   dashboardView,
   type ColumnPart,
   type DashboardSnapshot,
-  type Export,
 } from '../../protocol/dashboard-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
-import { runFiles } from '../../run-data/run-folder';
-import { ColumnOverviews } from '../run-files/column-overviews';
-import { configuredEpisodes } from '../runs/configured-episodes';
-import { MetricColumns, type ColumnTable } from '../run-files/metric-columns';
-import { csvOf } from '../run-files/metrics-csv';
-import { notifyBriefly } from '../notices';
+import { runFiles } from '../../run-data/run-files';
+import { ColumnOverviews } from '../run-files/metrics/column-overviews';
+import { configuredEpisodes } from './configured-episodes';
+import { MetricColumns } from '../run-files/metrics/metric-columns';
+import type { ColumnTable } from '../run-files/metrics/column-table';
+import { csvOf } from '../run-files/metrics/metrics-csv';
 import type { OpenPage, PageKind } from './page-panels';
 import type { RunStore } from '../runs/run-store';
-import { ScoreStrips } from '../run-files/score-strips';
+import { saveExport } from './save-export';
+import { ScoreStrips } from '../run-files/episodes/score-strips';
 
 /** Actions of the dashboard's buttons, implemented by the commands. */
 export type DashboardActions = Record<
@@ -47,7 +47,7 @@ export interface DashboardStorage {
 const viewKey = 'ragen.dashboard.view';
 
 /** Workspace state key of the columns that the last page requested first. */
-const askedKey = 'ragen.dashboard.asked';
+const requestedKey = 'ragen.dashboard.asked';
 
 /** Maximum number of overviews computed before a page requests them. */
 const mostAhead = 64;
@@ -77,7 +77,7 @@ export function dashboardKind(
 }
 
 /** What a page requested to draw its first charts. */
-interface Asked {
+interface RequestedColumns {
   keys: string[];
   smoothing: number;
 }
@@ -101,7 +101,7 @@ function serveDashboard(
   const { messenger, panel, folder } = page;
   let columns: MetricColumns | undefined; // set while the page is visible
   let overviews: ColumnOverviews | undefined;
-  let asked: Asked = { keys: [], smoothing: 0 };
+  let requested: RequestedColumns = { keys: [], smoothing: 0 };
   let newest: ColumnTable | undefined; // set while the rest is read
   let scores: ScoreStrips | undefined;
   let sent: Sent | undefined; // undefined until the page has sent `ready`
@@ -115,7 +115,7 @@ function serveDashboard(
     const epoch = newest ? readingEpoch : source.epoch;
     const { events, epoch: eventsEpoch } = await page.run().reader.events();
     const run = page.run().summary;
-    const manifest = page.run().reader.origin;
+    const manifest = page.run().reader.manifest;
     sent = { epoch, rows: table.rows, events: events.length, eventsEpoch, summary: JSON.stringify(run) };
     return {
       run,
@@ -134,13 +134,13 @@ function serveDashboard(
   messenger.onRequest(dashboardColumns, async ({ epoch, keys, overview, smoothing }) => {
     const table = tableOf(epoch);
     if (!table) return { epoch: columns?.epoch ?? 0, rows: 0, columns: {} };
-    if (overview) asked = { keys: [...new Set([...asked.keys, ...keys])], smoothing };
+    if (overview) requested = { keys: [...new Set([...requested.keys, ...keys])], smoothing };
     const { rows } = table;
     const parts: Record<string, ColumnPart> = {};
     for (const key of keys) {
       if (overview && rows > longRun) parts[key] = overviewsOf(table, smoothing).part(key);
       else parts[key] = { kind: 'whole', values: table.column(key).slice(0, rows) };
-      if (rows > longRun) await breathe();
+      if (rows > longRun) await yieldToEventLoop();
     }
     return { epoch, rows, columns: parts };
   });
@@ -150,7 +150,7 @@ function serveDashboard(
   );
   messenger.onRequest(dashboardExport, async request => {
     const bytes = request.kind === 'picture' ? request.bytes : await csvOf(tableOf(sent?.epoch ?? 0), request);
-    return save(folder, request, bytes);
+    return saveExport(folder, request, bytes);
   });
   messenger.onNotification(dashboardView, ({ view }) => void storage.memory.update(viewKey, view));
   messenger.onNotification(dashboardCommand, ({ command }) => actions[command]?.(folder));
@@ -170,13 +170,13 @@ function serveDashboard(
     if (!columns) {
       columns = new MetricColumns(folder, storage.columns);
       // An error here occurs again, and is reported, when the page sends its request.
-      readAhead(columns, storage.memory.get<Asked>(askedKey)).catch(() => undefined);
+      readAhead(columns, storage.memory.get<RequestedColumns>(requestedKey)).catch(() => undefined);
     }
     return columns;
   }
 
   /** Reads the data on disk while the page loads, and computes the overviews that the previous page requested first. */
-  async function readAhead(source: MetricColumns, last: Asked | undefined): Promise<void> {
+  async function readAhead(source: MetricColumns, last: RequestedColumns | undefined): Promise<void> {
     if (await source.isLong()) return;
     const table = await source.update();
     if (!last || table.rows <= longRun) return;
@@ -184,7 +184,7 @@ function serveDashboard(
     for (const key of last.keys.filter(key => known.has(key))) {
       if (columns?.rows !== table) return;
       overviewsOf(table, last.smoothing).part(key);
-      await breathe();
+      await yieldToEventLoop();
     }
   }
 
@@ -237,10 +237,10 @@ function serveDashboard(
 
   /** Stores the page's first requests for the next page. */
   function remember(): void {
-    const before = storage.memory.get<Asked>(askedKey);
-    const keys = [...new Set([...asked.keys, ...(before?.keys ?? [])])].slice(0, mostAhead);
-    if (asked.keys.length > 0) void storage.memory.update(askedKey, { ...asked, keys });
-    asked = { keys: [], smoothing: 0 };
+    const before = storage.memory.get<RequestedColumns>(requestedKey);
+    const keys = [...new Set([...requested.keys, ...(before?.keys ?? [])])].slice(0, mostAhead);
+    if (requested.keys.length > 0) void storage.memory.update(requestedKey, { ...requested, keys });
+    requested = { keys: [], smoothing: 0 };
   }
 
   if (panel.visible) wake();
@@ -265,18 +265,4 @@ function stepRuns(steps: Float64Array): [first: number, count: number][] {
     else runs.push((last = [step, 1]));
   }
   return runs;
-}
-
-async function save(folder: string, request: Export, bytes: Uint8Array): Promise<boolean> {
-  const format = request.kind === 'csv' ? 'csv' : request.format;
-  const name = `${basename(folder)} ${request.name.replace(/[^\w.@ -]+/g, '-')}.${format}`;
-  const workspace = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(folder))?.uri ?? vscode.Uri.file(folder);
-  const file = await vscode.window.showSaveDialog({
-    defaultUri: vscode.Uri.joinPath(workspace, name),
-    filters: { [format.toUpperCase()]: [format] },
-  });
-  if (!file) return false;
-  await vscode.workspace.fs.writeFile(file, bytes);
-  notifyBriefly(vscode.l10n.t('RAGEN: wrote {0}', basename(file.fsPath)), 5000);
-  return true;
 }

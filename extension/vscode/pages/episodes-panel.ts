@@ -11,8 +11,8 @@ import {
   episodesSearchEnd,
   episodeTrace,
 } from '../../protocol/episodes-page';
-import { EpisodeIndex } from '../run-files/episode-index';
-import { ThreadScanner } from '../run-files/thread-scanner';
+import { EpisodeIndexReader } from '../run-files/episodes/episode-index-reader';
+import { ThreadScanner } from '../run-files/episodes/thread-scanner';
 import type { OpenPage, PageKind } from './page-panels';
 import type { RunStore } from '../runs/run-store';
 
@@ -46,7 +46,7 @@ function serveEpisodes(
 ): vscode.Disposable {
   const { messenger, panel } = page;
   const scanner = new ThreadScanner(join(extensionPath, 'dist', 'episode-worker.cjs'));
-  const index = new EpisodeIndex(page.folder, storage, scanner);
+  const index = new EpisodeIndexReader(page.folder, storage, scanner);
   /** What the page has received; undefined until it has sent `ready`. */
   let sent: { epoch: number; rows: number; rest: string } | undefined;
   let sentAt = 0;

@@ -4,14 +4,38 @@ import * as vscode from 'vscode';
 import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../../protocol/live-page';
 import { replaceTail } from '../../common/lists';
 import type { WatchChoice, WatchedEpisode } from '../../protocol/trainer-link';
-import type { OpenPage, PageKind } from './page-panels';
+import { registerActions } from '../command';
+import type { Host } from '../host-services';
+import { PagePanels, type OpenPage, type PageKind } from './page-panels';
+import { isActive } from '../runs/run-format';
+import type { RunArgument } from '../runs/run-picker';
 import type { RunStore } from '../runs/run-store';
-import type { EpisodeWatcher, TrainerLink } from '../processes/trainer-link';
+import type { EpisodeWatcher, TrainerClient } from '../processes/trainer-client';
 
 /** Actions of the page's buttons, implemented by the commands. */
-export type LiveActions = Record<'episodes' | 'pause' | 'resume' | 'log', (folder: string) => void>;
+type LiveActions = Record<'episodes' | 'pause' | 'resume' | 'log', (folder: string) => void>;
 
-export function liveKind(store: RunStore, actions: LiveActions): PageKind {
+/** Registers the page and its command. */
+export function registerLive(context: vscode.ExtensionContext, host: Host): void {
+  const { store, picker } = host;
+  const call = (command: string) => (folder: string) => void vscode.commands.executeCommand(command, folder);
+  const actions: LiveActions = {
+    episodes: call('ragen.openEpisodes'),
+    pause: call('ragen.pause'),
+    resume: call('ragen.resume'),
+    log: call('ragen.showLog'),
+  };
+  const lives = new PagePanels(liveKind(store, actions), context.extensionUri, store);
+  const command = registerActions(host, {
+    'ragen.watchLive': async argument => {
+      const run = await picker.pick(argument as RunArgument, isActive, vscode.l10n.t('No run is running.'));
+      if (run) lives.show(run, vscode.ViewColumn.Active);
+    },
+  });
+  context.subscriptions.push(lives, command);
+}
+
+function liveKind(store: RunStore, actions: LiveActions): PageKind {
   return {
     viewType: 'ragen.live',
     bundle: 'live',
@@ -26,7 +50,7 @@ function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscod
   let tags: string[] = [];
   let episode: WatchedEpisode | null = null;
   let choice: WatchChoice | undefined; // undefined until the page has sent `ready`
-  let link: TrainerLink | undefined;
+  let trainer: TrainerClient | undefined;
   let shown = '';
 
   const watcher: EpisodeWatcher = {
@@ -44,19 +68,19 @@ function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscod
       messenger.sendNotification(liveTokens, page.page, update);
     },
   };
-  /** Follows the run's link, which is replaced when its trainer restarts. */
+  /** Follows the run's trainer, whose connection is replaced when its trainer restarts. */
   const follow = () => {
-    const now = choice && panel.visible ? store.get(folder)?.link : undefined;
-    if (now === link) return;
-    link?.unwatch(watcher);
-    link = now;
-    if (!link) episode = null;
-    if (link && choice) link.watch(choice, watcher);
+    const now = choice && panel.visible ? store.get(folder)?.trainer : undefined;
+    if (now === trainer) return;
+    trainer?.unwatch(watcher);
+    trainer = now;
+    if (!trainer) episode = null;
+    if (trainer && choice) trainer.watch(choice, watcher);
   };
-  messenger.onRequest(liveReady, asked => {
-    const changed = asked.tag !== choice?.tag || asked.group !== choice?.group;
-    choice = asked;
-    if (changed && link) link.watch(asked, watcher);
+  messenger.onRequest(liveReady, request => {
+    const changed = request.tag !== choice?.tag || request.group !== choice?.group;
+    choice = request;
+    if (changed && trainer) trainer.watch(request, watcher);
     follow();
     const { summary: run } = page.run();
     shown = JSON.stringify(run);
@@ -72,6 +96,6 @@ function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscod
     messenger.sendNotification(liveRun, page.page, { run });
   };
   return vscode.Disposable.from(store.onDidChange(update), panel.onDidChangeViewState(update), {
-    dispose: () => link?.unwatch(watcher),
+    dispose: () => trainer?.unwatch(watcher),
   });
 }

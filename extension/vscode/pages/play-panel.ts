@@ -7,7 +7,8 @@ import { Messenger } from 'vscode-messenger';
 import type { PlayReply } from '../../protocol/environment-tools';
 import type { PageState } from '../../protocol/pages';
 import { playCommand, playDo, playReady, playStale } from '../../protocol/play-page';
-import { PlayProcess, type CliInvocation } from '../processes/cli-process';
+import { PlayProcess } from '../processes/environment-cli';
+import type { CliInvocation } from '../processes/cli-command';
 import { fillPanel } from './fill-panel';
 
 const viewType = 'ragen.play';
@@ -15,7 +16,7 @@ const viewType = 'ragen.play';
 /** Dependencies of the panels. */
 export interface PlayServices {
   /** Returns the environment tools for a workspace folder. */
-  terminal(cwd: string): Promise<CliInvocation>;
+  cliFor(cwd: string): Promise<CliInvocation>;
   /** Checks the environment of a file. */
   check(file: vscode.Uri): void;
 }
@@ -64,7 +65,7 @@ export class PlayPanels implements vscode.WebviewPanelSerializer<Partial<PageSta
 
     const begin = async (): Promise<PlayReply> => {
       session?.stop();
-      session = new PlayProcess(await this.services.terminal(played.cwd), played.environment, 1);
+      session = new PlayProcess(await this.services.cliFor(played.cwd), played.environment, 1);
       return session.first;
     };
     const noted = (reply: Promise<PlayReply>): Promise<PlayReply> => {

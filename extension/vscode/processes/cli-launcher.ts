@@ -4,8 +4,8 @@
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
-import type { CliInvocation } from './cli-process';
-import type { SecretStore } from './secret-store';
+import type { CliInvocation } from './cli-command';
+import type { SecretStore } from '../secrets/secret-store';
 import { findNode, nodeSearch } from './node-runtime';
 
 export class CliLauncher {

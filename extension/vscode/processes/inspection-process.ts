@@ -34,14 +34,14 @@ import {
 } from '../../protocol/inspection';
 import { withoutTimer } from '../../node/socket-messages';
 import { UserError } from '../../common/user-error';
-import type { CliInvocation } from './cli-process';
+import type { CliInvocation } from './cli-command';
 import { trainerEnvironment } from './node-runtime';
 
 /** Options of a request. */
-export interface Asking {
+export interface RequestOptions {
   signal?: AbortSignal;
   /** Receives the name of the current phase of a long request. */
-  onPhase?: (words: string) => void;
+  onPhase?: (phase: string) => void;
   /** Receives the tokens that a policy samples in a what-if episode. */
   onTokens?: (update: {
     session: number;
@@ -50,9 +50,9 @@ export interface Asking {
   }) => void;
 }
 
-export interface InspectionNeeds {
+export interface InspectionDependencies {
   /** Returns the CLI for a workspace folder. */
-  terminal(cwd: string): Promise<CliInvocation>;
+  cliFor(cwd: string): Promise<CliInvocation>;
   /** Returns why no process may start (the workspace is untrusted), or undefined. */
   refusal(): string | undefined;
   /** Receives each line of the process's standard error. */
@@ -72,22 +72,22 @@ const shutdownTimeoutMs = 3000;
 export class Inspections {
   private readonly processes = new Map<string, Promise<InspectionProcess>>();
 
-  constructor(private readonly needs: InspectionNeeds) {}
+  constructor(private readonly dependencies: InspectionDependencies) {}
 
   checkpoints = (folder: string): Promise<CheckpointChoice[]> => this.ask(folder, checkpoints, { folder });
   pieces = (folder: string, ids: number[]): Promise<string[]> => this.ask(folder, pieces, { folder, ids });
-  legalActions = (episode: EpisodeRef & AcceptedCode, asking?: Asking): Promise<string[]> =>
-    this.ask(episode.folder, legalActions, episode, asking);
-  rescore = (request: RescoreRequest, asking?: Asking): Promise<Rescored> =>
-    this.ask(request.folder, rescore, request, asking);
-  whatIf = (request: WhatIfRequest, asking?: Asking): Promise<WhatIfState> =>
-    this.ask(request.folder, whatIf, request, asking);
+  legalActions = (episode: EpisodeRef & AcceptedCode, options?: RequestOptions): Promise<string[]> =>
+    this.ask(episode.folder, legalActions, episode, options);
+  rescore = (request: RescoreRequest, options?: RequestOptions): Promise<Rescored> =>
+    this.ask(request.folder, rescore, request, options);
+  whatIf = (request: WhatIfRequest, options?: RequestOptions): Promise<WhatIfState> =>
+    this.ask(request.folder, whatIf, request, options);
   /** `folder` is the run folder of the what-if episode. */
   whatIfTurn = (
     folder: string,
     move: { session: number; given: GivenAnswer; checkpoint: string | null },
-    asking?: Asking,
-  ): Promise<WhatIfState> => this.ask(folder, whatIfTurn, move, asking);
+    options?: RequestOptions,
+  ): Promise<WhatIfState> => this.ask(folder, whatIfTurn, move, options);
   whatIfEnd = (folder: string, end: { session: number; keep: boolean }): Promise<WhatIfState | null> =>
     this.ask(folder, whatIfEnd, end);
 
@@ -100,12 +100,17 @@ export class Inspections {
     this.processes.clear();
   }
 
-  private async ask<P, R>(run: string, type: RequestType<P, R, void>, asked: P, asking?: Asking): Promise<R> {
-    const refusal = this.needs.refusal();
+  private async ask<P, R>(
+    run: string,
+    type: RequestType<P, R, void>,
+    content: P,
+    options?: RequestOptions,
+  ): Promise<R> {
+    const refusal = this.dependencies.refusal();
     if (refusal !== undefined) throw new UserError(refusal);
     const cwd = resolve(run, '..', '..', '..'); // <workspace>/.ragen/runs/<id>
     const at = await this.process(cwd);
-    return at.ask(type, asked, asking);
+    return at.ask(type, content, options);
   }
 
   /** Returns the process of a workspace folder, starting one if none is alive. */
@@ -114,7 +119,9 @@ export class Inspections {
     if (known && (await known.catch(() => undefined))?.alive) return known;
     const newer = this.processes.get(cwd);
     if (newer && newer !== known) return newer; // another request has started one meanwhile
-    const started = this.needs.terminal(cwd).then(terminal => new InspectionProcess(terminal, this.needs));
+    const started = this.dependencies
+      .cliFor(cwd)
+      .then(invocation => new InspectionProcess(invocation, this.dependencies));
     this.processes.set(cwd, started);
     return started;
   }
@@ -123,7 +130,7 @@ export class Inspections {
 class InspectionProcess {
   private readonly child: ChildProcessWithoutNullStreams;
   private readonly connection: MessageConnection;
-  private readonly asking = new Set<Asking>();
+  private readonly pending = new Set<RequestOptions>();
   /** What-if episodes that wait for the user's turn. */
   private readonly sessions = new Set<number>();
   private readonly idleMs: number;
@@ -131,9 +138,9 @@ class InspectionProcess {
   private ended: string | undefined;
   private stderrTail = '';
 
-  constructor(terminal: CliInvocation, { log, idleMs: given = idleMs }: InspectionNeeds) {
+  constructor(invocation: CliInvocation, { log, idleMs: given = idleMs }: InspectionDependencies) {
     this.idleMs = given;
-    const { node, cli, cwd } = terminal;
+    const { node, cli, cwd } = invocation;
     const env = trainerEnvironment(process.env, node);
     this.child = spawn(node.path, [cli, 'inspect', '--stdio'], { cwd, env, windowsHide: true });
     this.child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -151,14 +158,14 @@ class InspectionProcess {
       new StreamMessageWriter(stdin),
     );
     this.connection.onNotification(inspectionPhase, ({ words }) => {
-      for (const { onPhase } of this.asking) onPhase?.(words);
+      for (const { onPhase } of this.pending) onPhase?.(words);
     });
     this.connection.onNotification(whatIfTokens, update => {
-      for (const { onTokens } of this.asking) onTokens?.(update);
+      for (const { onTokens } of this.pending) onTokens?.(update);
     });
     this.connection.onError(() => undefined);
     this.connection.listen();
-    this.rest();
+    this.endWhenIdle();
   }
 
   /** Whether the process still accepts requests. */
@@ -166,27 +173,27 @@ class InspectionProcess {
     return this.ended === undefined;
   }
 
-  async ask<P, R>(type: RequestType<P, R, void>, asked: P, asking: Asking = {}): Promise<R> {
+  async ask<P, R>(type: RequestType<P, R, void>, content: P, options: RequestOptions = {}): Promise<R> {
     clearTimeout(this.idle);
-    this.asking.add(asking);
+    this.pending.add(options);
     const cancel = new CancellationTokenSource();
     const stop = (): void => cancel.cancel();
-    asking.signal?.addEventListener('abort', stop, { once: true });
+    options.signal?.addEventListener('abort', stop, { once: true });
     try {
-      asking.signal?.throwIfAborted();
-      const answer = await this.connection.sendRequest<R>(type.method, asked, cancel.token);
-      this.note(answer);
-      asking.signal?.throwIfAborted(); // aborted after it was answered
+      options.signal?.throwIfAborted();
+      const answer = await this.connection.sendRequest<R>(type.method, content, cancel.token);
+      this.trackSession(answer);
+      options.signal?.throwIfAborted(); // aborted after it was answered
       return answer;
     } catch (error) {
       if (error instanceof ResponseError && error.code === failedCode) throw new UserError(error.message);
-      asking.signal?.throwIfAborted();
+      options.signal?.throwIfAborted();
       throw new UserError(`The inspection of the run failed: ${this.ended ?? (error as Error).message}`);
     } finally {
-      asking.signal?.removeEventListener('abort', stop);
-      this.asking.delete(asking);
-      if (type.method === whatIfEnd.method) this.sessions.delete((asked as { session: number }).session);
-      this.rest();
+      options.signal?.removeEventListener('abort', stop);
+      this.pending.delete(options);
+      if (type.method === whatIfEnd.method) this.sessions.delete((content as { session: number }).session);
+      this.endWhenIdle();
     }
   }
 
@@ -200,16 +207,16 @@ class InspectionProcess {
   }
 
   /** A what-if episode that waits for the user keeps the process alive. */
-  private note(answer: unknown): void {
+  private trackSession(answer: unknown): void {
     if (typeof answer !== 'object' || answer === null || !('session' in answer)) return;
     const { session, written } = answer as WhatIfState;
     if (written) this.sessions.delete(session);
     else this.sessions.add(session);
   }
 
-  private rest(): void {
+  private endWhenIdle(): void {
     clearTimeout(this.idle);
-    if (this.asking.size > 0 || this.sessions.size > 0 || this.ended !== undefined) return;
+    if (this.pending.size > 0 || this.sessions.size > 0 || this.ended !== undefined) return;
     this.idle = setTimeout(() => this.stop(), this.idleMs);
     this.idle.unref();
   }

@@ -5,12 +5,12 @@
 // (bounded-file.ts).
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { z } from 'zod';
 import { isMissing, openRegular } from '../../node/bounded-file';
 import { jsonOrNothing } from '../../common/json';
 import { requireLogSize } from '../../node/run-file';
-import { mostLineBytes } from '../../run-data/run-folder';
+import { mostLineBytes } from '../../run-data/run-files';
 
 /** Number of bytes before the cursor that are compared to distinguish a grown file from a rewritten one. */
 const memory = 256;
@@ -60,14 +60,14 @@ export async function* lineSlices(handle: FileHandle, from: LineCursor, size: nu
       continue;
     }
     skipping = end === 0;
-    const taken = end === 0 ? bytes.length : end;
+    const consumed = end === 0 ? bytes.length : end;
     if (end === 0) length = sliceBytes;
-    offset += taken;
+    offset += consumed;
     yield {
       offset,
       skipping,
       bytes: bytes.subarray(first, end),
-      last: bytes.subarray(Math.max(0, taken - memory), taken),
+      last: bytes.subarray(Math.max(0, consumed - memory), consumed),
     };
   }
 }
@@ -96,7 +96,7 @@ export class JsonLines<T> {
         this.cursor = cursor;
         this.tail = Buffer.concat([this.tail, last]).subarray(-memory);
         for (const line of this.parse(bytes.toString('utf8'))) lines.push(line);
-        if (cursor.offset < size) await breathe();
+        if (cursor.offset < size) await yieldToEventLoop();
       }
       return { lines, restarted: rewritten };
     } finally {

@@ -14,8 +14,9 @@ import {
   type GradientAnalysisRecord,
 } from '../../run-data/diagnostics';
 import { namesInRun, readRunFile } from '../../node/run-file';
-import { groupRowSchema, groupsFile, runFiles, type GroupRow } from '../../run-data/run-folder';
-import { collapseSettings } from '../pages/collapse-settings';
+import { groupRowSchema, type GroupRow } from '../../run-data/step-lines';
+import { groupsFile, runFiles } from '../../run-data/run-files';
+import { collapseSettings } from './collapse-settings';
 import { JsonLines } from './json-lines';
 
 export class RunDiagnostics {

@@ -1,4 +1,4 @@
-// Formats and groups runs for all views of the host: the standing of a run, and numbers as short texts (three
+// Formats and groups runs for all views of the host: the phase of a run, and numbers as short texts (three
 // significant digits, success in per cent, times as `1 m 12 s`). Pure functions; translatable texts are in the views.
 import type { RunSummary } from '../../protocol/pages';
 import { isEvaluation } from '../../run-data/run-progress';
@@ -6,7 +6,7 @@ import { isEvaluation } from '../../run-data/run-progress';
 /** RunState reduced to what the user can do about it, plus `interrupted` for a dead trainer. */
 export type RunPhase = 'running' | 'paused' | 'finished' | 'stopped' | 'failed' | 'interrupted';
 
-/** Returns the standing of a run. A run with an active state but no live trainer is interrupted. */
+/** Returns the phase of a run. A run with an active state but no live trainer is interrupted. */
 export function runPhase({ status, live }: Pick<RunSummary, 'status' | 'live'>): RunPhase {
   switch (status.state) {
     case 'finished':
@@ -94,8 +94,8 @@ export function percent(share: number): string {
 
 /** Formats seconds as `45 s`, `1 m 12 s`, `2 h 05 m`. */
 export function duration(seconds: number): string {
-  const whole = Math.max(0, Math.round(seconds));
-  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const total = Math.max(0, Math.round(seconds));
+  const [hours, minutes, rest] = [Math.floor(total / 3600), Math.floor(total / 60) % 60, total % 60];
   const two = (value: number) => String(value).padStart(2, '0');
   if (hours > 0) return `${hours} h ${two(minutes)} m`;
   return minutes > 0 ? `${minutes} m ${two(rest)} s` : `${rest} s`;

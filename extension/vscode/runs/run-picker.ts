@@ -6,7 +6,8 @@ import { UserError } from '../../common/user-error';
 import { plain } from '../plain-text';
 import type { Run, RunStore } from './run-store';
 import { formatStart, withoutArchived } from './run-format';
-import { formatProgress, formatState, type RunNode } from './runs-tree';
+import { formatProgress, formatState } from './state-label';
+import type { RunNode } from './view/runs-tree';
 
 /** Argument of a command: a tree node, the run folder of a page, or undefined from the command palette. */
 export type RunArgument = RunNode | string | undefined;

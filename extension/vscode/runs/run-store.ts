@@ -1,6 +1,6 @@
 // All runs of the workspace, kept up to date: found under `.ragen/runs` of each workspace folder by file watching and
 // by polling (watchers miss changes on network drives and in containers), and connected to their trainers. Owns the
-// readers and links; views subscribe. Runs started or ended elsewhere (terminal, another window) appear in the same
+// readers and connections; views subscribe. Runs started or ended elsewhere (terminal, another window) appear in the same
 // way.
 import { lstat, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
@@ -8,11 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../protocol/pages';
 import { runNames } from '../../node/run-file';
-import { runFiles, runsFolder } from '../../run-data/run-folder';
+import { runFiles, runsFolder } from '../../run-data/run-files';
 import { UserError } from '../../common/user-error';
-import { RunReader } from './run-reader';
+import { RunReader } from '../run-files/run-reader';
 import { isActive, runPhase, type RunPhase } from './run-format';
-import { TrainerLink } from '../processes/trainer-link';
+import { TrainerClient } from '../processes/trainer-client';
 
 /**
  * Active runs are polled every second, because a lease can expire without a file event; the others every fifth time.
@@ -23,7 +23,7 @@ const slowEvery = 5;
  * Milliseconds for which changes are batched: ten active runs send 100 status updates per second, and each event
  * redraws all views.
  */
-const gatherMs = 200;
+const batchMs = 200;
 
 /** One run: its state, and access to its data and its trainer. */
 export interface Run {
@@ -31,16 +31,19 @@ export interface Run {
   readonly reader: RunReader;
   readonly summary: RunSummary;
   /** Set while the trainer is alive and the workspace is trusted. */
-  readonly link: TrainerLink | undefined;
+  readonly trainer: TrainerClient | undefined;
 }
+
+/** Workspace folder of a run: `<workspace>/.ragen/runs/<id>`. */
+export const workspaceOf = (run: Run): string => dirname(dirname(dirname(run.folder)));
 
 interface Entry {
   reader: RunReader;
   summary?: RunSummary;
   shown: string;
   /** The last reported problem with its manifest or status. */
-  trouble?: string;
-  link?: TrainerLink;
+  problem?: string;
+  trainer?: TrainerClient;
   refreshing?: Promise<void>;
 }
 
@@ -58,14 +61,14 @@ export class RunStore implements vscode.Disposable {
   private readonly moved = new vscode.EventEmitter<RunPhaseChange>();
   private readonly deleted = new vscode.EventEmitter<string>();
   private ticks = 0;
-  private gathering: NodeJS.Timeout | undefined;
+  private notifying: NodeJS.Timeout | undefined;
   private watchers: vscode.Disposable[] = [];
 
   /** Fires when the list or a summary changed. */
   readonly onDidChange = this.changed.event;
   /** Fires with the path of a run folder that may have grown. */
   readonly onDidTouch = this.touched.event;
-  /** Fires when a run's standing changed while this window was open. */
+  /** Fires when a run's phase changed while this window was open. */
   readonly onDidMove = this.moved.event;
   /** Fires with the path of a run folder that was deleted, here or elsewhere. */
   readonly onDidDelete = this.deleted.event;
@@ -89,8 +92,8 @@ export class RunStore implements vscode.Disposable {
   /** All runs, newest first. */
   get runs(): Run[] {
     const runs: Run[] = [];
-    for (const [folder, { reader, summary, link }] of this.entries)
-      if (summary) runs.push({ folder, reader, summary, link });
+    for (const [folder, { reader, summary, trainer }] of this.entries)
+      if (summary) runs.push({ folder, reader, summary, trainer });
     return runs.sort((a, b) =>
       a.summary.created < b.summary.created ? 1 : a.summary.created > b.summary.created ? -1 : 0,
     );
@@ -99,8 +102,8 @@ export class RunStore implements vscode.Disposable {
   /** Folders with an unusable manifest and the reason, sorted by path. */
   get damaged(): { folder: string; reason: string }[] {
     return [...this.entries]
-      .flatMap(([folder, { summary, trouble }]) =>
-        !summary && trouble !== undefined ? { folder, reason: trouble } : [],
+      .flatMap(([folder, { summary, problem }]) =>
+        !summary && problem !== undefined ? { folder, reason: problem } : [],
       )
       .sort((a, b) => (a.folder < b.folder ? 1 : -1));
   }
@@ -118,10 +121,10 @@ export class RunStore implements vscode.Disposable {
     return this.get(folder);
   }
 
-  /** Returns the link to a run's trainer. Throws a UserError if no trainer is alive or the workspace is untrusted. */
-  link(run: Run): TrainerLink {
-    const link = this.entries.get(run.folder)?.link;
-    if (link) return link;
+  /** Returns the connection to a run's trainer. Throws a UserError if no trainer is alive or the workspace is untrusted. */
+  trainer(run: Run): TrainerClient {
+    const trainer = this.entries.get(run.folder)?.trainer;
+    if (trainer) return trainer;
     throw new UserError(
       vscode.workspace.isTrusted
         ? `run ${run.summary.name}: no trainer is running: resume the run`
@@ -130,16 +133,16 @@ export class RunStore implements vscode.Disposable {
   }
 
   dispose(): void {
-    clearTimeout(this.gathering);
-    for (const { link } of this.entries.values()) link?.dispose();
+    clearTimeout(this.notifying);
+    for (const { trainer } of this.entries.values()) trainer?.dispose();
     for (const disposable of [...this.watchers, ...this.disposables]) disposable.dispose();
   }
 
   private notify(): void {
-    this.gathering ??= setTimeout(() => {
-      this.gathering = undefined;
+    this.notifying ??= setTimeout(() => {
+      this.notifying = undefined;
       this.changed.fire();
-    }, gatherMs);
+    }, batchMs);
   }
 
   private roots(): string[] {
@@ -189,9 +192,9 @@ export class RunStore implements vscode.Disposable {
 
   private async read(folder: string, entry: Entry): Promise<void> {
     const isRun = await entry.reader.refresh();
-    if (!isRun && entry.reader.trouble === undefined) return this.drop(folder);
-    if (entry.trouble !== entry.reader.trouble) {
-      entry.trouble = entry.reader.trouble;
+    if (!isRun && entry.reader.problem === undefined) return this.drop(folder);
+    if (entry.problem !== entry.reader.problem) {
+      entry.problem = entry.reader.problem;
       this.notify();
     }
     if (!isRun) return;
@@ -204,33 +207,33 @@ export class RunStore implements vscode.Disposable {
     if (!summary || this.entries.get(folder) !== entry) return;
     const [before, shown] = [entry.summary, JSON.stringify(summary)];
     entry.summary = summary;
-    if (summary.live && vscode.workspace.isTrusted) entry.link ??= this.join(folder, entry, summary.name);
-    else if (entry.link) entry.link = void entry.link.dispose();
+    if (summary.live && vscode.workspace.isTrusted) entry.trainer ??= this.connect(folder, entry, summary.name);
+    else if (entry.trainer) entry.trainer = void entry.trainer.dispose();
     if (shown === entry.shown) return;
     entry.shown = shown;
     this.notify();
-    const run = { folder, reader: entry.reader, summary, link: entry.link };
+    const run = { folder, reader: entry.reader, summary, trainer: entry.trainer };
     if (before && runPhase(before) !== runPhase(summary))
       this.moved.fire({ run, from: runPhase(before), to: runPhase(summary) });
   }
 
-  private join(folder: string, entry: Entry, name: string): TrainerLink {
-    return new TrainerLink(name, basename(folder), () => entry.reader.lease(), {
+  private connect(folder: string, entry: Entry, name: string): TrainerClient {
+    return new TrainerClient(name, basename(folder), () => entry.reader.lease(), {
       status: status => {
         entry.reader.report(status);
         this.publish(folder, entry);
       },
       appended: () => this.touched.fire(folder),
       event: () => this.touched.fire(folder),
-      trouble: message => this.log.debug(`${basename(folder)}: trainer link: ${message}`),
+      problem: message => this.log.debug(`${basename(folder)}: trainer link: ${message}`),
     });
   }
 
   private drop(folder: string): void {
     const entry = this.entries.get(folder);
     this.entries.delete(folder);
-    entry?.link?.dispose();
-    if (entry?.trouble !== undefined) this.notify();
+    entry?.trainer?.dispose();
+    if (entry?.problem !== undefined) this.notify();
     if (!entry?.summary) return;
     this.notify();
     void isGone(folder).then(gone => gone && this.deleted.fire(folder));

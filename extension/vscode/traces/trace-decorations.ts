@@ -4,9 +4,9 @@
 // visible range.
 import * as vscode from 'vscode';
 import { unlinked } from '../plain-text';
-import { paint, type OverlayKind, type Painted } from './overlays';
-import type { Span } from './spelling';
-import type { TokenFacts } from './token-facts';
+import { paint, type OverlayKind, type Painted } from './tokens/token-overlays';
+import type { Span } from './tokens/spelling';
+import type { TokenFacts } from './tokens/token-facts';
 import type { Trace } from './trace';
 import { rangeOf } from './trace-structure';
 

@@ -4,12 +4,14 @@ import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import { readBounded } from '../../node/bounded-file';
 import { jsonOrNothing } from '../../common/json';
-import { episodeFile, manifestIn, runFiles, type Manifest } from '../../run-data/run-folder';
+import { episodeFile, runFiles } from '../../run-data/run-files';
+import { manifestIn } from '../../run-data/run-manifest';
+import type { Manifest } from '../../run-data/run-manifest';
 import { readManifestCode, untrusted } from '../../node/run-trust';
 import type { Run, RunStore } from '../runs/run-store';
-import { EpisodeHeads, fileStamp } from './episode-heads';
-import { tokenBytes, type TokenBytes } from './token-bytes';
-import { clipRange, type ClipRange } from './token-facts';
+import { EpisodeHeads, fileStamp } from '../run-files/episodes/episode-heads';
+import { tokenBytes, type TokenBytes } from './tokens/token-bytes';
+import { clipRange, type ClipRange } from './tokens/token-facts';
 import { traceOf, type Trace } from './trace';
 import { parseTraceUri, traceScheme, type TraceLocation } from './trace-uri';
 
@@ -162,7 +164,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
         ? [{ file: join(this.extensionPath, 'media', 'models', model, runFiles.tokenizer), within: null }]
         : []),
       // A path outside the workspace, which on Windows may be on another machine, is read only for a trusted manifest.
-      ...(vscode.workspace.isTrusted && isVouchedFor(folder)
+      ...(vscode.workspace.isTrusted && isTrustedManifest(folder)
         ? [{ file: join(model.startsWith('/') ? '' : workspace, model, runFiles.tokenizer), within: null }]
         : []),
     ];
@@ -190,7 +192,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
 }
 
 /** Whether the manifest is signed by this user or was accepted. */
-function isVouchedFor(folder: string): boolean {
+function isTrustedManifest(folder: string): boolean {
   const code = readManifestCode(folder, basename(folder));
   return code !== undefined && untrusted(basename(folder), [code]).length === 0;
 }

@@ -2,8 +2,8 @@
 // replay, and a what-if at each turn.
 import * as vscode from 'vscode';
 import { formatSigned } from '../../common/numbers';
-import { byScore, groupOf } from './episode-heads';
-import type { PromptTimes } from './prompt-times';
+import { byScore, groupOf } from '../run-files/episodes/episode-heads';
+import type { PromptTimes } from '../run-files/episodes/prompt-times';
 import { fileOf, type TraceDocuments } from './trace-documents';
 import { rangeOf } from './trace-structure';
 import { traceScheme } from './trace-uri';

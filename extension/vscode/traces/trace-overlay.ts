@@ -1,8 +1,8 @@
 // The token overlay of all visible traces: its name and range are shown in the status bar, where it can be changed, as
 // well as by commands and keys. The choice is stored in the workspace state.
 import * as vscode from 'vscode';
-import { overlayKinds, overlays, formatRange, type OverlayKind, type Painted } from './overlays';
-import { tokenFacts } from './token-facts';
+import { overlayKinds, overlays, formatRange, type OverlayKind, type Painted } from './tokens/token-overlays';
+import { tokenFacts } from './tokens/token-facts';
 import { TraceDecorations } from './trace-decorations';
 import type { OpenTrace, TraceDocuments } from './trace-documents';
 import type { TraceScores } from './trace-scores';
@@ -110,7 +110,7 @@ export class TraceOverlay implements vscode.Disposable {
   }
 
   private async drawAll(): Promise<void> {
-    const why = this.chosen ? 'asked for' : 'shown';
+    const why = this.chosen ? 'requested' : 'shown';
     this.chosen = false;
     const active = vscode.window.activeTextEditor;
     let shown = false;
@@ -118,7 +118,7 @@ export class TraceOverlay implements vscode.Disposable {
       const open = await this.documents.of(editor.document);
       if (!open) continue;
       const painted = this.draw(editor, open);
-      if (!painted.range) this.wantScores(open, why);
+      if (!painted.range) this.requestScores(open, why);
       if (editor !== active) continue;
       this.report(open, painted);
       shown = true;
@@ -134,9 +134,9 @@ export class TraceOverlay implements vscode.Disposable {
   }
 
   /** Requests values that the overlay needs and the episode lacks from a checkpoint. */
-  private wantScores({ trace, location }: OpenTrace, why: 'asked for' | 'shown'): void {
+  private requestScores({ trace, location }: OpenTrace, why: 'requested' | 'shown'): void {
     if (!this.needsModel() || trace.tokens.length === 0) return;
-    this.scores.want(location, why);
+    this.scores.request(location, why);
   }
 
   private needsModel(): boolean {

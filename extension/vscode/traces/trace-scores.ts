@@ -3,13 +3,13 @@
 // error only if the user requested the scores, not if a stored overlay did.
 import * as vscode from 'vscode';
 import type { CheckpointChoice, Rescored, RescoreRequest } from '../../protocol/inspection';
-import { withProgress } from '../notices';
+import { withProgress } from '../notifications';
 import type { TraceLocation } from './trace-uri';
 
 /** The part of the inspection process that is used. */
 export interface Scorer {
   /** `onPhase` receives the name of the current phase of a long request. */
-  rescore(request: RescoreRequest, asking: { onPhase(message: string): void }): Promise<Rescored>;
+  rescore(request: RescoreRequest, options: { onPhase(message: string): void }): Promise<Rescored>;
   checkpoints(folder: string): Promise<CheckpointChoice[]>;
 }
 
@@ -17,9 +17,9 @@ export interface Scorer {
 const remembered = 32;
 
 export class TraceScores implements vscode.Disposable {
-  private readonly scores = new Map<string, Rescored | 'asked' | { failed: string }>();
+  private readonly scores = new Map<string, Rescored | 'pending' | { failed: string }>();
   /** Keys that the user requested, whose failures are shown. */
-  private readonly askedFor = new Set<string>();
+  private readonly requested = new Set<string>();
   /** Chosen checkpoints by run folder; default: the newest. */
   private readonly chosen = new Map<string, string>();
   private readonly changed = new vscode.EventEmitter<void>();
@@ -45,16 +45,16 @@ export class TraceScores implements vscode.Disposable {
 
   /**
    * Requests scores that were not requested yet. A failed request is repeated, and a new failure is shown, only if the
-   * user asked for it.
+   * user requested it.
    */
-  want(location: TraceLocation, why: 'shown' | 'asked for'): void {
+  request(location: TraceLocation, why: 'shown' | 'requested'): void {
     if (!this.scorer) return;
     const key = this.key(location);
     if (this.known(location)) return;
-    if (why === 'asked for') this.askedFor.add(key);
-    const isWaiting = this.scores.get(key) === 'asked';
-    if (isWaiting || (this.failure(location) !== undefined && why === 'shown')) return;
-    this.scores.set(key, 'asked');
+    if (why === 'requested') this.requested.add(key);
+    const isPending = this.scores.get(key) === 'pending';
+    if (isPending || (this.failure(location) !== undefined && why === 'shown')) return;
+    this.scores.set(key, 'pending');
     for (const old of [...this.scores.keys()].slice(0, -remembered)) this.scores.delete(old);
     const checkpoint = this.chosen.get(location.folder);
     const title = vscode.l10n.t(
@@ -63,20 +63,20 @@ export class TraceScores implements vscode.Disposable {
       checkpoint ?? vscode.l10n.t('the newest checkpoint'),
     );
     const { scorer } = this;
-    const asked = withProgress({ location: vscode.ProgressLocation.Window, title }, progress =>
+    const scoring = withProgress({ location: vscode.ProgressLocation.Window, title }, progress =>
       scorer.rescore({ ...location, checkpoint }, { onPhase: message => progress.report(message) }),
     );
-    void asked.then(
+    void scoring.then(
       scores => {
         this.scores.set(key, scores);
-        this.askedFor.delete(key);
+        this.requested.delete(key);
         this.changed.fire();
       },
       (error: unknown) => {
         const message = error instanceof Error ? error.message : String(error);
         this.scores.set(key, { failed: message });
         this.changed.fire();
-        if (this.askedFor.delete(key)) this.listener.onError(error);
+        if (this.requested.delete(key)) this.listener.onError(error);
         else this.listener.log(message);
       },
     );

@@ -1,7 +1,7 @@
 // Folding ranges of a trace, and its outline for breadcrumbs.
 import * as vscode from 'vscode';
 import { formatSigned } from '../../common/numbers';
-import type { Span } from './spelling';
+import type { Span } from './tokens/spelling';
 import type { TraceDocuments } from './trace-documents';
 
 /** Converts a span to a range of the document. */

@@ -4,9 +4,9 @@
 // decode to the recorded text (another tokenizer) appears as recorded, without tokens.
 import { actionOutcomes } from '../../run-data/action-outcomes';
 import { counted, formatSigned } from '../../common/numbers';
-import type { Episode, EpisodeTurn } from '../../run-data/run-folder';
-import { shown, spell, type Span } from './spelling';
-import type { TokenBytes } from './token-bytes';
+import type { Episode, EpisodeTurn } from '../../run-data/episode';
+import { shown, spell, type Span } from './tokens/spelling';
+import type { TokenBytes } from './tokens/token-bytes';
 
 /** A sampled token in the text. */
 export interface PlacedToken extends Span {

@@ -1,8 +1,8 @@
 // In-memory host for the Compare page: the six runs of an experiment of test/experiments, from its CSV.
-import { groupRuns } from '../../../extension/vscode/runs/compared-runs';
+import { groupRuns } from '../../../extension/vscode/pages/compared-runs';
 import { compareColumns, compareReady, type CompareSnapshot } from '../../../extension/protocol/compare-page';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
-import type { Manifest } from '../../../extension/run-data/run-folder';
+import type { Manifest } from '../../../extension/run-data/run-manifest';
 import { runAt } from './data';
 import type { MemoryHost } from './memory-host';
 import { partial } from '../../support/partial';

@@ -9,7 +9,7 @@ import {
   type ColumnPart,
   type DashboardSnapshot,
 } from '../../../extension/protocol/dashboard-page';
-import { addToIndex, indexLine } from '../../../extension/run-data/episode-index';
+import { addToIndex, indexLine } from '../../../extension/run-data/episode-index-line';
 import { EpisodeTable } from '../../../extension/run-data/episode-table';
 import type { TextTerm } from '../../../extension/run-data/episode-filter';
 import {
@@ -19,7 +19,7 @@ import {
   type EpisodeRef,
   type EpisodesSnapshot,
 } from '../../../extension/protocol/episodes-page';
-import type { Episode } from '../../../extension/run-data/run-folder';
+import type { Episode } from '../../../extension/run-data/episode';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
 import {
   columnsOfLines,

@@ -1,5 +1,7 @@
 // List of the preview's screenshots: page, theme, scenario and width of each, and the actions on the page before it is
 // taken.
+import { atRest } from '../at-rest.mjs';
+
 const charts = '.chart canvas';
 /** CPU time of the page's main thread, in ms: independent of other load on the machine. */
 const worked = async session =>
@@ -13,7 +15,7 @@ const large = async (tab, complain) => {
   await tab.reload();
   await tab.waitForFunction(() => performance.getEntriesByName('ragen.charts-drawn').length > 0);
   const opening = (await worked(session)) - before;
-  await tab.waitForTimeout(4000); // full columns load after the overviews
+  await atRest(tab, { quietMs: 1000 }); // complete columns load after the overviews
   const rested = await worked(session);
   await tab.evaluate(async () => {
     const status = {
@@ -30,6 +32,7 @@ const large = async (tab, complain) => {
       for (const key of ['actor/entropy', 'critic/score/mean', 'actor/ppo_kl', 'actor/lr']) line[key] = Math.random();
       const run = { ...about, status: { ...status, step, phase: 'update', updated: '' } };
       window.previewSend('dashboard/lines', { run, lines: [line], events: [] });
+      // eslint-disable-next-line no-restricted-syntax -- 20 lines a second are what is measured
       await new Promise(resolve => setTimeout(resolve, 50));
     }
   });
@@ -81,7 +84,6 @@ const follow =
   (...selectors) =>
   async tab => {
     for (const selector of selectors) await tab.locator(selector).first().click();
-    await tab.waitForTimeout(300);
   };
 
 /** The comparison of an experiment's runs. */
@@ -250,7 +252,7 @@ export const shots = [
     ready: '.episode-row',
     act: async tab => {
       await tab.locator('.filter input').fill('success:false step:130..140 text:stuck sucess:1');
-      await tab.waitForTimeout(1500);
+      await tab.locator('.list-facts', { hasNotText: 'searched' }).waitFor();
     },
   },
   ...['light', 'dark', 'high-contrast'].flatMap(theme => [
@@ -342,7 +344,7 @@ export const shots = [
     act: async tab => {
       await follow('.choice:has-text("Trajectories")')(tab);
       await tab.locator('.scrubber input').fill('44');
-      await tab.waitForTimeout(400);
+      await atRest(tab);
       await tab.locator('.matrix canvas').hover({ position: { x: 300, y: 120 } });
     },
   }),

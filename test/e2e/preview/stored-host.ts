@@ -8,19 +8,16 @@ import {
   groupsAt,
   type CollapseSnapshot,
 } from '../../../extension/protocol/collapse-page';
-import { collapseSettings } from '../../../extension/vscode/pages/collapse-settings';
-import { promptGroups } from '../../../extension/vscode/run-files/prompt-groups';
+import { collapseSettings } from '../../../extension/vscode/run-files/collapse-settings';
+import { promptGroups } from '../../../extension/vscode/run-files/episodes/prompt-groups';
 import { collapseFile, gradientsFile, type CollapseDiagnosis } from '../../../extension/run-data/diagnostics';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
 import { columnsOf, numbersOf } from '../../../extension/run-data/metric-segments';
-import {
-  episodesFile,
-  groupsFile,
-  type Episode,
-  type Manifest,
-  type RunEvent,
-  type RunStatus,
-} from '../../../extension/run-data/run-folder';
+import { episodesFile, groupsFile } from '../../../extension/run-data/run-files';
+import type { Episode } from '../../../extension/run-data/episode';
+import type { Manifest } from '../../../extension/run-data/run-manifest';
+import type { RunEvent } from '../../../extension/run-data/run-events';
+import type { RunStatus } from '../../../extension/run-data/run-status-file';
 import { rowOf } from './data';
 import type { MemoryHost } from './memory-host';
 

@@ -229,7 +229,7 @@ describe('servers of', () => {
   const cases = Object.entries(openenv.server).flatMap(([name, { config, documents, played }]) =>
     played.map(each => ({ name, config, documents, played: each })),
   );
-  it.each(cases)('OpenEnv: $name, seed $played.seed', async ({ config, documents, played }) => {
+  it.each(cases)('OpenEnv plays $name with seed $played.seed as recorded', async ({ config, documents, played }) => {
     const { url, asked } = await openEnvTape(played.frames, documents);
     if ('error' in played.transcript) {
       await expect(replayed(remote, { url, ...config }, played)).rejects.toThrow(
@@ -250,7 +250,7 @@ describe('servers of', () => {
     expect(beforeClose(asked)).toEqual(beforeClose(played.frames.map(({ sent }) => sent)));
   });
 
-  it.each(household.played)('ALFWorld: seed $seed', async played => {
+  it.each(household.played)('ALFWorld plays seed $seed as recorded', async played => {
     const { url, asked } = await openEnvTape(played.frames);
     const { transcript, environment } = await replayed(alfworld, { url }, played);
     await environment.close?.();
@@ -264,7 +264,7 @@ describe('servers of', () => {
     expect({ observation, steps: flat }).toEqual(played.direct);
   });
 
-  it.each(vagen.server.played)('VAGEN: seed $seed', async played => {
+  it.each(vagen.server.played)('VAGEN plays seed $seed as recorded', async played => {
     const frames = [...played.frames];
     const asked: Json[] = [];
     const made = createServer(async (request, response) => {

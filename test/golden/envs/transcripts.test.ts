@@ -1,5 +1,7 @@
 // Complete episodes as text, readable as the specification of what a model sees: instruction, observations, actions,
 // rewards. After an intended change, run `npx vitest run test/golden/envs -u` and review the diff.
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ActionLookup, EnvironmentDefinition } from '../../../envs/api/environment';
 import bandit from '../../../envs/bandit/index';
@@ -59,7 +61,17 @@ test.each([
   ['static-mmlu', staticQuestions, { dataset_name: 'mmlu' }, 10000, ['Answer: D', 'D', 'C', 'B', 'A']],
   ['webshop', webshop, {}, 10004, undefined],
   ['bandit-test', bandit, { split: 'test' }, 123, ['Dragon', 'secretary']],
-] as const)('%s', async (name, definition, config, seed, actions) => {
+] as const)('the episode %s reads as its transcript', async (name, definition, config, seed, actions) => {
   const text = await episode(partial<EnvironmentDefinition>(definition), config, seed, 1, actions && [...actions]);
   await expect(text).toMatchFileSnapshot(`transcripts/${name}.txt`);
+});
+
+/** Environments whose episodes come from a server. */
+const remote = ['alfworld', 'remote'];
+
+test('every registered environment has a transcript', () => {
+  const registry = JSON.parse(readFileSync(join(__dirname, '../../../envs/registry.json'), 'utf8')) as Record<string, string>;
+  const files = readdirSync(join(__dirname, 'transcripts'));
+  const missing = Object.keys(registry).filter(name => !files.some(file => file.startsWith(name.replaceAll('_', '-'))));
+  expect(missing).toEqual(remote);
 });

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { aggregationWeights } from '../../../extension/algorithms/loss-aggregation';
 import { policyLoss, tokenLosses } from '../../../extension/algorithms/policy-loss';
 import { valueLoss } from '../../../extension/algorithms/value-loss';
-import type { OptimizerOptions, PolicyLossOptions } from '../../../extension/engine/engine';
+import type { OptimizerOptions, PolicyLossOptions } from '../../../extension/engine/loss-options';
 import { RandomStream } from '../../../extension/engine/sampling/random-stream';
 import { criticWeights } from '../../../extension/models/decoder/critic';
 import type { Weights } from '../../../extension/models/weights/weights';

@@ -140,7 +140,9 @@ describe('aggregation', () => {
     ['seq-mean-token-sum', [1 / 3, 1 / 3, 0]],
     ['seq-mean-token-mean', [1 / 3, 1 / 9, 0]],
     ['seq-mean-token-sum-norm', [1 / 12, 1 / 12, 0]],
-  ] as const)('%s', (mode, expected) => expectNumbers(aggregationWeights(lengths, mode, 12), [...expected]));
+  ] as const)('by %s gives each token its weight', (mode, expected) =>
+    expectNumbers(aggregationWeights(lengths, mode, 12), [...expected]),
+  );
 });
 
 describe('policy loss', () => {

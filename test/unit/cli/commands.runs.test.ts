@@ -1,7 +1,6 @@
 // Output of `ragen train|resume|eval|runs|presets`, as text and as JSON.
 import { appendFileSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkpoint as askCheckpoint, pause, resume, stop } from '../../../extension/protocol/trainer-link';
 import {
@@ -86,7 +85,9 @@ describe('train', () => {
     expect(checkpoints).toEqual(['step-000001', 'step-000002', 'step-000003', 'step-000004']);
     const measured = events.splice(0, 1).concat(events.splice(1, 1)); // with values of this machine
     expect(measured.map(({ kind }) => kind)).toEqual(['memory_plan', 'longest_batch']);
-    expect(events.map(({ kind, message }) => `${kind} ${message}`)).toEqual([
+    const late = 'environments: their types are not checked (it was stopped)'; // where the run ends before the check
+    const said = events.filter(({ message }) => message !== late);
+    expect(said.map(({ kind, message }) => `${kind} ${message}`)).toEqual([
       'state running',
       ...checkpoints.map(name => `checkpoint checkpoint checkpoints/${name}`),
       'state finished',
@@ -291,17 +292,19 @@ test('a client sees the latest training success when there is no validation, may
   await until('some steps pass', () => new Set(watcher.statuses.map(({ status }) => status.success)).size > 2);
   const { folder } = await watcher.link.sendRequest(askCheckpoint, null);
   expect(folder).toMatch(/^checkpoints\/step-\d{6}$/);
-  expect(existsSync(join(run, folder, 'checkpoint.json'))).toBe(true);
-  const waited: number[] = [];
+  expect(JSON.parse(readFileSync(join(run, folder, 'checkpoint.json'), 'utf8'))).toMatchObject({
+    step: Number(folder.slice(-6)),
+  });
   for (const phase of ['rollout', 'update', 'rollout', 'update']) {
-    await until(`a phase ${phase}`, () => watcher.statuses.at(-1)?.status.phase === phase);
-    const asked = performance.now();
-    expect((await watcher.link.sendRequest(pause, null)).state).toBe('paused');
-    waited.push(performance.now() - asked);
+    const { step } = await until(`a phase ${phase}`, () => {
+      const { status } = watcher.statuses.at(-1)!;
+      return status.phase === phase && status.state === 'running' && status;
+    });
+    const paused = await watcher.link.sendRequest(pause, null);
+    expect(paused.state).toBe('paused');
+    expect(paused.step - step).toBeLessThanOrEqual(1); // not after many steps; the status that was seen may be older
     await watcher.link.sendRequest(resume, null);
-    await sleep(50);
   }
-  expect(Math.max(...waited)).toBeLessThan(500);
   await watcher.link.sendRequest(stop, null);
   await until('it ends', () => !leaseOf(run));
   expect(statusOf(run)!.state).toBe('stopped');

@@ -9,26 +9,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { blockCommands, inlineCommands } from './documented-commands';
 import type { DocumentedCommand } from './documented-commands';
 import { document, killAll, ragen, readRun, until, untilStep } from '../../support/terminal';
+import { groupOverrides, stepOverrides, tinyOverrides } from '../../support/tiny-overrides';
 import { makeWorkspace, root } from '../../support/workspace';
 import type { Workspace } from '../../support/workspace';
 
-const groups = (mode: 'train' | 'val', perTag: number[], size: number) => [
-  `es_manager.${mode}.env_groups=${perTag.reduce((sum, n) => sum + n, 0)}`,
-  `es_manager.${mode}.env_configs.n_groups=[${perTag.join(',')}]`,
-  `es_manager.${mode}.group_size=${size}`,
-];
 /** Overrides for a step of four short episodes and a validation of one episode per tag. */
-const tiny = (validationTags = 1) => [
-  ...groups('train', [2], 2),
-  ...groups('val', Array<number>(validationTags).fill(1), 1),
-  'ppo_mini_batch_size=2',
-  'micro_batch_size_per_gpu=1',
-  'actor_rollout_ref.rollout.response_length=8',
-  'agent_proxy.max_turn=1',
-  'workbench.threads=1',
-  'workbench.try_longest_batch=false',
-];
-const steps = (n: number) => [`trainer.total_training_steps=${n}`, 'trainer.val_before_train=false'];
+const tiny = (validationTags = 1) => tinyOverrides({ groups: 2, validationTags });
 const fewDemonstrations = ['data.train_size=8', 'data.val_size=4', 'data.train_batch_size=8', 'trainer.total_epochs=1'];
 
 let workspace: Workspace;
@@ -38,7 +24,7 @@ let episode = '';
 beforeAll(async () => {
   workspace = makeWorkspace();
   const { folder, write } = workspace;
-  const args = ['train', '--config-name', 'quickstart', ...tiny(), ...steps(3)];
+  const args = ['train', '--config-name', 'quickstart', ...tiny(), ...stepOverrides(3)];
   const made = await document<{ folder: string; state: string }>(folder, args);
   expect(made.answer.state, made.stderr).toBe('finished');
   run = basename(made.answer.folder);
@@ -99,8 +85,8 @@ const finishes = async (words: readonly string[], code = [0]) => {
 /** Starts a run of the preset with fewer episodes and many steps, and returns its id after the first step. */
 async function running(): Promise<string> {
   const small = [
-    ...groups('train', [8], 4),
-    ...groups('val', [1], 1),
+    ...groupOverrides('train', [8], 4),
+    ...groupOverrides('val', [1], 1),
     'ppo_mini_batch_size=16',
     'micro_batch_size_per_gpu=16',
   ];
@@ -132,7 +118,7 @@ async function plans(words: readonly string[]): Promise<void> {
 
 const train: Rule = async words => {
   await plans(words);
-  await finishes([...words, ...tiny(), ...steps(1)]);
+  await finishes([...words, ...tiny(), ...stepOverrides(1)]);
 };
 
 const evaluate: Rule = async words => {
@@ -179,7 +165,7 @@ const rules: [string, Rule][] = [
 
 /** On a second call, a sweep recognizes its existing runs and prints no notes about them. */
 async function sweeps(words: string[]): Promise<void> {
-  const args = [...words, ...tiny(), ...steps(1)];
+  const args = [...words, ...tiny(), ...stepOverrides(1)];
   const { stderr } = await finishes(args);
   expect(stderr.match(/^note: config: .*max_model_len is lowered from \d+ to 2048/gm)).toHaveLength(1);
   const again = await finishes(args);
@@ -231,7 +217,7 @@ test('the pages show commands of every kind', () => {
 });
 
 describe('runs as documented', () => {
-  test.each(titled(commands))('ragen %s (%s)', { timeout: 240_000 }, async (command, _, words) => {
+  test.each(titled(commands))('ragen %s runs as documented (%s)', { timeout: 240_000 }, async (command, _, words) => {
     if (command in unrunnable) {
       await finishes(['config', ...words.slice(1)]);
       return;
@@ -242,7 +228,7 @@ describe('runs as documented', () => {
   });
 });
 
-describe('names in the text exist', () => {
+describe('names in the text', () => {
   const help = new Map<string, Promise<string>>();
   const helpOf = (words: string[]): Promise<string> => {
     const name = words.join(' ');
@@ -255,7 +241,7 @@ describe('names in the text exist', () => {
   };
 
   const unique = new Map(inlineCommands().map(command => [command.words.join(' '), command]));
-  test.each(titled([...unique.values()]))('ragen %s (%s)', async (_, __, words) => {
+  test.each(titled([...unique.values()]))('ragen %s has existing commands and options (%s)', async (_, __, words) => {
     if (words[0].startsWith('<')) return; // ragen <command> --help
     const group = words[0] === 'env' && words.length > 1 ? 2 : 1;
     const text = await helpOf(words.slice(0, group));
@@ -268,7 +254,7 @@ describe('names in the text exist', () => {
       const at = words.indexOf('--config-name');
       return at > 0 && !words[at + 1].startsWith('<') ? [words[at + 1]] : [];
     }),
-  )('configuration %s', async name => {
+  )('the configuration %s exists', async name => {
     if (name === 'guess') return; // the reader's own, defined on the page
     await finishes(['config', '--config-name', name]);
   });

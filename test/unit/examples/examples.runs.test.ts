@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ContractReport } from '../../../extension/protocol/environment-tools';
 import type { Comparison } from '../../../extension/cli/sweep/comparison';
 import { document, killAll, readRun } from '../../support/terminal';
+import { groupOverrides, stepOverrides } from '../../support/tiny-overrides';
 import { root } from '../../support/workspace';
 
 let folder: string;
@@ -75,10 +76,9 @@ test('the reader in Python prints the facts of the run', ({ skip }) => {
 test('the sweep runs its points and compares them', async () => {
   const args = ['sweep', 'island-rates', '--jobs', '2'];
   const short = [
-    ...['trainer.total_training_steps=1', 'trainer.val_before_train=false', 'trainer.test_freq=1'],
-    ...['es_manager.train.env_groups=1', 'es_manager.train.env_configs.n_groups=[1]', 'ppo_mini_batch_size=4'],
-    'micro_batch_size_per_gpu=4',
-    ...['es_manager.val.env_groups=1', 'es_manager.val.env_configs.n_groups=[1]'],
+    ...[...stepOverrides(1), 'trainer.test_freq=1'],
+    ...[...groupOverrides('train', [1]), 'ppo_mini_batch_size=4', 'micro_batch_size_per_gpu=4'],
+    ...groupOverrides('val', [1]),
   ];
   const { answer, code, stderr } = await document<Comparison>(folder, [...args, ...short]);
   expect(code, stderr).toBe(0);

@@ -54,7 +54,7 @@ test.each([
   ['hf://datasets/a/b@refs/convert/parquet/x', { repo: 'a/b', revision: 'refs/convert/parquet', folder: 'x' }],
   ['hf://a/b', undefined],
   ['data/train.parquet', undefined],
-])('the address %s', (text, set) => {
+])('the address %s is parsed', (text, set) => {
   expect(hubDataSet(text)).toEqual(set);
 });
 

@@ -1,11 +1,11 @@
 // Runs with a hub model, in the real CLI and trainer, against a peer that speaks the hub's protocol: the model is
 // fetched before training with progress in the status, later taken from the cache, and stops and refusals give one
 // sentence.
-import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { stop } from '../../../extension/protocol/trainer-link';
-import { openPeer } from './hub-peer';
+import { fileOf, openPeer } from './hub-peer';
 import type { Peer, PeerFile } from './hub-peer';
 import { document, killAll, ragen, readRun, runsOf, startDetached, statusOf, until } from '../../support/terminal';
 import { joinRun } from '../../support/watcher';
@@ -98,10 +98,8 @@ test("shows the download's progress, can be stopped during it, and continues it 
   expect(seen.bytes).toBeLessThan(seen.total);
   expect(statusOf(run)).toMatchObject({ state: 'starting', phase: 'download', step: 0 });
   const watcher = await joinRun(run);
-  const started = performance.now();
   await watcher.link.sendRequest(stop, null);
   await until('it is stopped', () => statusOf(run)?.state === 'stopped');
-  expect(performance.now() - started).toBeLessThan(3000);
   expect(statusOf(run)).toMatchObject({ state: 'stopped', step: 0, phase: 'idle' });
   expect(statusOf(run)!.download).toBeUndefined();
   expect(readRun(run).events.map(({ message }) => message)).toEqual(['stopping', 'stopped']);
@@ -109,7 +107,7 @@ test("shows the download's progress, can be stopped during it, and continues it 
   delete weightsFile().slowly;
   const { code, stderr } = await document(workspace.folder, ['resume', basename(run)]);
   expect(code, stderr).toBe(0);
-  expect(peer.contents().at(-1)).toMatch(/^model\.safetensors \d+-$/); // the rest only
+  expect(peer.contents().at(-1)).toMatch(/^model\.safetensors \d+-$/); // the rest only: the stop did not wait for it
   expect(statusOf(run)).toMatchObject({ state: 'finished', step: 1 });
 });
 
@@ -167,5 +165,7 @@ test('fetches the model for any command that opens one', async () => {
   expect(code, stderr).toBe(0);
   expect(stderr).toMatch(/^Fetching tiny-org\/random-qwen2 \(1 MB\)$/m);
   expect(JSON.parse(stdout)).toHaveLength(1);
-  expect(existsSync(join(cache(), 'models--tiny-org--random-qwen2/ragen', commit, 'config.json'))).toBe(true);
+  const fetched = join(cache(), 'models--tiny-org--random-qwen2/ragen', commit);
+  for (const name of ['config.json', 'model.safetensors'])
+    expect(readFileSync(join(fetched, name)).equals(Buffer.from(fileOf(peer.models[repo], name)!.content))).toBe(true);
 });

@@ -1,6 +1,6 @@
 // Cross-scoring against the naive method: each pair of prompt and text scored as a separate sequence.
 import { describe, expect, it } from 'vitest';
-import type { PassBudget } from '../../../extension/engine/engine';
+import type { PassBudget } from '../../../extension/engine/training-samples';
 import { RandomStream } from '../../../extension/engine/sampling/random-stream';
 import { PackedSessions } from '../../../extension/models/graphs/packed-sessions';
 import { CrossScoring } from '../../../extension/models/cross-scoring';

@@ -2,8 +2,8 @@
 // and weights and moments keep or regain their previous state. Also the memory of packed passes: one is alive at a
 // time.
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { CriticSample, OptimizerOptions, PolicyLossOptions } from '../../../extension/engine/engine';
-import type { WeightedSample } from '../../../extension/engine/engine';
+import type { CriticSample, WeightedSample } from '../../../extension/engine/training-samples';
+import type { OptimizerOptions, PolicyLossOptions } from '../../../extension/engine/loss-options';
 import { RunStopped } from '../../../extension/engine/run-stopped';
 import { EngineUndo } from '../../../extension/models/engine-undo';
 import { PolicyEngine } from '../../../extension/models/policy-engine';

@@ -1,6 +1,7 @@
 // Measured gradients against those of optimizer steps, and their geometry against separately computed vectors.
 import { describe, expect, it } from 'vitest';
-import type { LossPart, PolicyLossOptions, WeightedSample } from '../../../extension/engine/engine';
+import type { LossPart, PolicyLossOptions } from '../../../extension/engine/loss-options';
+import type { WeightedSample } from '../../../extension/engine/training-samples';
 import { RandomStream } from '../../../extension/engine/sampling/random-stream';
 import { analyseGradients } from '../../../extension/models/gradient-analysis';
 import type { Policy } from '../../../extension/models/policy';

@@ -3,7 +3,8 @@ import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { UserError } from '../../../extension/common/user-error';
-import type { LoadOptions, MomentFormat, OptimizerOptions, PolicyLossOptions } from '../../../extension/engine/engine';
+import type { LoadOptions, MomentFormat } from '../../../extension/engine/load-options';
+import type { OptimizerOptions, PolicyLossOptions } from '../../../extension/engine/loss-options';
 import { PolicyEngine } from '../../../extension/models/policy-engine';
 import { writeSafetensors } from '../../../extension/models/weights/safetensors-writer';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -121,13 +122,13 @@ it('returns copies: changing them does not affect the model', async () => {
   expect((await engine.values([sample], wholeBatch))[0].some(v => v !== 0)).toBe(true);
 });
 
-describe('misuse is refused', () => {
-  it('before a model is loaded', async () => {
+describe('a refusal of misuse', () => {
+  it('comes before a model is loaded', async () => {
     await expect(new PolicyEngine().release([])).rejects.toThrow('engine: no model is loaded');
     await expect(new PolicyEngine().score('actor', [], wholeBatch, 1)).rejects.toThrow('engine: no model is loaded');
   });
 
-  it('when a missing reference or critic is requested', async () => {
+  it('comes when a missing reference or critic is requested', async () => {
     const engine = await load({ referenceFolder: null, critic: false });
     await expect(engine.score('reference', [sample], wholeBatch, 1)).rejects.toThrow(
       'engine: no reference policy was loaded',
@@ -136,7 +137,7 @@ describe('misuse is refused', () => {
     expect(await engine.state()).not.toHaveProperty('critic');
   });
 
-  it('for a state of another model', async () => {
+  it('comes for a state of another model', async () => {
     const other = await load({ modelFolder: goldenFolder('llama'), referenceFolder: null });
     const engine = await load();
     await expect(engine.restore(await other.state())).rejects.toThrow(UserError);
@@ -145,7 +146,7 @@ describe('misuse is refused', () => {
     );
   });
 
-  it('for a state with moments of another format', async () => {
+  it('comes for a state with moments of another format', async () => {
     const other = await load({ moments: { actor: 'int8', critic: 'float32' } });
     const engine = await load();
     const sentence =
@@ -154,14 +155,14 @@ describe('misuse is refused', () => {
     await expect(engine.restore(await other.state())).rejects.toThrow(sentence);
   });
 
-  it('for a reference of another shape', async () => {
+  it('comes for a reference of another shape', async () => {
     await expect(load({ referenceFolder: goldenFolder('llama') })).rejects.toThrow(UserError);
     await expect(load({ referenceFolder: goldenFolder('llama') })).rejects.toThrow(
       /reference policy has a different architecture/,
     );
   });
 
-  it('for a folder without a model', async () => {
+  it('comes for a folder without a model', async () => {
     writeFileSync(join(folder(), 'config.json'), '{}');
     await expect(load({ modelFolder: folder() })).rejects.toThrow(UserError);
   });

@@ -2,7 +2,8 @@
 // non-finite values.
 import { describe, expect, it } from 'vitest';
 import { policyLoss } from '../../../extension/algorithms/policy-loss';
-import type { OptimizerOptions, PolicyLossOptions, WeightedSample } from '../../../extension/engine/engine';
+import type { OptimizerOptions, PolicyLossOptions } from '../../../extension/engine/loss-options';
+import type { WeightedSample } from '../../../extension/engine/training-samples';
 import { RandomStream } from '../../../extension/engine/sampling/random-stream';
 import type { Policy } from '../../../extension/models/policy';
 import { goldenConfig, goldenWeights, relativeError, trainedPolicy, wholeBatch } from '../../support/small-models';

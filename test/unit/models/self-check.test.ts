@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { compared, computeSmall, selfCheck, selfCheckApart } from '../../../extension/models/self-check';
-import type { Computed } from '../../../extension/models/self-check';
+import type { ComputedResults } from '../../../extension/models/self-check';
 import { Weights } from '../../../extension/models/weights/weights';
 
 const expected = await computeSmall({ threads: 1 });
 
-function faulty(change: (found: Computed) => void): Computed {
+function faulty(change: (found: ComputedResults) => void): ComputedResults {
   const { loss, gradient, tokens } = expected;
   const found = {
     loss: { ...loss },
@@ -37,7 +37,7 @@ describe('the self-check', () => {
     expect(compared(rounded, expected).differs).toBeNull();
   });
 
-  it.each<[string, (found: Computed) => void, RegExp]>([
+  it.each<[string, (found: ComputedResults) => void, RegExp]>([
     [
       'a loss',
       found => (found.loss.pg_loss *= 1.5),

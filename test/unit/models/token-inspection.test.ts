@@ -4,7 +4,7 @@ import { inspectGraph } from '../../../extension/models/graphs/policy-graphs';
 import { RandomStream } from '../../../extension/engine/sampling/random-stream';
 import { batchFeeds, chunkFeeds, scalarFeeds } from '../../../extension/models/graphs/batch-feeds';
 import { PackedSessions } from '../../../extension/models/graphs/packed-sessions';
-import { planPasses } from '../../../extension/models/graphs/packing';
+import { planPasses } from '../../../extension/models/graphs/pass-plan';
 import { goldenConfig, goldenWeights, trainedPolicy, wholeBatch } from '../../support/small-models';
 
 const config = goldenConfig('qwen2');

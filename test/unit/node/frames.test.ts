@@ -35,7 +35,7 @@ test('messages arrive unchanged, however the stream is split', () => {
   }
 });
 
-describe('malformed bytes are refused', () => {
+describe('malformed bytes', () => {
   const writer = new FrameWriter();
   const [first, second] = [writer.frame({ a: 1 }), writer.frame({ b: 2 })];
   const header = (json: number, binary: number) => {
@@ -63,7 +63,7 @@ describe('malformed bytes are refused', () => {
     ['a number beyond the largest', [json('[1e999]')], /out of range/],
     ['bytes beyond the end', [json('{"$ragen":[0,1]}')], /beyond the end/],
     ['a value of no kind', [json('{"$ragen":"function"}')], /an unknown kind/],
-  ])('%s', (_, chunks, message) => {
+  ])('are refused: %s', (_, chunks, message) => {
     const reader = new FrameReader();
     const all = () => chunks.flatMap(chunk => [...reader.push(chunk)]);
     expect(all).toThrow(FrameError);

@@ -7,16 +7,16 @@ const env = { GYM: key, OPENAI_API_KEY: 'sk-1122334455667788', RAGEN_SECRET_NAME
 const secrets = new Secrets(env);
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
-describe('a secret is found', () => {
+describe('a secret', () => {
   test.each([
     ['as it is', key],
     ['in JSON', JSON.stringify(key).slice(1, -1)],
     ['in a URL', encodeURIComponent(key)],
     ['in hexadecimal digits', Buffer.from(key).toString('hex')],
     ['in capital ones', Buffer.from(key).toString('hex').toUpperCase()],
-  ])('%s', (_, form) => expect(secrets.text(`a ${form} b ${form}`)).toBe('a [redacted GYM] b [redacted GYM]'));
+  ])('is found %s', (_, form) => expect(secrets.text(`a ${form} b ${form}`)).toBe('a [redacted GYM] b [redacted GYM]'));
 
-  test.each(['', 'x', 'me', 'Bearer ', 'user:pass:'])('in base64 after %j', before => {
+  test.each(['', 'x', 'me', 'Bearer ', 'user:pass:'])('is found in base64 after %j', before => {
     for (const after of ['', '!', '!!', ' and more'])
       for (const text of [base64(before + key + after), Buffer.from(before + key + after).toString('base64url')]) {
         const cleared = secrets.text(text);
@@ -27,7 +27,7 @@ describe('a secret is found', () => {
       }
   });
 
-  test('in nested values and in property names, which stay valid JSON', () => {
+  test('is found in nested values and in property names, which stay valid JSON', () => {
     const value = { a: [1, { [key]: `x${key}`, n: null }], b: 'plain', c: new Float32Array(2) };
     expect(secrets.value(value)).toEqual({
       a: [1, { '[redacted GYM]': 'x[redacted GYM]', n: null }],
@@ -37,7 +37,7 @@ describe('a secret is found', () => {
     expect(JSON.parse(secrets.json({ a: `"${key}"`, b: 1 }))).toEqual({ a: '"[redacted GYM]"', b: 1 });
   });
 
-  test('across chunks, wherever the text is split', () => {
+  test('is found across chunks, wherever the text is split', () => {
     const text = `before ${key} between ${key}`;
     for (let cut = 0; cut <= text.length; cut++)
       for (const second of [cut, cut + 1, cut + 5]) {
@@ -50,7 +50,7 @@ describe('a secret is found', () => {
     expect(stream.take('a line that is whole\n')).toBe('a line that is whole\n');
   });
 
-  test('as the longer one when one secret starts with another', () => {
+  test('is found as the longer one when one secret starts with another', () => {
     const two = new Secrets({ A_TOKEN: 'abcdefgh12345', B_TOKEN: 'abcdefgh123456789' });
     expect(two.text('abcdefgh123456789 abcdefgh12345')).toBe('[redacted B_TOKEN] [redacted A_TOKEN]');
   });

@@ -3,8 +3,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { RunReader } from '../../../extension/vscode/runs/run-reader';
-import { keptEnvironmentSchema } from '../../../extension/run-data/run-folder';
+import { RunReader } from '../../../extension/vscode/run-files/run-reader';
+import { keptEnvironmentSchema } from '../../../extension/run-data/environment-snapshot';
 import { ranVersions } from '../../../extension/run-data/version-effect';
 import { findConfig } from '../../../extension/trainer/config/compose';
 import { temporaryFolder } from '../../support/temporary-folder';

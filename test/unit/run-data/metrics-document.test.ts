@@ -10,7 +10,7 @@ const text = readFileSync(join(__dirname, '../../../docs/METRICS.md'), 'utf8');
 const meanings = parseMetricMeanings(text);
 const unknown = (keys: readonly string[]) => keys.filter(key => meaningOf(meanings, key) === undefined);
 
-describe("RAGEN's keys are documented", () => {
+describe("RAGEN's keys", () => {
   const stats = ['mean', 'max', 'min'];
   const under = (prefix: string, keys: readonly string[]) => keys.map(key => `${prefix}/${key}`);
 
@@ -64,7 +64,7 @@ describe("RAGEN's keys are documented", () => {
     ],
     ['grad_norm_prefilter', ['all/task', 'bucket_6/per_token/entropy', 'task']],
     ['grad_analysis', ['source_env_groups', 'adjusted_batch_size', 'uses_training_batch']],
-  ])('%s/…', (prefix, keys) => expect(unknown(under(prefix, keys))).toEqual([]));
+  ])('%s/… are documented', (prefix, keys) => expect(unknown(under(prefix, keys))).toEqual([]));
 
   test('including those of the collapse diagnosis', () => {
     const scores = {

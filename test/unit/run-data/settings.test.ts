@@ -1,6 +1,6 @@
 // The configuration in effect after the setting events of a run folder, including invalid events.
 import { expect, it } from 'vitest';
-import type { RunEvent } from '../../../extension/run-data/run-folder';
+import type { RunEvent } from '../../../extension/run-data/run-events';
 import { configInEffect } from '../../../extension/run-data/settings';
 
 const config = { trainer: { critic_warmup: 1, total_training_steps: 5 }, list: [1] };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { RunEvent } from '../../../extension/run-data/run-folder';
+import type { RunEvent } from '../../../extension/run-data/run-events';
 import {
   comparedRange,
   formatEffect,

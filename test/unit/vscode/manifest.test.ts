@@ -4,7 +4,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { contextOf } from '../../../extension/vscode/runs/run-format';
-import type { RunStatus } from '../../../extension/run-data/run-folder';
+import type { RunStatus } from '../../../extension/run-data/run-status-file';
 
 const text = readFileSync('package.json', 'utf8');
 const { activationEvents, contributes } = JSON.parse(text) as {

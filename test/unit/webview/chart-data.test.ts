@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import type { RunEvent } from '../../../extension/run-data/run-folder';
+import { describe, expect, it, vi } from 'vitest';
+import type { RunEvent } from '../../../extension/run-data/run-events';
 import { overviewOf, smooth } from '../../../extension/common/curves';
 import type { ColumnPart, DashboardSnapshot } from '../../../extension/protocol/dashboard-page';
 import { arranged, orderAfterMove, pinToggled } from '../../../webview/dashboard/arrangement';
@@ -56,7 +56,7 @@ function storeWith(columns: Record<string, ColumnPart>, rows: number) {
   store.load(snapshot(rows, Object.keys(columns)));
   const answer = async () => {
     for (const each of waiting.splice(0)) each();
-    await new Promise(resolve => setTimeout(resolve));
+    await new Promise(resolve => setImmediate(resolve));
   };
   return { store, asked, came, answer };
 }
@@ -102,7 +102,7 @@ describe('columns of a run', () => {
     expect(store.isComplete(['a'])).toBe(false);
     columns.a = whole(1, 2, 3);
     store.want(['a']);
-    await new Promise(resolve => setTimeout(resolve, 5)); // full columns wait for an idle moment
+    await vi.waitFor(() => expect(asked).toHaveLength(2)); // full columns wait for an idle moment
     await answer();
     expect(asked.map(({ overview }) => overview)).toEqual([true, false]);
     expect([...store.curve('a')!.values]).toEqual([1, 2, 3]);

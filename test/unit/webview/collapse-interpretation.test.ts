@@ -187,7 +187,7 @@ describe('the collapses of RAGEN-2', () => {
     ['a fall within what counts as high', [1, 0.9], /^Reasoning still differs between prompts, but less than it did$/],
     ['prompts that are still found again', [1, 0.5, 0.8], /^Reasoning still differs between prompts, but less/],
     ['information that has fallen a little', [1, 1.1, 0.4], /^Reasoning still differs between prompts, but less/],
-  ])('%s', (_, value, headline) => {
+  ])('are recognized: %s', (_, value, headline) => {
     expect(interpret(evidence(pathOf([...rise, ...steady(5, value)]))).headline).toMatch(headline);
   });
 

@@ -221,7 +221,7 @@ describe('a missing measurement', () => {
 });
 
 describe('the loader of a step’s file', () => {
-  const settle = () => new Promise(resolve => setTimeout(resolve, 0));
+  const settle = () => new Promise(resolve => setImmediate(resolve));
   it('requests the latest wish after the pending one, and caches answers', async () => {
     const asked: number[] = [];
     const shown: number[] = [];

@@ -161,8 +161,7 @@ describe('controls', () => {
     const show = (value: string) => render(textField({ label: 'Count', value, onInput: () => undefined }), root);
     show('8');
     control().setAttribute('aria-label', 'Text field'); // as the toolkit does
-    await new Promise(resolve => setTimeout(resolve, 5));
-    expect(control().getAttribute('aria-label')).toBe('Count');
+    await expect.poll(() => control().getAttribute('aria-label')).toBe('Count');
     control().tabIndex = 0;
     control().focus();
     control().value = '';

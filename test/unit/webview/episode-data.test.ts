@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { EpisodeRow } from '../../../extension/run-data/episode-table';
-import type { EpisodeTable } from '../../../extension/run-data/episode-table';
-import type { EpisodeTurn } from '../../../extension/run-data/run-folder';
+import type { EpisodeRow, EpisodeTable } from '../../../extension/run-data/episode-table';
+import type { EpisodeTurn } from '../../../extension/run-data/episode';
 import { actionOutcomes } from '../../../extension/run-data/action-outcomes';
 import { changedCells, describeBoard, gameOf, readBoard } from '../../../extension/common/board';
 import { markedLines, markChanges } from '../../../webview/episodes/changes';
@@ -85,7 +84,7 @@ describe('outcomes of actions', () => {
       ['Up: done'],
     ],
     ['nothing was written', {}, false, []],
-  ])('%s', (_, change, ends, expected) => expect(outcomes(change, ends)).toEqual(expected));
+  ])('are labelled: %s', (_, change, ends, expected) => expect(outcomes(change, ends)).toEqual(expected));
 });
 
 describe('boards', () => {

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
-import { describe, expect, it } from 'vitest';
-import { addToIndex, indexLine } from '../../../extension/run-data/episode-index';
+import { describe, expect, it, vi } from 'vitest';
+import { addToIndex, indexLine } from '../../../extension/run-data/episode-index-line';
 import { EpisodeTable } from '../../../extension/run-data/episode-table';
 import {
   episodeOpen,
@@ -107,13 +107,17 @@ describe('the list', () => {
 
   it('lists results of a search before it ends', async () => {
     const { filter, host, rows, text } = await open('running');
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(1000); // the list updates periodically
     host.hold(episodesSearch.method);
     await filter('text:"get stuck"');
     expect([rows().length, text('.list-facts')]).toEqual([0, '0 of 2560 episodes · searched 0 %']);
-    await new Promise(resolve => setTimeout(resolve, 400)); // the list updates periodically
-    host.send(episodesFound, { search: 1, found: Int32Array.of(0, 1), share: 0.25 });
+    host.send(episodesFound, { search: 1, found: Int32Array.of(0), share: 0.125 }); // soon: it is not listed yet
+    expect([rows().length, text('.list-facts')]).toEqual([0, '0 of 2560 episodes · searched 0 %']);
+    clock.mockReturnValue(2000);
+    host.send(episodesFound, { search: 1, found: Int32Array.of(1), share: 0.25 });
     host.send(episodesFound, { search: 99, found: Int32Array.of(2), share: 1 });
     expect([rows().length, text('.list-facts')]).toMatchObject([2, expect.stringContaining('searched 25.0 %')]);
+    clock.mockRestore();
   });
 
   it('sorts by its column heads and returns to step order', async () => {

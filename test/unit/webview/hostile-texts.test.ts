@@ -6,7 +6,7 @@ import { beforeEach, expect, it, vi } from 'vitest';
 import { dashboardLines } from '../../../extension/protocol/dashboard-page';
 import type { PlayReply } from '../../../extension/protocol/environment-tools';
 import { liveEpisode, liveTokens } from '../../../extension/protocol/live-page';
-import { newRunReady } from '../../../extension/protocol/new-run-page';
+import { newRunPlan, newRunReady } from '../../../extension/protocol/new-run-page';
 import { startCollapse } from '../../../webview/collapse/page';
 import { startCompare } from '../../../webview/compare/page';
 import { startDashboard } from '../../../webview/dashboard/page';
@@ -202,9 +202,9 @@ it('New Run shows presets, fields, tags, the estimate, problems and the YAML as 
             yaml: markupCorpus.join('\n'),
           },
   };
-  startNewRun(pageHost(new HostileTexts(honest)), root);
-  await settle();
-  await new Promise(resolve => setTimeout(resolve, 600)); // input is planned after a delay
+  const host = pageHost(new HostileTexts(honest));
+  startNewRun(host, root);
+  await vi.waitFor(() => expect(host.asked).toContain(newRunPlan.method)); // input is planned after a delay
   await settle();
   expectTextAlone(root);
   expect(markupCorpus.filter(text => !shownOf(root).includes(text))).toEqual([]);

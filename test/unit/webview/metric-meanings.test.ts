@@ -25,7 +25,9 @@ describe('parsing meanings', () => {
 
 describe('docs/METRICS.md', () => {
   it('has one sentence for each key', () => {
-    for (const [key, sentence] of Object.entries(meanings)) expect(sentence, key).toMatch(/^[A-Z0-9].*[^.]\.$/);
+    const documented = Object.entries(meanings);
+    expect(documented.length).toBeGreaterThan(50);
+    for (const [key, sentence] of documented) expect(sentence, key).toMatch(/^[A-Z0-9].*[^.]\.$/);
   });
 
   it.each([
@@ -79,7 +81,7 @@ describe('docs/METRICS.md', () => {
     'charts/avg_episode_return',
     'train/soft_reweight_mean',
     'early_stopped/reward_variance_collapse',
-  ])('documents %s', key => expect(meaningOf(meanings, key)).toBeTruthy());
+  ])('documents %s', key => expect(meaningOf(meanings, key)).toMatch(/^[A-Z0-9].*[^.]\.$/));
 
   it("documents every key of the page tests' runs", () => {
     const keys = new Set(metricLines(20).flatMap(line => Object.keys(line)));

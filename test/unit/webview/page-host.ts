@@ -120,7 +120,7 @@ export function freshPage(): HTMLElement {
 
 /** Waits until current requests, frames and microtasks have finished. */
 export async function settle(): Promise<void> {
-  for (let i = 0; i < 4; i++) await new Promise(resolve => setTimeout(resolve, 5));
+  for (let turn = 0; turn < 4; turn++) await new Promise(resolve => setImmediate(resolve));
   await new Promise(resolve => requestAnimationFrame(() => resolve(undefined)));
 }
 

@@ -1,6 +1,9 @@
 // Data of page tests and previews must be data that a trainer could have written.
 import { describe, expect, it } from 'vitest';
-import { episodeSchema, eventSchema, metricsLineSchema, statusSchema } from '../../../extension/run-data/run-folder';
+import { episodeSchema } from '../../../extension/run-data/episode';
+import { eventSchema } from '../../../extension/run-data/run-events';
+import { metricsLineSchema } from '../../../extension/run-data/step-lines';
+import { statusSchema } from '../../../extension/run-data/run-status-file';
 import { episodesOf, metricLines, rowOf, runAt, runEvents } from '../../e2e/preview/data';
 
 describe('generated runs', () => {

@@ -1,5 +1,6 @@
 // Episode rows as a table, for tests of lists and filters.
-import { indexColumns, indexLine, type IndexColumn } from '../../../extension/run-data/episode-index';
+import { indexColumns, indexLine } from '../../../extension/run-data/episode-index-line';
+import type { IndexColumn } from '../../../extension/run-data/episode-index-line';
 import { EpisodeTable } from '../../../extension/run-data/episode-table';
 import type { EpisodeRow } from '../../../extension/run-data/episode-table';
 

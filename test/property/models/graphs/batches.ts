@@ -1,6 +1,6 @@
 // Random batches and budgets for tests of packing.
 import fc from 'fast-check';
-import type { PassBudget } from '../../../../extension/engine/engine';
+import type { PassBudget } from '../../../../extension/engine/training-samples';
 import type { DecoderConfig } from '../../../../extension/models/decoder/decoder-config';
 import { tinyConfig } from '../../../support/small-models';
 

@@ -2,10 +2,11 @@
 // checkpointing, and with the output head in chunks.
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import type { PassBudget, PolicyLossOptions, WeightedSample } from '../../../../extension/engine/engine';
+import type { PassBudget, WeightedSample } from '../../../../extension/engine/training-samples';
+import type { PolicyLossOptions } from '../../../../extension/engine/loss-options';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 import { Session } from '../../../../extension/engine/session/session';
-import { planPasses } from '../../../../extension/models/graphs/packing';
+import { planPasses } from '../../../../extension/models/graphs/pass-plan';
 import type { Policy } from '../../../../extension/models/policy';
 import { randomWeights, relativeError, tinyConfig, trainedPolicy, wholeBatch } from '../../../support/small-models';
 import { batch, budget, groupedConfig as config } from './batches';

@@ -6,8 +6,10 @@ import { causalMask, masked } from '../../../../extension/engine/session/padding
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 import type { Tensor } from '../../../../extension/engine/session/session';
 import { batchFeeds, chunkFeeds, headChunks } from '../../../../extension/models/graphs/batch-feeds';
-import { packChunks, packPass, planPasses } from '../../../../extension/models/graphs/packing';
-import type { Pass } from '../../../../extension/models/graphs/packing';
+import { packChunks } from '../../../../extension/models/graphs/chunk-packing';
+import { packPass } from '../../../../extension/models/graphs/packing';
+import { planPasses } from '../../../../extension/models/graphs/pass-plan';
+import type { Pass } from '../../../../extension/models/graphs/pass-plan';
 import { batch, budget, groupedConfig as config } from './batches';
 
 type Batch = { ids: Int32Array }[];

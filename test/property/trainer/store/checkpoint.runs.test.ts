@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { UserError } from '../../../../extension/common/user-error';
-import { newestValid, readFloats, writeCheckpoint } from '../../../../extension/trainer/store/checkpoint';
+import { newestValid } from '../../../../extension/trainer/store/newest-checkpoint';
+import { readFloats } from '../../../../extension/trainer/store/checkpoint';
+import { writeCheckpoint } from '../../../../extension/trainer/store/checkpoint-writer';
 import { failingFiles } from '../../../support/failing-files';
 import type { Failure } from '../../../support/failing-files';
 

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { UserError } from '../../../../extension/common/user-error';
+import { configJsonSchema } from '../../../../extension/trainer/config/schema';
 import { addAlgo, evaluateCases } from '../../../../extension/cli/algo/algo';
+import { refusalOf } from '../../../support/refusal';
 
 const evaluate = <T>(name: string, ...cases: unknown[]): T[] =>
   evaluateCases(name, JSON.stringify(cases), 'cases.json') as T[];
@@ -16,15 +17,7 @@ interface Advantages {
   returns: number[][];
 }
 const advantage = (input: Record<string, unknown>): Advantages => evaluate<Advantages>('advantage', input)[0];
-const refusal = (name: string, ...cases: unknown[]): string => {
-  try {
-    evaluate(name, ...cases);
-  } catch (error) {
-    expect(error).toBeInstanceOf(UserError);
-    return (error as UserError).message;
-  }
-  throw new Error('nothing was refused');
-};
+const refusal = (name: string, ...cases: unknown[]): string => refusalOf(() => evaluate(name, ...cases));
 
 /** Numbers in any nesting, within 1e-5 relative. */
 function expectClose(actual: unknown, expected: unknown): void {
@@ -112,7 +105,7 @@ describe('advantage', () => {
   const scores = [1, 0, 0, 1];
   const group = ['a', 'a', 'a', 'a'];
   const third = 2 / 3;
-  it.each([
+  const estimates: [{ estimator: string } & Record<string, unknown>, number[]][] = [
     [{ estimator: 'grpo', group }, [0.866024, -0.866024, -0.866024, 0.866024]],
     [{ estimator: 'grpo', group, norm_adv_by_std_in_grpo: false }, [0.5, -0.5, -0.5, 0.5]],
     [{ estimator: 'grpo', group: [1, 2, 2, 3] }, [1 / (1 + 1e-6), 0, 0, 1 / (1 + 1e-6)]],
@@ -123,7 +116,13 @@ describe('advantage', () => {
     [{ estimator: 'reinforce_plus_plus_baseline', group, whiten: false }, [0.5, -0.5, -0.5, 0.5]],
     [{ estimator: 'reinforce_plus_plus_baseline', group }, [0.866025, -0.866025, -0.866025, 0.866025]],
     [{ estimator: 'reinforce_plus_plus' }, [0.866025, -0.866025, -0.866025, 0.866025]],
-  ])('is computed for %o', (input, expected) => {
+  ];
+  it('is computed for every estimator of the configuration', () => {
+    const tested = ['gae', ...estimates.map(([{ estimator }]) => estimator)];
+    const { adv_estimator } = configJsonSchema.properties!.algorithm.properties!;
+    expect([...new Set(tested)].toSorted()).toEqual(adv_estimator.enum!.toSorted());
+  });
+  it.each(estimates)('is computed for %o', (input, expected) => {
     const column = (rows: number[][]): number[] => rows.map(([x]) => x);
     const found = advantage({ ...input, scores });
     expectClose(column(found.advantages), expected);
@@ -342,7 +341,9 @@ describe('normalise', () => {
     [{ scores: winner, grouping: 'batch', method: 'asym_clip' }, [3, ...new Array<number>(15).fill(-0.25)]],
     [{ scores: [3, 4], group: [0, 1], grouping: 'state', method: 'mean' }, [3, 4]],
     [{ scores: [3, 4], grouping: 'batch', method: 'identity' }, [3, 4]],
-  ])('%o', (input, expected) => expectClose(evaluate<{ scores: number[] }>('normalise', input)[0].scores, expected));
+  ])('gives the expected scores for %o', (input, expected) =>
+    expectClose(evaluate<{ scores: number[] }>('normalise', input)[0].scores, expected),
+  );
 });
 
 describe('collapse', () => {

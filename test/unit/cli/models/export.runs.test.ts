@@ -1,6 +1,7 @@
 // `ragen export` in the CLI: a model, an adapter over it, a run's checkpoint; and refusals.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { InferenceSession } from 'onnxruntime-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tensorsOf } from '../../../golden/tensors';
 import { document, ragen, readRun } from '../../../support/terminal';
@@ -59,7 +60,9 @@ test('exports a merged adapter with readable output; ONNX beside it', async () =
   const expected = tensorsOf(join(golden('lora/q-v'), 'golden.safetensors'));
   for (const [i, x] of expected.get('merged.model.layers.1.self_attn.v_proj.weight')!.data.entries())
     expect(merged[i]).toBeCloseTo(x, 5);
-  expect(existsSync(join(workspace.folder, 'merged/model.onnx'))).toBe(true);
+  const session = await InferenceSession.create(join(workspace.folder, 'merged/model.onnx'));
+  expect(session.outputNames).toContain('logits');
+  await session.release();
 });
 
 describe('a run', () => {

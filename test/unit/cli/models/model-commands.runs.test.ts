@@ -196,7 +196,7 @@ describe('input', () => {
   test.each([
     ['none.json', /^none\.json: cannot be read \(ENOENT\): it does not exist: check the path given to --input$/],
     ['models', /^models: cannot be read \(EISDIR\): it is a folder: give a JSON file to --input$/],
-  ])('%s', async (file, sentence) => expect(await refused(scoring(file))).toMatch(sentence));
+  ])('is refused: %s', async (file, sentence) => expect(await refused(scoring(file))).toMatch(sentence));
 
   test('that is malformed is refused with its line', async () => {
     workspace.write('bad.json', '[{"tokens": [1]},\n {"tokens": [1, 0.5]}]');

@@ -91,7 +91,7 @@ test('keys with the same last part are shown in full', () => {
   expect(points[0].label).toBe('actor_rollout_ref.actor.optim.lr=1, critic.optim.lr=2');
 });
 
-describe('each error is one sentence', () => {
+describe('an invalid sweep', () => {
   test.each([
     ['config_name: quickstart\ngird: {}', /^sweep: .*mine\.yaml: Unrecognized key: "gird"$/],
     ['grid: {a: [1]}', /^sweep: .*mine\.yaml: give either config_name or config$/],
@@ -111,7 +111,7 @@ describe('each error is one sentence', () => {
       `config_name: quickstart\ngrid: {${[1, 2, 3, 4, 5].map(i => `a${i}: [1, 2, 3, 4, 5, 6, 7]`).join(', ')}}`,
       /16807 runs/,
     ],
-  ])('%s', (text, sentence) => expect(() => read(text)).toThrow(sentence));
+  ])('is refused in one sentence: %s', (text, sentence) => expect(() => read(text)).toThrow(sentence));
 
   test('an unknown name is refused', () =>
     expect(() => readSweep('kl_cof', source())).toThrow('sweep: there is no sweep "kl_cof": did you mean kl_coef?'));
@@ -134,7 +134,7 @@ describe('the sweeps of the paper', () => {
   test.each([
     ['kl_coef', 'actor_rollout_ref.actor.kl_loss_coef'],
     ['entropy_coef', 'actor_rollout_ref.actor.entropy_coeff'],
-  ])('%s', (name, key) => {
+  ])('%s varies its key', (name, key) => {
     const { points, keys } = shipped(name);
     expect(points.map(({ values }) => values[key])).toEqual([0, 0.001, 0.003, 0.01, 0.03, 0.1]);
     expect(keys).toContain(key);

@@ -29,7 +29,10 @@ async function check(row: OperationCase): Promise<void> {
 }
 
 describe('a float16 operation', () => {
-  it.each([...operationCases, ...packedCases].map(row => ({ ...row, title: titleOf(row) })))('$title', check);
+  it.each([...operationCases, ...packedCases].map(row => ({ ...row, title: titleOf(row) })))(
+    '$title has the gradient of float32',
+    check,
+  );
 });
 
 it('rounds values cast to float16, but not their gradients', async () => {

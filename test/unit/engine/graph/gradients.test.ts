@@ -53,7 +53,7 @@ describe('differentiable operations', () => {
     expect(functions.map(([name]) => name).sort()).toEqual([...rows, ...unrecorded, ...notDifferentiable].sort());
   });
 
-  it.each(cases.map(row => ({ ...row, title: titleOf(row) })))('$title', check);
+  it.each(cases.map(row => ({ ...row, title: titleOf(row) })))('$title has the gradient of central differences', check);
 });
 
 describe('helpers without gradients', () => {

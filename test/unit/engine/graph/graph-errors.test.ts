@@ -100,8 +100,8 @@ function rotate(g: Graph, float: (...dims: Dim[]) => Value, positions: Value, ha
   return rotary(g, float('b', 't', 8), positions, { cos, sin, sinNegated });
 }
 
-describe('an invalid graph is refused', () => {
-  it.each(wrongGraphs)('%s', (_, make, message) => {
+describe('an invalid graph', () => {
+  it.each(wrongGraphs)('is refused: %s', (_, make, message) => {
     const g = new Graph('wrong');
     let inputs = 0;
     const of = (type: ElementType, ...dims: Dim[]): Value => g.input(`x${inputs++}`, type, dims);

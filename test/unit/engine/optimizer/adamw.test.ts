@@ -3,7 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { AdamW, chunkSize } from '../../../../extension/engine/optimizer/adamw';
 import { blockSize } from '../../../../extension/engine/optimizer/byte-moments';
-import type { MomentFormat, OptimizerOptions } from '../../../../extension/engine/engine';
+import type { MomentFormat } from '../../../../extension/engine/load-options';
+import type { OptimizerOptions } from '../../../../extension/engine/loss-options';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 
 const options: OptimizerOptions = { lr: 0.02, betas: [0.9, 0.99], eps: 1e-6, weight_decay: 0.1, grad_clip: 1 };

@@ -73,6 +73,7 @@ describe('tokens sampled in a graph', () => {
     for (let r = 0; r < rows; r++) logits.set(row, r * vocab);
     const p = softmax(row, temperature);
     const counts = new Array<number>(vocab).fill(0);
+    let worst = 0; // distance of a reported log-probability
     for (let call = 0; call < calls; call++) {
       const uniforms = Float32Array.from({ length: rows }, () => stream.uniform());
       const { tokens, logprobs } = await sampler.draw(float32(logits, [rows, vocab]), uniforms, {
@@ -81,9 +82,10 @@ describe('tokens sampled in a graph', () => {
       });
       tokens.forEach((token, r) => {
         counts[token]++;
-        if (Math.abs(logprobs[r] - Math.log(p[token])) > 1e-4) expect(logprobs[r]).toBeCloseTo(Math.log(p[token]), 4);
+        worst = Math.max(worst, Math.abs(logprobs[r] - Math.log(p[token])));
       });
     }
+    expect(worst).toBeLessThan(1e-4);
     expectAlike(counts, p, 25);
   });
 

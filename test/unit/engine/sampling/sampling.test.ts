@@ -32,7 +32,9 @@ describe('frequencies', () => {
     ['top-k 3, then 0.8 of what is left', { ...plain, top_k: 3, top_p: 0.8 }, normalized([0.4, 0.3, 0, 0, 0])],
     ['temperature 2', { ...plain, temperature: 2 }, normalized(p.map(Math.sqrt))],
     ['temperature ½, top-k 2', { ...plain, temperature: 0.5, top_k: 2 }, normalized([0.16, 0.09, 0, 0, 0])],
-  ])('%s', (_, cuts, expected) => expect(chiSquare(logitsOf(...p), cuts, expected)).toBeLessThan(18.5));
+  ])('equal the probabilities: %s', (_, cuts, expected) =>
+    expect(chiSquare(logitsOf(...p), cuts, expected)).toBeLessThan(18.5),
+  );
 
   it('are uniform over a large vocabulary', () => {
     // 499 degrees of freedom: exceeds 602 for one seed in a thousand

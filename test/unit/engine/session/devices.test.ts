@@ -8,7 +8,7 @@ import {
   providerStates,
   resolveDevice,
 } from '../../../../extension/engine/session/devices';
-import type { Checked, Provider, ProviderState } from '../../../../extension/engine/session/devices';
+import type { DeviceCheck, Provider, ProviderState } from '../../../../extension/engine/session/devices';
 
 const states = (there: Partial<Record<Provider, 'absent' | 'unknown'>>): ProviderState[] =>
   (['cuda', 'webgpu', 'cpu'] as const).map(provider => ({
@@ -16,9 +16,9 @@ const states = (there: Partial<Record<Provider, 'absent' | 'unknown'>>): Provide
     known: there[provider] !== 'unknown',
     installed: there[provider] === undefined,
   }));
-const good: Checked = { passed: true, faster: true, about: 'all is well' };
-const slow: Checked = { passed: true, faster: false, about: 'it is slow' };
-const wrong: Checked = { passed: false, faster: false, about: 'its gradients differ' };
+const good: DeviceCheck = { passed: true, faster: true, about: 'all is well' };
+const slow: DeviceCheck = { passed: true, faster: false, about: 'it is slow' };
+const wrong: DeviceCheck = { passed: false, faster: false, about: 'its gradients differ' };
 
 describe('a device', () => {
   it('is a provider of this machine; the CPU is always available', async () => {
@@ -52,7 +52,7 @@ describe('auto', () => {
     if (platform() !== 'linux') expect(autoCandidates(states({ cuda: 'absent' }))).toEqual(['webgpu']);
   });
 
-  it.each<[string, Partial<Record<Provider, Checked>>, Provider, string | null]>([
+  it.each<[string, Partial<Record<Provider, DeviceCheck>>, Provider, string | null]>([
     ['the first that is right and faster', { cuda: good, webgpu: good }, 'cuda', 'cuda: all is well'],
     [
       'the next where one is wrong',

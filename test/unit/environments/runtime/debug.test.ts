@@ -4,6 +4,7 @@
 import { originalPositionFor, TraceMap } from '@jridgewell/trace-mapping';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
@@ -102,7 +103,8 @@ test('a breakpoint in the source halts the environment; limits are off until the
     return steps;
   });
   const paused = await debug.until(({ method }) => method === 'Debugger.paused');
-  await new Promise(resolve => setTimeout(resolve, 1200));
+  // eslint-disable-next-line no-restricted-syntax -- more than two of the limits that the halted step must outlast
+  await sleep(1200);
   expect(done).toBe(false);
   const [{ callFrameId }] = reinterpret<{ callFrames: { callFrameId: string }[] }>(paused.params).callFrames;
   const seen = await debug.ask('Debugger.evaluateOnCallFrame', { callFrameId, expression: 'count' });

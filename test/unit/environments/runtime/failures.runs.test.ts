@@ -122,7 +122,7 @@ describe('a fault in a step', () => {
       'Uint8Array',
       false,
     ],
-  ])('%s', async (_, statement, kind, what, remedy, placed) => {
+  ])('is reported with its cause and remedy: %s', async (_, statement, kind, what, remedy, placed) => {
     const { source } = await load(when(statement));
     await begin(['a', 'b']);
     const [a, b] = await running.step([
@@ -300,7 +300,7 @@ describe('a fault at load', () => {
       counter().replace('step(action)', 'stop(action)'),
       'from create(config): return an object with reset and step',
     ],
-  ])('%s', async (_, text, message) => {
+  ])('is reported: %s', async (_, text, message) => {
     const { error } = await load(text);
     expect(error?.message).toContain(message);
   });
@@ -325,7 +325,7 @@ describe('a fault at load', () => {
       'does not accept custom_envs.Bad.env_config.start, which is "one" (expected number, received string): give it an allowed value',
     ],
     [{ begin: 1 }, 'does not know custom_envs.Bad.env_config.begin (1): use one of start'],
-  ])('the configuration %j', async (config, message) => {
+  ])('is reported for the configuration %j', async (config, message) => {
     const { error } = await load(counter(), config);
     expect(error?.message).toContain(message);
     expect(error?.kind).toBe('bad_value');

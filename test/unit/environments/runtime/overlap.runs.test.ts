@@ -43,9 +43,7 @@ test('waiting calls overlap, at most 64, and results come in the order of the re
   const top = `${sleep} let inside = 0, most = 0;`;
   const step = `most = Math.max(most, ++inside); await wait(Number(action)); inside--; if (action === '1') count = most;`;
   const { running, all } = await playing(step, 100, { top });
-  const start = performance.now();
   const steps = await running.step(all(i => String(300 - i)));
-  expect(performance.now() - start).toBeLessThan(8000); // one after another they would take 25 s
   expect(steps.map(({ episode }) => episode)).toEqual(Array.from({ length: 100 }, (_, i) => `e${i}`));
   expect(steps.every(({ observation }) => observation === 'count 1')).toBe(true);
   const [last] = await running.step([{ episode: 'e0', actions: ['1'] }]);

@@ -321,11 +321,15 @@ describe('the end of the process', () => {
 
   test('aborts a running request', async () => {
     const { running } = await start({ stepTimeoutMs: 60_000 });
-    await running.load([spec('T', files().write('env.ts', counter('for (;;);')))]);
+    const begun = files().write('begun', '');
+    const text = counter(`writeFileSync(${JSON.stringify(begun)}, 'begun'); for (;;);`, {
+      top: `import { writeFileSync } from 'node:fs';`,
+    });
+    await running.load([spec('T', files().write('env.ts', text))]);
     await running.reset([reset('a')]);
     const step = running.step([{ episode: 'a', actions: [1] }]);
     const outcome = expect(step).rejects.toThrow('environment process: it was stopped');
-    await new Promise(done => setTimeout(done, 100));
+    await expect.poll(() => readFileSync(begun, 'utf8'), { timeout: 20_000 }).toBe('begun');
     await running.stop();
     await outcome;
   });

@@ -9,7 +9,7 @@ import countdown from '../../../../envs/countdown/index';
 const config = countdown.config.parse({});
 
 test.each(golden.episodes as [number, string, string, number][])(
-  'seed %i',
+  'seed %i plays as recorded',
   async (seed, observation, answer, reward) => {
     const environment = countdown.create(config);
     expect(await environment.reset({ seed })).toEqual({ observation });

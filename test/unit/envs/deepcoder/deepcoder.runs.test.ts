@@ -113,7 +113,7 @@ describe.skipIf(missing !== undefined)(`answers in isolation${missing ? ` (skipp
     ],
     ['the wrong value', 'def total(list, more):\n    print("6")\n    return 6', 0.5],
     ['an end before the call', 'import sys\nprint("6")\nsys.exit(0)', 0],
-  ])('%s', async (_, code, reward) => expect((await answer(sums, code)).reward).toBe(reward));
+  ])('score as expected: %s', async (_, code, reward) => expect((await answer(sums, code)).reward).toBe(reward));
 
   test.each([
     ['print(', 'Test 1 of 4: ended with exit code 1 (SyntaxError'],

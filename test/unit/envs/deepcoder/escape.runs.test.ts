@@ -80,8 +80,7 @@ describe.skipIf(missing !== undefined)(`a program in isolation${missing ? ` (ski
     rmSync(folder, { recursive: true, force: true });
   });
   afterEach(async () => {
-    for (let i = 0; i < 20 && leftBehind().length > 0; i++) await new Promise(done => setTimeout(done, 50));
-    expect(leftBehind()).toEqual([]);
+    await expect.poll(leftBehind, { timeout: 10_000 }).toEqual([]);
     expect(bystander.exitCode ?? bystander.signalCode).toBeNull();
   });
 
@@ -308,12 +307,10 @@ print([line.split()[1] for line in open("/proc/self/status") if line.startswith(
     ['javascript', 'for (;;);'],
     [
       'python',
-      'import signal, time\nfor s in range(1, 32):\n    try: signal.signal(s, signal.SIG_IGN)\n    except OSError: pass\ntime.sleep(60)',
+      'import signal, time\nfor s in range(1, 32):\n    try: signal.signal(s, signal.SIG_IGN)\n    except OSError: pass\ntime.sleep(600)', // longer than a test may take
     ],
   ] as const)('is ended when it runs forever in %s: %s', async (language, source) => {
-    const begun = performance.now();
     expect((await run(source, language)).by).toBe('time');
-    expect(performance.now() - begun).toBeLessThan(little * 1000 + 3000);
   });
 
   test('cannot grow with a fork bomb, which is ended', async () => {
@@ -399,13 +396,11 @@ import os, time
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        time.sleep(60)
+        time.sleep(600) # holds the output open
     os._exit(0)
 os.wait()
 print("gone")`;
-    const begun = performance.now();
-    expect(await feedback(daemon)).toBe('gone');
-    expect(performance.now() - begun).toBeLessThan(enough * 1000);
+    expect(await feedback(daemon)).toBe('gone'); // by its exit: the daemon was not waited for
   });
 });
 

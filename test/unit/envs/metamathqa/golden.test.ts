@@ -31,7 +31,7 @@ describe.each([
     rowsOf('abstract-algebra'),
   ],
 ] as const)('%s', (name, create, rows) => {
-  test.each(golden[name] as Row[])('seed %i', async (seed, index, right, given, rewards) => {
+  test.each(golden[name] as Row[])('seed %i plays as recorded', async (seed, index, right, given, rewards) => {
     const environment = create();
     const { observation } = await environment.reset({ seed });
     const { query, question } = rows[index];
@@ -48,6 +48,6 @@ describe.each([
   });
 });
 
-test.each(golden.results)('the result of %j', (text, result) => {
+test.each(golden.results)('the result of %j is read as recorded', (text, result) => {
   expect(resultOf(text)).toBe(result);
 });

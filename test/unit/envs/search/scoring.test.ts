@@ -6,7 +6,7 @@ test.each([
   ['The  Amber, Tide!', 'amber tide'],
   ["an author's a-the", 'authors athe'],
   ['Theatre an', 'theatre'],
-])('normal form of %j', (text, form) => expect(normalized(text)).toBe(form));
+])('the normal form of %j is %j', (text, form) => expect(normalized(text)).toBe(form));
 
 test.each([
   ['the henry platt!', 'Henry Platt', true, 1],

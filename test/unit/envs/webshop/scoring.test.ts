@@ -43,7 +43,7 @@ describe('the category factor', () => {
     ['some nouns, two levels in common', { title: 'Wool and linen', query: 'yarn', shelf: ['Shirts', 'Men'] }, 1],
     ['some nouns, the same query', { title: 'Wool and linen', shelf: [] }, 1],
     ['enough nouns', { title: 'Shirt with collar and pocket', query: 'other', shelf: [] }, 1],
-  ])('%s', (_, bought, factor) => expect(kindFactor(product(bought), wanted)).toBe(factor));
+  ])('is as expected: %s', (_, bought, factor) => expect(kindFactor(product(bought), wanted)).toBe(factor));
 
   test('ignores a title without nouns', () => {
     expect(titleScore('Red Shirt', 'of the')).toBe(0.2);
@@ -69,7 +69,7 @@ describe('the match score', () => {
     ['too dear', fitting, ['navy blue', 'large'], { limit: 19.99 }, 4 / 5],
     ['any price', { ...fitting, price: 5000 }, ['navy blue', 'large'], { limit: null }, 1],
     ['nothing asked but the price', fitting, [], { attributes: [], options: [] }, 1],
-  ])('%s', (_, bought, chosen, wanted, reward) => {
+  ])('is as expected: %s', (_, bought, chosen, wanted, reward) => {
     expect(purchaseReward(bought, chosen, goal(wanted))).toBeCloseTo(reward, 12);
   });
 });

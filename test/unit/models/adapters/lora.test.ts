@@ -1,12 +1,12 @@
 // Which layers get adapters, and the layout and initial values of their factors, as in PEFT.
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { UserError } from '../../../../extension/common/user-error';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 import { initializeLora, loraModules, loraScale, loraSpecs } from '../../../../extension/models/adapters/lora';
 import { Weights } from '../../../../extension/models/weights/weights';
 import { tensorsOf } from '../../../golden/tensors';
 import { goldenConfig, tinyConfig } from '../../../support/small-models';
+import { refusalOf } from '../../../support/refusal';
 
 const config = goldenConfig('qwen2');
 const layers = [0, 1].map(i => `model.layers.${i}`);
@@ -62,15 +62,8 @@ describe('targets', () => {
     expect(modules('.*_proj')).toEqual(modules('all-linear'));
   });
 
-  const refused = (targets: string | string[]): string => {
-    try {
-      loraModules({ ...config, tiedHead: false }, targets);
-    } catch (error) {
-      expect(error).toBeInstanceOf(UserError);
-      return (error as UserError).message;
-    }
-    throw new Error('accepted');
-  };
+  const refused = (targets: string | string[]): string =>
+    refusalOf(() => loraModules({ ...config, tiedHead: false }, targets));
 
   test.each([
     ['q_proj', '"q_proj" chooses none'],

@@ -21,11 +21,11 @@ const folder = temporaryFolder();
 const path = (name: string): string => join(folder(), name);
 const read = (from = folder()): Promise<Adapter> => readAdapter(from, base);
 
-describe('adapters of peft are read', () => {
+describe('adapters of peft', () => {
   test.each([
     ['all-linear', { rank: 4, alpha: 8, dropout: 0, targets: 'all-linear' }],
     ['q-v', { rank: 4, alpha: 6, dropout: 0, targets: ['q_proj', 'v_proj'] }],
-  ])('%s', async (name, lora) => {
+  ])('are read: %s', async (name, lora) => {
     const adapter = await read(made(name));
     expect(adapter.lora).toEqual(lora);
     const tensors = tensorsOf(join(made(name), 'adapter_model.safetensors'));

@@ -2,8 +2,8 @@
 // by name (test/golden/make/decoder_configs.py).
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { UserError } from '../../../../extension/common/user-error';
 import { parseDecoderConfig } from '../../../../extension/models/decoder/decoder-config';
+import { refusalOf } from '../../../support/refusal';
 
 type Json = Record<string, unknown>;
 interface Golden {
@@ -13,15 +13,7 @@ interface Golden {
 }
 const golden = JSON.parse(readFileSync('test/golden/decoder-configs.json', 'utf8')) as Golden;
 const parse = (config: Json) => parseDecoderConfig(config, 'm/config.json');
-const sentence = (config: unknown): string => {
-  try {
-    parseDecoderConfig(config, 'm/config.json');
-  } catch (error) {
-    expect(error).toBeInstanceOf(UserError);
-    return (error as Error).message;
-  }
-  throw new Error('nothing was refused');
-};
+const sentence = (config: unknown): string => refusalOf(() => parseDecoderConfig(config, 'm/config.json'));
 /**
  * Whether the key-value heads divide the query heads: transformers accepts other numbers and fails when it computes.
  */

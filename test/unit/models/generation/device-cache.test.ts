@@ -2,9 +2,9 @@
 // over turns in which rows share prompts, enter and leave, wait for each other and cross window boundaries. Here both
 // run on the CPU, where the device cache consists of arrays; the WebGPU tests repeat this on an adapter.
 import { describe, expect, it } from 'vitest';
-import type { SamplingOptions } from '../../../../extension/engine/engine';
+import type { SamplingOptions } from '../../../../extension/engine/generation-calls';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
-import { windowSlots } from '../../../../extension/models/generation/device-cache';
+import { windowSlots } from '../../../../extension/models/generation/device-batch';
 import { goldenConfig, goldenWeights, plainSampling } from '../../../support/small-models';
 import { playedApart, playedTurns } from '../../../support/played-turns';
 import type { Turn } from '../../../support/played-turns';

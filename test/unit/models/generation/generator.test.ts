@@ -1,7 +1,7 @@
 // Generation against the scoring graph: cached computation must equal a full forward pass, over several turns, whatever
 // the batch around a row; and greedy decoding must follow the scored argmax.
 import { describe, expect, it } from 'vitest';
-import type { GeneratedRow, SamplingOptions } from '../../../../extension/engine/engine';
+import type { GeneratedRow, SamplingOptions } from '../../../../extension/engine/generation-calls';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 import type { Generator, GeneratorOptions } from '../../../../extension/models/generation/generator';
 import { pieceTokens } from '../../../../extension/models/generation/host-cache';

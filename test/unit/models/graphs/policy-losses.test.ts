@@ -1,7 +1,7 @@
 // GSPO's and CISPO's losses in the training graph against PyTorch (test/golden/make/policy_losses.py): the loss, the
 // clip fraction, and the gradient of every parameter, however the samples are packed.
 import { describe, expect, it } from 'vitest';
-import type { WeightedSample } from '../../../../extension/engine/engine';
+import type { WeightedSample } from '../../../../extension/engine/training-samples';
 import { aggregationWeights } from '../../../../extension/algorithms/loss-aggregation';
 import { tensorsOf } from '../../../golden/tensors';
 import {

@@ -5,11 +5,13 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
-import type { LoadOptions } from '../../../../extension/engine/engine';
+import type { LoadOptions } from '../../../../extension/engine/load-options';
 import { parameterSpecs, parseDecoderConfig } from '../../../../extension/models/decoder/decoder-config';
 import type { DecoderConfig } from '../../../../extension/models/decoder/decoder-config';
-import { largestMicroBatchTokens, phases, planMemory } from '../../../../extension/models/memory/memory-plan';
-import type { Phase, PlanInput } from '../../../../extension/models/memory/memory-plan';
+import { largestMicroBatchTokens, planMemory } from '../../../../extension/models/memory/memory-plan';
+import type { PlanInput } from '../../../../extension/models/memory/memory-plan';
+import { phases } from '../../../../extension/models/memory/memory-rows';
+import type { Phase } from '../../../../extension/models/memory/memory-rows';
 import { Weights, initialize } from '../../../../extension/models/weights/weights';
 import { writeSafetensors } from '../../../../extension/models/weights/safetensors-writer';
 import { temporaryFolder } from '../../../support/temporary-folder';
@@ -109,7 +111,7 @@ async function compare(shape: Shape, input: Omit<PlanInput, 'decoder'>) {
   return { held, plan: planMemory({ ...input, decoder: parseDecoderConfig(configOf(shape), path) }) };
 }
 
-describe('by the end of each phase a process has used the planned memory, within a third', () => {
+describe('the memory of a process by the end of each phase', () => {
   /** Bytes that JavaScript may hold until garbage collection. */
   const uncollected = 64 * 2 ** 20;
   const small = { hidden: 128, layers: 4, vocab: 512 };
@@ -134,7 +136,7 @@ describe('by the end of each phase a process has used the planned memory, within
         ...{ klLoss: true, rolloutQuantization: 'int8', baseQuantization: 'int8' },
       },
     ],
-  ])('%s', async (_, shape, input) => {
+  ])('is as planned within a third: %s', async (_, shape, input) => {
     const { held, plan } = await compare(shape, input);
     for (const { phase, held: planned } of plan.phases) {
       const off = Math.abs(planned - held[phase]);

@@ -9,7 +9,7 @@ const render = (source: string): string =>
   new ChatTemplate(source, 'a-model', {}).render([{ role: 'user', content: 'Go.' }], true);
 const digits = '0123456789';
 
-describe('a template is refused', () => {
+describe('a template beyond the limits', () => {
   it.each([
     [
       'a loop of loops',
@@ -30,7 +30,7 @@ describe('a template is refused', () => {
     ['a macro that calls itself', '{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}', /cannot be rendered/],
     ['an indent without end', `{{ '${digits}' | indent(300000000, true) }}`, /cannot be rendered/],
     ['JSON with an indent without end', '{{ messages | tojson(indent=300000000) }}', /cannot be rendered/],
-  ])('%s', (_, source, why) => {
+  ])('is refused: %s', (_, source, why) => {
     const from = process.cpuUsage();
     expect(() => render(source)).toThrow(UserError);
     expect(() => render(source)).toThrow(why);

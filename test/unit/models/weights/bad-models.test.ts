@@ -4,7 +4,7 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { UserError } from '../../../../extension/common/user-error';
-import type { LoadOptions } from '../../../../extension/engine/engine';
+import type { LoadOptions } from '../../../../extension/engine/load-options';
 import { PolicyEngine } from '../../../../extension/models/policy-engine';
 import { streamModel, writeSafetensors } from '../../../../extension/models/weights/safetensors-writer';
 import { tensorsOf } from '../../../golden/tensors';

@@ -13,7 +13,8 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { currentPidScope } from '../../../../extension/node/process-identity';
-import type { OptimizerOptions, WeightedSample } from '../../../../extension/engine/engine';
+import type { OptimizerOptions } from '../../../../extension/engine/loss-options';
+import type { WeightedSample } from '../../../../extension/engine/training-samples';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 import { parameterSpecs, parseDecoderConfig } from '../../../../extension/models/decoder/decoder-config';
 import type { DecoderConfig } from '../../../../extension/models/decoder/decoder-config';

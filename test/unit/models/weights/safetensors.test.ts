@@ -91,7 +91,7 @@ test('a conversion longer than its buffer is correct', async () => {
   );
 });
 
-describe('a broken file is refused', () => {
+describe('a broken file', () => {
   const t = (over: object = {}): object => ({ dtype: 'F32', shape: [2], data_offsets: [0, 8], ...over });
   test.each<[string, string | object, number, RegExp]>([
     ['not JSON', '{"a":', 0, /has a header that is not JSON: download or convert the file again$/],
@@ -122,7 +122,7 @@ describe('a broken file is refused', () => {
     ['data missing', { t: t() }, 7, /bytes where its header says/],
     ['data left over', { t: t() }, 9, /bytes where its header says/],
     ['metadata of another kind', { __metadata__: { a: 1 } }, 0, /__metadata__/],
-  ])('%s', async (_, header, data, message) => {
+  ])('is refused: %s', async (_, header, data, message) => {
     const file = forge(header, data);
     await expect(SafetensorsFile.open(file)).rejects.toThrow(message);
     await expect(SafetensorsFile.open(file)).rejects.toThrow(`weights: ${file}`);

@@ -4,7 +4,7 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { LoadOptions } from '../../../../extension/engine/engine';
+import type { LoadOptions } from '../../../../extension/engine/load-options';
 import { exportModel } from '../../../../extension/models/weights/export-model';
 import { modelFiles } from '../../../../extension/models/weights/model-files';
 import { openDecoder, readDecoder } from '../../../../extension/models/weights/model-folder';

@@ -229,9 +229,9 @@ describe('interpolation', () => {
 
   test('references cannot exhaust the memory', () => {
     const doubling = Array.from({ length: 40 }, (_, i) => `k${i}: ["\${x.k${i + 1}}", "\${x.k${i + 1}}"]`).join('\n  ');
-    const started = performance.now();
-    expect(problemsOf(() => loadFile(`defaults: [base]\nx:\n  ${doubling}\n  k40: 1`)).length).toBeGreaterThan(0);
-    expect(performance.now() - started).toBeLessThan(5000);
+    const problems = problemsOf(() => loadFile(`defaults: [base]\nx:\n  ${doubling}\n  k40: 1`));
+    const large = problems.filter(({ message }) => message.endsWith('expands to too large a value: write it out'));
+    expect(large.map(({ key }) => key)).toEqual(['x.k23[0]', 'x.k23[1]', 'x.k7[0]', 'x.k7[1]']); // 2 ** 16 values at most
   });
 });
 

@@ -40,14 +40,14 @@ test.each(names)('%s with the shipped model has episodes that fit', name => {
   expect(notes.includes(note)).toBe(before > 2048);
 });
 
-describe('a length set for another model is lowered', () => {
+describe('a length set for another model', () => {
   test.each([
     ['of a preset, under a model by override', 'base', ['model_path=ragen-tiny']],
     ['of a preset, under a model of a file', 'model', []],
     ['of a file, under a model by override', 'length', ['model_path=ragen-tiny']],
     ['of a file, under a model of a file over it', 'below', []],
     ['of a file that is laid under the model', 'first', []],
-  ])('%s', (_, name, overrides) => {
+  ])('is lowered: %s', (_, name, overrides) => {
     const { config, notes } = fitted(name, ...overrides);
     expect(config.actor_rollout_ref.rollout.max_model_len).toBe(2048);
     expect(notes.at(-1)).toMatch(
@@ -56,13 +56,13 @@ describe('a length set for another model is lowered', () => {
   });
 });
 
-describe('a length set for this model is refused', () => {
+describe('a length set for this model', () => {
   test.each([
     ['by an override', 'base', ['model_path=ragen-tiny', `${length}=3000`]],
     ['by an override before that of the model', 'base', [`${length}=3000`, 'model_path=ragen-tiny']],
     ['in the file of the model', 'both', []],
     ['in a file over that of the model', 'above', []],
-  ])('%s', (_, name, overrides) => {
+  ])('is refused: %s', (_, name, overrides) => {
     expect(() => fitted(name, ...overrides)).toThrow(
       `config: ${length} is 3000, but ragen-tiny has 2048 positions: lower it`,
     );

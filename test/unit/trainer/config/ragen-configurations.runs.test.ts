@@ -7,6 +7,7 @@ import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { meaningOf, parseMetricMeanings } from '../../../../extension/run-data/metric-meanings';
 import { document, killAll, ragen, readRun } from '../../../support/terminal';
+import { stepOverrides, tinyOverrides } from '../../../support/tiny-overrides';
 import { makeWorkspace, root } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
 
@@ -19,21 +20,10 @@ afterAll(async () => {
 
 const meanings = parseMetricMeanings(readFileSync(join(root, 'docs/METRICS.md'), 'utf8'));
 
-const small = (tags = 1) => [
+const small = (validationTags = 1) => [
   'model_path=ragen-tiny',
-  'trainer.total_training_steps=2',
-  'trainer.val_before_train=false',
-  'es_manager.train.env_groups=2',
-  'es_manager.train.env_configs.n_groups=[2]',
-  'es_manager.train.group_size=2',
-  `es_manager.val.env_groups=${tags}`,
-  `es_manager.val.env_configs.n_groups=[${Array(tags).fill(1).join(',')}]`,
-  'ppo_mini_batch_size=4',
-  'micro_batch_size_per_gpu=1',
-  'actor_rollout_ref.rollout.response_length=12',
-  'agent_proxy.max_turn=2',
-  'workbench.try_longest_batch=false',
-  'workbench.threads=1',
+  ...stepOverrides(2),
+  ...tinyOverrides({ groups: 2, validationTags, turns: 2, tokens: 12, miniBatch: 4 }),
 ];
 
 interface Summary {

@@ -252,17 +252,20 @@ describe("command-line overrides of RAGEN's published scripts", () => {
       ]);
   });
 
-  test.each(['_4_countdown', '_2_sokoban', '_3_frozen_lake', '_6_webshop', '_5_metamathqa'])('main table: %s', name => {
-    const drGrpo = [
-      'algorithm.adv_estimator=grpo',
-      'algorithm.norm_adv_by_std_in_grpo=False',
-      'actor_rollout_ref.actor.loss_agg_mode=seq-mean-token-sum',
-      'actor_rollout_ref.actor.use_kl_loss=False',
-      'algorithm.use_kl_in_reward=False',
-      'algorithm.kl_ctrl.kl_coef=0.0',
-    ];
-    expect(load(name, ...machine, ...course, ...filter, ...drGrpo).config.algorithm.adv_estimator).toBe('grpo');
-  });
+  test.each(['_4_countdown', '_2_sokoban', '_3_frozen_lake', '_6_webshop', '_5_metamathqa'])(
+    'of the main table are accepted: %s',
+    name => {
+      const drGrpo = [
+        'algorithm.adv_estimator=grpo',
+        'algorithm.norm_adv_by_std_in_grpo=False',
+        'actor_rollout_ref.actor.loss_agg_mode=seq-mean-token-sum',
+        'actor_rollout_ref.actor.use_kl_loss=False',
+        'algorithm.use_kl_in_reward=False',
+        'algorithm.kl_ctrl.kl_coef=0.0',
+      ];
+      expect(load(name, ...machine, ...course, ...filter, ...drGrpo).config.algorithm.adv_estimator).toBe('grpo');
+    },
+  );
 });
 
 test("a file with RAGEN's keys for Hydra, verl and vLLM loads, and each is noted", () => {

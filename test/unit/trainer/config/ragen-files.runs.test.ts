@@ -6,6 +6,7 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ragenFolder, ragenNames } from './ragen-files';
 import { document, killAll, ragen, readRun, runsOf } from '../../../support/terminal';
+import { stepOverrides, tinyOverrides } from '../../../support/tiny-overrides';
 import { makeWorkspace, root } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
 
@@ -19,22 +20,8 @@ afterAll(async () => {
   workspace.remove();
 });
 
-const tiny = (validationTags = 1) => [
-  'model_path=ragen-tiny',
-  'es_manager.train.env_groups=1',
-  'es_manager.train.env_configs.n_groups=[1]',
-  'es_manager.train.group_size=2',
-  `es_manager.val.env_groups=${validationTags}`,
-  `es_manager.val.env_configs.n_groups=[${Array(validationTags).fill(1).join(',')}]`,
-  'es_manager.val.group_size=1',
-  'ppo_mini_batch_size=2',
-  'micro_batch_size_per_gpu=1',
-  'agent_proxy.max_turn=1',
-  'actor_rollout_ref.rollout.response_length=8',
-  'workbench.try_longest_batch=false',
-  'workbench.threads=1',
-];
-const oneStep = ['trainer.total_training_steps=1', 'trainer.val_before_train=false'];
+const tiny = (validationTags = 1) => ['model_path=ragen-tiny', ...tinyOverrides({ validationTags })];
+const oneStep = stepOverrides(1);
 
 /** Overrides for files whose requirements a machine may lack. */
 const standIns: Record<string, string[]> = {

@@ -87,19 +87,19 @@ test('an evaluation has no training steps and no critic to switch off', () => {
   ]);
 });
 
-describe('a number as a name is kept as written', () => {
+describe('a number as a name', () => {
   test.each([
     ['2048', '2048'],
     ['1e3', '1e3'],
     ['007', '007'],
     ['1.0', '1.0'],
-  ])('%s', (written, name) => {
+  ])('%s is kept as written', (written, name) => {
     write('numbered', `defaults: [base]\ntrainer: {experiment_name: ${written}, project_name: ${written}}`);
     expect(own('numbered').config.trainer).toMatchObject({ experiment_name: name, project_name: name });
     expect(own('base', `trainer.experiment_name=${written}`).config.trainer.experiment_name).toBe(name);
   });
 
-  test('and is still an error elsewhere', () => {
+  test('is still an error elsewhere', () => {
     expect(() => own('base', 'model_path=7')).toThrow(/^config: model_path is 7: use a text/);
     expect(() => own('base', 'trainer.experiment_name=true')).toThrow(/experiment_name is true: use a text/);
   });

@@ -1,6 +1,6 @@
 // Which rollout correction a run gets when the sampler's base is 8-bit, and which notes are shown.
 import { describe, expect, test } from 'vitest';
-import { rolloutCorrection } from '../../../../extension/trainer/config/rollout-correction';
+import { rolloutCorrection } from '../../../../extension/trainer/config/rollout-correction-options';
 import { overrideConfig } from '../../../../extension/trainer/config/load-config';
 import { load } from './presets';
 
@@ -30,7 +30,7 @@ describe('a configuration with', () => {
       [],
     ],
     ['floats and token', [`${key}=token`], 'token', []],
-  ])('%s', (_, overrides, rollout_is, notes) => {
+  ])('%s corrects as its formats require', (_, overrides, rollout_is, notes) => {
     const loaded = load('base', ...overrides);
     expect(rolloutCorrection(loaded.config)).toEqual({ rollout_is, rollout_is_threshold: 2 });
     expect(loaded.notes).toEqual(notes);

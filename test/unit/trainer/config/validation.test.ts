@@ -135,7 +135,7 @@ describe('schema', () => {
       '+custom_envs.a/b={env_type: x, max_actions_per_traj: 1}',
       'config: custom_envs.a/b is not a valid name: use only letters, digits, dots, hyphens and underscores in "a/b"',
     ],
-  ])('%s', (override, message) => {
+  ])('refuses %s', (override, message) => {
     expect(messages('base', override)).toEqual([message]);
   });
 
@@ -286,7 +286,7 @@ describe('rules between keys', () => {
       ['algorithm.filter_groups.enable=true', 'es_manager.train.group_size=1', 'ppo_mini_batch_size=4'],
       'config: es_manager.train.group_size is 1, but filter_groups needs at least two episodes in a group to compare: raise it',
     ],
-  ])('%j', (overrides, message) => {
+  ])('refuse %j', (overrides, message) => {
     expect(messages('base', ...overrides)).toEqual([message]);
   });
 

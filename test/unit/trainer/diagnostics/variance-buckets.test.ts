@@ -25,6 +25,6 @@ it('fixed bounds hold their lower end, keep their number and leave out empty buc
   });
 });
 
-it('no group, no bucket', () => {
+it('no groups give no buckets', () => {
   expect(varianceBuckets([], 'quantile', 6)).toEqual([]);
 });

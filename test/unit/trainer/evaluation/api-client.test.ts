@@ -78,7 +78,7 @@ describe('protocols', () => {
   });
 });
 
-describe('transient failures are retried', () => {
+describe('retries of transient failures', () => {
   const mishaps: Record<string, Mishap> = {
     'too many requests': { status: 429 },
     overloaded: { status: 529, error: { type: 'overloaded_error', message: 'Overloaded' } },
@@ -98,7 +98,7 @@ describe('transient failures are retried', () => {
       }
     });
 
-  test('until the retries are used up; the error then names the last failure', async () => {
+  test('end when the retries are used up; the error then names the last failure', async () => {
     peer.mishaps = new Array<Mishap>(9).fill({ status: 503, error: { message: 'down for today' } });
     const error = await failureOf(client().ask(conversation));
     expect(error.message).toBe(
@@ -107,11 +107,11 @@ describe('transient failures are retried', () => {
     expect(peer.requests.length).toBe(4);
   });
 
-  test('not before the time the service asks for, which applies to all requests', async () => {
+  test('start no earlier than the time the service asks for, which applies to all requests', async () => {
     peer.mishaps = [{ status: 429, headers: { 'retry-after-ms': '250' } }];
     const shared = client();
     const first = shared.ask(conversation);
-    await new Promise(done => setTimeout(done, 60)); // the refusal has arrived by now
+    await expect.poll(() => shared.retries).toBe(1); // the refusal has arrived
     await Promise.all([first, shared.ask(conversation)]);
     const [refused, ...later] = peer.requests.map(({ at }) => at);
     for (const at of later) expect(at - refused).toBeGreaterThan(240);
@@ -136,9 +136,12 @@ describe('transient failures are retried', () => {
 
   test('an abort ends a wait immediately', async () => {
     peer.mishaps = [{ status: 429, headers: { 'retry-after': '60' } }];
-    const asked = failureOf(client().ask(conversation));
-    setTimeout(() => abort.abort(), 50);
+    const waiting = client();
+    const asked = failureOf(waiting.ask(conversation));
+    await expect.poll(() => waiting.retries).toBe(1);
+    abort.abort();
     expect((await asked).name).toBe('AbortError');
+    expect(peer.requests).toHaveLength(1);
   });
 });
 

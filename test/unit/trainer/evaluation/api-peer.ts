@@ -3,6 +3,7 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface PeerMessage {
   role: string;
@@ -70,7 +71,8 @@ export async function startPeer(key = 'sk-secret-4f9a7c1e8b2d'): Promise<ApiPeer
     const path = request.url ?? '';
     peer.requests.push({ path, body, at: performance.now() });
     const mishap = peer.mishaps.shift();
-    if (peer.delayMs > 0) await new Promise(done => setTimeout(done, peer.delayMs));
+    // eslint-disable-next-line no-restricted-syntax -- stands in for a slow service
+    await sleep(peer.delayMs);
     if (mishap) {
       if ('drop' in mishap) return void request.socket.destroy();
       if ('hang' in mishap) return void hanging.add(response);
@@ -121,7 +123,7 @@ export async function startPeer(key = 'sk-secret-4f9a7c1e8b2d'): Promise<ApiPeer
     delayMs: 0,
     async forsaken() {
       const connected = () => new Promise<number>(resolve => server.getConnections((_, count) => resolve(count)));
-      while ((await connected()) > 0) await new Promise(done => setTimeout(done, 5));
+      for (; (await connected()) > 0; await sleep(5));
     },
     close: () =>
       new Promise(closed => {

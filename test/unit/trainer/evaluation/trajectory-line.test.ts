@@ -1,6 +1,6 @@
 // RAGEN's trajectory lines, with its two errors corrected and in the original form.
 import { expect, test } from 'vitest';
-import type { Episode, EpisodeTurn } from '../../../../extension/run-data/run-folder';
+import type { Episode, EpisodeTurn } from '../../../../extension/run-data/episode';
 import { trajectoryLine } from '../../../../extension/trainer/evaluation/trajectory-line';
 
 const turn = (number: number, state: string, raw: string, reward: number): EpisodeTurn => ({

@@ -2,12 +2,11 @@
 // code of the original, differ where requested, and can be replayed; and the process that serves the editor.
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Inspections } from '../../../../extension/vscode/processes/inspection-process';
 import type { Rescored } from '../../../../extension/protocol/inspection';
-import { episodeSchema } from '../../../../extension/run-data/run-folder';
-import type { Episode } from '../../../../extension/run-data/run-folder';
+import { episodeSchema } from '../../../../extension/run-data/episode';
+import type { Episode } from '../../../../extension/run-data/episode';
 import { UserError } from '../../../../extension/common/user-error';
 import { Inspector } from '../../../../extension/trainer/inspection/inspector';
 import { installation } from '../../../../extension/node/installation';
@@ -33,7 +32,10 @@ beforeEach(() => {
     whatIfTokens: (_, turn, tokens) => reported.push(...tokens.map(({ text }) => `${turn} ${text}`)),
   });
 });
-afterEach(() => inspector.close());
+afterEach(async () => {
+  vi.useRealTimers();
+  await inspector.close();
+});
 afterAll(() => {
   workspace.remove();
   rmSync(installation.cache, { recursive: true });
@@ -239,13 +241,14 @@ describe('what if', () => {
     expectAlike(origin.tokens.logprobs, column(answer, 'logprob'));
 
     // As in the extension host: a process on demand, which ends after some time without requests.
+    const idleMs = 300;
     const starts: string[] = [];
     const node = { path: process.execPath, version: process.versions.node, electron: false };
     const inspections = new Inspections({
-      terminal: async cwd => (starts.push(cwd), { node, cli: join(root, 'dist/cli.cjs'), cwd }),
+      cliFor: async cwd => (starts.push(cwd), { node, cli: join(root, 'dist/cli.cjs'), cwd }),
       refusal: () => refusal,
       log: () => undefined,
-      idleMs: 300,
+      idleMs,
     });
     let refusal: string | undefined = 'not trusted';
     await expect(inspections.checkpoints(run.folder)).rejects.toThrow('not trusted');
@@ -268,11 +271,15 @@ describe('what if', () => {
     cancelling.abort(new Error('enough'));
     await expect(cancelled).rejects.toThrow('enough');
     // A session that waits for its player keeps the process alive.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const waiting = await inspections.whatIf({ ...ref(run, origin), turn: 1, given: {}, checkpoint: null, seed: 1 });
-    await sleep(1200);
+    vi.advanceTimersByTime(4 * idleMs);
     expect(await inspections.whatIfEnd(run.folder, { session: waiting.session, keep: false })).toBeNull();
     expect(starts).toEqual([workspace.folder]);
-    await sleep(1200);
+    vi.advanceTimersByTime(idleMs - 1);
+    expect(await inspections.checkpoints(run.folder)).toHaveLength(2);
+    expect(starts).toHaveLength(1);
+    vi.advanceTimersByTime(idleMs);
     expect(await inspections.checkpoints(run.folder)).toHaveLength(2);
     expect(starts).toHaveLength(2);
     inspections.dispose();

@@ -3,24 +3,22 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
-import {
-  coverageLineSchema,
-  environmentRefusedSchema,
-  environmentReloadSchema,
-} from '../../../../extension/run-data/run-folder';
-import type { RunEvent } from '../../../../extension/run-data/run-folder';
+import { coverageLineSchema } from '../../../../extension/run-data/environment-snapshot';
+import { environmentRefusedSchema, environmentReloadSchema } from '../../../../extension/run-data/run-events';
+import type { RunEvent } from '../../../../extension/run-data/run-events';
 import type { VersionEffect } from '../../../../extension/run-data/version-effect';
 import { installation } from '../../../../extension/node/installation';
 import { Journal } from '../../../../extension/trainer/run/journal';
-import { Run } from '../../../../extension/trainer/run/run';
 import { RunControl } from '../../../../extension/trainer/run/run-control';
-import { newestValid } from '../../../../extension/trainer/store/checkpoint';
+import { newestValid } from '../../../../extension/trainer/store/newest-checkpoint';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
-import { makeRun } from '../../../../extension/cli/runs/start';
+import { makeRun } from '../../../../extension/cli/run-control/make-run';
 import { train } from '../../../../extension/trainer/loop/train';
 import { document, readRun } from '../../../support/terminal';
+import { groupOverrides, stepOverrides } from '../../../support/tiny-overrides';
 import { makeWorkspace, wordsEnvironment } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
+import { openRun } from '../../../../extension/trainer/run/open-run';
 
 vi.mock(import('../../../../extension/node/installation'), async () =>
   (await import('../../../support/test-installation')).testInstallation(),
@@ -42,8 +40,7 @@ const makeFolder = async (overrides: string[] = []): Promise<RunFolder> =>
     await makeRun({
       configName: 'words',
       overrides: [
-        ...['trainer.total_training_steps=2', 'trainer.val_before_train=false', 'trainer.test_freq=-1'],
-        ...['es_manager.val.env_groups=1', 'es_manager.val.env_configs.n_groups=[1]'],
+        ...[...stepOverrides(2), 'trainer.test_freq=-1', ...groupOverrides('val', [1])],
         ...[`custom_envs.Words.env_config.hold=${hold}`, 'workbench.step_timeout_ms=60000'],
         ...overrides,
       ],
@@ -70,7 +67,7 @@ async function open(folder: RunFolder) {
   const journal = new Journal(folder, watchers, status, 0);
   const control = new RunControl(() => undefined);
   const checkpoint = (await newestValid(folder.path)).checkpoint;
-  const { run, state } = await Run.open({ folder, workspace: workspace.folder, checkpoint, control, journal });
+  const { run, state } = await openRun({ folder, workspace: workspace.folder, checkpoint, control, journal });
   /** The next event of a kind after this call. */
   const next = (kind: RunEvent['kind']) =>
     new Promise<RunEvent>(resolve => listeners.push(event => event.kind === kind && resolve(event)));
@@ -172,15 +169,20 @@ test('errors are reported with their locations and cleared by the next valid sav
 
 test('with live_edit off, saves are ignored', async () => {
   writeFileSync(`${hold}.train`, '');
-  const { run, state, events, close } = await open(await makeFolder(['workbench.live_edit=false']));
+  const folder = await makeFolder(['workbench.live_edit=false']);
+  const { run, state, events, close } = await open(folder);
+  const watch = vi.spyOn(run.environments, 'watch');
+  const [{ version }] = run.environments.current;
   const trained = train(run, state);
   await reached();
   save(wordsEnvironment(other));
-  await new Promise(done => setTimeout(done, 300));
   rmSync(`${hold}.train`);
-  await trained;
+  expect(await trained).toBe('finished');
   await close();
+  expect(watch).not.toHaveBeenCalled();
   expect(events.map(({ kind }) => kind).filter(kind => kind.startsWith('environment'))).toEqual([]);
+  const { episodes } = readRun(folder.path);
+  expect([...new Set(episodes.map(({ environment }) => environment.version))]).toEqual([version]);
 });
 
 test("a resume runs the code on disk and reports where it differs from the checkpoint's", async () => {

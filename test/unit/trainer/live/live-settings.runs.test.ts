@@ -37,7 +37,7 @@ const filter = 'actor_rollout_ref.rollout.rollout_filter_value';
 describe('a setting change', () => {
   const refusal = (settings: LiveSettings, values: Record<string, unknown>): string => {
     try {
-      settings.ask(values);
+      settings.request(values);
     } catch (error) {
       return (error as Error).message;
     }
@@ -46,28 +46,28 @@ describe('a setting change', () => {
 
   it('waits for the end of the current step, and applies from the next', () => {
     const settings = new LiveSettings(load());
-    settings.take(1, true);
+    settings.apply(1, true);
     const { lr: before } = settings.config.actor_rollout_ref.actor.optim;
-    expect(settings.ask({ [lr]: 1e-7, [entropy]: 0.5 })).toMatchObject({
+    expect(settings.request({ [lr]: 1e-7, [entropy]: 0.5 })).toMatchObject({
       step: 2,
       changes: [{ key: lr, from: before, to: 1e-7 }, { key: entropy }],
     });
-    settings.ask({ [entropy]: 0.25 }); // another change of the same key
-    expect(settings.ask({ [lr]: 2e-7 }, true).changes).toHaveLength(1); // dry run
+    settings.request({ [entropy]: 0.25 }); // another change of the same key
+    expect(settings.request({ [lr]: 2e-7 }, true).changes).toHaveLength(1); // dry run
     expect(settings.config.actor_rollout_ref.actor.optim.lr).toBe(before);
-    const taken = settings.take(2, true);
+    const taken = settings.apply(2, true);
     expect(taken.map(({ key, to }) => [key, to])).toEqual([
       [lr, 1e-7],
       [entropy, 0.25],
     ]);
     expect(settings.config.actor_rollout_ref.actor).toMatchObject({ optim: { lr: 1e-7 }, entropy_coeff: 0.25 });
-    expect(settings.take(3, true)).toEqual([]);
-    expect(settings.ask({ [lr]: 1e-7 }).changes).toEqual([]);
+    expect(settings.apply(3, true)).toEqual([]);
+    expect(settings.request({ [lr]: 1e-7 }).changes).toEqual([]);
   });
 
   it('is refused in one sentence that names key, value and remedy, and then nothing changes', () => {
     const settings = new LiveSettings(load());
-    settings.take(5, true);
+    settings.apply(5, true);
     expect(refusal(settings, { [lr]: -1 })).toMatch(/^config: actor_rollout_ref\.actor\.optim\.lr is -1: use /);
     expect(refusal(settings, { [temperature]: 'warm' })).toMatch(/^config: .*temperature is "warm": use /);
     expect(refusal(settings, { [lr]: 1e-7, [filter]: 0.001 })).toMatch(/ppo_mini_batch_size/); // a rule between keys
@@ -78,14 +78,14 @@ describe('a setting change', () => {
     );
     expect(refusal(settings, { [steps]: 5 })).toMatch(/is 5, but a change applies from step 6: use 6 or more/);
     expect(refusal(settings, {})).toMatch(/no setting is given/);
-    expect(settings.take(6, false)).toEqual([]);
+    expect(settings.apply(6, false)).toEqual([]);
   });
 
   it('is refused in the last step, except for more steps', () => {
     const settings = new LiveSettings(load(`${steps}=3`));
-    settings.take(3, true);
+    settings.apply(3, true);
     expect(refusal(settings, { [lr]: 1e-7 })).toMatch(/last step.*raise trainer\.total_training_steps/);
-    expect(settings.ask({ [lr]: 1e-7, [steps]: 4 }).step).toBe(4);
+    expect(settings.request({ [lr]: 1e-7, [steps]: 4 }).step).toBe(4);
   });
 
   it('lets learning rates decay over the changed number of steps if they decayed over all steps', () => {

@@ -4,11 +4,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { TrainerLink } from '../../../../extension/vscode/processes/trainer-link';
+import { TrainerClient } from '../../../../extension/vscode/processes/trainer-client';
 import type { WatchChoice, WatchedEpisode } from '../../../../extension/protocol/trainer-link';
 import { installation } from '../../../../extension/node/installation';
 import type { Viewer } from '../../../../extension/trainer/live/live-view';
-import type { PlayedSoFar } from '../../../../extension/trainer/rollout/agent-proxy';
+import type { PlayedSoFar } from '../../../../extension/trainer/rollout/rollout-request';
 import { RunControl } from '../../../../extension/trainer/run/run-control';
 import { TrainerServer, endpointFor } from '../../../../extension/trainer/live/trainer-server';
 import { readRun, until } from '../../../support/terminal';
@@ -147,9 +147,9 @@ test('over the run’s socket, the host’s link follows through trainer restart
     status: () => undefined,
     appended: () => undefined,
     event: () => undefined,
-    trouble: () => undefined,
+    problem: () => undefined,
   };
-  const link = new TrainerLink('live', 'live', async () => lease, listener);
+  const link = new TrainerClient('live', 'live', async () => lease, listener);
   link.watch({ tag: 'Words' }, watcher);
   try {
     for (let session = 0; session < 2; session++) {

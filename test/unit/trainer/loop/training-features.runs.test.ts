@@ -3,8 +3,8 @@
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { groupRowSchema } from '../../../../extension/run-data/run-folder';
-import type { Episode } from '../../../../extension/run-data/run-folder';
+import { groupRowSchema } from '../../../../extension/run-data/step-lines';
+import type { Episode } from '../../../../extension/run-data/episode';
 import { nextKlCoefficient } from '../../../../extension/algorithms/kl-controller';
 import { installation } from '../../../../extension/node/installation';
 import { deviation, groupsOf, keepAll, mean, trainHere, unknownKeys } from '../../../support/train-here';

@@ -2,7 +2,8 @@
 // workload.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Manifest, MetricsLine } from '../../../../extension/run-data/run-folder';
+import type { Manifest } from '../../../../extension/run-data/run-manifest';
+import type { MetricsLine } from '../../../../extension/run-data/step-lines';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
 import { measuredRun, stepTime, workloadOf } from '../../../../extension/trainer/plan/step-time';
 import type { Workload } from '../../../../extension/trainer/plan/step-time';

@@ -1,8 +1,7 @@
 // The turn loop over a scripted generator: which episodes are asked, when it ends, and the effect of failures.
-import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { EpisodeActions, EpisodeStep } from '../../../../extension/protocol/environment-link';
-import { episodeSchema } from '../../../../extension/run-data/run-folder';
+import { episodeSchema } from '../../../../extension/run-data/episode';
 import { UserError } from '../../../../extension/common/user-error';
 import { AgentProxy } from '../../../../extension/trainer/rollout/agent-proxy';
 import { episodeRecord } from '../../../../extension/trainer/rollout/episode-record';
@@ -183,6 +182,17 @@ describe('failures', () => {
 });
 
 describe('slow episodes', () => {
+  // Time is simulated: it passes only while all episodes wait.
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
+  afterEach(() => void vi.useRealTimers());
+  // eslint-disable-next-line no-restricted-syntax -- in simulated time
+  const wait = (ms: number) => new Promise(done => setTimeout(done, ms));
+  /** Passes the time until all timers have fired. */
+  async function inTime<T>(playing: Promise<T>): Promise<T> {
+    playing.catch(() => undefined); // the caller receives it
+    await vi.runAllTimersAsync();
+    return playing;
+  }
   /** A pool whose steps take `delay(episode)` ms and are reported as they finish. */
   class SlowPool extends CorridorPool {
     delay: (episode: string) => number = () => 0;
@@ -190,7 +200,7 @@ describe('slow episodes', () => {
       const delays = new Set(episodes.map(({ episode }) => this.delay(episode)));
       const parts = [...delays].map(async ms => {
         const own = episodes.filter(({ episode }) => this.delay(episode) === ms);
-        if (ms > 0) await sleep(ms);
+        if (ms > 0) await wait(ms);
         const steps = await super.step(own);
         onSteps?.(steps);
         return steps;
@@ -218,10 +228,10 @@ describe('slow episodes', () => {
 
   it('delay no other episode, and give the same results as in lock step', async () => {
     const waiting = slowProxy({ async_rollout: false });
-    const expected = await waiting.agent.rollout(train);
+    const expected = await inTime(waiting.agent.rollout(train));
     expect(waiting.generator.calls.map(call => call.rows.length)).toEqual([8, 8, 8]);
     const going = slowProxy();
-    expect(await going.agent.rollout(train)).toEqual({ ...expected, environmentSeconds: waited });
+    expect(await inTime(going.agent.rollout(train))).toEqual({ ...expected, environmentSeconds: waited });
     expect(going.generator.calls.map(call => (call.rows.length === 1 ? namesOf(call)[0] : call.rows.length))).toEqual([
       8,
       7,
@@ -236,16 +246,16 @@ describe('slow episodes', () => {
     const { agent, pool } = slowProxy();
     pool.delay = episode => ({ 'g000-m00': 30, 'g000-m01': 150, 'g001-m02': 60 })[episode.slice(13)] ?? 0;
     const start = performance.now();
-    await agent.rollout(train);
-    expect(performance.now() - start).toBeLessThan(3 * 150 + 200);
+    await inTime(agent.rollout(train));
+    expect(performance.now() - start).toBe(3 * 150);
   });
 
   it('join the others when they are only slightly behind', async () => {
     const { agent, generator, pool } = slowProxy();
     const generate = generator.generate.bind(generator);
-    generator.generate = async (...call) => (await sleep(400), generate(...call)); // gathering waits 1/20 of it
+    generator.generate = async (...call) => (await wait(400), generate(...call)); // gathering waits 1/20 of it
     pool.delay = episode => (episode.endsWith(slow) ? 3 : 0);
-    await agent.rollout(train);
+    await inTime(agent.rollout(train));
     expect(generator.calls.map(({ rows }) => rows.length)).toEqual([8, 8, 8]);
     expect(generator.calls.flatMap(namesOf)).toEqual(
       Array.from({ length: 3 }, () => ['g000', 'g001'].flatMap(g => [0, 1, 2, 3].map(m => `${g}-m0${m}`))).flat(),
@@ -254,14 +264,17 @@ describe('slow episodes', () => {
 
   it('give the same results as in lock step in windowed contexts too', async () => {
     const agent_proxy = { ...options.agent_proxy, context_window_mode: 'single_turn' as const, max_context_window: 2 };
-    const expected = await slowProxy({ async_rollout: false, agent_proxy }).agent.rollout(train);
-    expect(await slowProxy({ agent_proxy }).agent.rollout(train)).toEqual({ ...expected, environmentSeconds: waited });
+    const expected = await inTime(slowProxy({ async_rollout: false, agent_proxy }).agent.rollout(train));
+    expect(await inTime(slowProxy({ agent_proxy }).agent.rollout(train))).toEqual({
+      ...expected,
+      environmentSeconds: waited,
+    });
   });
 
   it('fail alone; when an error elsewhere ends the rollout, nothing continues in the background', async () => {
     const { agent, pool } = slowProxy();
     pool.failure = (episode, actions) => (episode.endsWith(slow) && actions.length > 0 ? 'late and wrong' : undefined);
-    const { episodes } = await agent.rollout(train);
+    const { episodes } = await inTime(agent.rollout(train));
     expect(episodes.map(({ error }) => error?.message)).toEqual([
       undefined,
       'late and wrong',
@@ -274,7 +287,7 @@ describe('slow episodes', () => {
       if (broken.generator.calls.length > 0) throw new Error('engine stopped');
       return generate(...call);
     };
-    await expect(broken.agent.rollout(train)).rejects.toThrow('engine stopped');
+    await expect(inTime(broken.agent.rollout(train))).rejects.toThrow('engine stopped');
     expect(broken.generator.calls).toHaveLength(1);
     expect([broken.generator.live.size, broken.pool.live.size]).toEqual([0, 0]);
     expect(broken.agent.state).toEqual({ seed_counter: 0 });

@@ -1,6 +1,6 @@
 // The context as token ids: what is masked, how segments join, when a new sample or row begins, and when it is full.
 import { describe, expect, it } from 'vitest';
-import type { TurnInHand } from '../../../../extension/trainer/rollout/context-window';
+import type { CurrentTurn } from '../../../../extension/trainer/rollout/context-window';
 import {
   asked,
   characterTokenizer,
@@ -19,7 +19,7 @@ const answer = (text: string) => {
 
 /** Plays turns with these answers. Returns the new tokens for the engine in each turn. */
 function play(context: ReturnType<typeof openContext>, answers: string[]) {
-  const history: TurnInHand['history'][number][] = [];
+  const history: CurrentTurn['history'][number][] = [];
   return answers.map((text, index) => {
     const prompt = context.prompt(asked(index + 1), history);
     if (prompt) history.push(past(index + 1, context.accept(answer(text))));

@@ -2,7 +2,7 @@
 // graph's log-probs equal the sampler's only if a sample's context is the one it was sampled from, so that agreement
 // verifies the context.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Episode } from '../../../../extension/run-data/run-folder';
+import type { Episode } from '../../../../extension/run-data/episode';
 import { document, killAll, readRun } from '../../../support/terminal';
 import { makeWorkspace } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';

@@ -1,6 +1,6 @@
 // Message texts of mode `single_turn`, for both memories.
 import { describe, expect, it } from 'vitest';
-import type { TurnInHand } from '../../../../extension/trainer/rollout/context-window';
+import type { CurrentTurn } from '../../../../extension/trainer/rollout/context-window';
 import { alfWorldMemory, simpleMemory } from '../../../../extension/trainer/rollout/memories';
 import { asked, past } from './scripted-rollout';
 
@@ -50,7 +50,7 @@ describe('ALFWorld’s memory', () => {
   const state = (text: string) => `${text}\n\nAdmissible actions: [go to cabinet 1, look]`;
   const start = state(`${banner}${room}\n\nYour task is to: put a clean mug in cabinet.`);
   const long = state(`On the ${'very '.repeat(60)}long table you see nothing.`);
-  const turn = (number: number, text: string, answer: string): TurnInHand['history'][number] => ({
+  const turn = (number: number, text: string, answer: string): CurrentTurn['history'][number] => ({
     ...past(number, `<think>t</think><answer>${answer}</answer>`),
     state: text,
   });

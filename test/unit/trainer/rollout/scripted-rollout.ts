@@ -7,15 +7,19 @@ import type {
   EpisodeStep,
   LoadedEnvironment,
 } from '../../../../extension/protocol/environment-link';
-import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../../../extension/engine/engine';
-import { episodeContext } from '../../../../extension/trainer/rollout/agent-proxy';
-import type { AgentProxyOptions, ContextSettings, Generator } from '../../../../extension/trainer/rollout/agent-proxy';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../../../extension/engine/generation-calls';
+import { episodeContext } from '../../../../extension/trainer/rollout/episode-context';
+import type {
+  AgentProxyOptions,
+  ContextSettings,
+  TextGenerator,
+} from '../../../../extension/trainer/rollout/rollout-request';
 import type {
   ChatMessage,
   EpisodeContext,
   PromptTokenizer,
 } from '../../../../extension/trainer/rollout/context-manager';
-import type { TurnInHand } from '../../../../extension/trainer/rollout/context-window';
+import type { CurrentTurn } from '../../../../extension/trainer/rollout/context-window';
 import { parseResponse, type TurnPrompt } from '../../../../extension/trainer/rollout/turn-protocol';
 import type { EnvironmentPool } from '../../../../extension/environments/client/environment-pool';
 
@@ -80,7 +84,7 @@ export const asked = (turn: number, state = `s${turn}`): TurnPrompt => ({
 });
 
 /** A finished turn. */
-export const past = (turn: number, raw: string, reward = -0.1): TurnInHand['history'][number] => {
+export const past = (turn: number, raw: string, reward = -0.1): CurrentTurn['history'][number] => {
   const { thought, answer, actions } = parseResponse(raw, corridorOptions().agent_proxy);
   return { state: `s${turn}`, raw, thought, answer, reward, executed: actions };
 };
@@ -95,7 +99,7 @@ export const showIds = (ids: ArrayLike<number>): string =>
  * Answers with `script(row, turn)` (without the generation prefix). A text that ends in `…` is truncated there without
  * a stop token.
  */
-export class ScriptedGenerator implements Generator {
+export class ScriptedGenerator implements TextGenerator {
   readonly calls: { rows: GenerationRow[]; sampling: SamplingOptions }[] = [];
   readonly live = new Set<string>();
   private readonly turns = new Map<string, number>();

@@ -46,7 +46,7 @@ describe('parse', () => {
       actions: ['Up'],
       llm_response: '<think>a</think><answer>Up</answer>',
     },
-  ])('$raw', ({ raw, actions, llm_response }) => {
+  ])('reads $raw', ({ raw, actions, llm_response }) => {
     expect(parseResponse(raw, think)).toMatchObject({ actions, llm_response });
   });
 

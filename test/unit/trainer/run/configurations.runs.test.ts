@@ -2,7 +2,7 @@
 // episodes, with consistent metrics that are all documented in docs/METRICS.md.
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Episode } from '../../../../extension/run-data/run-folder';
+import type { Episode } from '../../../../extension/run-data/episode';
 import { installation } from '../../../../extension/node/installation';
 import { groupsOf, keepAll, mean, trainHere, unknownKeys } from '../../../support/train-here';
 import type { Trained } from '../../../support/train-here';

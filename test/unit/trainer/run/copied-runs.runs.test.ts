@@ -3,7 +3,7 @@
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { TrainerLink } from '../../../../extension/vscode/processes/trainer-link';
+import { TrainerClient } from '../../../../extension/vscode/processes/trainer-client';
 import { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { readLease } from '../../../../extension/trainer/store/lease';
 import { document, killAll, leaseOf, runsOf, startDetached, statusOf, untilStep } from '../../../support/terminal';
@@ -63,15 +63,15 @@ test('a lease of an earlier version, without a folder name, leads to the origina
   const copy = copied('older', { folder: undefined });
   const { code, answer } = await ragen('pause', basename(copy));
   expect([code, answer.error?.message]).toEqual([1, expect.stringMatching(/^run older does not answer/)]);
-  const trouble = vi.fn();
+  const problem = vi.fn();
   const ignore = () => undefined;
   const lease = readLease(copy)?.lease ?? undefined;
   expect(lease).toMatchObject({ pid: leaseOf(original)!.pid });
-  const listener = { status: vi.fn(), appended: ignore, event: ignore, trouble };
-  const link = new TrainerLink('older', basename(copy), () => Promise.resolve(lease), listener);
+  const listener = { status: vi.fn(), appended: ignore, event: ignore, problem };
+  const link = new TrainerClient('older', basename(copy), () => Promise.resolve(lease), listener);
   try {
     await vi.waitFor(
-      () => expect(trouble).toHaveBeenCalledWith(`the lease belongs to the trainer of run ${basename(original)}`),
+      () => expect(problem).toHaveBeenCalledWith(`the lease belongs to the trainer of run ${basename(original)}`),
       20_000,
     );
     expect(listener.status).not.toHaveBeenCalled();

@@ -1,6 +1,6 @@
 // Resuming a folder with deleted files: the run either works without them, or the error names the file and the remedy.
 // Also logs beyond 2 GiB, larger than any Node.js buffer: they are read line by line.
-import { cpSync, existsSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { document, killAll, readRun, results } from '../../../support/terminal';
@@ -117,10 +117,11 @@ test.each(['metrics.jsonl', 'events.jsonl', 'scores.jsonl', 'checksums.jsonl', '
 test('an accepted log beyond 2 GiB keeps its readable lines', async () => {
   const file = join(run, 'scores.jsonl');
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
-  writeFileSync(file, lines.map((line, i) => (i === 0 ? `?${line}` : line)).join('\n'));
+  const damaged = lines.map((line, i) => (i === 0 ? `?${line}` : line)).join('\n');
+  writeFileSync(file, damaged);
   truncateSync(join(run, 'events.jsonl'), beyondBuffers);
   const { code, stderr } = await ragen('resume', basename(run), '--accept-damaged-logs');
   expect(code, stderr).toBe(0);
-  expect(existsSync(join(run, 'damaged/scores.jsonl'))).toBe(true);
+  expect(readFileSync(join(run, 'damaged/scores.jsonl'), 'utf8')).toBe(damaged);
   expect(readFileSync(file, 'utf8').split('\n').slice(0, -1)).toEqual(lines.slice(1));
 }, 120_000);

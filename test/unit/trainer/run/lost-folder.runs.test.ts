@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { RunReader } from '../../../../extension/vscode/runs/run-reader';
+import { RunReader } from '../../../../extension/vscode/run-files/run-reader';
 import { startOf } from '../../../../extension/node/process-identity';
 import {
   childrenOf,

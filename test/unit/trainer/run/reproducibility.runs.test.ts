@@ -112,8 +112,8 @@ test('two runs are identical', async () => {
   expectSame(run);
 });
 
-describe('a run is identical when interrupted', () => {
-  test('by kills: before the first line, before the first checkpoint, and in a step after one', async () => {
+describe('an interrupted run', () => {
+  test('is identical after kills: before the first line, before the first checkpoint, and in a step after one', async () => {
     const holds = new Holds().set('val');
     const run = await startDetached(workspace.folder, [...holds.overrides, 'trainer.save_freq=2']);
     await holds.reached('val');
@@ -148,7 +148,7 @@ describe('a run is identical when interrupted', () => {
     ]);
   });
 
-  test('by stops: in a rollout, which leaves no trace, and in a validation, which is repeated', async () => {
+  test('is identical after stops: in a rollout, which leaves no trace, and in a validation, which is repeated', async () => {
     const holds = new Holds().set('val');
     const run = await startDetached(workspace.folder, holds.overrides);
     await holds.reached('val');
@@ -178,18 +178,17 @@ describe('a run is identical when interrupted', () => {
     expectSame(run);
   });
 
-  test('by a pause, answered at once and persistent, and by the death of the environment process', async () => {
+  test('is identical after a pause, answered at once and persistent, and after the death of the environment process', async () => {
     const holds = new Holds().set('train');
     const run = await startDetached(workspace.folder, holds.overrides);
     await holds.reached('train');
     const watcher = await joinRun(run);
-    const asked = performance.now();
-    const answer = await watcher.link.sendRequest(pause, null);
-    expect(performance.now() - asked).toBeLessThan(500);
+    const answer = await watcher.link.sendRequest(pause, null); // although the rollout is held
     expect(answer.state).toBe('paused');
     for (const child of childrenOf(leaseOf(run)!.pid)) process.kill(child, 'SIGKILL');
     holds.release('train');
     await until('the disk says so', () => statusOf(run)?.state === 'paused');
+    // eslint-disable-next-line no-restricted-syntax -- what must not happen has no event; a step takes far less
     await sleep(700);
     expect(readRun(run).metrics.length).toBe(1);
     expect((await watcher.link.sendRequest(resume, null)).state).toBe('running');

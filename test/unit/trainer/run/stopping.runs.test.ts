@@ -6,15 +6,15 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { stop } from '../../../../extension/protocol/trainer-link';
 import { RunStopped } from '../../../../extension/engine/run-stopped';
 import { Journal } from '../../../../extension/trainer/run/journal';
-import type { Watchers } from '../../../../extension/trainer/run/journal';
 import { RunControl } from '../../../../extension/trainer/run/run-control';
 import { openSession } from '../../../../extension/trainer/run/run-session';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
-import { makeRun } from '../../../../extension/cli/runs/start';
+import { makeRun } from '../../../../extension/cli/run-control/make-run';
 import { document, killAll, leaseOf, readRun, results, startDetached, until } from '../../../support/terminal';
 import { joinRun } from '../../../support/watcher';
 import { makeWorkspace, wordsEnvironment } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
+import type { Watchers } from '../../../../extension/trainer/run/status-writer';
 
 vi.mock('../../../../extension/node/installation', async () =>
   (await import('../../../support/test-installation')).testInstallation(),

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Episode } from '../../../../extension/run-data/run-folder';
+import type { Episode } from '../../../../extension/run-data/episode';
 import { sha256Of } from '../../../../extension/node/run-trust';
 import { acceptFiles } from '../../../../extension/node/user-storage';
 import { Inspector } from '../../../../extension/trainer/inspection/inspector';

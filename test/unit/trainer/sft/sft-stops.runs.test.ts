@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { RunStopped } from '../../../../extension/engine/run-stopped';
 import { installation } from '../../../../extension/node/installation';
 import { loadSftConfig } from '../../../../extension/trainer/sft/sft-config';
-import { sft } from '../../../../extension/trainer/sft/sft';
+import { sft } from '../../../../extension/trainer/sft/supervised-fine-tuning';
 import { makeWorkspace } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
 

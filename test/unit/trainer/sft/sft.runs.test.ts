@@ -1,11 +1,11 @@
 // `ragen sft` end to end: demonstrations by the solver of each environment that has one, training of all weights and of
 // adapters, a kill and a resume, and a model folder that other commands accept.
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { EvaluationSummary } from '../../../../extension/trainer/evaluation/evaluation-summary';
 import type { TrajectoryLine } from '../../../../extension/trainer/evaluation/trajectory-line';
-import type { SftResult } from '../../../../extension/trainer/sft/sft';
+import type { SftResult } from '../../../../extension/trainer/sft/sft-request';
 import { document, killAll } from '../../../support/terminal';
 import { makeWorkspace } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
@@ -142,7 +142,8 @@ test('a stopped training continues to the same weights', async () => {
   expect(linesOf(join(resumed.answer.folder, 'metrics.jsonl'))).toEqual(
     linesOf(join(whole.answer.folder, 'metrics.jsonl')),
   );
-  expect(existsSync(join(whole.answer.folder, 'checkpoints/step-000006/adapter_config.json'))).toBe(true);
+  const adapter = readFileSync(join(whole.answer.folder, 'checkpoints/step-000006/adapter_config.json'), 'utf8');
+  expect(JSON.parse(adapter)).toMatchObject({ peft_type: 'LORA' });
 });
 
 test('configuration errors are reported with key, value and remedy', async () => {

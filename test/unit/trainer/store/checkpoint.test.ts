@@ -13,13 +13,9 @@ import {
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { UserError } from '../../../../extension/common/user-error';
-import {
-  newestValid,
-  openCheckpoint,
-  readBlob,
-  readFloats,
-  writeCheckpoint,
-} from '../../../../extension/trainer/store/checkpoint';
+import { newestValid } from '../../../../extension/trainer/store/newest-checkpoint';
+import { openCheckpoint, readBlob, readFloats } from '../../../../extension/trainer/store/checkpoint';
+import { writeCheckpoint } from '../../../../extension/trainer/store/checkpoint-writer';
 import type { CheckpointState } from '../../../../extension/trainer/store/checkpoint';
 import { temporaryFolder } from '../../../support/temporary-folder';
 

@@ -4,12 +4,9 @@ import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSyn
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { configHash } from '../../../../extension/trainer/config/config-hash';
-import {
-  newestCheckpoint,
-  openCheckpoint,
-  refuseForeign,
-  writeCheckpoint,
-} from '../../../../extension/trainer/store/checkpoint';
+import { newestCheckpoint, refuseForeign } from '../../../../extension/trainer/store/newest-checkpoint';
+import { openCheckpoint } from '../../../../extension/trainer/store/checkpoint';
+import { writeCheckpoint } from '../../../../extension/trainer/store/checkpoint-writer';
 import { LineLog } from '../../../../extension/trainer/store/line-log';
 import { LogLedger, checkLogs } from '../../../../extension/trainer/store/log-ledger';
 import { RunFolder } from '../../../../extension/trainer/store/run-folder';
@@ -43,7 +40,7 @@ test.each([
   ['the seed of the configuration', '"train": 1', '"train": 3', /config whose hash/],
   ['a version', '"v20"', '"v21"', /does not match its checksum/],
   ['the model', '"parameters": 1', '"parameters": 3', /does not match its checksum/],
-])('manifest: %s', (_, from, to, reason) => {
+])('a changed manifest is found: %s', (_, from, to, reason) => {
   change(join(run.path, 'manifest.json'), from, to);
   expect(() => run.verifySeal()).toThrow(reason);
   expect(() => run.verifySeal()).toThrow(/manifest\.json .*: restore it from a copy/);
@@ -73,7 +70,7 @@ test.each([
   ['an offset', '"metrics.jsonl": 7', '"metrics.jsonl": 5'],
   ['its own form', '"schema": 2', '"schema": 1'],
   ['the name of its checksum', '"sha256": "', '"sha257": "'],
-])('checkpoint.json: %s', async (_, from, to) => {
+])('a changed checkpoint.json is found: %s', async (_, from, to) => {
   await save(1);
   const path = await save(2);
   // the last occurrence is the manifest's own checksum
@@ -161,7 +158,7 @@ test.each<[string, (file: (name: string) => string) => void, { file: string; how
     file => truncateSync(file('checksums.jsonl'), 10),
     { file: 'checksums.jsonl', how: /does not match the checkpoint/ },
   ],
-])('logs: %s', async (_, damage, expected) => {
+])('damaged logs are found: %s', async (_, damage, expected) => {
   const mark = logs();
   damage(name => join(run.path, name));
   const { damages } = await checkLogs(run.path, mark);

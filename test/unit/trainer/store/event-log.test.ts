@@ -10,6 +10,7 @@ import { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { eventsIn, scalarSteps } from '../../../support/events-in';
 import { diskFull } from '../../../support/failing-files';
 import { temporaryFolder } from '../../../support/temporary-folder';
+import { rollBack } from '../../../../extension/trainer/store/rollback';
 
 const folder = temporaryFolder();
 const golden = join(import.meta.dirname, '../../../golden/tensorboard');
@@ -65,7 +66,7 @@ test('each session has its own file; going back truncates files known to the che
   first.log.close();
   expect(first.name).toBe(`tensorboard/${eventLogName(1)}`);
 
-  await run.rollBack(1, offsets);
+  await rollBack(run, 1, offsets);
   const second = run.eventLog(1);
   expect(second.earlier).toEqual(offsets);
   for (const step of [2, 3]) second.log.scalars(step, step, { a: step });
@@ -75,9 +76,9 @@ test('each session has its own file; going back truncates files known to the che
 
   // A record torn by a kill lies after the offset, as does a whole session after the checkpoint.
   writeFileSync(run.file(first.name), Buffer.concat([readFileSync(run.file(first.name)), Buffer.from([9, 0, 0])]));
-  for (let times = 0; times < 2; times++) await run.rollBack(1, offsets);
+  for (let times = 0; times < 2; times++) await rollBack(run, 1, offsets);
   expect(readdirSync(run.file('tensorboard'))).toEqual([eventLogName(1)]);
   expect(scalarSteps(run.path)).toEqual([1]);
-  await run.rollBack(0, {});
+  await rollBack(run, 0, {});
   expect(readdirSync(run.file('tensorboard'))).toEqual([]);
 });

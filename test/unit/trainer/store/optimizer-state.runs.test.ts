@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AdamW } from '../../../../extension/engine/optimizer/adamw';
-import type { MomentFormat } from '../../../../extension/engine/engine';
+import type { MomentFormat } from '../../../../extension/engine/load-options';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 import { optimizerStateFiles, readMoments } from '../../../../extension/trainer/store/optimizer-state';
-import { openCheckpoint, writeCheckpoint } from '../../../../extension/trainer/store/checkpoint';
+import { openCheckpoint } from '../../../../extension/trainer/store/checkpoint';
+import { writeCheckpoint } from '../../../../extension/trainer/store/checkpoint-writer';
 import { temporaryFolder } from '../../../support/temporary-folder';
 
 const folder = temporaryFolder();

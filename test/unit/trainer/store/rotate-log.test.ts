@@ -44,19 +44,26 @@ test('a log that is short enough, or missing, is left unchanged', () => {
 
 test('a process that uses the log as standard error continues at its new end', async () => {
   const fd = openSync(file(), 'a');
-  const code = `let line = 0; const timer = setInterval(() => { process.stderr.write('line ' + line + ' ' + 'x'.repeat(90) + '\\n'); if (++line === 200) clearInterval(timer); }, 1);`;
-  const child = spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'ignore', fd] });
+  // Writes 20 lines of 100 bytes for each message, and reports them.
+  const code = `let line = 0; process.on('message', () => { for (let i = 0; i < 20; i++) writeSync(2, ('line ' + line++ + ' ').padEnd(99, 'x') + '\\n'); process.send(line); });`;
+  const child = spawn(process.execPath, ['-e', `const { writeSync } = require('node:fs'); ${code}`], {
+    stdio: ['ignore', 'ignore', fd, 'ipc'],
+  });
   closeSync(fd);
-  const ended = new Promise(resolve => child.once('exit', resolve));
-  const timer = setInterval(() => rotateLog(file(), { mostBytes: 5000, kept: 9 }), 20);
-  await ended;
-  clearInterval(timer);
+  for (let written = 0; written < 200; written += 20) {
+    const reported = new Promise(resolve => child.once('message', resolve));
+    child.send('write');
+    expect(await reported).toBe(written + 20);
+    rotateLog(file(), { mostBytes: 5000, kept: 9 });
+  }
+  child.disconnect();
+  await new Promise(resolve => child.once('exit', resolve));
   const parts = readdirSync(folder()).sort((a, b) => Number(b.split('.')[2] ?? 0) - Number(a.split('.')[2] ?? 0));
-  expect(parts.length).toBeGreaterThan(2);
-  for (const part of parts) expect(statSync(join(folder(), part)).size).toBeLessThan(12_000);
-  const text = parts.map(part => readFileSync(join(folder(), part), 'utf8')).join('');
-  expect(text).not.toContain('\0'); // as if a writer had kept its own offset
-  expect(text).toContain('line 199 ');
+  const texts = parts.map(part => readFileSync(join(folder(), part), 'utf8'));
+  expect(texts.map(text => text.length)).toEqual([6000, 6000, 6000, 2000]);
+  // No zeros, as if the writer had kept its own offset, and no line lost.
+  const lines = texts.join('').split('\n').slice(0, -1);
+  expect(lines).toEqual(Array.from({ length: 200 }, (_, i) => `line ${i} `.padEnd(99, 'x')));
 });
 
 test('a log that cannot be copied stays, and is truncated when it gets far too long', () => {

@@ -2,10 +2,13 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { keptEnvironmentSchema } from '../../../../extension/run-data/run-folder';
-import type { Manifest, RunStatus } from '../../../../extension/run-data/run-folder';
+import { keptEnvironmentSchema } from '../../../../extension/run-data/environment-snapshot';
+import type { Manifest } from '../../../../extension/run-data/run-manifest';
+import type { RunStatus } from '../../../../extension/run-data/run-status-file';
 import { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { temporaryFolder } from '../../../support/temporary-folder';
+import { keepEnvironment } from '../../../../extension/trainer/store/environment-store';
+import { rollBack } from '../../../../extension/trainer/store/rollback';
 
 const folder = temporaryFolder();
 const created = new Date(Date.UTC(2026, 6, 4, 9, 5, 3));
@@ -113,13 +116,13 @@ test('the source of an environment is stored once per version', async () => {
     legend: {},
     has_solver: false,
   };
-  await run.keepEnvironment(loaded);
-  await run.keepEnvironment({ ...loaded, name: 'second' });
+  await keepEnvironment(run, loaded);
+  await keepEnvironment(run, { ...loaded, name: 'second' });
   const kept = (name: string) => readFileSync(join(run.path, 'environments/abc', name), 'utf8');
   expect(kept('environment.js')).toBe(bundle);
   expect(kept('sources/envs/lake.ts')).toBe('lake');
   expect(kept('sources/shared/words.ts')).toBe('words');
-  await run.keepEnvironment({ ...loaded, bundle: bundleOf('lake // a comment') });
+  await keepEnvironment(run, { ...loaded, bundle: bundleOf('lake // a comment') });
   expect(kept('sources/envs/lake.ts')).toBe('lake // a comment');
   expect(keptEnvironmentSchema.parse(JSON.parse(kept('version.json')))).toMatchObject({
     version: 'abc',
@@ -128,7 +131,7 @@ test('the source of an environment is stored once per version', async () => {
     entry: 'envs/lake.ts',
     sources: ['envs/lake.ts', 'shared/words.ts'],
   });
-  await expect(run.keepEnvironment({ ...loaded, version: '../x' })).rejects.toThrow(/is not an environment version/);
+  await expect(keepEnvironment(run, { ...loaded, version: '../x' })).rejects.toThrow(/is not an environment version/);
 });
 
 test('going back to a step drops later lines and episodes', async () => {
@@ -162,13 +165,14 @@ test('going back to a step drops later lines and episodes', async () => {
   ];
   mkdirSync(run.file('environments/abc'));
   for (const name of [...halves, 'labels.json.4.tmp']) writeFileSync(run.file(name), 'half');
-  for (let i = 0; i < 2; i++) await run.rollBack(1, { 'metrics.jsonl': offset, 'events.jsonl': 0 });
+  const manifest = readFileSync(run.file('manifest.json'), 'utf8');
+  for (let i = 0; i < 2; i++) await rollBack(run, 1, { 'metrics.jsonl': offset, 'events.jsonl': 0 });
   expect(halves.filter(name => existsSync(run.file(name)))).toEqual([]);
-  expect(existsSync(run.file('labels.json.4.tmp'))).toBe(true); // the editor may be about to rename it
+  expect(readFileSync(run.file('labels.json.4.tmp'), 'utf8')).toBe('half'); // the editor may be about to rename it
   expect(readFileSync(run.file('metrics.jsonl'), 'utf8')).toBe('{"step":1}\n');
   expect(readFileSync(run.file('scores.jsonl'), 'utf8')).toBe('{"step":1,"tags":{}}\n');
   expect(readdirSync(run.file('episodes')).sort()).toEqual(['step-000001.jsonl', 'val-000001.jsonl']);
   expect(readdirSync(run.file('diagnostics'))).toEqual(['groups-000001.jsonl']);
-  await expect(run.rollBack(1, { 'metrics.jsonl': offset + 1 })).rejects.toThrow(/has no line ending at byte/);
-  expect(existsSync(run.file('manifest.json'))).toBe(true);
+  await expect(rollBack(run, 1, { 'metrics.jsonl': offset + 1 })).rejects.toThrow(/has no line ending at byte/);
+  expect(readFileSync(run.file('manifest.json'), 'utf8')).toBe(manifest);
 });

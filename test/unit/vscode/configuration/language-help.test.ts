@@ -35,7 +35,7 @@ describe('the key at a position', () => {
     ['a:\n  b: {tags: [Fro|zen, Bandit], n: 1}', 'value a.b.tags.0 Frozen'],
     ['defaults:\n  - base\n  - _se|lf_', 'value defaults.1 _self_'],
     ['trainer:\n  test_freq: 3 # a com|ment', undefined],
-  ])('%j', (marked, expected) => {
+  ])('is found in %j', (marked, expected) => {
     const location = locationAt(...at(marked));
     expect(location && [location.part, location.path.join('.'), location.text].filter(Boolean).join(' ')).toBe(
       expected,
@@ -63,7 +63,7 @@ describe('completion', () => {
     ],
     ['defaults:\n  - ba|', 'value defaults.0'],
     ['trainer:\n  test_freq: 3 # |', undefined],
-  ])('%j', (marked, expected) => expect(gap(marked)).toBe(expected));
+  ])('offers keys or values in %j', (marked, expected) => expect(gap(marked)).toBe(expected));
 
   test('existing keys are reported, with the word to replace', () => {
     const [text, offset] = at('trainer:\n  test_freq: 3\n  save|\n  val_only: true');
@@ -140,7 +140,7 @@ describe('diagnostics', () => {
       'actor_rollout_ref: {model: {enable_gradient_checkpointing: atuo}}',
       ['atuo', expect.stringMatching(/is "atuo": use true or false or auto$/), 'auto'],
     ],
-  ] as const)('%j', (text, expected) => expect(found(text)).toEqual([expected]));
+  ] as const)('name the problems of %j', (text, expected) => expect(found(text)).toEqual([expected]));
 
   test.each([
     'trainer:\n  test_freq: ${trainer.save_freq}',
@@ -189,7 +189,9 @@ describe('run configurations', () => {
     ['/w/new.yaml', '', false],
     ['/w/runs/mine.yaml', 'defaults: [base]\ntrainer: {}\n', true],
     ['/w/mine.json', 'es_manager: {}\n', false],
-  ])('%s: %j', (path, text, expected) => expect(isRunConfiguration(path, text)).toBe(expected));
+  ])('are recognized by name and content: %s, %j', (path, text, expected) =>
+    expect(isRunConfiguration(path, text)).toBe(expected),
+  );
 });
 
 describe('names', () => {

@@ -51,22 +51,23 @@ describe('the report', () => {
     );
   });
 
-  it.each<[string, Partial<EditorFacts>, MachineFacts | { problem: string }]>([
-    ['Workspace', { folders: [] }, machine],
-    ['Trust', { trusted: false }, machine],
-    ['Node', { node: { problem: 'none of 20 or newer was found' } }, { problem: 'none' }],
-    ['Trainer', {}, { problem: 'cli.cjs does not start' }],
-    ['Memory', {}, { ...machine, memory: { ...machine.memory, available: 2 ** 29 } }],
-    ['Disk', {}, { ...machine, disk: { folder: '/w', free: 2 ** 28 } }],
+  it.each<[string, Partial<EditorFacts>, MachineFacts | { problem: string }, RegExp]>([
+    ['Workspace', { folders: [] }, machine, /^open a folder/],
+    ['Trust', { trusted: false }, machine, /^Workspaces: Manage Workspace Trust$/],
+    ['Node', { node: { problem: 'none of 20 or newer was found' } }, { problem: 'none' }, /^install Node .*nodePath$/],
+    ['Trainer', {}, { problem: 'cli.cjs does not start' }, /^install the extension again/],
+    ['Memory', {}, { ...machine, memory: { ...machine.memory, available: 2 ** 29 } }, /train a smaller model/],
+    ['Disk', {}, { ...machine, disk: { folder: '/w', free: 2 ** 28 } }, /^free space, .*keep_checkpoints\)$/],
     [
       'Permissions',
       {},
       { ...machine, folders: [{ path: '/w/.ragen/runs', for: 'runs', problem: '/w cannot be written to (EACCES)' }] },
+      /^grant yourself write permission/,
     ],
-  ])('has a remedy for %s', (name, changed, facts) => {
+  ])('has a remedy for %s', (name, changed, facts, expected) => {
     const { state, remedy } = stateOf(changed, facts, name);
     expect(state).toBe('bad');
-    expect(remedy).toBeTruthy();
+    expect(remedy).toMatch(expected);
     expect(reportText(findingsOf({ ...editor, ...changed }, facts))).toMatch(
       /^RAGEN Doctor: \d problems? prevents? runs from working properly\./,
     );

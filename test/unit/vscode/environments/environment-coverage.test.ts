@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { coveredSteps, fileCoverage, formatMark } from '../../../../extension/vscode/environments/environment-coverage';
-import type { CoverageLine } from '../../../../extension/run-data/run-folder';
+import type { CoverageLine } from '../../../../extension/run-data/environment-snapshot';
 
 const text = 'const a = 1;\nif (won) {\n  return { reward: 1 };\n}\nlog();\nconst Reward = won ? 1 : 0;\n';
 const line = (step: number, lines: CoverageLine['files'][string], map = 'm'): CoverageLine => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { environmentProblems, failureLocation } from '../../../../extension/vscode/environments/environment-problems';
-import type { RunEvent } from '../../../../extension/run-data/run-folder';
+import type { RunEvent } from '../../../../extension/run-data/run-events';
 
 const event = (kind: RunEvent['kind'], data: Record<string, unknown>, message = kind as string): RunEvent => {
   return { time: '2026-01-01T00:00:00Z', step: 3, kind, message, data };

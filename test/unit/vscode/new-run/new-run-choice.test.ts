@@ -8,7 +8,7 @@ import { readConfigurationSchema } from '../../../../extension/vscode/configurat
 import { groupsIn, overridesOf, yamlOfChoice } from '../../../../extension/vscode/new-run/new-run-choice';
 import { fieldGroups } from '../../../../extension/vscode/new-run/new-run-fields';
 import { planChoice } from '../../../../extension/vscode/new-run/new-run-plan';
-import { ConfigError } from '../../../../extension/vscode/runs/start-run';
+import { ConfigError } from '../../../../extension/vscode/processes/cli-command';
 import type { NewRunChoice } from '../../../../extension/protocol/new-run-page';
 import { ConfigError as TrainerConfigError } from '../../../../extension/trainer/config/config-error';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { collapseSettings } from '../../../../extension/vscode/pages/collapse-settings';
-import { promptGroups } from '../../../../extension/vscode/run-files/prompt-groups';
+import { collapseSettings } from '../../../../extension/vscode/run-files/collapse-settings';
+import { promptGroups } from '../../../../extension/vscode/run-files/episodes/prompt-groups';
 import { RunDiagnostics } from '../../../../extension/vscode/run-files/run-diagnostics';
-import { RunReader } from '../../../../extension/vscode/runs/run-reader';
+import { RunReader } from '../../../../extension/vscode/run-files/run-reader';
 import { restoreRun } from '../../../e2e/fixtures/stored-run.mjs';
 
 const workspace = mkdtempSync(join(tmpdir(), 'diagnostics-'));

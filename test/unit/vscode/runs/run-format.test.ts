@@ -8,7 +8,7 @@ import {
   formatStart,
   withoutArchived,
 } from '../../../../extension/vscode/runs/run-format';
-import type { RunStatus } from '../../../../extension/run-data/run-folder';
+import type { RunStatus } from '../../../../extension/run-data/run-status-file';
 
 const phase = (state: RunStatus['state'], live: boolean) => runPhase({ status: { state } as RunStatus, live });
 

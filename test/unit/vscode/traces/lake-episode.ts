@@ -1,5 +1,6 @@
 // An episode of two turns with a vocabulary of few tokens, small enough to be compared in full.
-import { episodeSchema, type Episode } from '../../../../extension/run-data/run-folder';
+import { episodeSchema } from '../../../../extension/run-data/episode';
+import type { Episode } from '../../../../extension/run-data/episode';
 
 const words = [
   '<think>',

@@ -23,19 +23,19 @@ it('is cached and logged when an overlay requested it, and shown when the user d
   const rescore = vi.fn<Scorer['rescore']>(() => Promise.reject(new UserError('run old: it is of another version')));
   const [onError, log] = [vi.fn(), vi.fn()];
   const scores = new TraceScores({ rescore, checkpoints: () => Promise.resolve([]) }, { onError, log });
-  const settled = () => new Promise(resolve => setTimeout(resolve));
-  scores.want(location, 'shown');
+  const settled = () => new Promise(resolve => setImmediate(resolve));
+  scores.request(location, 'shown');
   await settled();
   expect([scores.known(location), scores.failure(location)]).toEqual([undefined, 'run old: it is of another version']);
-  scores.want(location, 'shown');
+  scores.request(location, 'shown');
   expect([rescore.mock.calls.length, onError.mock.calls.length, log.mock.calls.length]).toEqual([1, 0, 1]);
-  scores.want(location, 'asked for');
+  scores.request(location, 'requested');
   await settled();
   expect([rescore.mock.calls.length, onError.mock.calls.length]).toEqual([2, 1]);
   // A user request during an overlay's request is notified of the same failure.
   const other = { ...location, id: 'train-000001-g000-m01' };
-  scores.want(other, 'shown');
-  scores.want(other, 'asked for');
+  scores.request(other, 'shown');
+  scores.request(other, 'requested');
   await settled();
   expect([rescore.mock.calls.length, onError.mock.calls.length]).toEqual([3, 2]);
 });

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { tokenBytes } from '../../../../extension/vscode/traces/token-bytes';
+import { tokenBytes } from '../../../../extension/vscode/traces/tokens/token-bytes';
 import { traceOf, type Trace } from '../../../../extension/vscode/traces/trace';
-import type { Episode } from '../../../../extension/run-data/run-folder';
+import type { Episode } from '../../../../extension/run-data/episode';
 import { lakeEpisode, lakeTokenizer } from './lake-episode';
 
 const bytes = tokenBytes(lakeTokenizer, 'tokenizer.json');

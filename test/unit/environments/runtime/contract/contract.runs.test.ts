@@ -27,7 +27,7 @@ async function failuresOf(definition: EnvironmentDefinition, given: Record<strin
   return results.filter(({ state }) => state === 'failed').map(({ name, evidence }) => `${name}: ${evidence}`);
 }
 
-describe('the built-in environments keep the contract', () => {
+describe('the built-in environments', () => {
   test.each([
     [bandit, {}],
     [countdown, {}],
@@ -42,7 +42,7 @@ describe('the built-in environments keep the contract', () => {
     [staticQuestions, {}],
     [sudoku, {}],
     [webshop, {}],
-  ] as [EnvironmentDefinition, Record<string, unknown>][])('$name', async (definition, config) => {
+  ] as [EnvironmentDefinition, Record<string, unknown>][])('$name keeps the contract', async (definition, config) => {
     expect(await failuresOf(definition, config)).toEqual([]);
   });
 });
@@ -100,7 +100,7 @@ test('an environment without faults passes every requirement', async () => {
   expect(results.map(({ name }) => name)).toHaveLength(15);
 });
 
-describe('an environment that violates a requirement fails it', () => {
+describe('an environment that violates a requirement', () => {
   let drawn = 0;
   let shared = 0;
   const cases: [string, EnvironmentDefinition, RegExp][] = [
@@ -188,7 +188,7 @@ describe('an environment that violates a requirement fails it', () => {
       /throws "twice" before any reset/,
     ],
   ];
-  test.each(cases)('%s', async (requirement, definition, evidence) => {
+  test.each(cases)('fails it alone: %s', async (requirement, definition, evidence) => {
     if (requirement === 'every action has an effect') definition.create = idle(definition.create);
     const config = definition.config.parse({}) as Record<string, unknown>;
     const failed = (await checkContract(definition, config, options)).filter(({ state }) => state === 'failed');

@@ -3,6 +3,7 @@
 // and to the globals that the worker uses.
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { EnvironmentNotice, EpisodeStep } from '../../../../../extension/protocol/environment-link';
 import type { EnvironmentProcess } from '../../../../../extension/environments/client/environment-process';
@@ -49,10 +50,9 @@ async function begin(bad: string, more: Parameters<typeof counter>[1] = {}): Pro
 const play = (action: number) => running.step(ids.map(episode => ({ episode, actions: [action] })));
 /** Steps until b fails and returns the states then; fails after 200 tries. */
 async function untilFailed(): Promise<EpisodeStep[]> {
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 200; tries++, await sleep(5)) {
     const states = await running.step(ids.map(episode => ({ episode, actions: [1] })));
     if (states[1].error) return states;
-    await new Promise(done => setTimeout(done, 5));
     if (states[0].observation === 'count 9') await begin('');
   }
   throw new Error('nothing failed');
@@ -162,7 +162,7 @@ test('does not fail again when the others are rebuilt for another reason', async
   await impatient.running.stop();
 });
 
-describe('returned values are copied as plain data', () => {
+describe('a returned value', () => {
   const step = (changed: string) =>
     `const made: any = { observation: 'fine', reward: 1, terminated: false, truncated: false, info: {} }; ${changed}; return made;`;
   test.each([

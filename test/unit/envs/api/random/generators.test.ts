@@ -7,8 +7,8 @@ import { PythonRandom } from '../../../../../envs/api/random/python-random';
 
 const times = <T>(count: number, draw: () => T): T[] => Array.from({ length: count }, draw);
 
-describe('PythonRandom draws as CPython', () => {
-  test.each(golden.python)('seed $seed', row => {
+describe('PythonRandom', () => {
+  test.each(golden.python)('draws as CPython with seed $seed', row => {
     const random = new PythonRandom(row.seed);
     expect(times(4, () => random.random())).toEqual(row.random);
     expect([1, 7, 31, 32, 33, 53].map(bits => random.getrandbits(bits))).toEqual(row.bits);
@@ -24,8 +24,8 @@ describe('PythonRandom draws as CPython', () => {
   });
 });
 
-describe('NumpyLegacy draws as RandomState', () => {
-  test.each(golden.legacy)('seed $seed', row => {
+describe('NumpyLegacy', () => {
+  test.each(golden.legacy)('draws as RandomState with seed $seed', row => {
     const random = new NumpyLegacy(row.seed);
     expect(times(4, () => random.random())).toEqual(row.random);
     expect([1, 2, 3, 5, 16, 17, 1000, 2 ** 31 + 3, 2 ** 32].map(high => random.randint(0, high))).toEqual(row.randint);
@@ -34,8 +34,8 @@ describe('NumpyLegacy draws as RandomState', () => {
   });
 });
 
-describe('Pcg64 draws as Generator(PCG64)', () => {
-  test.each(golden.pcg64)('seed $seed, key $key', row => {
+describe('Pcg64', () => {
+  test.each(golden.pcg64)('draws as Generator(PCG64) with seed $seed and key $key', row => {
     const random = new Pcg64(row.seed, row.key);
     expect(times(3, () => random.random())).toEqual(row.random);
     const bounds = [1, 2, 3, 4, 5, 100, 3 * 2 ** 30, 2 ** 32 - 1, 2 ** 32];

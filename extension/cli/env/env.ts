@@ -1,0 +1,15 @@
+// `ragen env`: commands on environments, each in the file of its name.
+import type { Command } from 'commander';
+import { addEnvCheck } from './check';
+import { addEnvList } from './list';
+import { addEnvNew } from './new';
+import { addEnvObservations } from './observations';
+import { addEnvPlay } from './play';
+import { addEnvServe } from './serve';
+import { addEnvVersions } from './versions';
+
+export function addEnv(program: Command): void {
+  const env = program.command('env').description('environments: list, check and play them');
+  for (const add of [addEnvList, addEnvCheck, addEnvPlay, addEnvNew, addEnvObservations, addEnvServe, addEnvVersions])
+    add(env);
+}

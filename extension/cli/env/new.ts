@@ -1,0 +1,31 @@
+// `ragen env new NAME`: writes a new environment with its cases and a configuration that trains on it, from the same
+// template as the editor's command. Existing files are never overwritten.
+import { relative } from 'node:path';
+import type { Command } from 'commander';
+import { scaffoldEnvironment } from '../../node/environment-scaffold';
+import { writeEnvironmentTypes } from '../../node/environment-types';
+import { installation } from '../../node/installation';
+import { answer } from '../output/answer';
+import { withCommon } from '../options/run-options';
+import type { CommonFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
+
+/** Adds the subcommand to `ragen env`. */
+export function addEnvNew(env: Command): void {
+  withCommon(env.command('new').description('write a new environment with cases and a configuration that trains on it'))
+    .argument('<name>', 'small letters, digits and underscores')
+    .action((name: string, flags: CommonFlags) =>
+      answer(flags, async () => {
+        const workspace = workspaceOf(flags.workspace);
+        const files = await scaffoldEnvironment(installation.root, workspace, name);
+        await writeEnvironmentTypes(installation.root, workspace);
+        const lines = [
+          ...files.map(file => relative(workspace, file)),
+          `Check it: ragen env check ${name}`,
+          `Play it: ragen env play ${name}`,
+          `Train on it: ragen train --config-name ${name}`,
+        ];
+        return { document: { name, files }, plainText: lines.join('\n') };
+      }),
+    );
+}

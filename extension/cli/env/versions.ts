@@ -1,0 +1,90 @@
+// `ragen env versions RUN`: the code versions that a run's environments ran, edit by edit, where they are stored, and
+// the effect of each edit on reward and success.
+import type { Command } from 'commander';
+import { environmentFile, environmentFiles, episodesFile, runFiles } from '../../run-data/run-files';
+import { eventSchema } from '../../run-data/run-events';
+import type { RunEvent } from '../../run-data/run-events';
+import {
+  comparedEpisodeSchema,
+  comparedRange,
+  formatEffect,
+  ranVersions,
+  versionEffect,
+  type ComparedEpisode,
+  type RanVersion,
+  type VersionEffect,
+} from '../../run-data/version-effect';
+import { jsonOrNothing } from '../../common/json';
+import { readLines } from '../../trainer/store/line-log';
+import { RunFolder } from '../../trainer/store/run-folder';
+import { answer } from '../output/answer';
+import { withCommon, type CommonFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
+import { keptEnvironment } from '../../trainer/store/environment-store';
+
+interface ListedVersion extends RanVersion {
+  /** Folder of its stored sources and their names; null if the run never loaded it. */
+  folder: string | null;
+  sources: string[];
+  /** Compared with the previous version; null for the first, and if one of the two played no step. */
+  effect: VersionEffect | null;
+}
+
+/** Adds the subcommand to `ragen env`. */
+export function addEnvVersions(env: Command): void {
+  withCommon(env.command('versions').description('the code that a run’s environments ran, and what each edit changed'))
+    .argument('<run>', 'id of the run')
+    .action((run: string, flags: CommonFlags) =>
+      answer(flags, async () => {
+        const versions = versionsOf(RunFolder.find(workspaceOf(flags.workspace), run));
+        return { document: versions, plainText: versions.map(formatVersion).join('\n') };
+      }),
+    );
+}
+
+/** The versions that a run used, with their stored sources and effects. */
+export function versionsOf(folder: RunFolder): ListedVersion[] {
+  const ran = ranVersions(folder.manifest, lines(folder, runFiles.events, eventSchema));
+  const read = new Map<number, ComparedEpisode[]>();
+  const episodesOf = (step: number): ComparedEpisode[] => {
+    const known = read.get(step) ?? lines(folder, episodesFile('train', step), comparedEpisodeSchema);
+    read.set(step, known);
+    return known;
+  };
+  return ran.map((version, i) => {
+    const before = ran.slice(0, i).findLast(({ tag }) => tag === version.tag);
+    const effect = before
+      ? versionEffect(comparedRange(before, version).flatMap(episodesOf), {
+          tag: version.tag,
+          from: before.version,
+          to: version.version,
+        })
+      : undefined;
+    const kept = keptEnvironment(folder, version.version)?.about;
+    const sources = folder.file(environmentFile(version.version, environmentFiles.sources));
+    return { ...version, folder: kept ? sources : null, sources: kept?.sources ?? [], effect: effect ?? null };
+  });
+}
+
+/** The valid lines of a file; none if the file is missing. */
+function lines<T extends ComparedEpisode | RunEvent>(
+  folder: RunFolder,
+  name: string,
+  schema: { safeParse(value: unknown): { data?: T } },
+): T[] {
+  const found: T[] = [];
+  for (const { text } of readLines(folder.file(name), 0, undefined, folder.path)) {
+    const { data } = schema.safeParse(jsonOrNothing(text));
+    if (data !== undefined) found.push(data);
+  }
+  return found;
+}
+
+function formatVersion({ tag, version, from, to, folder, effect }: ListedVersion): string {
+  const steps = to === null ? `from step ${from}` : `steps ${from} to ${to}`;
+  return [
+    `${tag} ${version} ${steps}`,
+    ...(effect ? [`  ${formatEffect(effect)}`] : []),
+    ...(folder === null ? [] : [`  ${folder}`]),
+  ].join('\n');
+}

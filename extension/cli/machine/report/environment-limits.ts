@@ -1,0 +1,35 @@
+// The part of `ragen doctor` on limits for environments: which means of enforcing them this system offers, found by
+// trying.
+import { platform } from 'node:os';
+import { ControlGroup } from '../../../node/control-group';
+
+export interface EnvironmentLimits {
+  /** Version of the control groups for environments; null if this user cannot create any. */
+  control_group: 1 | 2 | null;
+  /** Whether the memory of a process's children is measured. */
+  children_measured: boolean;
+  /** Whether all processes that an environment started are found, even if they detach. */
+  all_processes_found: boolean;
+}
+
+/** Creates a control group and removes it again. */
+export function environmentLimits(): EnvironmentLimits {
+  const group = ControlGroup.create(2 ** 30);
+  group?.remove();
+  return {
+    control_group: group?.version ?? null,
+    children_measured: platform() !== 'win32',
+    all_processes_found: group !== undefined,
+  };
+}
+
+/** The rows of the doctor's table. */
+export function environmentLimitRows({ control_group, children_measured }: EnvironmentLimits): [string, string][] {
+  const means =
+    control_group !== null
+      ? `memory by a control group (version ${control_group}) and a process monitor; all child processes end with them`
+      : children_measured
+        ? 'memory by a process monitor; no control group can be created here, so a detached daemon may survive'
+        : 'memory of their own process only; child processes are not measured on this system';
+  return [['Environments', means]];
+}

@@ -1,0 +1,155 @@
+// The machine report of `ragen doctor`: versions, processor, memory including control group limits, disk, onnxruntime's
+// providers and the choice for `auto`, and programs and libraries that some features need. Nothing is changed or
+// downloaded.
+import { execFileSync } from 'node:child_process';
+import { accessSync, constants, existsSync, readFileSync, readdirSync, statfsSync } from 'node:fs';
+import { arch, availableParallelism, cpus, platform, release, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { programEnvironment, variablesFor } from '../../../../envs/api/program-environment';
+import { requireIsolation } from '../../../../envs/deepcoder/sandbox';
+import { chooseProvider, providerStates } from '../../../engine/session/devices';
+import { installation } from '../../../node/installation';
+import { machineMemory } from '../../../node/machine-memory';
+import type { MachineMemory } from '../../../node/machine-memory';
+import { HubCache } from '../../../hub/hub-cache';
+import { environmentLimits } from './environment-limits';
+import type { EnvironmentLimits } from './environment-limits';
+import type { DeviceCheck, Provider, ProviderState } from '../../../engine/session/devices';
+
+/** Compares a small model's loss, gradients and sampled tokens on a provider with the CPU's. */
+export type SelfCheck = (provider: Provider) => Promise<DeviceCheck>;
+
+export interface ProviderReport extends ProviderState {
+  /** Null for the CPU, which is the reference, and for an unavailable provider. */
+  self_check: DeviceCheck | null;
+}
+
+export interface MachineReport {
+  node: { version: string; required: string; fits: boolean };
+  platform: string;
+  /** `usable` counts the cores that this process may run on. */
+  cpu: { model: string; cores: number; usable: number };
+  memory: MachineMemory;
+  onnxruntime: { version: string; providers: ProviderReport[]; auto: Provider };
+  /** Free bytes where this folder's runs are stored. */
+  disk: { folder: string; free: number };
+  /** Folders that runs write to; `problem` says why one is not writable. */
+  folders: { path: string; for: string; problem: string | null }[];
+  /** How limits are enforced on environments. */
+  environments: EnvironmentLimits;
+  optional: { name: string; found: string | null; for: string }[];
+}
+
+/** `workspace` is the folder whose runs are meant; `selfCheck` runs on the available ones of `candidates`. */
+export async function machineReport(
+  workspace: string,
+  selfCheck?: SelfCheck,
+  candidates: readonly Provider[] = ['cuda', 'webgpu'],
+): Promise<MachineReport> {
+  const providers: ProviderReport[] = [];
+  for (const state of await providerStates()) {
+    const checked = selfCheck && candidates.includes(state.provider) && state.known && state.installed;
+    providers.push({ ...state, self_check: checked ? await selfCheck(state.provider) : null });
+  }
+  const sound = providers.filter(({ provider, self_check }) => provider === 'cpu' || self_check?.faster);
+  const version = process.versions.node;
+  const required = packageOf(installation.root).engines?.node ?? '';
+  return {
+    node: { version, required, fits: nodeFits(version, required) },
+    platform: `${platform()}-${arch()} ${release()}`,
+    cpu: { model: cpus()[0]?.model.trim() ?? 'unknown', cores: cpus().length, usable: availableParallelism() },
+    memory: machineMemory(),
+    onnxruntime: {
+      version: packageOf(join(installation.root, 'node_modules', 'onnxruntime-node')).version,
+      providers,
+      auto: chooseProvider('auto', sound, '--device'),
+    },
+    disk: disk(join(workspace, '.ragen', 'runs')),
+    folders: [
+      folder(join(workspace, '.ragen', 'runs'), 'runs'),
+      folder(dirname(new HubCache('any/model').root), 'models of the hub'),
+      folder(tmpdir(), 'environment builds'),
+    ],
+    environments: environmentLimits(),
+    optional: await optional(),
+  };
+}
+
+/** Whether a version of Node satisfies package.json's engines, which has the form `>=20`. */
+export const nodeFits = (version: string, required: string): boolean =>
+  Number.parseInt(version) >= Number(/\d+/.exec(required)?.[0]);
+
+/** Free space of the nearest existing folder. */
+function disk(path: string): MachineReport['disk'] {
+  const nearest = nearestFolder(path);
+  const { bavail, bsize } = statfsSync(nearest);
+  return { folder: nearest, free: bavail * bsize };
+}
+
+/** Whether files can be created in a folder, or the folder itself if it is missing. */
+function folder(path: string, use: string): MachineReport['folders'][number] {
+  const nearest = nearestFolder(path);
+  try {
+    accessSync(nearest, constants.W_OK | constants.X_OK);
+    return { path, for: use, problem: null };
+  } catch (error) {
+    return { path, for: use, problem: `${nearest} cannot be written to (${(error as NodeJS.ErrnoException).code})` };
+  }
+}
+
+function nearestFolder(path: string): string {
+  let nearest = path;
+  while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest);
+  return nearest;
+}
+
+async function optional(): Promise<MachineReport['optional']> {
+  return [
+    { name: 'nvidia-smi', found: firstLine('nvidia-smi', ['--query-gpu=name', '--format=csv,noheader']), for: 'cuda' },
+    ...(platform() === 'linux'
+      ? [
+          { name: 'libvulkan.so.1', found: vulkan(), for: 'webgpu' },
+          { name: 'bubblewrap', found: await isolation(), for: 'the environment deepcoder' },
+        ]
+      : []),
+  ];
+}
+
+/** How programs written by a model are isolated here, tested by running one; null without bubblewrap. */
+async function isolation(): Promise<string | null> {
+  const version = firstLine('bwrap', ['--version']);
+  if (version === null) return null;
+  try {
+    const { namespaces, memory } = await requireIsolation();
+    return `${version}: ${namespaces}; ${memory}`;
+  } catch (error) {
+    return `${version}, but it isolates nothing: deepcoder ${(error as Error).message}`;
+  }
+}
+
+/** First line of a program's output, or null if it cannot be run. */
+function firstLine(program: string, args: string[]): string | null {
+  try {
+    const output = execFileSync(program, args, {
+      encoding: 'utf8',
+      env: programEnvironment(variablesFor.devices),
+      stdio: ['ignore', 'pipe', 'ignore'],
+      timeout: 5000,
+    });
+    return output.split('\n')[0].trim();
+  } catch {
+    return null;
+  }
+}
+
+/** Path of Vulkan's loader in the dynamic linker's folders. */
+function vulkan(): string | null {
+  const fromEnvironment = (process.env.LD_LIBRARY_PATH ?? '').split(':').filter(Boolean);
+  const folders = [...fromEnvironment, '/usr/lib', '/usr/lib64', '/lib64', '/usr/local/lib'];
+  const triples = existsSync('/usr/lib') ? readdirSync('/usr/lib').filter(name => name.endsWith('-linux-gnu')) : [];
+  const all = [...folders, ...triples.map(name => join('/usr/lib', name))];
+  return all.map(folder => join(folder, 'libvulkan.so.1')).find(file => existsSync(file)) ?? null;
+}
+
+const packageOf = (folder: string): { version: string; engines?: { node: string } } =>
+  JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string; engines?: { node: string } };

@@ -1,0 +1,55 @@
+// The manifest's facts about a model, checked before a run is created. For a folder, everything except the weights'
+// values is checked; for a hub model, its configuration and tokenizer, while its weights are identified by the
+// checksums in the hub's listing and may not be fetched yet.
+import type { Manifest } from '../../run-data/run-manifest';
+import { UserError } from '../../common/user-error';
+import { modelSource } from '../../trainer/config/model-path';
+import { installation } from '../../node/installation';
+import { checksumTogether, isWeights, modelChecksum } from '../../models/weights/model-checksum';
+import { elements, parameterSpecs } from '../../models/decoder/decoder-config';
+import { checkModelFolder, readDecoderConfig, readTokenizerFor } from '../../models/weights/model-folder';
+import type { HubModel } from '../../hub/hub-call';
+import { findHubModel, withSmallFiles } from '../../hub/hub-model';
+
+export interface ModelFacts {
+  model: Manifest['model'];
+  /** Maximum tokens of an episode. */
+  maxPositions: number;
+}
+
+/** Throws a ConfigError or UserError if the model cannot be used. */
+export async function modelFacts(path: string, workspace: string): Promise<ModelFacts> {
+  const source = modelSource(path, { workspace, modelFolders: [installation.models] });
+  return 'folder' in source ? folderFacts(path, source.folder) : hubFacts(path, source.hub);
+}
+
+async function folderFacts(path: string, folder: string): Promise<ModelFacts> {
+  const { parameters, maxPositions } = await checkModelFolder(folder);
+  return { model: { path, sha256: await modelChecksum(folder, true), parameters }, maxPositions };
+}
+
+async function hubFacts(path: string, model: HubModel): Promise<ModelFacts> {
+  const facts = await findHubModel(model);
+  const { commit: revision, folder, files } = facts;
+  if (files.some(({ name }) => name === 'adapter_config.json'))
+    throw new UserError(
+      `config: model_path is ${JSON.stringify(path)}, which is an adapter and no model: give the model that it was made for`,
+    );
+  if (folder !== null) {
+    const own = await folderFacts(path, folder);
+    return { ...own, model: { ...own.model, revision } };
+  }
+  const { parameters, maxPositions } = await withSmallFiles(facts, async small => {
+    try {
+      const config = readDecoderConfig(small);
+      readTokenizerFor(small, config);
+      const parameters = parameterSpecs(config).reduce((sum, { dims }) => sum + elements(dims), 0);
+      return { parameters, maxPositions: config.maxPositions };
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      throw new UserError(error.message.replaceAll(small, path), { cause: error }); // that folder is temporary
+    }
+  });
+  const sums = files.filter(({ name }) => isWeights(name)).map(({ name, etag }) => ({ name, sha256: etag }));
+  return { model: { path, sha256: checksumTogether(sums), parameters, revision }, maxPositions };
+}

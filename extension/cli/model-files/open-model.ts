@@ -1,0 +1,109 @@
+// Opens a model for one command: finds its folder, reads its configuration, loads it in an engine in a worker thread,
+// and reads its tokenizer if usable. Input rows become token ids here, checked against vocabulary and context length.
+import { UserError } from '../../common/user-error';
+import { chooseProvider, providerStates } from '../../engine/session/devices';
+import type { Device } from '../../engine/session/devices';
+import { startEngine } from '../../engine/remote-engine';
+import type { RemoteEngine } from '../../engine/remote-engine';
+import { installation } from '../../node/installation';
+import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
+import type { DecoderConfig } from '../../models/decoder/decoder-config';
+import { readDecoderConfig, readTokenizer } from '../../models/weights/model-folder';
+import { modelFolder } from './fetch-model';
+import { readInput } from '../input/token-input';
+
+export interface ModelFlags {
+  model: string;
+  input: string;
+  adapter?: string;
+  device: Device;
+  threads: number;
+}
+
+export interface OpenModel {
+  folder: string;
+  config: DecoderConfig;
+  engine: RemoteEngine;
+  /** Null if the folder has no usable tokenizer and no row needs one. */
+  tokenizer: ChatTokenizer | null;
+  /** Token ids of each input row, in order, and the row's location for errors. */
+  prompts: { ids: number[]; location: () => string }[];
+}
+
+/**
+ * Reads the input, opens the model, runs `work` and closes the model.
+ * @param asGenerationPrompt messages are rendered with the assistant's header, and a row must leave room for a token
+ * @throws UserError naming file, line or tensor, and remedy
+ */
+export async function withModel<T>(
+  flags: ModelFlags,
+  asGenerationPrompt: boolean,
+  work: (model: OpenModel) => Promise<T>,
+): Promise<T> {
+  const rows = await readInput(flags.input);
+  chooseProvider(flags.device, await providerStates(), '--device');
+  const folder = await modelFolder(flags.model, process.cwd(), '--model');
+  const config = readDecoderConfig(folder);
+  const tokenizer = tokenizerFor(
+    folder,
+    rows.some(row => 'messages' in row),
+  );
+  const prompts = rows.map(row => {
+    const { location } = row;
+    if ('tokens' in row) return { ids: row.tokens, location };
+    if (!tokenizer) throw new Error('open-model: messages without a tokenizer');
+    return { ids: tokenizer.encode(tokenizer.render(row.messages, asGenerationPrompt)), location };
+  });
+  for (const { ids, location } of prompts) checkIds(ids, location, config, asGenerationPrompt);
+  const engine = startEngine(installation.engineWorker);
+  try {
+    await engine.load({
+      modelFolder: folder,
+      adapterFolder: flags.adapter ?? null,
+      device: flags.device,
+      deviceKey: '--device',
+      threads: flags.threads,
+      lora: null,
+      rolloutQuantization: 'none',
+      baseQuantization: 'none',
+      checkpointed: false,
+      referenceFolder: null,
+      critic: false,
+      seed: 0,
+      maxPositions: null,
+      cacheFolder: installation.cache,
+    });
+    return await work({ folder, config, engine, tokenizer, prompts });
+  } finally {
+    await engine.stop();
+  }
+}
+
+/** Throws if ids are outside the vocabulary or exceed the context length. */
+function checkIds(
+  ids: readonly number[],
+  location: () => string,
+  { vocabSize, maxPositions }: DecoderConfig,
+  leaveRoom: boolean,
+): void {
+  const bad = ids.findIndex(id => id >= vocabSize);
+  if (bad >= 0)
+    throw new UserError(
+      `${location()}.tokens[${bad}] is ${ids[bad]}, but the model's token ids are 0 to ${vocabSize - 1}: use ids of this model's tokenizer`,
+    );
+  const most = leaveRoom ? maxPositions - 1 : maxPositions;
+  if (ids.length > most)
+    throw new UserError(
+      `${location()} has ${ids.length} tokens, but the model's context has ${maxPositions}${leaveRoom ? ', one of them for an answer' : ''}: shorten it to ${most}`,
+    );
+}
+
+/** The folder's tokenizer; null if it is unusable and not needed. */
+function tokenizerFor(folder: string, needed: boolean): ChatTokenizer | null {
+  try {
+    return readTokenizer(folder);
+  } catch (error) {
+    if (needed || !(error instanceof UserError)) throw error;
+    return null;
+  }
+}

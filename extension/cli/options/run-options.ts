@@ -1,0 +1,46 @@
+// Options that the commands on runs share.
+import type { Command } from 'commander';
+import { trustFlag } from '../../trainer/run/trusted-run';
+
+export interface CommonFlags {
+  json?: boolean;
+  workspace?: string;
+}
+
+/** sha256 of a manifest from elsewhere that the user allows to be executed once. */
+export interface TrustFlags {
+  trustCode?: string;
+}
+
+export interface StartFlags extends CommonFlags, TrustFlags {
+  configName?: string;
+  config?: string;
+  detach?: boolean;
+}
+
+export interface ResumeFlags extends CommonFlags, TrustFlags {
+  checkpoint?: string;
+  acceptDamagedLogs?: boolean;
+  detach?: boolean;
+}
+
+/** Adds --workspace and --json. */
+export const withCommon = (command: Command): Command =>
+  command
+    .option('--workspace <folder>', 'folder whose .ragen/runs holds the runs (default: here)')
+    .option('--json', 'print one JSON document on standard output, logs on standard error');
+
+/** Adds --trust-code, for commands that execute what an earlier run names. */
+export const withTrust = (command: Command): Command =>
+  command.option(
+    `${trustFlag} <sha256>`,
+    'trust the manifest.json with this sha256 for this command, although your trainer did not write it',
+  );
+
+/** Adds overrides, --config-name, --config and --detach as well. */
+export const withConfig = (command: Command): Command =>
+  withCommon(command)
+    .argument('[overrides...]', 'key=value, such as trainer.total_training_steps=20')
+    .option('--config-name <name>', 'configuration by name (see ragen presets)')
+    .option('--config <file>', 'configuration file')
+    .option('--detach', 'return as soon as the trainer serves the run');

@@ -1,0 +1,9 @@
+// The workspace of a command, and the folders in which it looks for configurations.
+import { join, resolve } from 'node:path';
+import { installation } from '../../node/installation';
+
+/** Absolute path of the workspace: the given folder, else the current directory. */
+export const workspaceOf = (folder: string | undefined): string => resolve(folder ?? process.cwd());
+
+/** Folders of configurations: first the workspace's own, then the bundled presets. */
+export const presetFolders = (workspace: string): string[] => [join(workspace, 'config'), installation.presets];

@@ -1,0 +1,37 @@
+// The output of every command: one JSON document (--json) or readable text on standard output; or one sentence on
+// standard error with exit code 1 and, with --json, the same sentence as {"error": {"message"}}.
+import { UserError } from '../../common/user-error';
+import { ConfigError } from '../../trainer/config/config-error';
+
+export interface Answer {
+  /** The JSON document of --json. */
+  document: unknown;
+  /** The same as readable text. */
+  plainText: string;
+  /** Why the command failed: printed to standard error, with exit code 1. */
+  failed?: string;
+}
+
+/** Runs a command and prints its result in the requested form. */
+export async function answer(flags: { json?: boolean }, command: () => Promise<Answer>): Promise<void> {
+  try {
+    const { document, plainText, failed } = await command();
+    if (flags.json) process.stdout.write(`${JSON.stringify(document)}\n`);
+    else process.stdout.write(`${plainText}\n`);
+    if (failed !== undefined) {
+      process.stderr.write(`${failed}\n`);
+      process.exitCode = 1;
+    }
+  } catch (error) {
+    process.exitCode = 1;
+    const { message, stack } = error as Error;
+    process.stderr.write(`${error instanceof UserError ? message : stack}\n`);
+    if (flags.json) process.stdout.write(`${JSON.stringify({ error: errorDocument(error as Error) })}\n`);
+  }
+}
+
+function errorDocument(error: Error): Record<string, unknown> {
+  if (!(error instanceof ConfigError)) return { message: error.message };
+  const { message, file, line, column, key, problems } = error;
+  return { message, file, line, column, key, problems };
+}

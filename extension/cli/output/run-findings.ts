@@ -1,0 +1,54 @@
+// What the diagnostics of a run found, as the terminal prints it: alarms, the regime of the newest diagnosis of
+// collapse, and why a run ended early; and the model that it fetched. Read from a run's metrics and events.
+import type { RunEvent } from '../../run-data/run-events';
+import { enoughPrompts, regimes } from '../../run-data/regimes';
+import type { Regime } from '../../run-data/regimes';
+
+/** A diagnosis of collapse at one step; nats are per token. */
+export interface DiagnosedRegime {
+  step: number;
+  regime: Regime;
+  /** Probability that the regime is right; absent from runs of versions before 0.2. */
+  confidence?: number;
+  /** I(X;Z), at most `bound`. */
+  mutual_information: number;
+  bound: number;
+  /** H(Z|X). */
+  entropy: number;
+}
+
+/** Families of pairs, the one that judges a run's whole episodes first. */
+const families = ['collapse_trajectory_sample', 'collapse_turn_sample', 'collapse_first_turn_sample'] as const;
+
+/** The diagnosis among a step's metrics; null where there is none. */
+export function regimeAt(step: number, metrics: Readonly<Record<string, number>>): DiagnosedRegime | null {
+  const family = families.find(name => metrics[`${name}/regime`] !== undefined);
+  const regime = family && regimes[metrics[`${family}/regime`] - 1];
+  if (!family || !regime) return null;
+  const of = (suffix: string): number => metrics[`${family}/${suffix}`];
+  const confidence = metrics[`${family}/regime_confidence`];
+  return {
+    step,
+    regime,
+    ...(confidence !== undefined && { confidence }),
+    mutual_information: of('mi_estimate'),
+    bound: of('mi_upper_bound'),
+    entropy: of('conditional_entropy_est'),
+  };
+}
+
+/** `template collapse, 94 % sure (I(X;Z) 0.11 of at most 4.16 nats, H(Z|X) 0.62 nats a token)`. */
+export function formatRegime({ regime, confidence, mutual_information, bound, entropy }: DiagnosedRegime): string {
+  // calibrated on diagnoses of many prompts
+  const known = confidence !== undefined && bound >= Math.log(enoughPrompts);
+  const sure = known ? `, ${Math.round(100 * confidence)} % sure` : '';
+  return `${regime}${sure} (I(X;Z) ${mutual_information.toFixed(2)} of at most ${bound.toFixed(2)} nats, H(Z|X) ${entropy.toFixed(2)} nats a token)`;
+}
+
+/** `alarm at step 15: in-group reward std fell under …`; null for events that the terminal does not print. */
+export function formatFinding({ kind, step, message, data }: RunEvent): string | null {
+  if (kind === 'alarm') return `alarm at step ${Number(data?.step ?? step)}: ${message}`;
+  if (kind === 'download') return message;
+  if (kind === 'early_stop') return `stopped early at step ${step}: ${message}`;
+  return null;
+}

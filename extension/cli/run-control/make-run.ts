@@ -1,0 +1,145 @@
+// Creates a run: resolves its configuration and writes its manifest. All errors in configuration, model and environment
+// code are found before a run folder exists.
+import { readFileSync } from 'node:fs';
+import { arch, cpus, platform, totalmem } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Manifest } from '../../run-data/run-manifest';
+import { UserError } from '../../common/user-error';
+import { configHash } from '../../trainer/config/config-hash';
+import { loadConfig, overrideConfig } from '../../trainer/config/load-config';
+import type { LoadedConfig } from '../../trainer/config/load-config';
+import { fitLength, isMadeOf } from '../../trainer/config/model-length';
+import { installation } from '../../node/installation';
+import { configuredModel } from '../../trainer/evaluation/api-service';
+import { openEnvironments } from '../../trainer/run/run-environments';
+import { openCheckpoint } from '../../trainer/store/checkpoint';
+import { RunFolder } from '../../trainer/store/run-folder';
+import { presetFolders } from '../options/workspace';
+import { modelFacts } from '../model-files/model-facts';
+import type { ModelFacts } from '../model-files/model-facts';
+
+export interface StartOptions {
+  configName?: string;
+  configFile?: string;
+  /** The configuration of an earlier run, instead of a name or a file. */
+  from?: Manifest;
+  /** The configuration of an earlier run, with `overrides` replacing its own. */
+  again?: Manifest;
+  overrides: readonly string[];
+  workspace: string;
+  /** Set for a run that belongs to a sweep. */
+  sweep?: Manifest['sweep'];
+  tags?: string[];
+}
+
+/** Resolves the configuration and creates the run folder. Throws ConfigError or UserError. */
+export async function makeRun(options: StartOptions): Promise<{ folder: RunFolder; notes: string[] }> {
+  const { from, again } = options;
+  refuseOtherHash(from ?? again);
+  const load = (more: readonly string[]): LoadedConfig => {
+    const overrides = [...options.overrides, ...more];
+    if (from) return overrideConfig(from.config, overrides);
+    if (again) return loadAgain(again, { ...options, overrides });
+    return loadConfig({ ...options, overrides, presetFolders: presetFolders(options.workspace) });
+  };
+  const given = load([]);
+  const { model, maxPositions } = await modelOf(given, options.workspace);
+  const loaded = fitLength(given, maxPositions, override => load([override]));
+  const { config } = loaded;
+  const { resume_mode, resume_from_path } = config.trainer;
+  if (resume_mode === 'resume_path' && resume_from_path !== null)
+    await openCheckpoint(resolve(options.workspace, resume_from_path)); // before there is a run folder
+  const file = options.configFile === undefined ? undefined : resolve(options.workspace, options.configFile);
+  const source = from ?? again ?? { config_name: options.configName ?? options.configFile ?? '', config_file: file };
+  const about: Omit<Manifest, 'schema' | 'id' | 'created'> = {
+    name: config.trainer.experiment_name,
+    config_name: source.config_name,
+    ...(source.config_file !== undefined && { config_file: source.config_file }),
+    overrides: [...(from?.overrides ?? []), ...options.overrides],
+    config,
+    config_hash: loaded.hash,
+    seeds: { train: config.seed.train, val: config.seed.val },
+    versions: versions(),
+    hardware: {
+      cpu: cpus()[0]?.model ?? 'unknown',
+      cores: cpus().length,
+      memory_gb: round(totalmem() / 2 ** 30),
+      platform: `${platform()}-${arch()}`,
+    },
+    model,
+    environments: await aboutEnvironments(loaded, options.workspace),
+    ...(options.sweep && { sweep: options.sweep }),
+    ...(options.tags && options.tags.length > 0 && { tags: options.tags }),
+  };
+  return { folder: await RunFolder.create(options.workspace, about, new Date()), notes: loaded.notes };
+}
+
+/** Throws a UserError if a manifest's configuration does not match its hash. */
+function refuseOtherHash(run: Manifest | undefined): void {
+  if (run && /^[0-9a-f]{64}$/.test(run.config_hash) && configHash(run.config) !== run.config_hash)
+    throw new UserError(
+      `run ${run.id}: the config of its manifest.json does not match config_hash: restore the file, or give the configuration by --config-name or --config`,
+    );
+}
+
+/**
+ * The configuration of an earlier run with other overrides. If its file or preset still yields the run's configuration,
+ * a removed override falls back to the value there; if the file was changed since, the run's own values are the base.
+ * Throws ConfigError or UserError.
+ */
+function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): LoadedConfig {
+  const { config_name: configName, config_file: configFile } = run;
+  const source = { configName, configFile, workspace, presetFolders: presetFolders(workspace) };
+  const before = loadable(() => loadConfig({ ...source, overrides: run.overrides }));
+  if (before && isMadeOf(run, before)) return loadConfig({ ...source, overrides });
+  const keyOf = (override: string): string => override.replace(/^[+~]*/, '').split('=', 1)[0];
+  const given = new Set(overrides.map(keyOf));
+  const gone = run.overrides.find(override => !given.has(keyOf(override)));
+  if (gone !== undefined)
+    throw new UserError(
+      `run ${run.id}: ${configFile ?? configName} has changed since the run, so ${keyOf(gone)} cannot fall back to its value there: give it a value`,
+    );
+  const changed = overrides.filter(override => !run.overrides.includes(override));
+  return overrideConfig(
+    run.config,
+    changed.map(override => override.replace(/^\+(?!\+)/, '++')),
+  );
+}
+
+/** A configuration; undefined if it cannot be loaded (any more). */
+function loadable(load: () => LoadedConfig): LoadedConfig | undefined {
+  try {
+    return load();
+  } catch (error) {
+    if (error instanceof UserError) return undefined;
+    throw error;
+  }
+}
+
+/** Builds and loads every environment once, so that errors in their code are found before the run starts. */
+async function aboutEnvironments({ config }: LoadedConfig, workspace: string): Promise<Manifest['environments']> {
+  const { train, val } = config.es_manager;
+  const tags = [...(config.trainer.val_only ? [] : train.env_configs.tags), ...val.env_configs.tags];
+  const { environments, loaded } = await openEnvironments(config, tags, workspace, () => undefined);
+  await environments.stop();
+  return loaded.map(({ tag, name, source, version }) => ({ tag, name, source, version }));
+}
+
+/** The facts about the model. A model behind an API is identified by its name; its key must be set. */
+async function modelOf({ config }: LoadedConfig, workspace: string): Promise<ModelFacts> {
+  if (config.model_config === null || !config.trainer.val_only) return modelFacts(config.model_path, workspace);
+  const { model } = configuredModel(config, process.env);
+  const path = `${model.provider_name}:${model.model_name}`;
+  return { model: { path, sha256: '', parameters: 0 }, maxPositions: Infinity };
+}
+
+function versions(): Record<string, string> {
+  const version = (file: string): string => (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+  return {
+    ragen_workbench: version(join(installation.root, 'package.json')),
+    onnxruntime: version(join(installation.root, 'node_modules', 'onnxruntime-node', 'package.json')),
+    node: process.versions.node,
+  };
+}
+
+const round = (x: number): number => Math.round(x * 10) / 10;

@@ -1,0 +1,115 @@
+// Runs a run to its end: starts its trainer, follows it, and returns the run's summary; for an evaluation also the
+// evaluation's summary.
+import { UserError } from '../../common/user-error';
+import { hasRunFile, readRunFileSync } from '../../node/run-file';
+import { runFiles } from '../../run-data/run-files';
+import { type Manifest } from '../../run-data/run-manifest';
+import type { EvaluationSummary } from '../../trainer/evaluation/evaluation-summary';
+import { onlyEvaluates } from '../../trainer/run/stored-config';
+import type { RunFolder } from '../../trainer/store/run-folder';
+import type { StartFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
+import type { Answer } from '../output/answer';
+import { formatEvaluation } from '../output/format-evaluation';
+import { formatClosing, summarize, type RunSummary } from '../output/run-summary';
+import { StepTable } from '../output/step-table';
+import { eventLines, follow, metricLines } from './follow';
+import { makeRun } from './make-run';
+import { unexplainedEnd } from './trainer-end';
+import { TrainerEnded, startTrainer, unended, type TrainerProcess } from './trainer-process';
+
+/**
+ * Creates a run and follows it to its end. `earlier` names a run whose configuration is used instead of a name or file:
+ * with `from`, the overrides are applied on top of it; with `again`, they replace its own overrides.
+ */
+export async function start(
+  overrides: readonly string[],
+  flags: StartFlags,
+  earlier: { from?: Manifest; again?: Manifest } = {},
+): Promise<Answer> {
+  const workspace = workspaceOf(flags.workspace);
+  const { folder, notes } = await makeRun({
+    configName: flags.configName,
+    configFile: flags.config,
+    ...earlier,
+    overrides,
+    workspace,
+  });
+  for (const note of notes) process.stderr.write(`note: ${note}\n`);
+  return serveAndFollow(folder, workspace, [], flags);
+}
+
+/**
+ * Starts a trainer with `args` for an existing run and follows it to its end. If the trainer ends before it serves the
+ * run, the result has the form of any other failed run, since it is chance whether the CLI sees it serving for a
+ * moment.
+ */
+export async function serveAndFollow(
+  folder: RunFolder,
+  workspace: string,
+  args: readonly string[],
+  flags: { json?: boolean; detach?: boolean },
+): Promise<Answer> {
+  try {
+    return await followTrainer(folder, workspace, await startTrainer(folder, workspace, args), flags);
+  } catch (error) {
+    if (!(error instanceof TrainerEnded)) throw error;
+    const found = summaryOfReadable(folder);
+    const summary = unended.includes(found.state) ? { ...found, state: 'failed' as const } : found;
+    const { message } = error;
+    return {
+      document: { ...summary, error: { message } },
+      plainText: formatClosing(summary, workspace),
+      failed: message,
+    };
+  }
+}
+
+/** The summary of a run whose trainer refused it; without metrics if these were refused. */
+function summaryOfReadable(folder: RunFolder): RunSummary {
+  const status = folder.readStatus();
+  try {
+    return summarize(folder, metricLines(folder), eventLines(folder), status);
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    return summarize(folder, [], eventLines(folder), status);
+  }
+}
+
+/** Follows a trainer that serves the run to its end, or returns at once with `--detach`. */
+export async function followTrainer(
+  folder: RunFolder,
+  workspace: string,
+  trainer: TrainerProcess,
+  flags: { json?: boolean; detach?: boolean },
+): Promise<Answer> {
+  const evaluates = onlyEvaluates(folder.manifest.config);
+  if (flags.detach)
+    return {
+      document: { run: folder.id, folder: folder.path },
+      plainText: `Run ${folder.id} is ${evaluates ? 'playing' : 'training'}: ${folder.path}`,
+    };
+  process.stderr.write(`Run ${folder.id} → ${folder.path}\n`);
+  const table = new StepTable(evaluates ? 'episode' : 'step');
+  const status = await follow(folder, table, undefined, undefined, () => trainer.ended() !== null);
+  const summary = summarize(folder, metricLines(folder), eventLines(folder), status);
+  const gone = status === null || unended.includes(status.state);
+  const failed = gone ? await unexplainedEnd(folder, trainer) : status?.error;
+  const evaluation = evaluationOf(folder);
+  return {
+    document: {
+      ...summary,
+      ...(evaluation && { evaluation }),
+      ...(failed !== undefined && { error: { message: failed } }),
+    },
+    plainText: evaluation ? formatEvaluation(evaluation) : formatClosing(summary, workspace, status?.episodes),
+    failed,
+  };
+}
+
+/** The summary of an evaluation; null for other runs, and before its end. */
+function evaluationOf(folder: RunFolder): EvaluationSummary | null {
+  return hasRunFile(folder.path, runFiles.evaluation)
+    ? (JSON.parse(readRunFileSync(folder.path, runFiles.evaluation).toString('utf8')) as EvaluationSummary)
+    : null;
+}

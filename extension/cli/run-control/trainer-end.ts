@@ -1,0 +1,79 @@
+// Why a trainer ended: the last error in its log, or its exit code or signal.
+import { closeSync, existsSync, fstatSync, readSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { endedBySystem, explainExit } from '../../common/process-exit';
+import { openRegularSync } from '../../node/bounded-file';
+import { runFiles } from '../../run-data/run-files';
+import { folderGone } from '../../trainer/store/lease';
+import type { RunFolder } from '../../trainer/store/run-folder';
+import type { TrainerExit, TrainerProcess } from './trainer-process';
+
+/** Why a trainer that left no error in the status ended: the last error in its log, or its exit. */
+export function endBeforeServing(folder: RunFolder, pid: number | undefined, end: TrainerExit): string {
+  const log = folder.file(runFiles.log);
+  // A trainer that ends itself at once does so by a signal, after a fatal error in its log.
+  const logged = lastError(folder, pid, endedBySystem(end.code, end.signal) ? levels.fatal : levels.error);
+  return (
+    logged ??
+    `trainer of ${folder.id}: it ${explainExit(end.code, end.signal)} (before it served the run; its log is ${log})`
+  );
+}
+
+/** pino's log levels: an error, and an error that ended the process at once. */
+const levels = { error: 50, fatal: 60 };
+
+/** The last error of at least this level that the process logged. */
+const lastError = (folder: RunFolder, pid: number | undefined, level: number): string | undefined =>
+  logTail(folder)
+    .split('\n')
+    .flatMap(line => errorOf(line, pid, level) ?? [])
+    .at(-1);
+
+/** Bytes at the log's end that are searched for the last error. */
+const logTailBytes = 2 ** 20;
+
+/** The end of a run's log; empty if it is not a regular file of the run folder. */
+function logTail(folder: RunFolder): string {
+  let fd: number | undefined;
+  try {
+    fd = openRegularSync(folder.file(runFiles.log), folder.path);
+    const { size } = fstatSync(fd);
+    const bytes = Buffer.alloc(Math.min(size, logTailBytes));
+    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, bytes.length, size - bytes.length));
+  } catch {
+    return '';
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/** Milliseconds to wait for the exit event of a trainer that is gone. */
+const reapMs = 1000;
+
+/**
+ * Why a trainer ended that served its run and left it unfinished: its fatal error, or its signal or exit code if this
+ * process started it and observed its end.
+ */
+export async function unexplainedEnd(folder: RunFolder, trainer: TrainerProcess): Promise<string> {
+  for (const deadline = performance.now() + reapMs; trainer.ended() === null && performance.now() < deadline;)
+    await sleep(20);
+  if (!existsSync(folder.path)) return folderGone(folder);
+  const log = folder.file(runFiles.log);
+  const end = trainer.ended();
+  const logged = lastError(folder, trainer.pid, levels.fatal);
+  if (logged !== undefined) return logged;
+  return end
+    ? `trainer of ${folder.id}: it ${explainExit(end.code, end.signal)} (log: ${log}; resume it with ragen resume ${folder.id})`
+    : `trainer of ${folder.id}: it exited unexpectedly: see ${log}, then ragen resume ${folder.id}`;
+}
+
+/** The message of a log line, if it is an error of at least `level` that this process logged. */
+function errorOf(line: string, pid: number | undefined, level: number): string | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    const entry = JSON.parse(line) as { level?: number; pid?: number; msg?: string };
+    return entry.pid === pid && entry.level !== undefined && entry.level >= level ? entry.msg : undefined;
+  } catch {
+    return undefined; // output of an environment
+  }
+}

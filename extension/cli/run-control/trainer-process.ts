@@ -1,0 +1,85 @@
+// Starts the trainer of a run: a detached Node process that outlives the terminal and the editor.
+import { spawn } from 'node:child_process';
+import { closeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UserError } from '../../common/user-error';
+import { installation } from '../../node/installation';
+import { openToAppendSync } from '../../node/regular-file';
+import { runFiles } from '../../run-data/run-files';
+import { type RunState } from '../../run-data/run-status-file';
+import { requireNoLinks, trustFlag } from '../../trainer/run/trusted-run';
+import { alreadyTrained, readLease } from '../../trainer/store/lease';
+import type { RunFolder } from '../../trainer/store/run-folder';
+import { endBeforeServing } from './trainer-end';
+
+/** States in which a run must have a trainer; without one, its trainer was lost. */
+export const unended: readonly RunState[] = ['starting', 'running', 'paused', 'stopping'];
+
+/** How a process ended. */
+export interface TrainerExit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+/** Handle of a trainer's process; only the process that started it can observe how it ended. */
+export interface TrainerProcess {
+  /** Undefined if unknown. */
+  readonly pid: number | undefined;
+  /** Null while it runs, and if its end was not observed. */
+  ended(): TrainerExit | null;
+}
+
+/** The trainer of a run ended before it served the run; the message is its own if it left one. */
+export class TrainerEnded extends UserError {}
+
+/**
+ * Starts the trainer of a run and waits until it serves the run (or has finished). The trainer executes what the
+ * manifest names, as read here: the caller has created the run or checked that it is trusted.
+ * @throws UserError while another trainer serves the run, TrainerEnded if the new one fails at once
+ */
+export async function startTrainer(
+  folder: RunFolder,
+  workspace: string,
+  args: readonly string[],
+): Promise<TrainerProcess> {
+  const other = readLease(folder.path);
+  if (other?.live) throw new UserError(alreadyTrained(folder.id, folder.path, other.lease));
+  requireNoLinks(folder);
+  const earlier = folder.readStatus()?.updated;
+  const logFile = openToAppendSync(folder.file(runFiles.log));
+  const { ELECTRON_RUN_AS_NODE: _, ...env } = process.env;
+  const child = spawn(
+    process.execPath,
+    [installation.trainer, '--run', folder.path, '--workspace', workspace, trustFlag, folder.manifestSha256, ...args],
+    {
+      cwd: workspace,
+      detached: true,
+      windowsHide: true,
+      stdio: ['ignore', 'ignore', logFile],
+      env: { ...(process.versions.electron ? process.env : env), ORT_DISABLE_TELEMETRY: '1' },
+    },
+  );
+  closeSync(logFile);
+  child.unref();
+  let failed: Error | undefined;
+  child.once('error', error => (failed = error));
+  const trainer: TrainerProcess = {
+    pid: child.pid,
+    ended: () =>
+      child.exitCode === null && child.signalCode === null ? null : { code: child.exitCode, signal: child.signalCode },
+  };
+  for (;;) {
+    const lease = readLease(folder.path);
+    // The lease alone is not enough: the trainer checks the checkpoint under the lease before it writes a status.
+    if (lease?.live && lease.lease?.pid === child.pid && folder.readStatus()?.updated !== earlier) return trainer;
+    if (failed) throw new TrainerEnded(`trainer: ${process.execPath} does not start: ${failed.message}`);
+    const end = trainer.ended();
+    if (end?.code === 0) return trainer;
+    if (end) {
+      const status = folder.readStatus();
+      const own = status?.updated === earlier ? undefined : status?.error; // ignore an earlier trainer's error
+      throw new TrainerEnded(own ?? endBeforeServing(folder, child.pid, end));
+    }
+    await sleep(20);
+  }
+}

@@ -1,0 +1,21 @@
+// `ragen pause`: pauses a run until it is resumed.
+import type { Command } from 'commander';
+import { UserError } from '../../common/user-error';
+import { pause } from '../../protocol/trainer-link';
+import type { RunStatus } from '../../run-data/run-status-file';
+import type { RunFolder } from '../../trainer/store/run-folder';
+import { answered, joinTrainer } from '../run-control/follow';
+import { addHalt } from '../run-control/halt';
+
+export const addPause = (program: Command): void =>
+  addHalt(program, 'pause', 'pause a run until it is resumed', pauseTraining);
+
+async function pauseTraining(folder: RunFolder): Promise<RunStatus> {
+  const trainer = await joinTrainer(folder);
+  if (!trainer) throw new UserError(`run ${folder.id} does not answer: try again, or see its trainer.log`);
+  try {
+    return await answered(folder, trainer.sendRequest(pause, null));
+  } finally {
+    trainer.dispose();
+  }
+}

@@ -1,0 +1,59 @@
+// `ragen resume`: resumes a run with its paused trainer if there is one, else with a new trainer from a checkpoint.
+import type { Command } from 'commander';
+import { resumeSettings, scheduleNote } from '../../trainer/run/resume-settings';
+import { requireTrusted } from '../../trainer/run/trusted-run';
+import { readLease } from '../../trainer/store/lease';
+import { RunFolder } from '../../trainer/store/run-folder';
+import { withCommon, withTrust, type ResumeFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
+import { answer, type Answer } from '../output/answer';
+import { answered, changeSettings, joinTrainer } from '../run-control/follow';
+import { followTrainer, serveAndFollow } from '../run-control/run-and-follow';
+import { resume as resumeTraining } from '../../protocol/trainer-link';
+
+export function addResume(program: Command): void {
+  withTrust(withCommon(program.command('resume').description('resume a run from a checkpoint')))
+    .argument('<run>', 'id of the run')
+    .argument(
+      '[settings...]',
+      'settings to change from the resumed step on, as key=value, such as trainer.total_training_steps=200',
+    )
+    .option('--checkpoint <name>', 'such as step-000100 (default: the newest)')
+    .option('--accept-damaged-logs', 'continue with the readable lines of logs that differ from their checksums')
+    .option('--detach', 'return as soon as the trainer serves the run')
+    .action((id: string, settings: string[], flags: ResumeFlags) => answer(flags, () => resume(id, settings, flags)));
+}
+
+/**
+ * Resumes a run, with `overrides` of settings: with its paused trainer if there is one, else with a new trainer from a
+ * checkpoint. Follows it to its end.
+ */
+async function resume(id: string, overrides: readonly string[], flags: ResumeFlags): Promise<Answer> {
+  const workspace = workspaceOf(flags.workspace);
+  const folder = RunFolder.find(workspace, id);
+  const settings = resumeSettings(overrides, folder.id);
+  const pid = readLease(folder.path)?.lease?.pid;
+  if (flags.checkpoint === undefined && (await resumePausedTrainer(folder, settings)))
+    return followTrainer(folder, workspace, { pid, ended: () => null }, flags);
+  requireTrusted(folder, flags);
+  const args = flags.checkpoint === undefined ? ['--resume'] : ['--checkpoint', flags.checkpoint];
+  const accepts = flags.acceptDamagedLogs ? ['--accept-damaged-logs'] : [];
+  const note = scheduleNote(folder, settings);
+  if (note !== null) process.stderr.write(`note: ${note}\n`);
+  const changes = overrides.flatMap(override => ['--set', override]);
+  return serveAndFollow(folder, workspace, [...args, ...accepts, ...changes], flags);
+}
+
+/** Resumes the trainer of a paused run with changed settings; false if there is none. */
+async function resumePausedTrainer(folder: RunFolder, values: Record<string, number>): Promise<boolean> {
+  if (folder.readStatus()?.state !== 'paused' || !readLease(folder.path)?.live) return false;
+  const trainer = await joinTrainer(folder);
+  if (!trainer) return false;
+  try {
+    if (Object.keys(values).length > 0) await changeSettings(folder, trainer, values);
+    await answered(folder, trainer.sendRequest(resumeTraining, null));
+  } finally {
+    trainer.dispose();
+  }
+  return true;
+}

@@ -1,0 +1,17 @@
+// `ragen stop`: ends a run, with a checkpoint of its last finished step.
+import type { Command } from 'commander';
+import { UserError } from '../../common/user-error';
+import type { RunStatus } from '../../run-data/run-status-file';
+import type { RunFolder } from '../../trainer/store/run-folder';
+import { follow } from '../run-control/follow';
+import { addHalt } from '../run-control/halt';
+
+export const addStop = (program: Command): void =>
+  addHalt(program, 'stop', 'end a run, with a checkpoint of its last finished step', stop);
+
+/** Requests the stop and waits for the end. */
+async function stop(folder: RunFolder): Promise<RunStatus> {
+  const status = await follow(folder, null, AbortSignal.abort());
+  if (!status) throw new UserError(`run ${folder.id} has no status: its trainer ended before the first step`);
+  return status;
+}

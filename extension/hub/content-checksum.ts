@@ -1,0 +1,53 @@
+// Compares downloaded contents with their etags: sha256, or git's sha1 of a blob. A file is read on its first check and
+// after a change (node/checksum-cache.ts).
+import { createHash } from 'node:crypto';
+import type { Hash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { storeError } from '../node/files';
+import type { HubFile } from './hub-client';
+import { cachedChecksum } from '../node/checksum-cache';
+import { openRegular } from '../node/regular-file';
+
+/** Bytes of a file; null if there is none. */
+export async function sizeOf(file: string): Promise<number | null> {
+  const found = await stat(file).catch(() => null);
+  return found?.isFile() ? found.size : null;
+}
+
+/** A hash for the checksum type of an etag: sha256, or git's sha1 of a blob, which includes its length. */
+export function hashFor({ etag, bytes }: Pick<HubFile, 'etag' | 'bytes'>): Hash {
+  return etag.length === 64 ? createHash('sha256') : createHash('sha1').update(`blob ${bytes}\0`);
+}
+
+/** Whether the bytes of a file match its etag. @throws the signal's reason when it is aborted */
+export async function matchesEtag(path: string, file: HubFile, signal?: AbortSignal): Promise<boolean> {
+  return (await contentSum(path, file, signal)) === file.etag;
+}
+
+/** The checksum of a file's content, of the type of its etag. */
+async function contentSum(path: string, file: HubFile, signal?: AbortSignal): Promise<string> {
+  const hash = hashFor(file);
+  signal?.throwIfAborted();
+  const handle = await openRegular(path);
+  for await (const chunk of handle.createReadStream()) {
+    hash.update(chunk as Buffer);
+    signal?.throwIfAborted();
+  } // closes the handle, however it is left
+  return hash.digest('hex');
+}
+
+/** Whether an etag is a checksum: in a cache without links, other tools store files under their own names. */
+const isChecksum = (etag: string): boolean => /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag);
+
+/**
+ * Whether a file's content matches its etag, if that is a checksum. It is read on its first check and after a change.
+ */
+export async function isSound(path: string, file: HubFile, signal?: AbortSignal): Promise<boolean> {
+  if (!isChecksum(file.etag)) return true;
+  const kind = file.etag.length === 64 ? 'sha256' : 'git';
+  const sum = await cachedChecksum(path, kind, () => contentSum(path, file, signal)).catch((error: unknown) => {
+    signal?.throwIfAborted();
+    throw storeError('read', path, error);
+  });
+  return sum === file.etag;
+}

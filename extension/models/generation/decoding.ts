@@ -1,0 +1,36 @@
+// A call of the generator, its rows while they are decoded, and the watch of a row. Rows of several calls are decoded
+// together; a call is answered when all of its rows have finished.
+import type { GenerationRow, SamplingOptions } from '../../engine/generation-calls';
+import type { RandomStream } from '../../engine/sampling/random-stream';
+import type { CachedRow } from './generation-cache';
+
+/** A pending call. */
+export interface Call {
+  decodings: Decoding[];
+  sampling: SamplingOptions;
+  onTokens?: (sampled: number) => void;
+  answer(): void;
+  fail(error: unknown): void;
+  /** Resolves when the call is finished. */
+  done: Promise<unknown>;
+}
+
+/** A row of a call while its tokens are decoded. */
+export interface Decoding {
+  request: GenerationRow;
+  cache: CachedRow;
+  stream: RandomStream;
+  /** Tokens of the row before the first one sampled in this call. */
+  prefix: number;
+  ids: number[];
+  logprobs: number[];
+  finish: 'stop' | 'length' | null;
+  /** Number of sampled tokens already reported to the watcher. */
+  reported: number;
+}
+
+/** Watcher of a row: receives its sampled tokens in order, a few at a time. */
+export interface RowWatch {
+  row: string;
+  onTokens(ids: number[], logprobs: number[]): void;
+}

@@ -1,0 +1,68 @@
+// The passes of a batch, each with its feeds, as a policy's sessions run them, and the random feeds of dropout. A pass
+// is packed only when it is reached.
+import type { PassBudget } from '../../engine/training-samples';
+import type { RandomStream } from '../../engine/sampling/random-stream';
+import { float32 } from '../../engine/session/session';
+import type { Tensor } from '../../engine/session/session';
+import type { WorkUnits } from '../../engine/work-units';
+import { batchFeeds, headChunks, logitsAtATime, maskedTokens } from './batch-feeds';
+import type { BatchFeeds } from './batch-feeds';
+import { planPasses } from './pass-plan';
+import type { Sample } from './pass-plan';
+import type { Network } from './policy-graphs';
+import { maximum, minimum } from '../../common/lists';
+
+export interface PreparedPass<S extends Sample> extends BatchFeeds<S> {
+  shared: boolean;
+}
+
+/**
+ * Returns the passes of a batch, and the number of head chunks that the largest pass needs. A pass is packed only
+ * when it is reached, because its masks and index arrays take about ten megabytes for 2048 tokens. Each pass is a
+ * unit of work. `headGradient`: bytes of the head gradient that each chunk creates, 0 for none.
+ */
+export function preparePasses<S extends Sample>(
+  { config }: Network,
+  samples: readonly S[],
+  budget: PassBudget,
+  headGradient: number,
+  units: WorkUnits,
+): { passes: Iterable<PreparedPass<S>>; chunks: number; total: number } {
+  const index = [...samples.keys()].filter(i => samples[i].mask.includes(1, 1));
+  const plan = planPasses(
+    index.map(i => samples[i]),
+    budget,
+  ).map(({ shared, clusters }) => ({
+    shared,
+    clusters: clusters.map(c => ({ ...c, members: c.members.map(i => index[i]) })),
+  }));
+  const counts = plan.map(({ clusters }) =>
+    clusters.reduce((sum, { members }) => sum + members.reduce((n, i) => n + maskedTokens(samples[i]), 0), 0),
+  );
+  const most = maximum(counts, 0);
+  const least = minimum(counts);
+  function* packed(): Generator<PreparedPass<S>> {
+    for (const [k, pass] of plan.entries()) {
+      units.next(k, plan.length);
+      yield { shared: pass.shared, ...batchFeeds(pass, samples, config) };
+    }
+  }
+  return {
+    passes: packed(),
+    chunks: Math.min(headChunks(most, config.vocabSize, logitsAtATime(headGradient)), headChunks(least, Infinity)),
+    total: counts.reduce((sum, count) => sum + count, 0),
+  };
+}
+
+/** Random feeds of the adapters' dropout for a pass; empty without dropout. */
+export function dropoutFeeds({ plan }: Network, tokens: number, noise: RandomStream): Record<string, Tensor> {
+  const { adapter, specs } = plan;
+  if (!adapter || adapter.dropout === 0) return {};
+  const features = maximum(specs.map(({ dims }) => dims.at(-1)!));
+  const vector = (length: number): Tensor =>
+    float32(
+      Float32Array.from({ length }, () => 1 + 99 * noise.uniform()),
+      [length],
+    );
+  return { dropout_rows: vector(tokens), dropout_columns: vector(features) };
+}

@@ -1,0 +1,28 @@
+// The sums that the update graph returns, added up over the passes of a mini-batch, and the loss metrics under RAGEN's
+// keys that follow from them. Sums over tokens do not depend on how samples are packed into passes.
+import type { PolicyLossOptions, UpdateMetrics } from '../engine/loss-options';
+import { updateSums } from './graphs/policy-graphs';
+
+/**
+ * Sums over trained tokens: the outputs of the update graph (losses weighted as in the loss), and the number of tokens.
+ */
+export type LossSums = Record<(typeof updateSums)[number] | 'tokens', number>;
+
+export const noSums: Readonly<LossSums> = {
+  ...(Object.fromEntries(updateSums.map(name => [name, 0])) as Record<(typeof updateSums)[number], number>),
+  tokens: 0,
+};
+
+/** Returns the loss metrics under RAGEN's keys. */
+export function lossMetrics(sums: Readonly<LossSums>, loss: PolicyLossOptions): UpdateMetrics {
+  const perToken = (name: (typeof updateSums)[number]): number => sums[name] / Math.max(sums.tokens, 1);
+  return {
+    pg_loss: sums.pg_loss,
+    entropy_loss: sums.entropy_loss,
+    ...(loss.use_kl_loss && { kl_loss: sums.kl_loss, kl_coef: loss.kl_loss_coef }),
+    entropy: perToken('entropy'),
+    pg_clipfrac: perToken('clipped'),
+    pg_clipfrac_lower: perToken('clipped_lower'),
+    ppo_kl: perToken('minus_log_ratio'),
+  };
+}

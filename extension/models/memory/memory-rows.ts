@@ -1,0 +1,295 @@
+// The rows of a memory plan, by phase: what is held, how many bytes, and the formula as text. Weights, gradients and
+// optimizer follow from the parameter count, keys and values from the rollout's shape, activations from pass-memory.ts.
+import { appendAll } from '../../common/lists';
+import { chunkSize } from '../../engine/optimizer/adamw';
+import { blockSize } from '../../engine/optimizer/byte-moments';
+import type { MomentFormat } from '../../engine/load-options';
+import { headChunks } from '../graphs/batch-feeds';
+import { continuedTokens } from '../cross-scoring';
+import { prefixGraph, suffixGraph } from '../graphs/cross-graphs';
+import { criticSpecs, valueHeadSpec } from '../decoder/critic';
+import { elements, parameterSpecs } from '../decoder/decoder-config';
+import type { ParameterSpec } from '../decoder/decoder-config';
+import type { FileTensor } from '../decoder/decoder-parameters';
+import { decodedRows, prefillTokens } from '../generation/generator';
+import { pieceTokens } from '../generation/host-cache';
+import { laidOutBytes } from '../load-models';
+import { undoParameters } from '../engine-undo';
+import { loraSpecs } from '../adapters/lora';
+import { PassMemory, isLinear, sizesOf } from './pass-memory';
+import type { PlanInput } from './memory-plan';
+import { measured } from './measured-memory';
+import type { PassKind } from './pass-memory';
+
+const momentBytes: Record<MomentFormat, number> = { float32: 8, int8: 2 + 8 / blockSize };
+
+/**
+ * Phases of a run, in the order of a step. Each phase also holds the memory of the previous ones, because arenas never
+ * shrink.
+ */
+export const phases = [
+  'loading',
+  'rollout',
+  'diagnosis',
+  'log-probs',
+  'critic update',
+  'policy update',
+  'checkpoint',
+] as const;
+export type Phase = (typeof phases)[number];
+
+export interface PlanRow {
+  what: string;
+  bytes: number;
+  /** The formula as text. */
+  how: string;
+  /** The phase from which the memory is held. */
+  phase: Phase;
+}
+
+/** The rows of one run. */
+export class MemoryRows {
+  private readonly passes: PassMemory;
+
+  constructor(private readonly input: PlanInput) {
+    this.passes = new PassMemory(input);
+  }
+
+  weightRows(): PlanRow[] {
+    const { decoder: c, lora, stored, critic, reference, baseQuantization, rolloutQuantization } = this.input;
+    const all = count(parameterSpecs(c));
+    const width = bytesOf[stored];
+    const mapped = `${millions(all)} parameters × ${width} bytes, mapped from the model's files`;
+    const rows = [
+      row('loading', 'process', measured.process, 'Node and onnxruntime with their code and sessions, measured'),
+    ];
+    const { environments } = this.input;
+    rows.push(
+      row(
+        'loading',
+        'environments',
+        environments * measured.environments,
+        `${environments} × ${measured.environments / 2 ** 20} MiB of a process, measured without the environment's own data`,
+      ),
+    );
+    if (lora) {
+      if (baseQuantization === 'none') rows.push(row('loading', 'base', all * width, mapped));
+      if (baseQuantization === 'int8' || rolloutQuantization === 'int8')
+        rows.push(row('loading', '8-bit base', all, `${millions(all)} parameters × 1 byte, mapped from the cache`));
+      const trained = this.trained();
+      rows.push(row('loading', 'adapters', trained * 4, `${millions(trained)} trained parameters × 4 bytes`));
+      const linear = count(parameterSpecs(c).filter(({ name }) => isLinear(name, c)));
+      const each = rolloutQuantization === 'none' ? 4 : 1;
+      const how = `${millions(linear)} parameters of linear layers × ${each} byte${each > 1 ? 's' : ''}`;
+      rows.push(row('rollout', 'base laid out for rollouts', linear * each, how));
+    } else {
+      rows.push(row('loading', 'weights', all * 4, `${millions(all)} parameters × 4 bytes`));
+      if (reference) rows.push(row('loading', 'reference', all * width, mapped));
+    }
+    if (lora ?? reference) {
+      const bytes = Math.min(measured.reading, all * 8);
+      rows.push(row('loading', 'looking at frozen weights', bytes, 'a part at a time, measured'));
+    }
+    if (critic) {
+      const own = this.criticTrained();
+      rows.push(row('loading', 'critic', own * 4, `${millions(own)} parameters of its own × 4 bytes`));
+    }
+    return rows;
+  }
+
+  rolloutRows(): PlanRow[] {
+    const { decoder: c, longest, rollouts } = this.input;
+    const together = Math.min(rollouts, decodedRows);
+    const episodes = this.input.environments > 0 ? measured.episodes : 0;
+    const perToken = 2 * c.layers * c.kvHeads * c.headSize * 4;
+    return [
+      row('rollout', 'episodes', episodes, 'episodes and packed arrays, with what waits to be collected, measured'),
+      row(
+        'rollout',
+        'keys and values',
+        (rollouts + together) * longest * perToken,
+        `(${rollouts} episodes + ${together} in the batch) × ${longest} tokens × ${perToken} bytes`,
+      ),
+      row(
+        'rollout',
+        'generation',
+        Math.max(this.passes.decoding(together), this.passes.prefilling()),
+        `the larger of ${together} rows × 1 token and prompts of at most ${prefillTokens} tokens in pieces of ${pieceTokens}, × ${measured.arena}`,
+      ),
+      this.layOutRow(),
+    ];
+  }
+
+  /**
+   * All weights as constants of the rollouts' session (load-models.ts), with its file and the read buffer while it is
+   * created.
+   */
+  private layOutRow(): PlanRow {
+    const { decoder, lora, trains } = this.input;
+    const bytes = 4 * count(parameterSpecs(decoder));
+    const copies = trains ? 1 : 3; // training later takes more than creating the session
+    return row(
+      'rollout',
+      'weights laid out for rollouts',
+      lora || bytes > laidOutBytes ? 0 : copies * bytes,
+      `${copies} × ${millions(bytes / 4)} parameters × 4 bytes`,
+    );
+  }
+
+  trainingRows({ updateTokens, criticTokens }: Pick<PlanInput, 'updateTokens' | 'criticTokens'>): PlanRow[] {
+    const { scoreTokens, referenceTokens, reference, critic, moments } = this.input;
+    const how = (tokens: number, whose: string): string =>
+      `${tokens} tokens through ${whose}, as its values live and die, × ${measured.arena}, with and without shared prefixes`;
+    const pass = (phase: Phase, what: string, kind: PassKind, tokens: number, whose: string): PlanRow =>
+      row(phase, what, tokens > 0 ? this.passes.arenas(kind, tokens) : 0, how(tokens, whose));
+    const rows = this.diagnosisRows();
+    rows.push(pass('log-probs', 'old log-probs', 'score', scoreTokens, "the policy's graph without gradient"));
+    if (reference)
+      rows.push(pass('log-probs', 'reference log-probs', 'reference', referenceTokens, "the reference's graph"));
+    if (critic) {
+      const values = pass('log-probs', 'values', 'values', criticTokens, "the critic's graph without gradient");
+      const update = Math.max(0, this.passes.criticArenas(criticTokens) - values.bytes);
+      rows.push(
+        values,
+        row(
+          'critic update',
+          'critic activations',
+          update,
+          `${how(criticTokens, "the critic's graph with gradient")}; large passes take the place of the values`,
+        ),
+      );
+      appendAll(rows, optimizerRows('critic update', 'critic ', this.criticTrained(), moments.critic));
+    }
+    return [
+      ...rows,
+      pass('policy update', 'activations and logits', 'update', updateTokens, "the policy's graph with gradient"),
+      ...optimizerRows('policy update', '', this.trained(), moments.actor),
+      this.undoRow(),
+      ...this.checkpointRows(),
+    ];
+  }
+
+  /**
+   * The copies of a checkpoint's content, which the trainer's main thread writes (trainer/run/training-checkpoints.ts);
+   * an engine alone writes none.
+   */
+  private checkpointRows(): PlanRow[] {
+    const { critic, moments, environments } = this.input;
+    if (environments === 0) return [];
+    const own = this.trained();
+    const rows = [
+      row(
+        'checkpoint',
+        "checkpoint's copies",
+        own * (4 + 4 + momentBytes[moments.actor]),
+        `${millions(own)} trained × weight, the same in the file's bytes, and moments`,
+      ),
+    ];
+    if (critic) {
+      const critics = this.criticTrained();
+      rows.push(
+        row(
+          'checkpoint',
+          "checkpoint's copies of the critic",
+          critics * (4 + momentBytes[moments.critic]),
+          `${millions(critics)} trained × weight and moments`,
+        ),
+      );
+    }
+    return rows;
+  }
+
+  /** Memory of the copy that a stop restores (engine-undo.ts). */
+  private undoRow(): PlanRow {
+    const { critic, moments } = this.input;
+    const [own, critics] = [this.trained(), critic ? this.criticTrained() : 0];
+    const bytes = own * (4 + momentBytes[moments.actor]) + critics * (4 + momentBytes[moments.critic]);
+    const copied = own + critics <= undoParameters ? bytes : 0;
+    return row('policy update', 'copy for a stop', copied, `${millions(own + critics)} trained × weight and moments`);
+  }
+
+  /** Cross-scoring: a prompt pass, whose keys and values are kept while texts continue from the longest prompt. */
+  private diagnosisRows(): PlanRow[] {
+    const { decoder: c, longest, diagnosisTokens: tokens } = this.input;
+    if (tokens === 0) return [];
+    const prompts = Math.max(1, Math.floor(tokens / longest));
+    const t = Math.min(longest, tokens);
+    const read = this.passes.graph('prefixes', () =>
+      prefixGraph(this.passes.actor, { lowering: 'cpu', shared: false }),
+    )(sizesOf(c, { tokens: prompts * t, t, b: prompts, r: prompts }));
+    const texts = Math.min(tokens, continuedTokens);
+    const chunks = headChunks(texts, c.vocabSize);
+    const own = Math.min(longest, texts);
+    const continued = this.passes.graph(`suffixes ${chunks}`, () =>
+      suffixGraph(this.passes.actor, { lowering: 'cpu', chunks }),
+    )(
+      sizesOf(c, {
+        tokens: texts,
+        n: texts,
+        t: own,
+        m: Math.ceil(texts / own),
+        u: longest,
+        'tokens+1': texts + 1,
+        part: texts / chunks,
+      }),
+    );
+    return [
+      row(
+        'diagnosis',
+        'prompts of the diagnosis',
+        measured.arena * read.peak + read.outputs,
+        `${prompts * t} tokens with their keys and values, × ${measured.arena}`,
+      ),
+      row(
+        'diagnosis',
+        'texts of the diagnosis',
+        measured.arena * continued.peak,
+        `${texts} tokens after a prompt of ${longest}, × ${measured.arena}`,
+      ),
+    ];
+  }
+
+  private trained(): number {
+    const { decoder, lora } = this.input;
+    return count(lora ? loraSpecs(decoder, lora) : parameterSpecs(decoder));
+  }
+
+  private criticTrained(): number {
+    const { decoder, lora } = this.input;
+    return lora ? this.trained() + count([valueHeadSpec(decoder)]) : count(criticSpecs(decoder));
+  }
+}
+
+const row = (phase: Phase, what: string, bytes: number, how: string): PlanRow => ({
+  what,
+  bytes: Math.ceil(bytes),
+  how,
+  phase,
+});
+
+/** Returns the rows for training `trained` parameters; `whose` is the prefix of the row names. */
+function optimizerRows(phase: Phase, whose: string, trained: number, moments: MomentFormat): PlanRow[] {
+  const m = millions(trained);
+  const chunk = Math.min(trained, chunkSize);
+  const each = momentBytes[moments];
+  return [
+    // Node frees a pass's gradient at its next garbage collection, when the next pass has already allocated its own.
+    row(
+      phase,
+      `${whose}gradients`,
+      trained * 12,
+      `${m} trained × (4 bytes of the sum + 4 of a pass's own + 4 of the pass before)`,
+    ),
+    row(phase, `${whose}optimizer`, trained * each, `${m} trained × ${each} bytes of two moments`),
+    row(
+      phase,
+      `${whose}optimizer step`,
+      chunk * measured.step,
+      `${millions(chunk)} at a time × ${measured.step} bytes`,
+    ),
+  ];
+}
+
+const bytesOf: Record<FileTensor['dtype'], number> = { F32: 4, F16: 2, BF16: 2 };
+const count = (specs: readonly ParameterSpec[]): number => specs.reduce((sum, { dims }) => sum + elements(dims), 0);
+const millions = (n: number): string => `${(n / 1e6).toLocaleString('en', { maximumSignificantDigits: 3 })} M`;

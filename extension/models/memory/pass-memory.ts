@@ -1,0 +1,221 @@
+// The memory of single passes of a run: the engine's graphs are built with the sizes that the run will use, and
+// engine/graph/graph-memory.ts gives their live bytes. Checkpointing, chunked logits, adapters and 8-bit bases are
+// included, since the graphs include them. The arenas of passes with and without shared prefixes follow
+// packed-sessions.ts.
+import type { Graph } from '../../engine/graph/graph';
+import { graphMemory } from '../../engine/graph/graph-memory';
+import { headChunks, headTokens, logitsAtATime } from '../graphs/batch-feeds';
+import { criticGraph, criticSpecs, valueHeadSpec, valuesGraph } from '../decoder/critic';
+import { parameterSpecs } from '../decoder/decoder-config';
+import type { DecoderConfig } from '../decoder/decoder-config';
+import type { FileTensor, TensorSource } from '../decoder/decoder-parameters';
+import { prefillTokens } from '../generation/generator';
+import { pieceTokens } from '../generation/host-cache';
+import { block } from '../generation/key-value-cache';
+import { adaptedNetwork, frozenNetwork, trainedNetwork } from '../decoder/networks';
+import { arenasKept, passBytes } from '../graphs/packed-sessions';
+import { generateGraph, headGradientBytes, scoreGraph, updateGraph } from '../graphs/policy-graphs';
+import type { Network, PackedShape } from '../graphs/policy-graphs';
+import type { PlanInput } from './memory-plan';
+import { measured } from './measured-memory';
+
+export type PassKind = 'update' | 'score' | 'reference' | 'critic' | 'values';
+
+/** The memory of the passes of one run. */
+export class PassMemory {
+  private readonly base: Network;
+  readonly actor: Network;
+  private readonly graphs = new Map<string, ReturnType<typeof graphMemory>>();
+
+  constructor(private readonly input: PlanInput) {
+    const { decoder: c, lora, longest } = input;
+    const network = lora ? this.frozen(input.baseQuantization) : trainedNetwork(c);
+    this.base = { ...network, maxPositions: longest };
+    this.actor = lora ? adaptedNetwork(this.base, lora) : this.base;
+  }
+
+  /**
+   * Returns the bytes of the arenas of a network's passes with and without shared prefixes. Samples of a run begin with
+   * the same system message, so passes of several sequences share it (packing.ts), and a sequence that is left over
+   * runs alone. Both arenas are kept if their sum is small, and one at a time if passes are large (packed-sessions.ts).
+   */
+  arenas(kind: PassKind, tokens: number): number {
+    const { decoder, longest, checkpointed, sharesPrefixes } = this.input;
+    if (!sharesPrefixes || tokens < 2 * longest) return this.peak(kind, tokens);
+    const kept = !checkpointed && (kind === 'update' || kind === 'critic');
+    const sequence = passBytes(decoder, { tokens: longest, scores: longest ** 2 }, kept);
+    const small = Math.min(Math.floor(tokens / longest), Math.floor(arenasKept / sequence) - 1);
+    const together = small > 0 ? this.sharing(kind, small * longest) + this.peak(kind, longest) : 0;
+    return Math.max(this.sharing(kind, tokens), together);
+  }
+
+  /**
+   * Returns the arena bytes of the critic's passes without and with gradient. Both arenas are kept if their sum is
+   * small, and one at a time if passes are large (packed-sessions.ts).
+   */
+  criticArenas(tokens: number): number {
+    const { decoder, longest, checkpointed } = this.input;
+    const size = { tokens: longest, scores: longest ** 2 };
+    const sequence = passBytes(decoder, size, false) + passBytes(decoder, size, !checkpointed);
+    const kept = Math.min(tokens, Math.floor(arenasKept / sequence) * longest);
+    const together = kept > 0 ? this.arenas('values', kept) + this.arenas('critic', kept) : 0;
+    return Math.max(this.arenas('critic', tokens), together);
+  }
+
+  /**
+   * Returns the arena bytes of passes of sequences with a common prefix. Chats of several turns may share little more
+   * than the system message and are counted as if they shared nothing; for single turns, everything but the response is
+   * computed once per group.
+   */
+  private sharing(kind: PassKind, tokens: number): number {
+    const { decoder: c, longest, answer, promptSharedBy } = this.input;
+    if (promptSharedBy < 2 || answer + 1 >= longest) return this.peak(kind, tokens);
+    const rows = Math.floor(tokens / longest);
+    const m = Math.min(rows, promptSharedBy);
+    const p = Math.ceil(rows / m);
+    const n = p * m * answer;
+    const u = longest - answer;
+    const bytes = (chunks: number, n: number): number =>
+      this.passBytes(kind, n, chunks, { tokens: p * u + n, n, b: p, r: p * m, p, m, u, t: answer }, true);
+    const atATime = this.logitsAtATime(kind);
+    const chunks = this.chunksOf(kind, n);
+    const most = chunks > 1 ? bytes(chunks / 2, headTokens(chunks / 2, c.vocabSize, atATime)) : 0;
+    return Math.max(bytes(chunks, n), most);
+  }
+
+  private logitsAtATime(kind: PassKind): number {
+    return logitsAtATime(kind === 'update' ? headGradientBytes(this.actor) : 0);
+  }
+
+  /** Number of chunks in which the predicted tokens of a pass go through the head. */
+  private chunksOf(kind: PassKind, n: number): number {
+    const { vocabSize } = this.input.decoder;
+    return kind === 'critic' || kind === 'values' ? 1 : headChunks(n, vocabSize, this.logitsAtATime(kind));
+  }
+
+  /**
+   * Returns the arena bytes after passes of up to `tokens` in sequences of maximum length. The largest pass is not
+   * always the peak: a pass with twice as many head chunks may need less memory than the largest pass with half as
+   * many.
+   */
+  private peak(kind: PassKind, tokens: number): number {
+    const { longest, decoder: c } = this.input;
+    const t = Math.max(2, Math.min(longest, tokens));
+    const n = Math.max(1, Math.floor(tokens / t)) * (t - 1);
+    const chunks = this.chunksOf(kind, n);
+    const bytes = (chunks: number, n: number): number => {
+      const b = n / (t - 1);
+      return this.passBytes(kind, n, chunks, { tokens: b * t, n, b, r: b, t });
+    };
+    const most = chunks > 1 ? bytes(chunks / 2, headTokens(chunks / 2, c.vocabSize, this.logitsAtATime(kind))) : 0;
+    return Math.max(bytes(chunks, n), most);
+  }
+
+  /**
+   * Returns the arena bytes after one pass of `n` predicted tokens; the graph's outputs are counted with the gradients.
+   */
+  private passBytes(kind: PassKind, n: number, chunks: number, given: Record<string, number>, shared = false): number {
+    const { decoder: c } = this.input;
+    const memory = this.graph(`${kind} ${chunks} ${shared}`, () => this.build(kind, chunks, shared));
+    const part = n / chunks; // size of `n0`, `weight1`, …: predicted tokens per chunk
+    const { peak, outputs } = memory(sizesOf(c, { ...given, part, features: c.intermediateSize }));
+    return measured.arena * peak - (kind === 'update' || kind === 'critic' ? outputs : 0);
+  }
+
+  private build(kind: PassKind, chunks: number, shared: boolean): Graph {
+    const { checkpointed, klLoss, lossMode, lora, decoder } = this.input;
+    const shape: PackedShape = { lowering: 'cpu', shared, chunks, checkpointed };
+    if (kind === 'score') return scoreGraph(this.actor, shape);
+    if (kind === 'reference')
+      return scoreGraph(lora ? this.base : { ...this.frozen('none'), maxPositions: this.base.maxPositions }, shape);
+    if (kind === 'update')
+      return updateGraph(this.actor, shape, { mode: lossMode, kl: klLoss ? 'k3' : null, entropy: true });
+    const value = valueHeadSpec(decoder);
+    const network = lora ? adaptedNetwork(this.base, lora, [value]) : trainedNetwork(decoder, criticSpecs(decoder));
+    const critic = { ...network, maxPositions: this.input.longest };
+    return kind === 'critic' ? criticGraph(critic, shape) : valuesGraph(critic, { ...shape, checkpointed: false });
+  }
+
+  decoding(rows: number): number {
+    return this.generating(rows, 1, this.input.longest);
+  }
+
+  prefilling(): number {
+    const { longest, rollouts, answer, promptSharedBy } = this.input;
+    const prompt = Math.max(1, longest - answer);
+    const t = Math.min(prompt, pieceTokens);
+    const past = Math.ceil((prompt - t + 1) / block) * block;
+    const distinct = Math.ceil(rollouts / Math.max(1, promptSharedBy));
+    return this.generating(Math.max(1, Math.min(distinct, Math.floor(prefillTokens / prompt))), t, past);
+  }
+
+  /** Returns the bytes for `rows` rows of `t` new tokens each, over `s` cached ones. */
+  private generating(rows: number, t: number, s: number): number {
+    const { decoder: c, lora, rolloutQuantization } = this.input;
+    const memory = this.graph('generate', () => {
+      const base = this.frozen(rolloutQuantization);
+      const plan = { ...base.plan, int8Products: rolloutQuantization === 'int8' };
+      const network = lora ? adaptedNetwork({ ...base, plan }, { ...lora, dropout: 0 }) : trainedNetwork(c);
+      return generateGraph({ ...network, maxPositions: this.input.longest }, 'cpu');
+    });
+    const { peak, outputs } = memory(sizesOf(c, { tokens: rows * t, r: rows, b: rows, t, s }));
+    return measured.arena * peak + outputs;
+  }
+
+  graph(key: string, build: () => Graph): ReturnType<typeof graphMemory> {
+    let known = this.graphs.get(key);
+    if (!known) this.graphs.set(key, (known = graphMemory(build())));
+    return known;
+  }
+
+  /** Returns the frozen base as a network. Its graphs are planned but never run, so file locations are dummies. */
+  private frozen(quantization: 'none' | 'int8'): Network {
+    const { decoder: c, stored } = this.input;
+    const nowhere = { file: '', offset: 0, bytes: 0 };
+    const file: FileTensor = { kind: 'file', dtype: stored, ...nowhere };
+    const specs = parameterSpecs(c);
+    if (quantization === 'none')
+      return frozenNetwork(c, { folder: '', tensors: new Map(specs.map(({ name }) => [name, file])) });
+    const head = { name: 'lm_head.weight', dims: [c.vocabSize, c.hiddenSize] };
+    const eightBit: TensorSource = { kind: 'int8', weight: nowhere, scale: nowhere };
+    const plain: TensorSource = { ...file, dtype: 'F32' };
+    const source = (name: string): TensorSource => (isLinear(name, c) && name !== embedding ? eightBit : plain);
+    return { config: c, plan: { specs: c.tiedHead ? [...specs, head] : specs, source } };
+  }
+}
+
+/**
+ * Returns the sizes of a graph's dimensions: the given ones, dimensions derived from the heads, and `part` for the rows
+ * of a head chunk.
+ */
+export function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbol: string) => number | undefined {
+  const groups = c.heads / c.kvHeads;
+  const { tokens, t, part, p = 0, m = 0, u = 0 } = given;
+  const sizes: Record<string, number> = {
+    ...given,
+    // Rows (token, head) of shared prefixes and of their suffixes; keys have fewer heads but are counted with as many.
+    ...{
+      places: c.heads * p * (u + m * t),
+      'places of block 0': c.heads * p * u,
+      'places of block 1': c.heads * p * m * t,
+    },
+    'n*h': tokens * c.heads,
+    'n*k': tokens * c.kvHeads,
+    'n*g': tokens * groups,
+    'u+t': given.u + t,
+    e: Math.ceil(t / 2), // the early and the late tokens of a row
+    l: Math.floor(t / 2),
+  };
+  return symbol => sizes[symbol] ?? (/^[a-z_]+\d+$/.test(symbol) ? part : within(symbol, t));
+}
+
+/** Any other dimension is a part of a row's tokens. */
+const within = (symbol: string, t: number): number | undefined => (/^[a-z]$/.test(symbol) ? t : undefined);
+
+const embedding = 'model.embed_tokens.weight';
+/**
+ * Returns whether the tensor is multiplied with activations: layer projections and the output head, which may be the
+ * embedding.
+ */
+export const isLinear = (name: string, { tiedHead }: DecoderConfig): boolean =>
+  /_proj\.weight$|^lm_head\.weight$/.test(name) || (tiedHead && name === embedding);

@@ -1,0 +1,32 @@
+// `environments/<version>/` of a run folder: the description of stored environment code, and how often its lines ran.
+// Source names never lead out of the folder, since run folders are untrusted.
+import { z } from 'zod';
+
+/** A relative name below a folder, without `.` or `..` parts. */
+const sourceName = z.string().regex(/^(?!\.{1,2}(\/|$))[^\\/:]+(\/(?!\.{1,2}(\/|$))[^\\/:]+)*$/);
+
+/** Whether a text may name a saved source below `sources/`. */
+export const isSourceName = (text: string): boolean => sourceName.safeParse(text).success;
+
+/** Schema of `environments/<version>/version.json`. */
+export const keptEnvironmentSchema = z.object({
+  version: z.string(),
+  name: z.string(),
+  kept: z.string().describe('ISO time'),
+  root: z.string().describe('absolute path of the folder that the sources were in'),
+  entry: sourceName.describe('the source that was named in the configuration'),
+  sources: z.array(sourceName).describe('names below `root` and below `sources/`, with forward slashes'),
+});
+export type KeptEnvironment = z.infer<typeof keptEnvironmentSchema>;
+
+/**
+ * A line of `environments/<version>/coverage.jsonl`: how often the episodes of a step executed the lines of its code.
+ */
+export const coverageLineSchema = z.object({
+  step: z.number().int(),
+  map: z.string().describe('line numbers are comparable only under the same map'),
+  files: z
+    .record(z.string(), z.array(z.tuple([z.number().int(), z.number(), z.number()])))
+    .describe('by name below `sources/`: 1-based line, highest and lowest execution count of its parts'),
+});
+export type CoverageLine = z.infer<typeof coverageLineSchema>;

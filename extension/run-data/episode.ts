@@ -1,0 +1,80 @@
+// `episodes/*.jsonl` and `what-if/*.jsonl` of a run folder: one complete episode per line, with its turns and the
+// trainer's data of each token.
+import { z } from 'zod';
+
+export const turnSchema = z.object({
+  turn: z.number().int().describe('1-based'),
+  state: z.string(),
+  actions_left: z.number().int(),
+  /** The model's complete text of the turn, including the generation prefix. */
+  raw: z.string(),
+  thought: z.string().nullable().describe('null when the answer did not parse'),
+  answer: z.string().nullable(),
+  parsed: z.array(z.string()).describe('actions as the model wrote them, after the cut to max_actions_per_turn'),
+  executed: z.array(z.string()).describe('names of the actions the environment executed'),
+  reward: z.number(),
+  penalty: z.number(),
+  info: z.record(z.string(), z.unknown()),
+  finish: z.enum(['stop', 'length']),
+  /** Token span [from, to) of the sampled tokens in `tokens.ids`. */
+  span: z.tuple([z.number().int(), z.number().int()]),
+});
+export type EpisodeTurn = z.infer<typeof turnSchema>;
+
+/**
+ * How an episode of `what-if/*.jsonl` differs from its original. Tokens written by the user have mask 0 and no
+ * log-prob.
+ */
+export const whatIfSchema = z.object({
+  of: z.string().describe('id of the episode that was changed'),
+  turn: z.number().int().describe('first turn that differs from the original'),
+  given: z.object({ thought: z.string().optional(), answer: z.string().optional() }).describe('in that turn, by hand'),
+  players: z.array(z.string()).describe('of each turn from that one on: a checkpoint’s name, `initial`, or `hand`'),
+  seed: z.number().int(),
+  notes: z.array(z.string()),
+});
+
+/** A line of `episodes/*.jsonl`: one complete episode with the trainer's data. */
+export const episodeSchema = z.object({
+  id: z.string().describe('train-000012-g003-m05'),
+  step: z.number().int(),
+  mode: z.enum(['train', 'val']),
+  group_id: z.number().int(),
+  member: z.number().int(),
+  env_id: z.number().int(),
+  tag: z.string(),
+  environment: z.object({ name: z.string(), version: z.string() }),
+  seed: z.number().int(),
+  terminated: z.boolean(),
+  truncated: z.boolean(),
+  success: z.boolean(),
+  reward: z.number().describe('sum of turn rewards'),
+  penalty: z.number().describe('sum of format penalties'),
+  score: z.number().describe('reward + penalty, before normalisation'),
+  advantage: z.number().nullable().describe('mean over trained tokens; null when not trained on'),
+  kept: z.boolean().nullable().describe('kept by the rollout filter; null for validation'),
+  turns: z.array(turnSchema),
+  final_state: z.string(),
+  metrics: z.record(z.string(), z.number()),
+  error: z.string().optional(),
+  context_reason: z.string().optional().describe('why the next prompt did not fit, which ended the episode'),
+  messages: z.array(z.object({ role: z.string(), content: z.string() })),
+  tokens: z.object({
+    ids: z.array(z.number().int()),
+    mask: z.array(z.union([z.literal(0), z.literal(1)])).describe('1 where the token was sampled'),
+    logprobs: z.array(z.number().nullable()).describe('of the sampled tokens under the sampler, null elsewhere'),
+    advantages: z.array(z.number()).optional(),
+    entropies: z
+      .array(z.number().nullable())
+      .optional()
+      .describe('of the distribution that each trained token was drawn from, in nats; where the update needed them'),
+    ref_logprobs: z.array(z.number().nullable()).optional().describe('under the reference policy, where there is one'),
+    values: z.array(z.number().nullable()).optional().describe('the critic’s, before each token, where there is one'),
+    starts: z
+      .array(z.number().int())
+      .optional()
+      .describe('start of each training sample in a windowed context; absent if there is only one'),
+  }),
+  what_if: whatIfSchema.optional(),
+});
+export type Episode = z.infer<typeof episodeSchema>;

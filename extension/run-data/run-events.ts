@@ -1,0 +1,80 @@
+// `events.jsonl` of a run folder: schema of its lines, and of the `data` of those kinds of event that readers use. The
+// log is append-only; a resume cuts it at its checkpoint.
+import { z } from 'zod';
+
+/** A line of `events.jsonl`. */
+export const eventSchema = z.object({
+  time: z.string(),
+  step: z.number().int(),
+  kind: z.enum([
+    'state',
+    'checkpoint',
+    'memory_plan',
+    'longest_batch',
+    'resume',
+    'download',
+    'environment_error',
+    'environment_version',
+    'environment_reload',
+    'environment_refused',
+    'environment_mended',
+    'environment_debug',
+    'alarm',
+    'setting',
+    'warning',
+    'early_stop',
+  ]),
+  message: z.string(),
+  data: z.record(z.string(), z.unknown()).optional(),
+});
+export type RunEvent = z.infer<typeof eventSchema>;
+
+/** `data` of a `setting` event: a configuration value that changed, effective from the step after the event. */
+export const settingChangeSchema = z.object({ key: z.string(), from: z.number(), to: z.number() });
+export type SettingChange = z.infer<typeof settingChangeSchema>;
+
+const sourceProblemSchema = z.object({
+  file: z.string().describe('absolute path'),
+  line: z.number().int(),
+  column: z.number().int(),
+  endLine: z.number().int().optional(),
+  endColumn: z.number().int().optional(),
+  message: z.string(),
+  kind: z.enum(['build', 'type', 'load']),
+});
+
+/** `data` of `environment_reload`: episodes that start from now on run the new code. */
+export const environmentReloadSchema = z.object({
+  tag: z.string(),
+  from: z.string().describe('version'),
+  to: z.string(),
+  files: z.array(z.string()).describe('absolute paths of the files that were saved'),
+  step: z.number().int().describe('the current step'),
+  ms: z.number().describe('from the save to its use'),
+});
+/**
+ * `data` of `environment_refused`: the code on disk is rejected and not used, until `environment_mended` or
+ * `environment_reload` of the tag.
+ */
+export const environmentRefusedSchema = z.object({
+  tag: z.string(),
+  version: z.string().describe('version that keeps running'),
+  problems: z.array(sourceProblemSchema),
+});
+/** `data` of `environment_error`: environment code ended an episode. */
+export const environmentErrorSchema = z.object({
+  tag: z.string(),
+  seed: z.number(),
+  kind: z.string(),
+  at: z.string().optional().describe('file:line'),
+  episodes: z
+    .number()
+    .int()
+    .optional()
+    .describe('episodes that ended there and are not covered by another event; default 1'),
+});
+/**
+ * `data` of `environment_version`: the code that a resumed run finds on disk differs from the code of the checkpoint's
+ * steps.
+ */
+export const environmentVersionSchema = z.object({ tag: z.string(), from: z.string(), to: z.string() });

@@ -1,0 +1,90 @@
+// The run folder `.ragen/runs/<id>/`: names of its files and folders. The folder is the authoritative record of a run;
+// pages, tree and terminal read from it. Logs are append-only JSON lines. The schema of each kind of file is in a file
+// of its own: run-manifest.ts, run-status-file.ts, run-events.ts, step-lines.ts, episode.ts, environment-snapshot.ts
+// and run-lease.ts.
+/** File names in a run folder. */
+export const runFiles = {
+  manifest: 'manifest.json',
+  status: 'status.json',
+  metrics: 'metrics.jsonl',
+  /** Derived from metrics.jsonl (metric-segments.ts). */
+  columns: 'metrics.columns',
+  scores: 'scores.jsonl',
+  /** Checksums of the other logs (store/log-ledger.ts). */
+  checksums: 'checksums.jsonl',
+  events: 'events.jsonl',
+  episodes: 'episodes',
+  /** Derived from the episode files (episode-index-line.ts). */
+  episodeIndex: 'episodes/index.jsonl',
+  checkpoints: 'checkpoints',
+  environments: 'environments',
+  diagnostics: 'diagnostics',
+  whatIf: 'what-if',
+  /** TensorBoard event files, one per run session. */
+  tensorboard: 'tensorboard',
+  /** The user's labels of the run. */
+  labels: 'labels.json',
+  notes: 'notes.md',
+  log: 'trainer.log',
+  lease: 'lease',
+  /**
+   * The model's tokenizer, to decode token ids wherever the folder is moved. Checkpoints have a file of the same name.
+   */
+  tokenizer: 'tokenizer.json',
+  /** Result of an evaluation. */
+  evaluation: 'evaluation.json',
+  /** Signature of the trainer that wrote the manifest (run-trust.ts). */
+  signature: 'signature.json',
+} as const;
+
+/**
+ * Maximum bytes of a log line that readers accept. An episode line holds its texts and tokens, an index line all rows
+ * of a step.
+ */
+export const mostLineBytes = 2 ** 26;
+
+/**
+ * Whether a text may name a version's folder. Run folders are untrusted, and a version name may be a path that leads
+ * out.
+ */
+export const isVersionName = (text: string): boolean => /^[\w-]+$/.test(text);
+
+/**
+ * Whether a text may be a run id: the name of a single folder that is not a path, not a command-line option, and has no
+ * invisible characters.
+ */
+export const isRunId = (text: string): boolean => text.length <= 255 && /^(?![.-])[^\\/:\p{C}]+(?<![. ])$/u.test(text);
+
+/** `environments/<version>/…`: environment code that the run used. */
+export const environmentFile = (version: string, name: string): string => `${runFiles.environments}/${version}/${name}`;
+export const environmentFiles = {
+  /** The bundled code. */
+  bundle: 'environment.js',
+  about: 'version.json',
+  /** The sources, under their names in `version.json`. */
+  sources: 'sources',
+  coverage: 'coverage.jsonl',
+  /** Signature of the trainer that saved the code (run-trust.ts). */
+  signature: 'signature.json',
+} as const;
+
+/** Folder of a workspace's runs, relative to its root. */
+export const runsFolder = '.ragen/runs';
+
+/** `episodes/step-000123.jsonl`, or `episodes/val-000120.jsonl` for a validation after step 120. */
+export const episodesFile = (mode: 'train' | 'val', step: number): string =>
+  `${runFiles.episodes}/${mode === 'train' ? 'step' : 'val'}-${String(step).padStart(6, '0')}.jsonl`;
+
+/** File of an episode: that of its step, or of the step's what-if episodes if the id ends in `-w1`, `-w2` …. */
+export function episodeFile({ mode, step, id }: { mode: 'train' | 'val'; step: number; id: string }): string {
+  const file = episodesFile(mode, step);
+  return /-w\d+$/.test(id) ? `${runFiles.whatIf}${file.slice(runFiles.episodes.length)}` : file;
+}
+
+/** `diagnostics/groups-000123.jsonl`: the prompt groups of a step. */
+export const groupsFile = (step: number): string =>
+  `${runFiles.diagnostics}/groups-${String(step).padStart(6, '0')}.jsonl`;
+
+/** `checkpoints/step-000100`. */
+export const checkpointFolder = (step: number): string =>
+  `${runFiles.checkpoints}/step-${String(step).padStart(6, '0')}`;

@@ -1,0 +1,39 @@
+// `lease` of a run folder: the process that serves the run and its endpoint. A lease counts only in the folder for
+// which it was written, and only while it is touched (node/lease-judgement.ts).
+import { z } from 'zod';
+
+/**
+ * `lease`: the process that serves this run; touched every second while the trainer lives. Leases of earlier versions
+ * lack the optional fields that identify the process.
+ */
+export const leaseSchema = z.object({
+  pid: z
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1),
+  started: z.string(),
+  endpoint: z.string().describe('path of the socket or name of the pipe'),
+  token: z.string(),
+  process_start: z.string().max(64).optional().describe('when the process started (process-identity.ts)'),
+  host: z.string().max(256).optional(),
+  boot: z.string().max(64).nullable().optional().describe('id of the boot of the machine, on Linux'),
+  pid_namespace: z.string().max(64).nullable().optional().describe('inode of the PID namespace, on Linux'),
+  folder: z
+    .object({ path: z.string().describe('real path'), inode: z.string() })
+    .optional()
+    .describe('the run folder that it was written for; trainers of earlier versions left it out'),
+});
+export type Lease = z.infer<typeof leaseSchema>;
+
+/**
+ * Whether a lease was written for the folder in which it lies. The lease of a copied or renamed folder points to the
+ * trainer of the original. A folder that a container shows under another path is recognized by its inode.
+ */
+export function isLeaseOf({ folder }: Lease, at: NonNullable<Lease['folder']>): boolean {
+  if (folder === undefined || folder.path === at.path) return true;
+  const name = (path: string): string | undefined => path.split(/[\\/]/).at(-1);
+  return folder.inode === at.inode && name(folder.path) === name(at.path);
+}
+
+/** Milliseconds without a touch after which a lease of another machine or container is stale. */
+export const leaseStaleMs = 5000;

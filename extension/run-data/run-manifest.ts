@@ -1,0 +1,55 @@
+// `manifest.json` of a run folder, which says what the run is and is written once, and `labels.json`, the user's
+// labels, which override its name and tags.
+import { z } from 'zod';
+import { isRunId } from './run-files';
+
+/** `manifest.json`: written once when the run is created; a resume never changes it. */
+export const manifestSchema = z.object({
+  schema: z.literal(1),
+  id: z.string(),
+  name: z.string(),
+  created: z.string().describe('ISO time'),
+  config_name: z.string(),
+  config_file: z.string().optional().describe('absolute path, where a file was given'),
+  overrides: z.array(z.string()),
+  config: z.record(z.string(), z.unknown()).describe('resolved configuration, RAGEN keys'),
+  config_hash: z.string().describe('sha256 of the resolved configuration in canonical JSON'),
+  seeds: z.record(z.string(), z.number()),
+  versions: z.record(z.string(), z.string()),
+  hardware: z.record(z.string(), z.union([z.string(), z.number()])),
+  model: z.object({
+    path: z.string(),
+    sha256: z.string(),
+    parameters: z.number(),
+    revision: z.string().optional().describe('commit of a model of the hub'),
+  }),
+  environments: z.array(z.object({ tag: z.string(), name: z.string(), source: z.string(), version: z.string() })),
+  sweep: z
+    .object({ id: z.string(), point: z.string().describe('the values that identify it in its sweep') })
+    .optional()
+    .describe('set for a run of a sweep'),
+  tags: z.array(z.string()).optional(),
+  sha256: z
+    .string()
+    .optional()
+    .describe('of everything except name and tags, in canonical JSON; missing in runs of earlier versions'),
+});
+export type Manifest = z.infer<typeof manifestSchema>;
+
+/**
+ * Schema of the manifest of the run in the folder `name`. The folder name is the run id, regardless of the manifest: a
+ * copied or renamed folder is a separate run, and no id leads out of the folder of runs.
+ */
+export const manifestIn = (name: string) =>
+  manifestSchema
+    .refine(() => isRunId(name), { error: `a run’s folder cannot be called ${JSON.stringify(name)}` })
+    .transform((manifest): Manifest => ({ ...manifest, id: name }));
+
+/** `labels.json`: the user's labels, which override the manifest. Any process may replace it, atomically. */
+export const labelsSchema = z.object({
+  schema: z.literal(1),
+  name: z.string().min(1).optional(),
+  tags: z.array(z.string().min(1)).optional(),
+  archived: z.boolean().optional().describe('hidden in lists by default'),
+});
+export type Labels = z.infer<typeof labelsSchema>;

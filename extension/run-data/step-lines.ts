@@ -1,0 +1,33 @@
+// Lines that a training step writes besides its episodes: `metrics.jsonl`, `scores.jsonl` and
+// `diagnostics/groups-*.jsonl`.
+import { z } from 'zod';
+
+/** A line of `metrics.jsonl`: step, time, then metrics by RAGEN's key names. Non-finite values are left out. */
+export const metricsLineSchema = z
+  .object({ step: z.number().int(), time: z.string(), wall_s: z.number() })
+  .catchall(z.union([z.number(), z.string()]));
+export type MetricsLine = z.infer<typeof metricsLineSchema>;
+
+/**
+ * A line of `scores.jsonl`: distribution of the scores of a step's training episodes, without those whose environment
+ * failed.
+ */
+export const scoresLineSchema = z.object({
+  step: z.number().int(),
+  tags: z
+    .record(z.string(), z.array(z.tuple([z.number(), z.number().int()])))
+    .describe('by tag: score (reward + penalty, before normalisation) and how many episodes had it, growing scores'),
+});
+export type ScoresLine = z.infer<typeof scoresLineSchema>;
+
+/** A line of `diagnostics/groups-*.jsonl` (`trainer.log_group_rv_table`). */
+export const groupRowSchema = z.object({
+  step: z.number().int(),
+  group_id: z.number().int(),
+  tag: z.string(),
+  seed: z.number().int(),
+  scores: z.array(z.number()).describe('of its episodes: reward + penalty, before normalisation'),
+  reward_std: z.number().describe('unbiased deviation of what the rollout filter measured'),
+  selected: z.boolean().describe('trained on'),
+});
+export type GroupRow = z.infer<typeof groupRowSchema>;

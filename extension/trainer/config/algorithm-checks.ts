@@ -1,0 +1,137 @@
+// Rules of the training algorithm: batch sizes against what a step keeps, the advantage estimator with turn rewards and
+// factors, loss masks, and filters. Each violation is one sentence about the key to change.
+import type { RunConfig } from './schema';
+import type { BrokenRule } from './cross-checks';
+
+export function batchRules(config: RunConfig): BrokenRule[] {
+  const { actor, rollout } = config.actor_rollout_ref;
+  const { env_groups, group_size } = config.es_manager.train;
+  const broken: BrokenRule[] = [];
+  const updates = [{ at: 'actor_rollout_ref.actor', ...actor }];
+  if (config.algorithm.adv_estimator === 'gae') updates.push({ at: 'critic', ...actor, ...config.critic });
+  const value = rollout.rollout_filter_value;
+  const share = {
+    top_p: Math.min(value, 1),
+    top_k: Math.min(value, 1),
+    top_k_abs: Math.min(value / env_groups, 1),
+    min_p: 1,
+  };
+  const { context_window_mode, max_turn } = config.agent_proxy;
+  const perEpisode = context_window_mode === 'full' ? 1 : max_turn; // upper bound
+  const { strategy, value: best } = config.workbench.trajectory_filter;
+  const episodes = env_groups * group_size * share[rollout.rollout_filter_strategy] * (strategy === 'top' ? best : 1);
+  const kept = episodes * perEpisode;
+  for (const { at, ppo_mini_batch_size: mini, ppo_micro_batch_size_per_gpu: micro } of updates) {
+    const key = `${at}.ppo_mini_batch_size`;
+    if (mini % micro !== 0)
+      broken.push({
+        key: `${at}.ppo_micro_batch_size_per_gpu`,
+        sentence: `is ${micro}, which does not divide ppo_mini_batch_size ${mini}: choose a divisor`,
+      });
+    if (kept < mini)
+      broken.push({
+        key,
+        sentence: `is ${mini}, more than the ${Number(kept.toFixed(2))} episodes a step trains on (env_groups ${env_groups} × group_size ${group_size} × share kept by the ${strategy === 'top' ? 'filters' : 'rollout filter'}): lower it or sample more`,
+      });
+  }
+  return broken;
+}
+
+/** Rules between the advantage estimator, turn rewards and advantage factors. */
+export function advantageRules({
+  algorithm,
+  agent_proxy,
+  actor_rollout_ref: { actor },
+  workbench,
+}: RunConfig): BrokenRule[] {
+  const { adv_estimator: estimator, bi_level_gae, soft_advantage_reweight } = algorithm;
+  const { use_turn_scores, reward_normalization } = agent_proxy;
+  const broken: BrokenRule[] = [];
+  const need = (wanted: boolean, key: string, sentence: string): void => {
+    if (wanted) broken.push({ key, sentence });
+  };
+  need(
+    bi_level_gae && estimator !== 'gae',
+    'algorithm.bi_level_gae',
+    `is true, but adv_estimator is ${estimator}, which has no critic: set adv_estimator to gae`,
+  );
+  need(
+    use_turn_scores && !['gae', 'grpo', 'reinforce_plus_plus'].includes(estimator),
+    'agent_proxy.use_turn_scores',
+    `is true, but ${estimator} compares whole episodes: use gae, grpo or reinforce_plus_plus, or set it to false`,
+  );
+  need(
+    use_turn_scores && reward_normalization.method !== 'identity',
+    'agent_proxy.reward_normalization.method',
+    `is ${reward_normalization.method}, but with use_turn_scores there is no episode score to normalise: set it to identity`,
+  );
+  need(
+    estimator === 'remax' && reward_normalization.method !== 'identity',
+    'agent_proxy.reward_normalization.method',
+    `is ${reward_normalization.method}, but remax compares with the score of a greedy episode, which is not normalised: set it to identity`,
+  );
+  need(
+    use_turn_scores && bi_level_gae && workbench.compat === 'ragen',
+    'workbench.compat',
+    'is ragen, which has no bi-level GAE over turn scores: set it to corrected',
+  );
+  const factors = {
+    'algorithm.soft_advantage_reweight': soft_advantage_reweight,
+    'actor_rollout_ref.actor.grpo_advantage_length_weight': actor.grpo_advantage_length_weight,
+  };
+  for (const [key, on] of Object.entries(factors))
+    need(
+      on && estimator !== 'grpo',
+      key,
+      `is true, but it only applies to GRPO advantages: set adv_estimator to grpo, or this key to false`,
+    );
+  return broken;
+}
+
+/** The sampler only has log-probs of the tokens it sampled. */
+export function maskRules({ algorithm, rollout_manager, workbench }: RunConfig): BrokenRule[] {
+  const reason = !rollout_manager.use_loss_mask
+    ? 'enable_response_mask=false'
+    : workbench.compat === 'ragen'
+      ? 'workbench.compat=ragen'
+      : null;
+  if (!algorithm.rollout_correction.bypass_mode || reason === null) return [];
+  return [
+    {
+      key: 'algorithm.rollout_correction.bypass_mode',
+      sentence: `is true, but with ${reason} the loss covers tokens that were not sampled and have no log-probs: set it to false`,
+    },
+  ];
+}
+
+export function filterRules({
+  actor_rollout_ref: { rollout },
+  algorithm,
+  es_manager,
+  workbench,
+}: RunConfig): BrokenRule[] {
+  const at = 'actor_rollout_ref.rollout.rollout_filter_value';
+  const { rollout_filter_value: value, rollout_filter_strategy: strategy, rollout_filter_metric: metric } = rollout;
+  const broken: BrokenRule[] = [];
+  if (strategy === 'top_k_abs' && (value < 1 || !Number.isInteger(value)))
+    broken.push({ key: at, sentence: `is ${value}, but top_k_abs keeps a number of groups: use an integer ≥ 1` });
+  if ((strategy === 'top_k' || strategy === 'min_p') && value > 1)
+    broken.push({ key: at, sentence: `is ${value}, but ${strategy} takes a share: use a number from 0 to 1` });
+  if (algorithm.filter_groups.enable && es_manager.train.group_size < 2)
+    broken.push({
+      key: 'es_manager.train.group_size',
+      sentence: 'is 1, but filter_groups needs at least two episodes in a group to compare: raise it',
+    });
+  const filters = strategy !== 'top_p' || value < 1 || !rollout.rollout_filter_include_zero;
+  if (filters && /_variance|_std/.test(metric) && es_manager.train.group_size < 2)
+    broken.push({
+      key: 'es_manager.train.group_size',
+      sentence: `is 1, but ${metric} needs at least two episodes in a group: raise it or keep all groups (top_p with value 1 and include_zero)`,
+    });
+  if (workbench.trajectory_filter.strategy !== 'none' && workbench.compat === 'ragen')
+    broken.push({
+      key: 'workbench.trajectory_filter.strategy',
+      sentence: `is ${workbench.trajectory_filter.strategy}, but RAGEN (workbench.compat=ragen) filters whole groups alone: set it to none`,
+    });
+  return broken;
+}

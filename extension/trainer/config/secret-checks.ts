@@ -1,0 +1,62 @@
+// Keeps secrets out of configurations, since the run manifest stores the whole configuration: recognises them by the
+// name of a key and by the form of an address. Messages never include the secret.
+import type { RunConfig } from './schema';
+import type { BrokenRule } from './cross-checks';
+
+/** Key names whose value is a secret, and URLs that contain a password. */
+const secretKey = /(^|[_-])(api[_-]?key|passw(or)?d|secret|authorization|(access|auth|api|bearer|hub|hf)[_-]?token)$/i;
+const variableOfKey = /(^|_)key_env$/;
+const secretAddress = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*:[^\s/?#@]+@/i;
+
+/** Returns whether a key with this name may hold a secret, even by mistake; messages then omit the value. */
+export const mayHoldSecret = (name: string): boolean => secretKey.test(name) || variableOfKey.test(name);
+
+/**
+ * Rejects secrets in values passed to environments and services, because the run manifest stores the whole
+ * configuration. Messages never include the secret.
+ */
+export function secretRules({ custom_envs, model_info, model_path }: RunConfig): BrokenRule[] {
+  const found = (value: unknown, key: string, name: string): BrokenRule[] => {
+    if (typeof value === 'string') {
+      if (secretAddress.test(value))
+        return [
+          {
+            key,
+            unshown: true,
+            sentence: 'is a URL with a password, which would be saved in the run folder: remove the password',
+          },
+        ];
+      if (secretKey.test(name) && value !== '')
+        return [
+          {
+            key,
+            unshown: true,
+            sentence:
+              'holds a secret, which would be saved in the run folder: move it to an environment variable, and name that variable in api_key_env if the environment has this key',
+          },
+        ];
+      if (variableOfKey.test(name) && !/^[A-Z_][A-Z0-9_]{0,63}$/.test(value))
+        return [
+          {
+            key,
+            unshown: true,
+            sentence:
+              'is not the name of an environment variable: give the upper-case name of the variable that holds the key, not the key',
+          },
+        ];
+      return [];
+    }
+    if (Array.isArray(value)) return value.flatMap((item, i) => found(item, `${key}[${i}]`, name));
+    if (typeof value !== 'object' || value === null) return [];
+    return Object.entries(value).flatMap(([name, child]) => found(child, `${key}.${name}`, name));
+  };
+  return [
+    ...Object.entries(custom_envs).flatMap(([tag, { env_config }]) =>
+      found(env_config, `custom_envs.${tag}.env_config`, ''),
+    ),
+    ...Object.entries(model_info ?? {}).flatMap(([name, { generation_kwargs }]) =>
+      found(generation_kwargs, `model_info.${name}.generation_kwargs`, ''),
+    ),
+    ...found(model_path, 'model_path', ''),
+  ];
+}

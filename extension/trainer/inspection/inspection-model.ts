@@ -1,0 +1,106 @@
+// The single model of an inspection process: the last requested checkpoint of a run, on the CPU, so that a GPU stays
+// free for the trainer. Work runs serially; another checkpoint replaces the loaded one. Before loading, the required
+// memory is compared with the available memory.
+import { availableParallelism } from 'node:os';
+import type { CheckpointChoice } from '../../protocol/inspection';
+import { UserError } from '../../common/user-error';
+import { startEngine } from '../../engine/remote-engine';
+import type { RemoteEngine } from '../../engine/remote-engine';
+import { installation } from '../../node/installation';
+import { gibibytes } from '../../common/numbers';
+import { memoryForRun } from '../../node/machine-memory';
+import { planMemory } from '../../models/memory/memory-plan';
+import { deriveSeed } from '../rollout/seeds';
+import { planInput, usesCritic, usesReference, weightsLoaded } from '../plan/run-plan';
+import { readFloats } from '../store/checkpoint';
+import type { InspectedRun } from './inspected-run';
+
+export interface InspectionModel {
+  engine: RemoteEngine;
+  checkpoint: CheckpointChoice;
+  hasReference: boolean;
+  hasCritic: boolean;
+}
+
+export class ModelHolder {
+  private held: { key: string; model: InspectionModel } | undefined;
+  private last: Promise<unknown> = Promise.resolve();
+
+  /** `threads` 0 uses half of the cores; `report` is notified of slow operations. */
+  constructor(
+    private readonly threads: number,
+    private readonly report: (message: string) => void,
+  ) {}
+
+  /**
+   * Loads a run's model if needed and runs `work` with it, after earlier work.
+   * @throws UserError if it cannot be loaded or memory is insufficient
+   */
+  use<T>(
+    run: InspectedRun,
+    checkpoint: CheckpointChoice,
+    signal: AbortSignal | undefined,
+    work: (model: InspectionModel) => Promise<T>,
+  ): Promise<T> {
+    const done = this.last.then(async () => {
+      signal?.throwIfAborted();
+      const model = await this.load(run, checkpoint);
+      signal?.throwIfAborted();
+      return work(model);
+    });
+    this.last = done.catch(() => undefined);
+    return done;
+  }
+
+  async close(): Promise<void> {
+    await this.held?.model.engine.stop();
+    this.held = undefined;
+  }
+
+  private async load(run: InspectedRun, checkpoint: CheckpointChoice): Promise<InspectionModel> {
+    const key = `${run.folder.path} ${checkpoint.name}`;
+    if (this.held?.key === key) return this.held.model;
+    await this.close();
+    this.report(`loading ${checkpoint.name}`);
+    const { config, workspace } = run;
+    const modelFolder = await run.modelFolder();
+    const stored = await run.open(checkpoint);
+    const [hasReference, hasCritic] = [usesReference(config), usesCritic(config)];
+    const plan = { ...(await planInput(config, modelFolder, workspace)), trains: false, rollouts: 1 };
+    requireMemory(plan, config.model_path);
+    const { base_quantization, rollout_quantization } = config.workbench;
+    const engine = startEngine(installation.engineWorker);
+    try {
+      await engine.load({
+        ...weightsLoaded(config, modelFolder, workspace, stored?.folder),
+        referenceFolder: hasReference ? modelFolder : null,
+        device: 'cpu',
+        threads: this.threads > 0 ? this.threads : Math.max(1, Math.floor(availableParallelism() / 2)),
+        rolloutQuantization: rollout_quantization,
+        baseQuantization: base_quantization,
+        checkpointed: false,
+        critic: hasCritic,
+        seed: deriveSeed('new-weights', config.seed.train),
+        maxPositions: config.actor_rollout_ref.rollout.max_model_len,
+        cacheFolder: installation.cache,
+      });
+      if (hasCritic && stored) await engine.restoreCritic(await readFloats(stored, 'critic.weights'));
+      const model = { engine, checkpoint, hasReference, hasCritic };
+      this.held = { key, model };
+      return model;
+    } catch (error) {
+      await engine.stop();
+      throw error;
+    }
+  }
+}
+
+/** Throws if the model does not fit into the available memory. */
+function requireMemory(plan: Parameters<typeof planMemory>[0], model: string): void {
+  const { bytes } = planMemory(plan).peak;
+  const free = memoryForRun();
+  if (bytes > free)
+    throw new UserError(
+      `inspection: ${model} needs ${gibibytes(bytes)} of memory, but ${gibibytes(free)} is available: close other programs, pause the run, or inspect it after it has ended`,
+    );
+}

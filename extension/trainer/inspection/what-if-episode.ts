@@ -1,0 +1,109 @@
+// The episode of a what-if: compared with the stored one, as a line of `what-if/` with a reference to its original, and
+// written under an id of its own. Tokens written by the user have mask 0 and no log-prob.
+import { existsSync } from 'node:fs';
+import type { WhatIfRequest, WhatIfState } from '../../protocol/inspection';
+import { maximum } from '../../common/lists';
+import { episodeFile } from '../../run-data/run-files';
+import type { Episode, EpisodeTurn } from '../../run-data/episode';
+import { shaped } from '../loop/rollout-collection';
+import { episodeRecord } from '../rollout/episode-record';
+import type { RolloutEpisode } from '../rollout/rollout-batch';
+import { readLines } from '../store/line-log';
+import type { ScriptedTurn } from './scripted-turns';
+import type { WhatIfParts } from './what-if-session';
+import type { RunFolder } from '../store/run-folder';
+
+/** What a what-if has played so far. */
+export interface PlayedTurns {
+  turns: readonly ScriptedTurn[];
+  /** Number of tokens of the changed turn that were kept. */
+  kept: number;
+  /** Of each turn from the changed one on: a checkpoint's name, or `hand`. */
+  players: readonly string[];
+  notes: string[];
+}
+
+/** The episode as a line of the run folder, without an id of its own yet. */
+export function whatIfEpisode(
+  played: RolloutEpisode,
+  { origin, run }: Pick<WhatIfParts, 'origin' | 'run'>,
+  { turn, given, seed }: Pick<WhatIfRequest, 'turn' | 'given' | 'seed'>,
+  { turns, kept, players, notes }: PlayedTurns,
+): Episode {
+  const episode = episodeRecord(origin.mode === 'train' ? shaped(played, run.config) : played);
+  const { mask, logprobs } = episode.tokens;
+  for (const { turn: at, span } of episode.turns) {
+    const [from, to] = [span[0], span[0] + turns[at - 1].given];
+    mask.fill(0, from, to);
+    logprobs.fill(null, from, to);
+    if (at > turn) continue;
+    // Kept tokens of the recorded turns keep their mask and log-probs.
+    const [start, end] = origin.turns[at - 1].span;
+    for (let i = start; i < (at < turn ? end : start + kept); i++) {
+      mask[from + i - start] = origin.tokens.mask[i];
+      logprobs[from + i - start] = origin.tokens.logprobs[i];
+    }
+  }
+  return {
+    ...episode,
+    ...{ id: origin.id, group_id: origin.group_id, env_id: origin.env_id },
+    what_if: {
+      of: origin.id,
+      turn,
+      given,
+      players: players.slice(0, episode.turns.length - turn + 1),
+      seed,
+      notes,
+    },
+  };
+}
+
+/** Writes an episode under the first free id; returns where it is. */
+export function writeWhatIf(folder: RunFolder, episode: Episode): NonNullable<WhatIfState['written']> {
+  const base = episode.id.replace(/-w\d+$/, '');
+  const { mode, step } = episode;
+  const file = episodeFile({ mode, step, id: `${base}-w1` });
+  const numbers = existsSync(folder.file(file))
+    ? [...readLines(folder.file(file))].map(({ text }) => numberOf(text.slice(0, 200), base))
+    : [];
+  const id = `${base}-w${maximum(numbers, 0) + 1}`;
+  const log = folder.whatIf(file);
+  try {
+    log.append({ ...episode, id });
+    log.sync();
+  } finally {
+    log.close();
+  }
+  return { folder: folder.path, mode, step, id, file };
+}
+
+/** The number of a what-if episode of `base`, from the start of its line; 0 for another base. */
+function numberOf(head: string, base: string): number {
+  const [, id, digits] = /"id":("(?:[^"\\]|\\.)*-w(\d+)")/.exec(head) ?? [];
+  return id === JSON.stringify(`${base}-w${digits}`) ? Number(digits) : 0;
+}
+
+/** The stored response of a turn, and the ids before it in its context. */
+export function storedAnswer({ tokens, turns }: Episode, turn: number) {
+  const { span, finish } = turns[turn - 1];
+  const start = (tokens.starts ?? [0]).findLast(from => from <= span[0]) ?? 0;
+  return {
+    prompt: tokens.ids.slice(start, span[0]),
+    row: {
+      ids: tokens.ids.slice(...span),
+      logprobs: tokens.logprobs.slice(...span).map(x => x ?? 0),
+      finish,
+    },
+  };
+}
+
+/** How a replayed turn differs from the stored one; undefined if it does not. */
+export function differenceOf(stored: EpisodeTurn, played: Omit<EpisodeTurn, 'finish' | 'span'>): string | undefined {
+  if (stored.raw !== played.raw) return 'another answer';
+  if (JSON.stringify(stored.executed) !== JSON.stringify(played.executed)) return 'other actions';
+  return stored.reward === played.reward ? undefined : `the reward ${played.reward} instead of ${stored.reward}`;
+}
+
+/** Whether two rows of ids are the same. */
+export const sameIds = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((id, i) => id === b[i]);

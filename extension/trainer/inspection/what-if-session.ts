@@ -1,0 +1,248 @@
+// What-if: replays a stored episode up to a turn, which the user or a policy then plays differently, and continues to
+// its end. The agent proxy plays it as in training, alone, on the code that played it; the earlier turns must match the
+// stored ones. The result is an ordinary episode, written to `what-if/` with a reference to the original.
+import type { GivenAnswer, WhatIfRequest, WhatIfState } from '../../protocol/inspection';
+import type { Episode } from '../../run-data/episode';
+import { UserError } from '../../common/user-error';
+import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
+import { TokenPieces } from '../../models/tokenizer/token-pieces';
+import { AgentProxy } from '../rollout/agent-proxy';
+import type { AgentProxyOptions, PlayedSoFar } from '../rollout/rollout-request';
+import { isDone } from '../rollout/environment-state-manager';
+import { finishedEpisode } from '../rollout/rollout-batch';
+import type { RolloutEpisode } from '../rollout/rollout-batch';
+import { deriveSeed } from '../rollout/seeds';
+import { generationPrefix, turnProtocol } from '../rollout/turn-protocol';
+import { givenTokens } from './given-answer';
+import type { InspectedRun } from './inspected-run';
+import type { ReplayedEnvironment } from './replayed-environment';
+import { ScriptedTurns } from './scripted-turns';
+import type { PolicyTurn, ScriptedTurn, TurnSource } from './scripted-turns';
+import { differenceOf, storedAnswer, sameIds, whatIfEpisode, writeWhatIf } from './what-if-episode';
+
+/** What a what-if needs from its process. */
+export interface WhatIfParts {
+  session: number;
+  run: InspectedRun;
+  tokenizer: ChatTokenizer;
+  environment: ReplayedEnvironment;
+  origin: Episode;
+  /** Runs work with the policy of a named checkpoint. */
+  policy(checkpoint: string): PolicyTurn;
+  onTokens(turn: number, tokens: { id: number; text: string; logprob: number }[]): void;
+}
+
+/** The user's input for a turn. */
+interface Move {
+  given: GivenAnswer;
+  checkpoint: string | null;
+}
+
+export class WhatIfSession {
+  readonly notes: string[];
+  readonly players: string[] = [];
+  readonly turns: ScriptedTurn[] = [];
+  private readonly cancelled = new AbortController();
+  private playing: PlayedSoFar | undefined;
+  /** The checkpoint that plays on to the end; null while the user plays each turn. */
+  private checkpoint: string | null;
+  /** Passes on the user's next turn. */
+  private move: ((move: Move) => void) | undefined;
+  /** Number of tokens of the changed turn that were kept. */
+  kept = 0;
+  /** Of the turn that a policy plays. */
+  private pieces: TokenPieces | undefined;
+  private waits!: () => void;
+  private waiting!: Promise<'waiting'>;
+  private readonly end: Promise<Episode>;
+  private written: WhatIfState['written'] = null;
+
+  constructor(
+    private readonly request: Pick<WhatIfRequest, 'turn' | 'given' | 'checkpoint' | 'seed'>,
+    private readonly parts: WhatIfParts,
+  ) {
+    const { origin, environment } = parts;
+    this.notes = [...environment.notes];
+    this.checkpoint = request.checkpoint;
+    if (request.turn < 1 || request.turn > origin.turns.length)
+      throw new UserError(
+        `what if: ${origin.id} has ${origin.turns.length} turns, and no turn ${request.turn}: choose one of them`,
+      );
+    this.expectMove();
+    this.end = this.play();
+    this.end.catch(() => undefined); // the error is reported by `currentState`
+  }
+
+  /** Resolves with the state once it waits for the user or is over. Rejects with the error that ended it. */
+  async currentState(): Promise<WhatIfState> {
+    const episode = await Promise.race([this.end, this.waiting]);
+    if (episode !== 'waiting') return this.stateOf(await this.write(episode));
+    const { entry, context, finishes } = this.playing!;
+    const { mode, step } = this.parts.origin;
+    return this.stateOf(this.record(finishedEpisode({ mode, step }, entry, context, finishes)));
+  }
+
+  /** Plays the user's turn. @throws UserError if none is expected */
+  playTurn(move: Move): Promise<WhatIfState> {
+    const { move: give } = this;
+    if (!give) throw new UserError('what if: the policy is playing: wait until its turn is over');
+    if (move.checkpoint === null && move.given.answer === undefined)
+      throw new UserError(
+        'what if: a turn without a checkpoint needs a response: write one, or choose a checkpoint to continue',
+      );
+    this.expectMove();
+    give(move);
+    return this.currentState();
+  }
+
+  /** Writes the turns played so far. Null if none was. */
+  async writePlayed(): Promise<WhatIfState | null> {
+    if (!this.playing || this.playing.entry.history.length < this.request.turn) return null;
+    const { entry, context, finishes } = this.playing;
+    const { mode, step } = this.parts.origin;
+    return this.stateOf(await this.write(this.record(finishedEpisode({ mode, step }, entry, context, finishes))));
+  }
+
+  /** Ends the what-if in its current state. */
+  async close(): Promise<void> {
+    this.cancelled.abort(new UserError('what if: it was ended'));
+    this.move?.({ given: { answer: '' }, checkpoint: null }); // the proxy checks for cancellation between turns
+    await this.end.catch(() => undefined);
+    await this.parts.environment.process.stop();
+  }
+
+  private expectMove(): void {
+    this.move = undefined;
+    this.waiting = new Promise(resolve => (this.waits = () => resolve('waiting')));
+  }
+
+  private async play(): Promise<Episode> {
+    const { origin, environment } = this.parts;
+    const { mode, step, member, seed } = origin;
+    const rows = new ScriptedTurns(
+      `what-if ${this.parts.session}`,
+      prompt => this.source(prompt),
+      turn => this.turns.push(turn),
+      (ids, logprobs) => this.report(ids, logprobs),
+    );
+    const proxy = new AgentProxy(rows, environment.process, this.parts.tokenizer, this.options());
+    const batch = await proxy.rollout({
+      ...{ mode, step, seed },
+      only: new Set([member]),
+      environments: [environment.loaded],
+      signal: this.cancelled.signal,
+    });
+    return this.record(batch.episodes[0]);
+  }
+
+  /** The run's own options, with a batch that has only the episode's group. */
+  private options(): AgentProxyOptions {
+    const { run, tokenizer, origin } = this.parts;
+    const { config } = run;
+    const groups = { env_groups: 1, group_size: origin.member + 1, env_configs: { tags: [origin.tag], n_groups: [1] } };
+    return {
+      seed: config.seed,
+      agent_proxy: turnProtocol(config),
+      enable_response_mask: config.rollout_manager.use_loss_mask,
+      ragen: config.workbench.compat === 'ragen',
+      rollout: config.actor_rollout_ref.rollout,
+      es_manager: { ...config.es_manager, train: groups, val: groups },
+      custom_envs: config.custom_envs,
+      async_rollout: false,
+      max_failed_episodes_share: 1, // a failed episode is a valid result
+      stop_token_ids: tokenizer.stopTokenIds,
+      observer: {
+        begun: (_, [played]) => (this.playing = played),
+        ready: ([played]) => this.requireReached(played),
+        asked: ([played]) => this.compare(played),
+        ended: () => undefined,
+      },
+    };
+  }
+
+  /** Throws if the replayed episode is over before the turn to be changed. */
+  private requireReached({ entry }: PlayedSoFar): void {
+    if (!isDone(entry) || entry.history.length >= this.request.turn) return;
+    const why = entry.error ? `: ${entry.error.message}` : '';
+    throw new UserError(
+      `what if: in the replay, ${this.parts.origin.id} is over before turn ${this.request.turn}: its code has changed since it was played${why}`,
+    );
+  }
+
+  /** Throws if a replayed turn differs from the stored one. */
+  private compare({ entry }: PlayedSoFar): void {
+    const { origin } = this.parts;
+    const played = entry.history.length;
+    if (played >= this.request.turn) return;
+    const before = played > 0 ? differenceOf(origin.turns[played - 1], entry.history[played - 1]) : undefined;
+    const state = entry.state === origin.turns[played].state ? undefined : 'another state';
+    const what = before ?? state;
+    if (what !== undefined)
+      throw new UserError(
+        `what if: turn ${before ? played : played + 1} of ${origin.id} has ${what} in the replay: its environment depends on more than seed and actions, or its code has changed since it was played`,
+      );
+  }
+
+  private async source(prompt: readonly number[]): Promise<TurnSource> {
+    const { origin, tokenizer } = this.parts;
+    const turn = this.playing!.entry.history.length + 1;
+    const stored = turn <= this.request.turn ? storedAnswer(origin, turn) : null;
+    if (stored && turn === this.request.turn && !sameIds(prompt, stored.prompt))
+      this.notes.push(
+        `The prompt of turn ${turn} is not the one that was recorded: the tokenizer or its chat template has changed.`,
+      );
+    if (stored && turn < this.request.turn) return { from: 'stored', row: stored.row };
+
+    let given: GivenAnswer = turn === this.request.turn ? this.request.given : {};
+    if (this.checkpoint === null && given.answer === undefined) {
+      const move = await new Promise<Move>(resolve => {
+        this.move = resolve;
+        this.waits();
+      });
+      this.move = undefined;
+      this.cancelled.signal.throwIfAborted();
+      given = { ...given, ...move.given };
+      this.checkpoint = move.checkpoint;
+    }
+    const protocol = turnProtocol(this.parts.run.config);
+    const recorded = stored && { raw: origin.turns[turn - 1].raw, ids: stored.row.ids };
+    const { ids, kept, complete } = givenTokens(
+      tokenizer,
+      generationPrefix(protocol),
+      given,
+      recorded,
+      protocol.answer_tag,
+    );
+    this.kept = turn === this.request.turn ? kept : this.kept;
+    this.players.push(complete || this.checkpoint === null ? 'hand' : this.checkpoint);
+    if (complete || this.checkpoint === null) return { from: 'hand', ids };
+    this.pieces = new TokenPieces(tokenizer);
+    const seed = deriveSeed('what-if-sampling', this.request.seed, turn);
+    return { from: 'policy', given: ids, seed, play: this.parts.policy(this.checkpoint) };
+  }
+
+  private report(ids: readonly number[], logprobs: readonly number[]): void {
+    const turn = this.playing!.entry.history.length + 1;
+    this.parts.onTokens(
+      turn,
+      ids.map((id, i) => ({ id, text: this.pieces!.push(id), logprob: logprobs[i] })),
+    );
+  }
+
+  /** The episode as a line of the run folder, without an id of its own yet. */
+  private record(played: RolloutEpisode): Episode {
+    return whatIfEpisode(played, this.parts, this.request, this);
+  }
+
+  /** Writes an episode once, under the first free id. */
+  private async write(episode: Episode): Promise<Episode> {
+    this.written ??= writeWhatIf(this.parts.run.folder, episode);
+    return { ...episode, id: this.written.id };
+  }
+
+  private stateOf(episode: Episode): WhatIfState {
+    const { loaded } = this.parts.environment;
+    const actions = Object.values(this.playing?.entry.actions ?? loaded.actions ?? {});
+    return { session: this.parts.session, episode, written: this.written, actions, notes: [...this.notes] };
+  }
+}

@@ -1,0 +1,77 @@
+// What the networks say of a batch before its update: log-probs under the policy and under the reference policy, and
+// the critic's values. Arrays have the length of a sample's ids; a network that the run has not gives zeros.
+import type { RolloutCollection } from './rollout-collection';
+import type { Run } from '../run/run';
+import type { Stopwatch } from './stopwatch';
+import type { BatchSample } from './training-batch';
+import { passBudget } from '../run/pass-budget';
+
+const zeros = (samples: readonly BatchSample[]): Float32Array[] =>
+  samples.map(({ ids }) => new Float32Array(ids.length));
+
+/** Log-probs and entropies of the trained tokens under a policy; `episodes` as in `passBudget`. */
+function scoreSamples(run: Run, samples: readonly BatchSample[], which: 'actor' | 'reference', episodes: number) {
+  const { config, engine } = run;
+  run.follow(which === 'actor' ? 'old log-probs' : 'reference log-probs');
+  return engine.score(
+    which,
+    samples.map(({ ids, mask }) => ({ ids, mask })),
+    passBudget(config, episodes, samples.length),
+    config.actor_rollout_ref.rollout.temperature,
+  );
+}
+
+/**
+ * Log-probs under the policy before its update: the sampler's own with `bypass_mode`, else those that the filter has
+ * computed (`scored`), or else computed here. The entropies are absent if nothing computed them.
+ */
+export async function oldLogprobs(
+  run: Run,
+  samples: readonly BatchSample[],
+  scored: RolloutCollection['scored'],
+  clock: Stopwatch,
+): Promise<{ old: Float32Array[]; entropies?: Float32Array[] }> {
+  const { algorithm, actor_rollout_ref } = run.config;
+  const { rollout: sampling } = actor_rollout_ref;
+  const bypass = algorithm.rollout_correction.bypass_mode;
+  const before = scored.size > 0 ? samples.map(({ sample }) => scored.get(sample)!) : null;
+  const present =
+    before || bypass
+      ? {
+          logprobs: before?.map(s => s.logprobs) ?? [],
+          entropies: before?.map(s => s.entropies),
+        }
+      : await clock.time('old_log_prob', () =>
+          scoreSamples(run, samples, 'actor', sampling.log_prob_micro_batch_size_per_gpu),
+        );
+  return { old: bypass ? samples.map(s => s.logprobs) : present.logprobs, entropies: present.entropies };
+}
+
+/** Log-probs under the reference policy. */
+export async function referenceLogprobs(
+  run: Run,
+  samples: readonly BatchSample[],
+  clock: Stopwatch,
+): Promise<Float32Array[]> {
+  const { ref } = run.config.actor_rollout_ref;
+  return run.usesReference
+    ? await clock.time(
+        'ref',
+        async () => (await scoreSamples(run, samples, 'reference', ref.log_prob_micro_batch_size_per_gpu)).logprobs,
+      )
+    : zeros(samples);
+}
+
+/** The critic's values at the tokens whose advantages are estimated. */
+export async function oldValues(run: Run, samples: readonly BatchSample[], clock: Stopwatch): Promise<Float32Array[]> {
+  const { config, engine } = run;
+  return run.usesCritic
+    ? await clock.time('values', () => {
+        run.follow('values');
+        return engine.values(
+          samples.map(({ ids, estimated }) => ({ ids, mask: estimated })),
+          passBudget(config, config.critic.ppo_micro_batch_size_per_gpu, samples.length),
+        );
+      })
+    : zeros(samples);
+}

@@ -1,0 +1,39 @@
+// The KL penalty in the reward (`algorithm.use_kl_in_reward`): subtracted from the token rewards, with a coefficient
+// that follows the observed KL (algorithms/kl-controller.ts). The coefficient is state of the trainer and stored in
+// checkpoints.
+import { klInReward } from '../../algorithms/kl';
+import { nextKlCoefficient } from '../../algorithms/kl-controller';
+import type { RunConfig } from '../config/schema';
+import type { BatchSample } from './training-batch';
+import type { TrainerState } from '../run/trainer-state';
+
+/** Subtracts the KL penalty from the rewards (`algorithm.use_kl_in_reward`), then updates its coefficient. */
+export function penalisedRewards(
+  rows: Record<'plain' | 'old' | 'reference', readonly Float32Array[]> & {
+    samples: readonly BatchSample[];
+  },
+  state: TrainerState,
+  { algorithm }: RunConfig,
+  metrics: Record<string, number>,
+): Float32Array[] {
+  const beta = state.klCoefficient;
+  const found = rows.samples.map(({ mask }, i) =>
+    klInReward(
+      {
+        rewards: rows.plain[i],
+        logprobs: rows.old[i],
+        ref_logprobs: rows.reference[i],
+        mask,
+      },
+      algorithm.kl_penalty,
+      beta,
+    ),
+  );
+  const observed = found.reduce((total, { meanKl }) => total + meanKl, 0) / found.length;
+  state.klCoefficient = nextKlCoefficient(algorithm.kl_ctrl, beta, observed, found.length);
+  Object.assign(metrics, {
+    'actor/reward_kl_penalty': observed,
+    'actor/reward_kl_penalty_coeff': beta,
+  });
+  return found.map(({ rewards }) => rewards);
+}

@@ -1,0 +1,75 @@
+// What a step leaves of its training: the per-token results of each sample, the records of its episodes, and its speed.
+// Every episode of the rollout has a record; only the kept ones have per-token results.
+import type { PreparedBatch } from './optimizer-steps';
+import type { Run } from '../run/run';
+import { episodeRecord } from '../rollout/episode-record';
+import type { TrainedTokens } from '../rollout/episode-record';
+import { sampledTokens } from '../rollout/rollout-batch';
+import type { RolloutEpisode, RolloutSample } from '../rollout/rollout-batch';
+import { timesPerToken } from './step-times';
+import type { Stopwatch } from './stopwatch';
+import type { BatchSample } from './training-batch';
+import type { Episode } from '../../run-data/episode';
+
+/** The per-token results of each kept sample; `own` are the samples before RAGEN's batch adjustment. */
+export function trainedTokens(
+  run: Run,
+  own: readonly BatchSample[],
+  { samples, advantages, entropies, reference, values }: PreparedBatch,
+): Map<RolloutSample, TrainedTokens> {
+  const trained = new Map(
+    samples.map(({ sample }, i): [RolloutSample, TrainedTokens] => [
+      sample,
+      {
+        advantages: advantages[i],
+        ...(entropies && { entropies: entropies[i] }),
+        ...(run.usesReference && { reference: reference[i] }),
+        ...(run.usesCritic && { values: values[i] }),
+      },
+    ]),
+  );
+  const untrained = ({ ids }: RolloutSample): TrainedTokens => ({ advantages: new Float32Array(ids.length) });
+  return new Map(own.map(({ sample }) => [sample, trained.get(sample) ?? untrained(sample)]));
+}
+
+/** The records of a step's episodes, the kept ones with their per-token results. */
+export function trainingRecords(
+  episodes: readonly RolloutEpisode[],
+  kept: readonly RolloutEpisode[],
+  made: ReadonlyMap<RolloutSample, TrainedTokens>,
+): Episode[] {
+  const trained = new Set(kept);
+  return episodes.map(e =>
+    trained.has(e)
+      ? episodeRecord(e, {
+          kept: true,
+          samples: e.samples.map(sample => made.get(sample)!),
+        })
+      : episodeRecord(e, { kept: false }),
+  );
+}
+
+/** Times, tokens per second and memory of a step. */
+export function throughput(
+  clock: Stopwatch,
+  episodes: readonly RolloutEpisode[],
+  kept: readonly RolloutEpisode[],
+): Record<string, number> {
+  const tokens = tokensOf(episodes);
+  const sampled = episodes.reduce((n, e) => n + sampledTokens(e), 0);
+  return {
+    ...clock.metrics(),
+    ...timesPerToken(clock, { sampled, trained: tokensOf(kept) }),
+    'perf/total_num_tokens': tokens,
+    'perf/throughput': tokens / clock.total,
+    'perf/time_per_step': clock.total,
+    'perf/rollout_tokens_per_s': sampled / clock.seconds('gen'),
+    'perf/rss_mb': process.memoryUsage.rss() / 2 ** 20,
+    ...(kept.length > 0 && {
+      'perf/train_tokens_per_s': tokensOf(kept) / clock.seconds('update_actor'),
+    }),
+  };
+}
+
+const tokensOf = (episodes: readonly RolloutEpisode[]): number =>
+  episodes.reduce((n, e) => n + e.samples.reduce((m, { ids }) => m + ids.length, 0), 0);

@@ -1,0 +1,37 @@
+// Chooses the context of an episode by the configuration: the window of turns that the model sees, and the tokens that
+// are trained on.
+import { EpisodeContext } from './context-manager';
+import type { PromptTokenizer } from './context-manager';
+import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';
+import { alfWorldMemory, simpleMemory } from './memories';
+import { maskRule } from './response-mask';
+import { generationPrefix } from './turn-protocol';
+import type { ContextSettings } from './rollout-request';
+
+/**
+ * The context of an episode under `agent_proxy.context_window_mode`. `environment` is the environment's name: alfworld
+ * has its own memory format in mode `single_turn`.
+ */
+export function episodeContext(
+  tokenizer: PromptTokenizer,
+  { agent_proxy, rollout, enable_response_mask, ragen }: ContextSettings,
+  system: string,
+  environment: string,
+): EpisodeContext {
+  const { context_window_mode: mode, max_context_window } = agent_proxy;
+  const prefix = generationPrefix(agent_proxy);
+  const turns = mode === 'full' ? Infinity : windowTurns(max_context_window);
+  const shown = { system, prefix, protocol: agent_proxy, turns };
+  const window =
+    mode === 'single_turn'
+      ? new MemoryWindow(tokenizer, shown, environment === 'alfworld' ? alfWorldMemory : simpleMemory)
+      : new ChatWindow(tokenizer, shown, ragen ? withoutOldestMessages : withoutOldestTurn);
+  return new EpisodeContext(tokenizer, window, {
+    system,
+    prefix,
+    max_model_len: rollout.max_model_len,
+    response_length: rollout.response_length,
+    samplePerTurn: mode !== 'full',
+    mask: maskRule({ mode, enable_response_mask, ragen }, tokenizer.turnMarker),
+  });
+}

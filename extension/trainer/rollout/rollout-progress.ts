@@ -1,0 +1,40 @@
+// The finished share of a rollout, 0…1, and its counts of episodes and turns. The share never decreases: a finished
+// episode counts in full, and the current turn by its sampled tokens.
+import { isDone } from './environment-state-manager';
+import type { PlayedSoFar, RolloutRequest } from './rollout-request';
+
+/** Progress counts of a rollout. */
+export interface PlayedParts {
+  /** Finished episodes, all episodes, and finished turns. */
+  episodes: number;
+  of: number;
+  turns: number;
+}
+
+/**
+ * Returns a function that reports the finished share: played turns of all possible ones, with a finished episode
+ * counted in full, plus the tokens of the current turn.
+ */
+export function progressReporter(
+  all: readonly PlayedSoFar[],
+  max_turn: number,
+  max_new_tokens: number,
+  onProgress: RolloutRequest['onProgress'],
+): (sampled: number) => void {
+  let reported = 0;
+  return sampled => {
+    const played = all.reduce((sum, { entry }) => sum + (isDone(entry) ? 1 : entry.history.length / max_turn), 0);
+    const generating = sampled / max_new_tokens / max_turn;
+    reported = Math.max(reported, Math.min((played + generating) / all.length, 1));
+    onProgress?.(reported, playedParts(all, max_turn));
+  };
+}
+
+export function playedParts(all: readonly PlayedSoFar[], max_turn: number): PlayedParts {
+  const over = all.filter(({ entry }) => isDone(entry) || entry.history.length >= max_turn);
+  return {
+    episodes: over.length,
+    of: all.length,
+    turns: all.reduce((sum, { entry }) => sum + entry.history.length, 0),
+  };
+}

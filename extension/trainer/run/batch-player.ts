@@ -1,0 +1,141 @@
+// Plays the batches of a run with its agent proxy: training, validation, and the batches that are played aside without
+// using training's seeds. A stop or an error leaves the seeds unchanged. If too many episodes fail, the run waits until
+// someone resumes it, and the batch is played again.
+import type { Run } from './run';
+import type { RunConfig } from '../config/schema';
+import { FailureReporter } from '../loop/failure-reporter';
+import { RunStopped } from '../../engine/run-stopped';
+import { FailedBatch } from '../rollout/rollout-request';
+import type { AgentProxyOptions, RolloutRequest } from '../rollout/rollout-request';
+import type { AgentProxy } from '../rollout/agent-proxy';
+import type { EnvGroups, SeedState } from '../rollout/group-layout';
+import type { RolloutBatch } from '../rollout/rollout-batch';
+import { deriveSeed } from '../rollout/seeds';
+
+/** Makes an agent proxy for a configuration, with another seed and other groups if given. */
+export type OpenProxy = (config: RunConfig, changed?: Pick<AgentProxyOptions, 'seed' | 'es_manager'>) => AgentProxy;
+
+/** The batch for which greedy episodes are played. */
+interface Greedy {
+  step: number;
+  round: number;
+  layout: EnvGroups;
+  /** Seed of the batch's first group. */
+  seed: number;
+}
+
+/** Maximum delay of a timer in milliseconds, about 25 days. */
+const longestWait = 2 ** 31 - 1;
+
+export class BatchPlayer {
+  private proxy: AgentProxy;
+
+  constructor(
+    private readonly run: Pick<Run, 'config' | 'journal' | 'control' | 'environments'>,
+    private readonly openProxy: OpenProxy,
+  ) {
+    this.proxy = openProxy(run.config);
+  }
+
+  /** Plays the following batches by the run's changed settings, from the same seeds. */
+  applySettings(): void {
+    const seeds = this.proxy.state;
+    this.proxy = this.openProxy(this.run.config);
+    this.proxy.restore(seeds);
+  }
+
+  /** Training's position in its seed sequence. */
+  get seeds(): SeedState {
+    return this.proxy.state;
+  }
+
+  restoreSeeds(state: SeedState): void {
+    this.proxy.restore(state);
+  }
+
+  /**
+   * Plays one batch of episodes, number `round` (from 0) of its step. A stop or an error leaves the state unchanged.
+   */
+  async rollout(mode: 'train' | 'val', step: number, round = 0): Promise<RolloutBatch> {
+    const { seed, es_manager, workbench } = this.run.config;
+    const further = mode === 'val' && round > 0 && workbench.compat !== 'ragen'; // RAGEN plays the same groups again
+    const from = further ? { seed: seed.val + round * es_manager.val.env_groups } : {};
+    return this.play(this.proxy, { mode, step, round, ...from });
+  }
+
+  /** Plays a batch for analysis only, on prompts of its own; training's seeds stay unchanged. */
+  async rolloutAside(step: number, round: number, train: EnvGroups): Promise<RolloutBatch> {
+    const { seed, es_manager } = this.run.config;
+    const own = deriveSeed('rollout-aside', seed.train, step) % 2 ** 30; // base of the group seeds
+    const proxy = this.openProxy(this.run.config, {
+      seed: { ...seed, train: own },
+      es_manager: { ...es_manager, train },
+    });
+    return this.play(proxy, { mode: 'train', step, round, seed: own + round * train.env_groups });
+  }
+
+  /**
+   * Plays one episode per group of the training batch whose first group has `seed`, with greedy decoding (ReMax's
+   * baseline), as the group's first member. Training's seeds stay unchanged.
+   */
+  async rolloutGreedy({ step, round, layout, seed }: Greedy): Promise<RolloutBatch> {
+    const { actor_rollout_ref, es_manager } = this.run.config;
+    const rollout = { ...actor_rollout_ref.rollout, do_sample: false };
+    const config = { ...this.run.config, actor_rollout_ref: { ...actor_rollout_ref, rollout } };
+    const train = { ...layout, group_size: 1 };
+    const proxy = this.openProxy(config, { seed: this.run.config.seed, es_manager: { ...es_manager, train } });
+    return this.play(proxy, { mode: 'train', step, round, seed });
+  }
+
+  /**
+   * Plays a batch. If too many episodes fail, the run waits; when someone resumes it, the batch is played again with
+   * the environments loaded then.
+   */
+  private async play(
+    proxy: AgentProxy,
+    request: Pick<RolloutRequest, 'mode' | 'step' | 'round' | 'seed'>,
+  ): Promise<RolloutBatch> {
+    for (;;) {
+      try {
+        return await this.playOnce(proxy, request);
+      } catch (error) {
+        if (!(error instanceof FailedBatch)) throw error;
+        if (!(await this.run.control.wait(`${error.message}, then resume the run`, longestWait)))
+          throw new RunStopped();
+        this.run.control.resumeAfterWait();
+      }
+    }
+  }
+
+  private async playOnce(
+    proxy: AgentProxy,
+    request: Pick<RolloutRequest, 'mode' | 'step' | 'round' | 'seed'>,
+  ): Promise<RolloutBatch> {
+    const failures = new FailureReporter(this.run.journal);
+    try {
+      return await proxy.rollout({
+        ...request,
+        environments: this.run.environments.current,
+        signal: this.run.control.stopped,
+        onProgress: (fraction, { episodes, of, turns }) =>
+          this.run.journal.progress(fraction, `${episodes} of ${of} episodes, ${turns} turns`),
+        onFailure: failed => failures.see(failed),
+      });
+    } finally {
+      failures.end();
+    }
+  }
+
+  /** Plays some validation episodes for an evaluation, which reports progress itself. */
+  async playValidation(part: Required<Pick<RolloutRequest, 'round' | 'seed' | 'only'>>): Promise<RolloutBatch> {
+    return this.proxy.rollout({
+      ...part,
+      mode: 'val',
+      step: 0,
+      environments: this.run.environments.current,
+      signal: this.run.control.stopped,
+      onFailure: ({ tag, seed, failure: { message, kind, at } }) =>
+        this.run.journal.event('environment_error', message, { tag, seed, kind, at }),
+    });
+  }
+}

@@ -1,0 +1,154 @@
+// Opens a run: finds its model and reports the memory it needs, starts the engine, loads the environments, and restores
+// the checkpoint to continue from. The caller holds the run's lease, so two trainers never write one folder.
+import { Run } from './run';
+import { abortable } from '../../node/abortable';
+import { presentConfig } from './stored-config';
+import type { RunConfig } from '../config/schema';
+import { startEngine } from '../../engine/remote-engine';
+import { installation } from '../../node/installation';
+import type { Journal } from './journal';
+import { LiveEnvironments } from '../live/live-environments';
+import { LiveSettings } from '../live/live-settings';
+import { gibibytes } from '../../common/numbers';
+import { memoryForRun } from '../../node/machine-memory';
+import { planMemory } from '../../models/memory/memory-plan';
+import type { PlanInput } from '../../models/memory/memory-plan';
+import { readTokenizer } from '../../models/weights/model-folder';
+import { RunStopped } from '../../engine/run-stopped';
+import { AgentProxy } from '../rollout/agent-proxy';
+import { deriveSeed } from '../rollout/seeds';
+import { generationPrefix, turnProtocol } from '../rollout/turn-protocol';
+import type { RunControl } from './run-control';
+import { requireSameModel } from '../../models/weights/model-checksum';
+import { keepTokenizer, runModelFolder } from './run-model';
+import { planInput, readsModel, usesCritic, usesReference, weightsLoaded } from '../plan/run-plan';
+import type { StoredCheckpoint } from '../store/checkpoint';
+import type { RunFolder } from '../store/run-folder';
+import type { TrainerState } from './trainer-state';
+import type { OpenProxy } from './batch-player';
+import { firstState } from './trainer-state';
+
+/** Inputs to open a run. */
+export interface OpenOptions {
+  folder: RunFolder;
+  /** Base folder for relative paths of the configuration. */
+  workspace: string;
+  /** The checkpoint to continue from; null for a new run. */
+  checkpoint: StoredCheckpoint | null;
+  control: RunControl;
+  journal: Journal;
+  /** Settings that change on resume, by key. */
+  settings?: Readonly<Record<string, number>>;
+}
+
+/** Opens a run: loads its model and its environments, and restores its checkpoint. */
+export async function openRun({
+  folder,
+  workspace,
+  checkpoint,
+  control,
+  journal,
+}: OpenOptions): Promise<{ run: Run; state: TrainerState }> {
+  const config = presentConfig(folder);
+  const modelFolder = await runModelFolder(folder, workspace, control, journal);
+  const tokenizer = readTokenizer(modelFolder, { variables: config.data.apply_chat_template_kwargs });
+  await journal.retryUntilWritable(() => keepTokenizer(folder, modelFolder));
+  const { rollout } = config.actor_rollout_ref;
+  const plan = await planInput(config, modelFolder, workspace);
+  reportPlan(plan, config, journal);
+  const weights = weightsLoaded(config, modelFolder, workspace, checkpoint?.folder);
+  if (readsModel(config, weights, modelFolder)) await abortable(control.stopped, requireSameModel(folder, modelFolder));
+  const engine = startEngine(installation.engineWorker);
+  let environments: LiveEnvironments | undefined;
+  try {
+    control.stopped.addEventListener('abort', () => engine.interrupt(), { once: true });
+    const loading = engine.load({
+      ...weights,
+      referenceFolder: usesReference(config) ? modelFolder : null,
+      device: config.workbench.device,
+      threads: config.workbench.threads,
+      rolloutQuantization: config.workbench.rollout_quantization,
+      baseQuantization: config.workbench.base_quantization,
+      precision: config.workbench.precision,
+      checkpointed: plan.checkpointed,
+      moments: { actor: config.actor_rollout_ref.actor.optim.moments, critic: config.critic.optim.moments },
+      critic: usesCritic(config),
+      seed: deriveSeed('new-weights', config.seed.train),
+      maxPositions: rollout.max_model_len,
+      cacheFolder: installation.cache,
+    });
+    const model = await abortable(control.stopped, loading);
+    if (model.deviceCheck !== null)
+      journal.event('setting', `the model runs on ${model.provider}; tried ${model.deviceCheck}`);
+    const { es_manager } = config;
+    const trained = config.trainer.val_only ? [] : es_manager.train.env_configs.tags;
+    const tags = [...trained, ...es_manager.val.env_configs.tags];
+    const live = await LiveEnvironments.open(config, tags, { workspace, folder, journal }, control.stopped);
+    environments = live;
+    control.serveEnvironments(live);
+
+    const generator = {
+      generate: async (
+        ...[rows, sampling, onTokens]: Parameters<ConstructorParameters<typeof AgentProxy>[0]['generate']>
+      ) => {
+        if (!(await control.gate())) throw new RunStopped();
+        engine.onTokens = onTokens ?? (() => undefined);
+        return engine.generate([...rows], sampling);
+      },
+      release: (rows: readonly string[]) => engine.release([...rows]),
+    };
+    const openProxy: OpenProxy = (config, changed) =>
+      new AgentProxy(generator, live.pool, tokenizer, {
+        seed: config.seed,
+        agent_proxy: turnProtocol(config),
+        enable_response_mask: config.rollout_manager.use_loss_mask,
+        ragen: config.workbench.compat === 'ragen',
+        rollout: config.actor_rollout_ref.rollout,
+        es_manager: config.es_manager,
+        custom_envs: config.custom_envs,
+        async_rollout: config.workbench.async_rollout,
+        max_failed_episodes_share: config.workbench.max_failed_episodes_share,
+        stop_token_ids: tokenizer.stopTokenIds,
+        observer: control.live,
+        ...changed,
+      });
+    control.live.connect({
+      engine,
+      tokenizer,
+      prefix: generationPrefix(turnProtocol(config)),
+      tags: [...new Set(tags)],
+      maxTurn: config.agent_proxy.max_turn,
+    });
+    const settings = new LiveSettings(config);
+    const run = new Run(settings, folder, journal, control, engine, live, openProxy, modelFolder, model, tokenizer);
+    return { run, state: checkpoint ? await run.checkpoints.restore(checkpoint) : firstState(run.config) };
+  } catch (error) {
+    await engine.stop();
+    await environments?.stop();
+    throw error;
+  }
+}
+
+/**
+ * Writes the memory plan as an event, and a warning if it exceeds the available memory. Skipped on a GPU, which holds
+ * most of the model.
+ */
+function reportPlan(input: PlanInput, config: RunConfig, journal: Journal): void {
+  const { device } = config.workbench;
+  if (device === 'webgpu' || device === 'cuda') return;
+  const { peak } = planMemory(input);
+  const available = memoryForRun();
+  const data = { planned: peak.bytes, available, phase: peak.phase };
+  const [planned, free] = [gibibytes(peak.bytes), gibibytes(available)];
+  journal.event(
+    'memory_plan',
+    `on the CPU the trainer needs at most ${planned} (${peak.phase}), and ${free} is available`,
+    data,
+  );
+  if (peak.bytes > available)
+    journal.event(
+      'warning',
+      `memory: on the CPU the trainer may need ${planned} in its ${peak.phase}, but ${free} is available: if it runs out of memory, run ragen doctor with the same configuration to see what fits`,
+      data,
+    );
+}

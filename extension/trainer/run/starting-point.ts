@@ -1,0 +1,69 @@
+// Where a trainer starts: the checkpoint to resume from, of this run or of another, and the run folder rolled back to
+// it. Everything is verified before anything is changed.
+import { basename, resolve } from 'node:path';
+import { UserError } from '../../common/user-error';
+import { onlyEvaluates, storedConfig } from './stored-config';
+import type { RunConfig } from '../config/schema';
+import { acceptEvaluation, acceptLogs } from './resumed-logs';
+import { checkpointNamed, openCheckpoint, verifyCheckpoint } from '../store/checkpoint';
+import { newestCheckpoint, refuseForeign } from '../store/newest-checkpoint';
+import { removeLater } from '../store/checkpoint-writer';
+import type { StoredCheckpoint } from '../store/checkpoint';
+import { adoptLogs } from '../store/log-ledger';
+import type { RunFolder } from '../store/run-folder';
+import { rollBack } from '../store/rollback';
+
+/**
+ * Returns the verified checkpoint to resume from: the named one or the newest. Null for a new run and for one that
+ * ended before its first checkpoint.
+ * Reads only. @throws UserError if the manifest or the checkpoint is damaged or belongs to another run
+ */
+export async function startingPoint(
+  folder: RunFolder,
+  { resume, checkpoint }: { resume: boolean; checkpoint?: string },
+): Promise<StoredCheckpoint | null> {
+  const owner = folder.verifySeal();
+  if (checkpoint !== undefined) {
+    const named = await openCheckpoint(folder.file(checkpointNamed(checkpoint)));
+    refuseForeign(named, owner);
+    await verifyCheckpoint(named);
+    return named;
+  }
+  if (!resume) return null;
+  if (courseOf(folder).resume_mode === 'disable')
+    throw new UserError(
+      `run ${folder.id} was made with trainer.resume_mode=disable: start a new run, or name the checkpoint to resume from`,
+    );
+  return newestCheckpoint(folder.path, owner, name => `ragen resume ${folder.id} --checkpoint ${name}`);
+}
+
+/** Checks the logs and rolls the folder back to its checkpoint. Returns warnings about the logs. */
+export async function rollBackTo(
+  folder: RunFolder,
+  checkpoint: StoredCheckpoint | null,
+  accept: boolean,
+): Promise<string[]> {
+  const evaluates = onlyEvaluates(folder.manifest.config);
+  const command = `ragen resume ${folder.id}${checkpoint ? ` --checkpoint ${basename(checkpoint.folder)}` : ''}`;
+  const { notes, offsets } = evaluates
+    ? await acceptEvaluation(folder, { accept, command })
+    : await acceptLogs(folder, checkpoint, { accept, command });
+  const step = checkpoint?.manifest.step ?? 0;
+  if (checkpoint) await removeLater(folder.path, step);
+  await rollBack(folder, step, offsets);
+  if (accept && notes.length > 0) await adoptLogs(folder.path);
+  return notes;
+}
+
+/**
+ * Returns the verified checkpoint of another run that this run starts from (trainer.resume_mode=resume_path), or null.
+ */
+export async function foreignStart(folder: RunFolder, workspace: string): Promise<StoredCheckpoint | null> {
+  const { resume_mode, resume_from_path } = courseOf(folder);
+  if (resume_mode !== 'resume_path' || resume_from_path === null) return null;
+  const checkpoint = await openCheckpoint(resolve(workspace, resume_from_path));
+  await verifyCheckpoint(checkpoint);
+  return checkpoint;
+}
+
+const courseOf = (folder: RunFolder): RunConfig['trainer'] => storedConfig(folder).trainer;

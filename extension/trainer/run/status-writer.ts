@@ -1,0 +1,118 @@
+// Writes a run's status file and notifies watchers of each change. A watcher sees a change at once; the file follows
+// after the write in progress. If a full disk has no room for a replacement file, the status of a failed or waiting run
+// overwrites the old one in place.
+import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
+import type { RunStatus } from '../../run-data/run-status-file';
+import { runFiles } from '../../run-data/run-files';
+import { secrets } from '../../node/secrets';
+import type { RunFolder } from '../store/run-folder';
+import type { RunEvent } from '../../run-data/run-events';
+
+/** Receives progress as it happens. */
+export interface Watchers {
+  status(status: RunStatus, fraction: number): void;
+  appended(file: string, bytes: number, step: number): void;
+  event(event: RunEvent): void;
+}
+
+export class StatusWriter {
+  private fraction = 0;
+  private writing: Promise<void> = Promise.resolve();
+  private dirty = false;
+  private unwritten: Error | undefined;
+  /** The status is final. */
+  private crashed = false;
+
+  constructor(
+    private readonly folder: RunFolder,
+    private readonly watchers: Pick<Watchers, 'status'>,
+    private current: RunStatus,
+  ) {}
+
+  get status(): RunStatus {
+    return this.current;
+  }
+
+  /** Changes the status: in memory and for watchers at once, on disk after the write in progress. */
+  update(change: Partial<RunStatus>, fraction = 0): void {
+    if (this.crashed) return;
+    const { activity: _, ...current } = this.current; // the activity belongs to the previous work
+    this.current = { ...current, ...secrets.value(change), updated: now() };
+    this.fraction = fraction;
+    this.watchers.status(this.current, fraction);
+    this.dirty = true;
+    this.writing = this.writing.then(() => this.writeStatus());
+  }
+
+  /** Reports progress within a phase and a short description of the current work, to watchers only. */
+  progress(fraction: number, activity?: string): void {
+    const cleared = activity === this.current.activity;
+    if (cleared && fraction - this.fraction < 0.01 && fraction >= this.fraction) return;
+    this.fraction = fraction;
+    this.current = { ...this.current, activity };
+    this.watchers.status(this.current, fraction);
+  }
+
+  /** Resolves after the write in progress. */
+  async written(): Promise<void> {
+    await this.writing;
+  }
+
+  /** Makes the newest status durable. @throws StoreRefusal if the disk refuses it */
+  async sync(): Promise<void> {
+    await this.writing;
+    if (this.unwritten) {
+      this.dirty = true;
+      await this.writeStatus();
+    }
+    if (this.unwritten) throw this.unwritten;
+  }
+
+  /** Makes the current status final: later changes are ignored. */
+  freeze(): void {
+    this.crashed = true;
+  }
+
+  /** True once the status is final. */
+  get frozen(): boolean {
+    return this.crashed;
+  }
+
+  private async writeStatus(): Promise<void> {
+    if (!this.dirty) return;
+    this.dirty = false;
+    try {
+      await this.folder.writeStatus(this.current);
+      this.unwritten = undefined;
+    } catch (error) {
+      this.unwritten = error as Error;
+      if (this.current.error !== undefined) this.overwriteStatus();
+    }
+  }
+
+  /** Best effort: watchers have received the status already. */
+  overwriteStatus(): void {
+    try {
+      overwrite(this.folder.file(runFiles.status), `${JSON.stringify(this.current)}\n`);
+    } catch {
+      // the disk accepts no write at all
+    }
+  }
+}
+
+/**
+ * Overwrites the start of a file, without needing disk space. The text must be JSON: the rest of the file is filled
+ * with blanks.
+ */
+function overwrite(file: string, text: string): void {
+  const fd = openSync(file, 'r+');
+  try {
+    const bytes = Buffer.alloc(Math.max(fstatSync(fd).size, Buffer.byteLength(text)), ' ');
+    bytes.write(text);
+    writeSync(fd, bytes, 0, bytes.length, 0);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const now = (): string => new Date().toISOString();

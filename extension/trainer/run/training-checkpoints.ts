@@ -1,0 +1,118 @@
+// The checkpoints of a training: weights, moments, counters and log offsets at the end of a step. A resume restores the
+// engine and the trainer from one, and then gives the same numbers as an uninterrupted run.
+import type { Run } from './run';
+import { settingsOf } from './stored-config';
+import type { EngineState } from '../../engine/engine';
+import { modelFiles } from '../../models/weights/model-files';
+import { adapterWeightsName } from '../../models/adapters/peft-adapter';
+import { optimizerStateFiles, readMoments } from '../store/optimizer-state';
+import { readBlob, readFloats } from '../store/checkpoint';
+import { writeCheckpoint } from '../store/checkpoint-writer';
+import type { StoredCheckpoint } from '../store/checkpoint';
+import type { RunSeal } from '../store/manifest-seal';
+import type { TrainerState, SavedState } from './trainer-state';
+import { firstState } from './trainer-state';
+
+export class TrainingCheckpoints {
+  /** The step of the newest complete checkpoint. */
+  private saved = 0;
+  private readonly seal: RunSeal;
+
+  constructor(
+    private readonly run: Run,
+    private readonly modelFolder: string,
+  ) {
+    const { id, manifest } = run.folder.verifySeal();
+    this.seal = { id, manifest };
+  }
+
+  /** The newest checkpoint lacks changed settings: it no longer counts as that of its step. */
+  outdate(): void {
+    this.saved = 0;
+  }
+
+  /** Writes a checkpoint of `state`: weights, moments, counters and log offsets. Returns its folder. */
+  async write(state: TrainerState): Promise<string> {
+    const { folder, journal, config } = this.run;
+    const phase = journal.status.phase;
+    journal.update({ phase: 'checkpoint' });
+    const engine = await this.run.engine.state();
+    const files = await modelFiles(this.run.engine, this.run.model, this.modelFolder, config.model_path);
+    const { actor, critic } = engine;
+    await journal.sync();
+    const about = {
+      step: state.step,
+      offsets: journal.offsets,
+      streams: {},
+      seed_counter: this.run.batches.seeds.seed_counter,
+      run: this.seal,
+      log_chain: journal.logChain,
+      state: {
+        settings: settingsOf(this.run.config),
+        watch: state.watch,
+        kl_coef: state.klCoefficient,
+        collapse: state.collapse,
+        alarms: state.alarms,
+        skipped: state.skipped,
+        spent: state.spent,
+        environments: this.run.environments.versions,
+        actor_updates: actor.step,
+        critic_updates: critic?.step ?? 0,
+        wall_s: journal.wallSeconds,
+        success: journal.status.success,
+        validated: this.run.validated,
+        ...(state.unvalidated && { unvalidated: state.unvalidated }),
+      },
+    };
+    const blobs = {
+      ...files,
+      ...optimizerStateFiles('actor', actor),
+      ...(critic && { 'critic.weights': critic.weights, ...optimizerStateFiles('critic', critic) }),
+    };
+    const path = await journal.retryUntilWritable(() =>
+      writeCheckpoint(folder.path, about, blobs, config.workbench.keep_checkpoints),
+    );
+    const name = journal.relative(path);
+    journal.event('checkpoint', `checkpoint ${name}`, { folder: name });
+    journal.update({ phase });
+    this.run.control.checkpointed(name);
+    this.saved = state.unvalidated ? 0 : state.step;
+    return path;
+  }
+
+  /**
+   * Writes the checkpoint at the end of a run, unless no step is finished or the newest checkpoint already holds it.
+   */
+  async writeLast(state: TrainerState): Promise<void> {
+    if (this.run.halfway) {
+      const sentence = `the run was stopped within the update of step ${state.step + 1}, which cannot be undone for a model of this size: a resume continues from the newest checkpoint`;
+      return this.run.journal.event('warning', sentence, { step: state.step + 1 });
+    }
+    if (state.step > 0 && (state.step !== this.saved || this.run.control.checkpointRequested)) await this.write(state);
+  }
+
+  /** Restores the engine and the run's own state; returns the trainer's. */
+  async restore(checkpoint: StoredCheckpoint): Promise<TrainerState> {
+    const { step, seed_counter } = checkpoint.manifest;
+    // eslint-disable-next-line no-restricted-syntax -- `write` above stored it; its schema is any JSON
+    const saved = checkpoint.manifest.state as unknown as SavedState;
+    const { actor_updates, critic_updates, unvalidated } = saved;
+    const first = firstState(this.run.config); // a checkpoint of an earlier version lacks newer keys
+    const { watch = first.watch, collapse = first.collapse, alarms = first.alarms, skipped = first.skipped } = saved;
+    const { kl_coef: klCoefficient = first.klCoefficient, spent = first.spent } = saved;
+    this.run.validated = saved.validated;
+    const state: EngineState = { actor: await readMoments(checkpoint, 'actor', actor_updates) };
+    if (this.run.usesCritic)
+      state.critic = {
+        ...(await readMoments(checkpoint, 'critic', critic_updates)),
+        weights: await readFloats(checkpoint, 'critic.weights'),
+      };
+    // Verifies the checksum of the file that the engine has loaded.
+    await readBlob(checkpoint, this.run.model.lora ? adapterWeightsName : 'model.safetensors');
+    await this.run.engine.restore(state);
+    this.run.batches.restoreSeeds({ seed_counter });
+    this.run.environments.compareWith(saved.environments ?? {});
+    this.saved = unvalidated ? 0 : step;
+    return { step, watch, klCoefficient, collapse, alarms, skipped, spent, ...(unvalidated && { unvalidated }) };
+  }
+}

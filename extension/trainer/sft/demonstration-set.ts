@@ -1,0 +1,74 @@
+// The demonstrations that a fine-tuning trains on: solved episodes of every tag for training and validation, as samples
+// and as lines of its folder.
+import { appendAll } from '../../common/lists';
+import { UserError } from '../../common/user-error';
+import { loadConfig } from '../config/load-config';
+import type { RunConfig } from '../config/schema';
+import { trajectoryLine } from '../evaluation/trajectory-line';
+import { readTokenizer } from '../../models/weights/model-folder';
+import { logNotice, openEnvironments } from '../run/run-environments';
+import { episodeRecord } from '../rollout/episode-record';
+import { sampledMask, sampledTokens } from '../rollout/rollout-batch';
+import type { RolloutEpisode } from '../rollout/rollout-batch';
+import { demonstrations } from './demonstrations';
+import type { SftSample } from './fine-tune';
+import type { SftRequest } from './sft-request';
+
+/** Solved episodes for training and validation; those for validation have later seeds. */
+export async function demonstrationSet(
+  request: SftRequest,
+): Promise<{ train: RolloutEpisode[]; val: RolloutEpisode[] }> {
+  const { config, workspace, presetFolders, modelFolder, signal, printLine, onProgress } = request;
+  const { demonstrations: asked, data } = config;
+  const loaded = loadConfig({
+    configName: asked.config_name,
+    overrides: [...asked.overrides],
+    presetFolders,
+    workspace,
+  }).config;
+  const run = withLength(loaded, data.max_length);
+  const tags = asked.tags ?? run.es_manager.train.env_configs.tags;
+  const unknown = tags.find(tag => !Object.hasOwn(run.custom_envs, tag));
+  if (unknown !== undefined)
+    throw new UserError(
+      `config: demonstrations.tags names ${unknown}, which custom_envs of ${asked.config_name} does not have: use one of ${Object.keys(run.custom_envs).join(', ')}`,
+    );
+  const { environments, loaded: environmentsLoaded } = await openEnvironments(run, tags, workspace, logNotice, signal);
+  try {
+    const tools = { environments, loaded: environmentsLoaded, tokenizer: readTokenizer(modelFolder) };
+    const train: RolloutEpisode[] = [];
+    const val: RolloutEpisode[] = [];
+    for (const [i, tag] of tags.entries()) {
+      const part = (size: number): number => Math.floor(size / tags.length) + Number(i < size % tags.length);
+      const own = { train: part(data.train_size), val: part(data.val_size) };
+      if (own.train + own.val === 0) continue;
+      const episodes = await demonstrations(
+        {
+          ...{ config: run, tag, count: own.train + own.val, seed: asked.seed, maxDepth: asked.max_depth, signal },
+          onProgress: solved => onProgress?.(`demonstrations of ${tag}`, solved, own.train + own.val),
+        },
+        tools,
+      );
+      printLine(`${tag}: ${episodes.length} demonstrations, seeds ${episodes[0].seed} to ${episodes.at(-1)!.seed}`);
+      appendAll(train, episodes.slice(0, own.train));
+      appendAll(val, episodes.slice(own.train));
+    }
+    return { train, val };
+  } finally {
+    await environments.stop();
+  }
+}
+
+const withLength = (config: RunConfig, max_model_len: number): RunConfig => {
+  const { actor_rollout_ref: policy } = config;
+  return { ...config, actor_rollout_ref: { ...policy, rollout: { ...policy.rollout, max_model_len } } };
+};
+
+export const samplesOf = ({ samples }: RolloutEpisode): SftSample[] =>
+  samples.map(sample => ({ ids: sample.ids, mask: sampledMask(sample) }));
+
+export function demonstrationLine(episode: RolloutEpisode, index: number): Uint8Array {
+  const facts = { metrics: {}, entropy: null, n_tokens: sampledTokens(episode) };
+  const line = trajectoryLine(index, episodeRecord(episode), facts, 'workbench');
+  return Buffer.from(`${JSON.stringify(line)}\n`);
+}

@@ -1,0 +1,85 @@
+// Supervised fine-tuning from a configuration to a model folder: demonstrations by solvers (demonstration-set.ts),
+// training with checkpoints (sft-training.ts), and finally the model with merged adapters, which reinforcement learning
+// takes as model_path. Everything is in one folder; an interrupted training continues from its newest checkpoint when
+// it is requested again.
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { UserError } from '../../common/user-error';
+import { RunStopped } from '../../engine/run-stopped';
+import { readDecoderConfig } from '../../models/weights/model-folder';
+import { makeFolder, replaceFile } from '../../node/files';
+import { readRegularSync } from '../../node/regular-file';
+import { stepsOf } from './fine-tune';
+import type { SftRequest, SftResult } from './sft-request';
+import { newestOf, trainAndExport } from './sft-training';
+import { demonstrationSet, demonstrationLine, samplesOf } from './demonstration-set';
+import { sftFiles } from './sft-request';
+
+/** Fine-tunes a model, or continues an earlier training. Throws a UserError or ConfigError. */
+export async function sft(request: SftRequest): Promise<SftResult> {
+  const { config, hash, workspace, modelFolder } = request;
+  const folder = resolve(workspace, config.trainer.default_local_dir, config.trainer.experiment_name);
+  const earlier = readAbout(folder);
+  if (earlier && earlier.hash !== hash)
+    throw new UserError(
+      `sft: ${folder} holds a training of another configuration: give another trainer.experiment_name, or remove it`,
+    );
+  if (earlier?.result) return earlier.result;
+  const positions = readDecoderConfig(modelFolder).maxPositions;
+  if (config.data.max_length > positions)
+    throw new UserError(
+      `config: data.max_length is ${config.data.max_length}, but ${config.model.partial_pretrain} has ${positions} positions: lower it`,
+    );
+  try {
+    return await demonstrateAndTrain(request, folder);
+  } catch (error) {
+    if (!(error instanceof RunStopped)) throw error;
+    const { train_size: train, val_size: val } = config.data;
+    const steps = (await newestOf(request, folder))?.manifest.step ?? 0;
+    const total_steps = stepsOf(train, config);
+    return {
+      folder,
+      model: null,
+      steps,
+      total_steps,
+      demonstrations: { train, val },
+      val_loss: { before: null, after: null },
+    };
+  }
+}
+
+/** @throws RunStopped if it is stopped before it trains */
+async function demonstrateAndTrain(request: SftRequest, folder: string): Promise<SftResult> {
+  const { config, hash } = request;
+  const shown = await demonstrationSet(request);
+  await makeFolder(folder);
+  await replaceFile(join(folder, sftFiles.about), json({ hash, config }));
+  for (const [name, episodes] of Object.entries(shown))
+    await replaceFile(join(folder, `demonstrations-${name}.jsonl`), episodes.map(demonstrationLine));
+  const samples = { train: shown.train.flatMap(samplesOf), val: shown.val.flatMap(samplesOf) };
+  const { steps, before, after } = await trainAndExport(request, folder, samples);
+  const finished = existsSync(join(folder, sftFiles.model));
+  const result: SftResult = {
+    folder,
+    model: finished ? join(folder, sftFiles.model) : null,
+    steps,
+    total_steps: stepsOf(samples.train.length, config),
+    demonstrations: { train: shown.train.length, val: shown.val.length },
+    val_loss: { before, after },
+  };
+  if (finished) await replaceFile(join(folder, sftFiles.about), json({ hash, config, result }));
+  return result;
+}
+
+function readAbout(folder: string): { hash: string; result?: SftResult } | null {
+  const file = join(folder, sftFiles.about);
+  if (!existsSync(file)) return null;
+  try {
+    return JSON.parse(readRegularSync(file).toString('utf8')) as { hash: string; result?: SftResult };
+  } catch (error) {
+    if (error instanceof UserError) throw error;
+    throw new UserError(`sft: ${file} is damaged: remove the folder to start over`);
+  }
+}
+
+const json = (value: unknown): string => `${JSON.stringify(value, null, 1)}\n`;

@@ -1,0 +1,99 @@
+// Rolls a run folder back to the end of a step, before a resume: cuts the logs to the checkpoint's offsets and removes
+// the files of later steps and what a crash left. `removeLater` in checkpoint-writer.ts removes their checkpoints.
+import { existsSync, statSync } from 'node:fs';
+import { rm, truncate } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { runFiles } from '../../run-data/run-files';
+import { UserError } from '../../common/user-error';
+import { listBoundedSync } from '../../node/bounded-file';
+import { fileSystem, isTemporary, makeFolder, storeError } from '../../node/files';
+import { mostEntries, namesInRunSync } from '../../node/run-file';
+import { LineLog, readLines } from './line-log';
+import { inTensorboard } from './run-folder';
+import type { RunFolder } from './run-folder';
+
+/** Maximum depth of folders in a run folder; stored sources are the deepest. */
+const deepest = 64;
+
+/**
+ * Rolls the folder back to the end of `step`, before a resume: cuts the logs, including TensorBoard's, to the offsets
+ * in the checkpoint (by file name) and removes episodes and diagnostics of later steps. Can be repeated. The logs
+ * must have been synced before the checkpoint was written.
+ */
+export async function rollBack(
+  folder: RunFolder,
+  step: number,
+  offsets: Readonly<Record<string, number>>,
+): Promise<void> {
+  try {
+    await cutToStep(folder, step, offsets);
+  } catch (error) {
+    throw storeError('roll back', folder.path, error);
+  }
+}
+
+async function cutToStep(folder: RunFolder, step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
+  await makeFolder(folder.file(runFiles.episodes), fileSystem, folder.path); // it may have been deleted to free space
+  for (const name of [runFiles.metrics, runFiles.events, runFiles.checksums]) {
+    if (name === runFiles.checksums && !existsSync(folder.file(name))) continue; // from a trainer without checksums
+    const log = new LineLog(folder.file(name), { fsync: 'explicit' });
+    try {
+      log.truncateTo(offsets[name] ?? 0);
+    } finally {
+      log.close();
+    }
+  }
+  for (const name of namesInRunSync(folder.path, runFiles.tensorboard)) {
+    const file = join(folder.file(runFiles.tensorboard), name);
+    const offset = offsets[inTensorboard(name)] ?? 0;
+    if (offset === 0) await rm(file, { force: true });
+    else if (statSync(file).size > offset) await truncate(file, offset);
+  }
+  cutScores(folder, step);
+  await removeTemporaries(folder);
+  for (const name of [runFiles.episodes, runFiles.diagnostics]) {
+    const later = namesInRunSync(folder.path, name).filter(
+      file => Number(/^[a-z][\w-]*-(\d{6,})\.\w+$/.exec(file)?.[1] ?? 0) > step,
+    );
+    for (const file of later) await rm(join(folder.file(name), file), { force: true });
+  }
+}
+
+/** Removes temporary files left by a crash. Checkpoints remove their own. */
+async function removeTemporaries(folder: RunFolder): Promise<void> {
+  for (const name of names(folder))
+    if (isTemporary(basename(name)) && !name.startsWith(runFiles.checkpoints))
+      await rm(folder.file(name), { force: true });
+}
+
+/** Names of everything in the folder, at any depth; links are not followed. */
+function* names(folder: RunFolder, below = '', level = 0): Generator<string> {
+  if (level > deepest)
+    throw new UserError(`store: ${folder.file(below)} lies more than ${deepest} folders deep: remove it`);
+  for (const { name, kind } of listBoundedSync(folder.file(below), { most: mostEntries, within: folder.path })) {
+    const path = below === '' ? name : `${below}/${name}`;
+    yield path;
+    if (kind === 'folder') yield* names(folder, path, level + 1);
+  }
+}
+
+function cutScores(folder: RunFolder, step: number): void {
+  const file = folder.file(runFiles.scores);
+  if (!existsSync(file)) return; // written by a trainer without scores
+  const log = folder.scores();
+  try {
+    log.truncateTo(endOfStep(file, step));
+  } finally {
+    log.close();
+  }
+}
+
+/** The end of the last line whose step is at most `step`. */
+function endOfStep(file: string, step: number): number {
+  let end = 0;
+  for (const { text, next } of readLines(file)) {
+    if (Number(/^\{"step":(\d+),/.exec(text)?.[1] ?? Infinity) > step) break;
+    end = next;
+  }
+  return end;
+}

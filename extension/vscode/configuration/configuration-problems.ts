@@ -1,0 +1,93 @@
+// Diagnostics for configuration files in the Problems view, from two sources: the trainer, at a start or a check, and
+// the live analysis while typing. A problem from both is shown once. The trainer's problems of a file remain until its
+// text changes or the trainer reports again.
+import { isAbsolute, join } from 'node:path';
+import * as vscode from 'vscode';
+import { appendAll } from '../../common/lists';
+import type { ConfigProblem } from '../processes/cli-command';
+
+/** A diagnostic whose code is its configuration key. */
+export type KeyDiagnostic = vscode.Diagnostic & { code: string };
+
+export class Problems implements vscode.Disposable {
+  private readonly collection = vscode.languages.createDiagnosticCollection('ragen');
+  /** Problems from the trainer, by the start or check they came from, with absolute paths. */
+  private readonly shown = new Map<string, (ConfigProblem & { file: string })[]>();
+  /** Problems from the live analysis, by URI. */
+  private readonly seen = new Map<string, KeyDiagnostic[]>();
+  private readonly changed = vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+    if (contentChanges.length > 0) this.forget(document.uri.fsPath);
+  });
+
+  /**
+   * Shows the problems that name a file, replacing all earlier ones of `about`. Relative paths are resolved against
+   * `cwd`. Returns the number shown.
+   */
+  show(problems: ConfigProblem[], cwd: string, about = 'start'): number {
+    const located = problems.flatMap(problem =>
+      problem.file === undefined
+        ? []
+        : [{ ...problem, file: isAbsolute(problem.file) ? problem.file : join(cwd, problem.file) }],
+    );
+    this.shown.set(about, located);
+    this.draw();
+    return located.length;
+  }
+
+  /** Removes the problems of `about`. */
+  clear(about = 'start'): void {
+    if (this.shown.delete(about)) this.draw();
+  }
+
+  /** Shows the live analysis of a file, replacing the previous one. */
+  see(uri: vscode.Uri, diagnostics: KeyDiagnostic[]): void {
+    if (diagnostics.length === 0 && !this.seen.has(uri.toString())) return;
+    if (diagnostics.length > 0) this.seen.set(uri.toString(), diagnostics);
+    else this.seen.delete(uri.toString());
+    this.draw();
+  }
+
+  dispose(): void {
+    this.collection.dispose();
+    this.changed.dispose();
+  }
+
+  private forget(file: string): void {
+    let gone = false;
+    for (const [about, problems] of this.shown) {
+      const others = problems.filter(problem => problem.file !== file);
+      gone ||= others.length < problems.length;
+      this.shown.set(about, others);
+    }
+    if (gone) this.draw();
+  }
+
+  private draw(): void {
+    const byFile = new Map<string, [vscode.Uri, KeyDiagnostic[]]>();
+    const of = (uri: vscode.Uri): KeyDiagnostic[] => {
+      const entry = byFile.get(uri.toString()) ?? [uri, []];
+      byFile.set(uri.toString(), entry);
+      return entry[1];
+    };
+    for (const [uri, diagnostics] of this.seen) appendAll(of(vscode.Uri.parse(uri)), diagnostics);
+    for (const problem of [...this.shown.values()].flat()) {
+      const there = of(vscode.Uri.file(problem.file));
+      const diagnostic = diagnosticOf(problem);
+      const isKnown = ({ code, message, range }: KeyDiagnostic): boolean =>
+        (code !== '' && code === diagnostic.code) ||
+        (message === diagnostic.message && range.start.isEqual(diagnostic.range.start));
+      if (!there.some(isKnown)) there.push(diagnostic);
+    }
+    this.collection.clear();
+    for (const [uri, diagnostics] of byFile.values()) this.collection.set(uri, diagnostics);
+  }
+}
+
+function diagnosticOf({ message, line, column, key }: ConfigProblem): KeyDiagnostic {
+  const [row, from] = [Math.max(0, (line ?? 1) - 1), Math.max(0, (column ?? 1) - 1)];
+  // From the location to the end of the line, at which VS Code clips the range.
+  const range = new vscode.Range(row, from, row, 1000);
+  const diagnostic = new vscode.Diagnostic(range, message.replace(/^config: /, ''), vscode.DiagnosticSeverity.Error);
+  diagnostic.source = 'RAGEN';
+  return Object.assign(diagnostic, { code: key ?? '' });
+}

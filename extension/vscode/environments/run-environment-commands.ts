@@ -1,0 +1,48 @@
+// Commands on the environments of a run: debug them while it trains, show the coverage of their code, compare the
+// versions that it ran. Their errors are shown at the lines of their sources.
+import * as vscode from 'vscode';
+import { registerCommands, type Command } from '../command';
+import { compareEnvironments, serveSourceSnapshots } from './compare-environments';
+import { CoverageDecorations } from './coverage-decorations';
+import { EnvironmentDiagnostics } from './environment-diagnostics';
+import { debugEnvironments } from './debug-environment';
+import type { Host } from '../host-services';
+import { notifyBriefly } from '../notifications';
+import { anyRun, noRuns } from '../runs/commands/run-checks';
+import { isActive } from '../runs/run-format';
+import { trusted } from '../workspace-trust';
+
+/** Registers the commands, and what they show. */
+export function registerRunEnvironments(context: vscode.ExtensionContext, host: Host): void {
+  const coverage = new CoverageDecorations(host.store);
+  context.subscriptions.push(
+    coverage,
+    new EnvironmentDiagnostics(host.store),
+    serveSourceSnapshots(),
+    registerCommands(host, commandsOn(coverage)),
+  );
+}
+
+const commandsOn = (coverage: CoverageDecorations): Record<string, Command> => ({
+  'ragen.debugEnvironment': host => async argument => {
+    if (!trusted()) return;
+    const run = await host.picker.pick(argument, isActive, vscode.l10n.t('No run is running.'));
+    if (run) await debugEnvironments(host.store, run);
+  },
+  'ragen.toggleCoverage': host => async argument => {
+    const run = await host.picker.pick(argument, anyRun, noRuns());
+    if (!run) return;
+    const on = await coverage.toggle(run);
+    const { name } = run.summary;
+    notifyBriefly(
+      on
+        ? vscode.l10n.t('Environment coverage of {0} is shown in its sources from the next step on', name)
+        : vscode.l10n.t('Environment coverage of {0} is off', name),
+      8000,
+    );
+  },
+  'ragen.compareEnvironments': host => async argument => {
+    const run = await host.picker.pick(argument, anyRun, noRuns());
+    if (run) await compareEnvironments(run);
+  },
+});

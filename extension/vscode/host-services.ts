@@ -1,0 +1,54 @@
+// Services that the parts of the extension share: created once in `activate`, disposed of after all parts.
+import * as vscode from 'vscode';
+import { Problems } from './configuration/configuration-problems';
+import { createRunPages, type RunPages } from './pages/run-pages';
+import type { CliInvocation } from './processes/cli-command';
+import { CliLauncher } from './processes/cli-launcher';
+import { Inspections } from './processes/inspection-process';
+import { RunPicker } from './runs/run-picker';
+import { RunStore } from './runs/run-store';
+import { RunTrust } from './runs/run-trust-dialog';
+import { RunsTree } from './runs/view/runs-tree';
+import { SecretStore } from './secrets/secret-store';
+
+export interface Host extends RunPages, vscode.Disposable {
+  extensionPath: string;
+  /** Returns the CLI for a folder, with the Node.js that runs it (see CliLauncher). */
+  cliFor(cwd: string): Promise<CliInvocation>;
+  secrets: SecretStore;
+  /** Asks for permission before code that a run folder names or holds is executed. */
+  trust: RunTrust;
+  store: RunStore;
+  picker: RunPicker;
+  tree: RunsTree;
+  problems: Problems;
+  /** Processes that load the models of runs; started by the first request. */
+  inspections: Inspections;
+  log: vscode.LogOutputChannel;
+}
+
+/** Creates the services. The Runs view and the pages are there from then on; commands are registered by the parts. */
+export function createHost(context: vscode.ExtensionContext): Host {
+  const { extensionPath } = context;
+  const log = vscode.window.createOutputChannel('RAGEN', { log: true });
+  const store = new RunStore(log);
+  const tree = new RunsTree(store, context.workspaceState);
+  const problems = new Problems();
+  const secrets = new SecretStore(context.secrets, context.globalState);
+  const launcher = new CliLauncher(extensionPath, secrets);
+  const cliFor = (cwd: string) => launcher.in(cwd);
+  const trust = new RunTrust();
+  const pages = createRunPages(context, store);
+  const picker = new RunPicker(store, () => [...pages.focused(), tree.selected[0]]);
+  const inspections = new Inspections({
+    cliFor,
+    refusal: () =>
+      vscode.workspace.isTrusted
+        ? undefined
+        : vscode.l10n.t('Inspection runs code of this workspace, which is not trusted: trust it first.'),
+    log: line => log.info(`inspection: ${line}`),
+  });
+  const services = { extensionPath, cliFor, secrets, trust, store, picker, tree, problems, inspections, log };
+  const parts = vscode.Disposable.from(inspections, trust, pages, problems, tree, store, log);
+  return { ...pages, ...services, dispose: () => void parts.dispose() };
+}

@@ -1,0 +1,69 @@
+// The pages of runs: dashboard, Episodes, Collapse, and the comparison of several runs.
+import { join } from 'node:path';
+import * as vscode from 'vscode';
+import { collapseKind } from './collapse-panel';
+import { ComparePanels } from './compare-panel';
+import { dashboardKind, type DashboardActions } from './dashboard-panel';
+import { episodesKind } from './episodes-panel';
+import { PagePanels } from './page-panels';
+import type { RunStore } from '../runs/run-store';
+
+export interface RunPages extends vscode.Disposable {
+  dashboards: PagePanels;
+  episodes: PagePanels;
+  collapses: PagePanels;
+  comparisons: ComparePanels;
+  /** Closes all pages of a run. */
+  closePages(folder: string): void;
+  /** Run folders of the pages in focus. */
+  focused(): (string | undefined)[];
+}
+
+/** Creates the panels. The pages of a deleted run are closed. */
+export function createRunPages(context: vscode.ExtensionContext, store: RunStore): RunPages {
+  const { extensionPath, extensionUri } = context;
+  const call = (command: string) => (folder: string) => void vscode.commands.executeCommand(command, folder);
+  const actions: DashboardActions = {
+    pause: call('ragen.pause'),
+    resume: call('ragen.resume'),
+    stop: call('ragen.stop'),
+    settings: call('ragen.changeSettings'),
+    episodes: call('ragen.openEpisodes'),
+    collapse: call('ragen.openCollapse'),
+    log: call('ragen.showLog'),
+  };
+  const columns = context.storageUri ? join(context.storageUri.fsPath, 'columns') : null;
+  const dashboards = new PagePanels(
+    dashboardKind(store, extensionPath, actions, {
+      columns,
+      memory: context.workspaceState,
+    }),
+    extensionUri,
+    store,
+  );
+  const episodes = new PagePanels(
+    episodesKind(store, {
+      extensionPath,
+      storage: context.storageUri ? join(context.storageUri.fsPath, 'episodes') : null,
+    }),
+    extensionUri,
+    store,
+  );
+  const collapses = new PagePanels(collapseKind(store, extensionUri), extensionUri, store);
+  const comparisons = new ComparePanels(store, extensionUri, columns, {
+    dashboard: call('ragen.openDashboard'),
+    difference: folders => void vscode.commands.executeCommand('ragen.compareConfigurations', folders[0], folders),
+  });
+  const closePages = (folder: string) => [dashboards, episodes, collapses].forEach(pages => pages.close(folder));
+  const deleted = store.onDidDelete(closePages); // also when deleted by another window or a terminal
+  const parts = vscode.Disposable.from(deleted, collapses, comparisons, dashboards, episodes);
+  return {
+    dashboards,
+    episodes,
+    collapses,
+    comparisons,
+    closePages,
+    focused: () => [dashboards.focused, episodes.focused, collapses.focused],
+    dispose: () => void parts.dispose(),
+  };
+}

@@ -1,0 +1,125 @@
+// Runs a command of the CLI (`dist/cli.cjs`) to its end and returns the JSON document that it prints. A start or resume
+// resolves the configuration, creates the run folder and starts the trainer detached; the host waits only for that
+// document, and the run never depends on the host. Must not import `vscode`.
+import { spawn } from 'node:child_process';
+import { isRecord, jsonOrNothing } from '../../common/json';
+import { endedBySystem, explainExit } from '../../common/process-exit';
+import { UserError } from '../../common/user-error';
+import { trainerEnvironment, type NodeRuntime } from './node-runtime';
+
+/** How to run the CLI for a workspace folder. */
+export interface CliInvocation {
+  node: NodeRuntime;
+  /** Path of `dist/cli.cjs`. */
+  cli: string;
+  /** Workspace folder. */
+  cwd: string;
+}
+
+/** An error in a configuration file; line and column are 1-based. */
+export interface ConfigProblem {
+  message: string;
+  file?: string;
+  line?: number;
+  column?: number;
+  key?: string;
+}
+
+/** The configuration was rejected. `problems` has at least one entry; the message is that of the first. */
+export class ConfigError extends UserError {
+  constructor(readonly problems: ConfigProblem[]) {
+    super(problems[0].message);
+  }
+}
+
+/** A run that was started. */
+export interface StartedRun {
+  run: string;
+  /** Absolute path of the run folder. */
+  folder: string;
+}
+
+/**
+ * Runs `cli.cjs` with `args` plus `--detach --json` in `cwd`. Throws ConfigError for a rejected configuration, else
+ * UserError with the CLI's message.
+ */
+export async function startRun(node: NodeRuntime, cli: string, args: string[], cwd: string): Promise<StartedRun> {
+  const doing = `the start of the trainer (${node.path})`;
+  const answer = await askCli(node, cli, [...args, '--detach'], cwd, doing);
+  if (isStarted(answer)) return answer;
+  throw new UserError(`${doing} returned no run: reinstall the extension`);
+}
+
+/**
+ * Runs `cli.cjs` with `args` plus `--json` in `cwd` and returns its JSON document. `doing` is the subject of the error
+ * message if it exits without one. Throws ConfigError for a rejected configuration, else UserError with the CLI's
+ * message.
+ */
+export async function askCli(
+  node: NodeRuntime,
+  cli: string,
+  args: string[],
+  cwd: string,
+  doing: string,
+): Promise<Record<string, unknown>> {
+  const { code, signal, stdout, stderr } = await runToEnd(node, [cli, ...args, '--json'], cwd);
+  const answer = documentIn(stdout) ?? documentIn(stderr);
+  const problems = problemsIn(answer);
+  if (problems.length > 0) throw new ConfigError(problems);
+  if (code === 0 && answer) return answer;
+  // Output of crashing native code is not a message for users.
+  const sentence = endedBySystem(code, signal) ? undefined : (lastLine(stderr) ?? lastLine(stdout));
+  throw new UserError(sentence ?? `${doing} ${explainExit(code, signal)}`);
+}
+
+interface Ended {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}
+
+function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const env = trainerEnvironment(process.env, node);
+    // Detached, so that closing the window while a configuration is resolved does not abort the start.
+    const child = spawn(node.path, args, {
+      cwd,
+      env,
+      detached: true,
+      windowsHide: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    child.once('error', error => reject(new UserError(`${node.path} does not start: ${error.message}`)));
+    child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
+}
+
+/** Returns the JSON document in a stream: the complete text, else its last line that is JSON. */
+function documentIn(text: string): Record<string, unknown> | undefined {
+  const complete = jsonOrNothing(text);
+  if (isRecord(complete)) return complete;
+  return text.split('\n').reverse().map(jsonOrNothing).find(isRecord);
+}
+
+function problemsIn(answer: unknown): ConfigProblem[] {
+  if (!isRecord(answer) || !isRecord(answer['error'])) return [];
+  const error = answer['error'];
+  const listed: unknown[] = Array.isArray(error['problems']) ? error['problems'] : [];
+  const problems = listed.filter(isProblem);
+  return problems.length > 0 ? problems : isProblem(error) ? [error] : [];
+}
+
+const isProblem = (value: unknown): value is ConfigProblem => isRecord(value) && typeof value['message'] === 'string';
+const isStarted = (value: unknown): value is StartedRun =>
+  isRecord(value) && typeof value['run'] === 'string' && typeof value['folder'] === 'string';
+
+const lastLine = (text: string): string | undefined =>
+  text
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '')
+    .at(-1);

@@ -1,0 +1,238 @@
+// Connection to a run's trainer: JSON-RPC over the socket or pipe named in the run's lease. Reconnects automatically
+// with increasing delays when the trainer restarts (a resume writes a new lease) or the socket closes, until disposed.
+// A lost connection loses no data, since all persistent data is in the run folder. Must not import `vscode`.
+import { connect, type Socket } from 'node:net';
+import { ErrorCodes, ResponseError, type MessageConnection, type RequestType } from 'vscode-jsonrpc/node';
+import type { Lease } from '../../run-data/run-lease';
+import type { RunEvent, SettingChange } from '../../run-data/run-events';
+import type { RunStatus } from '../../run-data/run-status-file';
+import { socketMessages } from '../../node/socket-messages';
+import {
+  appended,
+  change,
+  checkpoint,
+  coverEnvironments,
+  debugEnvironments,
+  endDebugging,
+  eventHappened,
+  hello,
+  isLocalEndpoint,
+  pause,
+  resume,
+  statusChanged,
+  stop,
+  watch,
+  watchedEpisode,
+  watchedTokens,
+  type WatchChoice,
+  type WatchedEpisode,
+  type WatchedTurn,
+} from '../../protocol/trainer-link';
+import { UserError } from '../../common/user-error';
+
+/** Events of a connection for its owner. */
+export interface TrainerListener {
+  status(status: RunStatus, fraction: number): void;
+  appended(file: string): void;
+  event(event: RunEvent): void;
+  /** For the log: why a connection attempt failed or a connection ended. */
+  problem(message: string): void;
+}
+
+/** Receives an episode while it is played. */
+export interface EpisodeWatcher {
+  /** Called with the available tags once per connection. */
+  tags(tags: string[]): void;
+  episode(episode: WatchedEpisode | null): void;
+  tokens(update: { id: string; turn: number; at: number; tokens: WatchedTurn['tokens'] }): void;
+}
+
+/** Delays between connection attempts, in ms; the last one repeats. */
+const pauses = [100, 250, 500, 1000, 2000, 5000];
+/** Milliseconds that a command waits for the connection, and the connection for the trainer's welcome. */
+const timeoutMs = 5000;
+
+export class TrainerClient {
+  private connection: MessageConnection | undefined;
+  private socket: Socket | undefined;
+  private disposed = false;
+  private wake: (() => void) | undefined;
+  private watching: { choice: WatchChoice; watcher: EpisodeWatcher } | undefined;
+  private readonly waiting = new Set<() => void>();
+
+  /** `lease` reads the run's current lease. The trainer must serve the run `id`. The client connects immediately. */
+  constructor(
+    readonly run: string,
+    private readonly id: string,
+    private readonly lease: () => Promise<Lease | null | undefined>,
+    private readonly listener: TrainerListener,
+  ) {
+    void this.keepConnected();
+  }
+
+  get connected(): boolean {
+    return this.connection !== undefined;
+  }
+
+  /**
+   * Each sends a request to the trainer and returns its reply. Throws a UserError if the trainer cannot be reached or
+   * ends before it replies.
+   */
+  pause = (): Promise<RunStatus> => this.ask(pause, null);
+  resume = (): Promise<RunStatus> => this.ask(resume, null);
+  stop = (): Promise<RunStatus> => this.ask(stop, null);
+  checkpoint = (): Promise<{ folder: string }> => this.ask(checkpoint, null);
+  change = (values: Record<string, number>, checkOnly = false): Promise<{ step: number; changes: SettingChange[] }> =>
+    this.ask(change, { values, checkOnly });
+  debugEnvironments = (): Promise<{ urls: string[] }> => this.ask(debugEnvironments, null);
+  endDebugging = (): Promise<RunStatus> => this.ask(endDebugging, null);
+  coverEnvironments = (on: boolean): Promise<RunStatus> => this.ask(coverEnvironments, { on });
+
+  /**
+   * Reports an episode selected by `choice` to `watcher` while it is played, across reconnects, until `unwatch`.
+   * Replaces any previous watcher.
+   */
+  watch(choice: WatchChoice, watcher: EpisodeWatcher): void {
+    this.watching = { choice, watcher };
+    if (this.connection) void this.beginWatching(this.connection);
+  }
+
+  unwatch(watcher: EpisodeWatcher): void {
+    if (this.watching?.watcher !== watcher) return;
+    this.watching = undefined;
+    void this.connection?.sendRequest(watch, { on: false }).catch(() => undefined); // a lost connection watches nothing
+  }
+
+  dispose(): void {
+    this.disposed = true;
+    this.connection = undefined;
+    this.socket?.destroy();
+    this.wake?.();
+  }
+
+  private async beginWatching(connection: MessageConnection): Promise<void> {
+    const { watching } = this;
+    if (!watching) return;
+    try {
+      const { tags, episode } = await connection.sendRequest(watch, { on: true, ...watching.choice });
+      if (this.watching !== watching) return;
+      watching.watcher.tags(tags);
+      watching.watcher.episode(episode);
+    } catch (error) {
+      this.listener.problem((error as Error).message); // trainers of earlier versions lack this request
+    }
+  }
+
+  private async ask<P, R>(type: RequestType<P, R, void>, content: P): Promise<R> {
+    const connection = await this.reach();
+    try {
+      return await connection.sendRequest<R>(type.method, content);
+    } catch (error) {
+      if (error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected)
+        throw new UserError(error.message);
+      throw new UserError(`run ${this.run}: its trainer exited before it replied: see its log`);
+    }
+  }
+
+  private async reach(): Promise<MessageConnection> {
+    if (!this.connection && !this.disposed) {
+      this.wake?.();
+      await new Promise<void>(resolve => {
+        const done = () => {
+          clearTimeout(timer);
+          this.waiting.delete(done);
+          resolve();
+        };
+        const timer = setTimeout(done, timeoutMs);
+        this.waiting.add(done);
+      });
+    }
+    if (this.connection) return this.connection;
+    throw new UserError(
+      `run ${this.run}: its trainer does not answer: see its log, then stop the process or resume the run`,
+    );
+  }
+
+  private async keepConnected(): Promise<void> {
+    for (let tries = 0; !this.disposed; tries++) {
+      try {
+        const lease = await this.lease();
+        if (lease) {
+          await this.serve(lease);
+          tries = -1; // it was connected: restart with the shortest delay
+        }
+      } catch (error) {
+        this.listener.problem(error instanceof Error ? error.message : String(error));
+      }
+      if (!this.disposed) await this.sleep(pauses[Math.min(Math.max(tries, 0), pauses.length - 1)]);
+    }
+  }
+
+  /** Connects, exchanges `hello`, and returns when the connection has ended. Throws if `hello` fails. */
+  private async serve(lease: Lease): Promise<void> {
+    if (!isLocalEndpoint(lease.endpoint, process.platform === 'win32'))
+      throw new Error(`the lease names ${lease.endpoint}, which is not a socket of this machine`);
+    const socket = (this.socket = connect({ path: lease.endpoint }));
+    const closed = new Promise<void>(resolve => socket.once('close', () => resolve()));
+    try {
+      await new Promise<void>((resolve, reject) => {
+        socket.once('connect', resolve);
+        socket.once('error', reject);
+        socket.once('close', () => reject(new Error('closed before it was connected')));
+      });
+      socket.on('error', error => this.listener.problem(error.message));
+      const connection = socketMessages(socket);
+      // Messages are ignored until the trainer has identified its run. The welcome contains the status, and the files
+      // contain the rest.
+      let isOurs = false;
+      const ours =
+        <T>(deliver: (message: T) => void) =>
+        (message: T): void => {
+          if (isOurs) deliver(message);
+        };
+      connection.onNotification(
+        statusChanged,
+        ours(({ status, fraction }) => this.listener.status(status, fraction)),
+      );
+      connection.onNotification(
+        appended,
+        ours(({ file }) => this.listener.appended(file)),
+      );
+      connection.onNotification(
+        eventHappened,
+        ours(event => this.listener.event(event)),
+      );
+      connection.onError(([error]) => this.listener.problem(error.message));
+      connection.listen();
+      const refused = setTimeout(() => socket.destroy(new Error('the trainer did not greet back')), timeoutMs);
+      const welcome = await Promise.race([connection.sendRequest(hello, { token: lease.token }), closed]).finally(() =>
+        clearTimeout(refused),
+      );
+      if (!welcome) throw new Error('the trainer closed the connection instead of greeting');
+      if (welcome.run !== this.id) throw new Error(`the lease belongs to the trainer of run ${welcome.run}`);
+      isOurs = true;
+      this.connection = connection;
+      this.listener.status(welcome.status, 0);
+      connection.onNotification(watchedEpisode, ({ episode }) => this.watching?.watcher.episode(episode));
+      connection.onNotification(watchedTokens, update => this.watching?.watcher.tokens(update));
+      void this.beginWatching(connection);
+      for (const done of [...this.waiting]) done();
+      await closed;
+      connection.dispose();
+    } finally {
+      this.connection = undefined;
+      socket.destroy();
+    }
+  }
+
+  private sleep(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const timer = setTimeout(() => this.wake?.(), ms);
+      this.wake = () => {
+        clearTimeout(timer);
+        this.wake = undefined;
+        resolve();
+      };
+    });
+  }
+}

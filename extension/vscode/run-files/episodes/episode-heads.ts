@@ -1,0 +1,170 @@
+// Identity and results of a step's episodes, read without parsing whole episodes. A file is read once, in pieces, and
+// only the beginning of each line is parsed, since the trainer writes an episode's facts before its turns: files of
+// hundreds of megabytes are read at disk speed. A single episode is then read separately. Invariant: cached data is
+// valid while the file's stamp is unchanged. Must not import `vscode`.
+import { createHash } from 'node:crypto';
+import { lstat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { z } from 'zod';
+import { openRegular } from '../../../node/bounded-file';
+import { jsonOrNothing } from '../../../common/json';
+import { requireLogSize } from '../../../node/run-file';
+import { episodeSchema, type Episode } from '../../../run-data/episode';
+import { episodesFile, mostLineBytes } from '../../../run-data/run-files';
+import { readRange } from '../json-lines';
+
+export interface StepFile {
+  step: number;
+  mode: 'train' | 'val';
+}
+
+const headSchema = episodeSchema.pick({
+  id: true,
+  step: true,
+  mode: true,
+  group_id: true,
+  member: true,
+  tag: true,
+  seed: true,
+  environment: true,
+  success: true,
+  score: true,
+  reward: true,
+  kept: true,
+});
+
+export type EpisodeHead = z.infer<typeof headSchema> & {
+  /** Hash of the first turn's state; empty for an episode without turns. */
+  first: string;
+  /** Byte offset in the file. */
+  from: number;
+  length: number;
+};
+
+/** Number of bytes read at a time. */
+const pieceBytes = 1 << 22;
+/** Number of leading bytes of a line that are tried before the whole line is parsed. */
+const headBytes = 1 << 14;
+/** Number of files whose heads are cached. */
+const remembered = 64;
+
+export class EpisodeHeads {
+  private readonly files = new Map<string, { stamp: string; heads: Promise<EpisodeHead[]> }>();
+
+  /** Returns the heads of a step's episodes in file order; empty if there is no such file. */
+  async of(folder: string, { mode, step }: StepFile): Promise<EpisodeHead[]> {
+    return this.ofFile(join(folder, episodesFile(mode, step)), folder);
+  }
+
+  /** Returns one complete episode; undefined if the file has none with that id. */
+  async episode(file: string, id: string, within = runOf(file)): Promise<Episode | undefined> {
+    const head = (await this.ofFile(file, within)).find(each => each.id === id);
+    if (!head) return undefined;
+    const handle = await openRegular(file, within);
+    try {
+      const bytes = await readRange(handle, head.from, head.length);
+      return episodeSchema.safeParse(jsonOrNothing(bytes.toString('utf8'))).data;
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** Returns the heads of a file's episodes. `within` is the folder that no link may lead out of. */
+  async ofFile(file: string, within = runOf(file)): Promise<EpisodeHead[]> {
+    const stamp = await fileStamp(file);
+    if (stamp === '') return [];
+    const known = this.files.get(file);
+    const entry = known?.stamp === stamp ? known : { stamp, heads: readHeads(file, within) };
+    this.files.delete(file);
+    this.files.set(file, entry);
+    for (const key of [...this.files.keys()].slice(0, -remembered)) this.files.delete(key);
+    return entry.heads;
+  }
+}
+
+/** Run folder of an episode file, two levels up. */
+const runOf = (file: string): string => dirname(dirname(file));
+
+/** Returns a text that changes when the file does; empty if there is none. */
+export async function fileStamp(file: string): Promise<string> {
+  try {
+    const { ino, size, mtimeMs } = await lstat(file);
+    return `${ino}:${size}:${mtimeMs}`;
+  } catch {
+    return '';
+  }
+}
+
+/** Returns the heads of all complete lines of a file. Lines longer than any trainer writes are skipped. */
+export async function readHeads(file: string, within = runOf(file)): Promise<EpisodeHead[]> {
+  const heads: EpisodeHead[] = [];
+  const handle = await openRegular(file, within);
+  try {
+    requireLogSize(file, (await handle.stat()).size);
+    let [from, at] = [0, 0];
+    /** Beginning of the current line, as far as it was read. */
+    let begun = Buffer.alloc(0);
+    for (;;) {
+      const piece = await readRange(handle, at, pieceBytes);
+      if (piece.length === 0) return heads;
+      let start = 0;
+      for (let end = piece.indexOf(0x0a); end >= 0; end = piece.indexOf(0x0a, start)) {
+        const length = at + end - from;
+        const prefix = Buffer.concat([begun, piece.subarray(start, Math.min(end, start + headBytes))]);
+        const readLine = async () => (await readRange(handle, from, length)).toString('utf8');
+        const head =
+          length > mostLineBytes ? undefined : (headOfPrefix(prefix.toString('utf8')) ?? headOfLine(await readLine()));
+        if (head) heads.push({ ...head, from, length });
+        begun = Buffer.alloc(0);
+        start = end + 1;
+        from = at + start;
+      }
+      if (begun.length < headBytes) begun = Buffer.concat([begun, piece.subarray(start, start + headBytes)]);
+      at += piece.length;
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+type Head = Omit<EpisodeHead, 'from' | 'length'>;
+
+/** Parses the beginning of a line, if it contains everything before the turns and the first state. */
+function headOfPrefix(prefix: string): Head | undefined {
+  const turns = prefix.indexOf(',"turns":[');
+  if (turns < 0) return undefined;
+  const facts = headSchema.safeParse(jsonOrNothing(`${prefix.slice(0, turns)}}`)).data;
+  const state = /^,"turns":\[(?:\]|\{"turn":1,"state":("(?:[^"\\]|\\.)*"))/.exec(prefix.slice(turns));
+  return facts && state
+    ? { ...facts, first: hashOf(state[1] === undefined ? '' : (JSON.parse(state[1]) as string)) }
+    : undefined;
+}
+
+/** Parses a whole line in any key order; undefined if it is not an episode. */
+function headOfLine(line: string): Head | undefined {
+  const parsed = episodeSchema.safeParse(jsonOrNothing(line)).data;
+  return parsed && { ...headSchema.parse(parsed), first: hashOf(parsed.turns[0]?.state ?? '') };
+}
+
+const hashOf = (state: string): string =>
+  state === '' ? '' : createHash('sha256').update(state).digest('base64').slice(0, 16);
+
+/** Returns the members of an episode's group, by member number. */
+export const groupOf = (heads: readonly EpisodeHead[], of: Pick<EpisodeHead, 'group_id'>): EpisodeHead[] =>
+  heads.filter(head => head.group_id === of.group_id).sort((a, b) => a.member - b.member);
+
+/** Sorts by descending score; the order of equal scores is kept. */
+export const byScore = (heads: readonly EpisodeHead[]): EpisodeHead[] => [...heads].sort((a, b) => b.score - a.score);
+
+/** Whether two episodes have the same prompt: the same tag, and the same seed or first state. */
+export const samePrompt = (a: EpisodeHead, b: EpisodeHead): boolean =>
+  a.tag === b.tag && ((a.mode === b.mode && a.seed === b.seed) || (a.first !== '' && a.first === b.first));
+
+/**
+ * Returns the files before (`-1`) or after (`1`) a step's, nearest first, of the same mode only, since validation
+ * repeats its prompts.
+ */
+export function stepsTowards(files: readonly StepFile[], { step, mode }: StepFile, direction: -1 | 1): StepFile[] {
+  const same = files.filter(file => file.mode === mode && (direction < 0 ? file.step < step : file.step > step));
+  return same.sort((a, b) => direction * (a.step - b.step));
+}

@@ -1,0 +1,76 @@
+// Score distributions of a run's episodes, from scores.jsonl: stored as counts by tag, and returned as strips with the
+// requested number of columns, so that 100,000 steps cost the page a few kilobytes.
+import { join } from 'node:path';
+import { scoreColumn, type ScoreStrip } from '../../../protocol/dashboard-page';
+import { runFiles } from '../../../run-data/run-files';
+import { scoresLineSchema } from '../../../run-data/step-lines';
+import { JsonLines } from '../json-lines';
+
+/** Number of score bins. */
+const bins = 20;
+
+interface TagScores {
+  steps: number[];
+  scores: number[];
+  counts: number[];
+  low: number;
+  high: number;
+}
+
+export class ScoreStrips {
+  private readonly tags = new Map<string, TagScores>();
+  private readonly file;
+  private reading: Promise<unknown> = Promise.resolve();
+
+  constructor(folder: string) {
+    this.file = new JsonLines(join(folder, runFiles.scores), scoresLineSchema);
+  }
+
+  /**
+   * Returns one strip per tag over steps [from, to], with tags in order of first occurrence. Reads newly appended lines
+   * first.
+   */
+  strips(from: number, to: number, columns: number): Promise<ScoreStrip[]> {
+    const next = this.reading.then(async () => {
+      await this.read();
+      return [...this.tags].map(([tag, scores]) => stripOf(tag, scores, from, to, columns));
+    });
+    this.reading = next.catch(() => undefined);
+    return next;
+  }
+
+  private async read(): Promise<void> {
+    const { lines, restarted } = await this.file.read();
+    if (restarted) this.tags.clear();
+    for (const { step, tags } of lines) {
+      for (const [tag, spread] of Object.entries(tags)) {
+        let held = this.tags.get(tag);
+        if (!held) this.tags.set(tag, (held = { steps: [], scores: [], counts: [], low: Infinity, high: -Infinity }));
+        for (const [score, count] of spread) {
+          held.steps.push(step);
+          held.scores.push(score);
+          held.counts.push(count);
+          held.low = Math.min(held.low, score);
+          held.high = Math.max(held.high, score);
+        }
+      }
+    }
+  }
+}
+
+/** All bins share one range over the whole run, so that a strip is stable when it is scrolled or grows. */
+function stripOf(tag: string, held: TagScores, from: number, to: number, columns: number): ScoreStrip {
+  const flat = !(held.high > held.low);
+  const [low, high] = flat ? [held.low - 0.5, held.high + 0.5] : [held.low, held.high];
+  const counts = new Float32Array(columns * bins);
+  const lowest = new Float64Array(bins).fill(Infinity);
+  const highest = new Float64Array(bins).fill(-Infinity);
+  for (let i = 0; i < held.steps.length; i++) {
+    const [step, score] = [held.steps[i], held.scores[i]];
+    const bin = Math.min(bins - 1, Math.floor(((score - low) / (high - low)) * bins));
+    lowest[bin] = Math.min(lowest[bin], score);
+    highest[bin] = Math.max(highest[bin], score);
+    if (step >= from && step <= to) counts[scoreColumn(step, from, to, columns) * bins + bin] += held.counts[i];
+  }
+  return { tag, low, high, columns, bins, counts, lowest, highest };
+}

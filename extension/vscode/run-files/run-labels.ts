@@ -1,0 +1,103 @@
+// The user's labels of a run: name, tags, notes, archived. They are stored in the run folder, where every window and
+// the terminal read them; the manifest never changes. A change replaces the file atomically, so readers never see a
+// partial file. Windows take turns through a lock and each applies its change to the newest content, so concurrent
+// changes of different labels are all kept. Must not import `vscode`.
+import { randomBytes } from 'node:crypto';
+import { lstat, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { jsonOrNothing } from '../../common/json';
+import { readRunFile } from '../../node/run-file';
+import { labelsSchema } from '../../run-data/run-manifest';
+import { runFiles } from '../../run-data/run-files';
+import type { Labels } from '../../run-data/run-manifest';
+import { UserError } from '../../common/user-error';
+
+const none: Labels = { schema: 1 };
+
+/** Returns the labels of a run; empty if there are none or the file is invalid. */
+export async function readLabels(folder: string): Promise<Labels> {
+  const text = await readRunFile(folder, runFiles.labels).catch(() => '');
+  return labelsSchema.safeParse(jsonOrNothing(text.toString('utf8'))).data ?? none;
+}
+
+/** The labels to set; undefined removes a label. */
+export type LabelChange = Omit<Labels, 'schema'>;
+
+/**
+ * Replaces a run's labels with the result of `change` on the current ones. Throws a UserError if the folder cannot be
+ * written.
+ */
+export async function changeLabels(folder: string, change: (now: Labels) => LabelChange): Promise<void> {
+  const file = join(folder, runFiles.labels);
+  await holding(`${file}.lock`, async () => {
+    const now = await readLabels(folder);
+    await replaceText(file, `${JSON.stringify({ ...now, ...change(now) })}\n`);
+  });
+}
+
+/**
+ * Returns the path of a run's notes, creating them with `heading` if missing. Throws a UserError if they cannot be
+ * created.
+ */
+export async function notesFile(folder: string, heading: string): Promise<string> {
+  const file = join(folder, runFiles.notes);
+  try {
+    await writeFile(file, `# ${heading}\n\n`, { flag: 'wx' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(file, error);
+    if (!(await lstat(file)).isFile()) throw unwritable(file, new Error('it is not a regular file'));
+  }
+  return file;
+}
+
+/** Returns the first line of a run's notes that is not a heading, cut to 200 characters. Empty if there is none. */
+export function firstLine(notes: string): string {
+  const line = notes.split('\n').find(text => text.trim() !== '' && !/^\s*(#|---)/.test(text)) ?? '';
+  return line.trim().length > 200 ? `${line.trim().slice(0, 199)}…` : line.trim();
+}
+
+/**
+ * Milliseconds between checks of a lock, and age after which it counts as abandoned. It is held only while one small
+ * file is written.
+ */
+const [pollMs, abandonedMs] = [20, 2000];
+
+/** Runs `job` while holding a lock, which is a folder. */
+async function holding(lock: string, job: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      await mkdir(lock);
+      break;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unwritable(lock.replace(/\.lock$/, ''), error);
+    }
+    const held = await stat(lock).catch(() => null);
+    if (held && Math.abs(Date.now() - held.mtimeMs) > abandonedMs) await removeLock(lock);
+    else await sleep(pollMs);
+  }
+  await job().finally(() => rmdir(lock).catch(() => undefined));
+}
+
+/** Removes an abandoned lock. Throws a UserError if it is a file or a folder that is not empty. */
+async function removeLock(lock: string): Promise<void> {
+  try {
+    await rmdir(lock);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw unwritable(lock, error);
+  }
+}
+
+async function replaceText(file: string, text: string): Promise<void> {
+  const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`; // never reaches results
+  try {
+    await writeFile(temporary, text, { flag: 'wx', flush: true });
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw unwritable(file, error);
+  }
+}
+
+const unwritable = (file: string, error: unknown): UserError =>
+  new UserError(`${file} cannot be written (${(error as Error).message}): check the disk and the folder's permissions`);

@@ -1,0 +1,286 @@
+// Reads one run folder for the host: manifest, status, whether its trainer is alive, metrics and episodes. The folder
+// is authoritative; nothing here writes. Files are read in slices, and again only if they changed. Must not import
+// `vscode`. The clock is injected for tests of leases.
+import { realpath, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { jsonOrNothing } from '../../common/json';
+import { appendAll } from '../../common/lists';
+import { holderOf, TouchWatch, type LeaseHolder } from '../../node/lease-judgement';
+import type { EpisodeRow } from '../../run-data/episode-table';
+import type { RunSummary } from '../../protocol/pages';
+import { isAlive, startOf, currentPidScope, type Processes } from '../../node/process-identity';
+import { environmentFile, environmentFiles, episodesFile, isVersionName, runFiles } from '../../run-data/run-files';
+import { eventSchema, type RunEvent } from '../../run-data/run-events';
+import { isLeaseOf, leaseSchema, type Lease } from '../../run-data/run-lease';
+import { keptEnvironmentSchema, type KeptEnvironment } from '../../run-data/environment-snapshot';
+import { manifestIn, type Labels, type Manifest } from '../../run-data/run-manifest';
+import { metricsLineSchema, type MetricsLine } from '../../run-data/step-lines';
+import { statusSchema, type RunStatus } from '../../run-data/run-status-file';
+import { type Episode } from '../../run-data/episode';
+import { hasEntry, namesInRun, readRunFile } from '../../node/run-file';
+import {
+  comparedEpisodeSchema,
+  comparedRange,
+  ranVersions,
+  versionEffect,
+  type ComparedEpisode,
+  type RanVersion,
+  type VersionEffect,
+} from '../../run-data/version-effect';
+import { JsonLines } from './json-lines';
+import { StepEpisodes, type EpisodeStep } from './episodes/step-episodes';
+import { firstLine, readLabels } from './run-labels';
+import { SmallFile, stampOf, statOrNothing } from './small-file';
+
+/** Milliseconds for which a run may be `starting` without a lease before its trainer counts as dead. */
+const startingTimeoutMs = 60_000;
+
+/** Clocks and process queries, replaceable in tests. */
+export interface ReaderDependencies extends Processes {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Milliseconds of a monotonic clock. */
+  monotonic(): number;
+}
+
+/**
+ * Except on Linux, the start time of a process requires running a program, which would block the host, so the touches
+ * decide.
+ */
+const defaultDependencies: ReaderDependencies = {
+  now: Date.now,
+  monotonic: () => performance.now(),
+  pidScope: currentPidScope,
+  isAlive,
+  startOf: pid => (process.platform === 'linux' ? startOf(pid) : undefined),
+};
+
+/**
+ * All metrics and events of a run. `epoch` is incremented when the files were truncated, so that clients discard
+ * earlier data.
+ */
+export interface RunNumbers {
+  epoch: number;
+  metrics: MetricsLine[];
+  events: RunEvent[];
+}
+
+export class RunReader {
+  private readManifest: Manifest | undefined;
+  private status: RunStatus | undefined;
+  private statusRead: RunStatus | undefined;
+  private readonly manifestFile: SmallFile<Manifest>;
+  private readonly statusFile: SmallFile<RunStatus>;
+  private holder: LeaseHolder | 'none' = 'none';
+  private readonly touches = new TouchWatch();
+  private readonly dependencies: ReaderDependencies;
+  private labels: Labels = { schema: 1 };
+  private notes = '';
+  private labelsStamp = '';
+  private readonly metricsFile: JsonLines<MetricsLine>;
+  private readonly eventsFile: JsonLines<RunEvent>;
+  private readonly loaded: RunNumbers = { epoch: 0, metrics: [], events: [] };
+  private reading: Promise<unknown> = Promise.resolve();
+  private readonly episodesByStep: StepEpisodes;
+
+  constructor(
+    readonly folder: string,
+    dependencies: Partial<ReaderDependencies> = {},
+  ) {
+    this.dependencies = { ...defaultDependencies, ...dependencies };
+    this.manifestFile = new SmallFile(folder, runFiles.manifest, manifestIn(basename(folder)));
+    this.statusFile = new SmallFile(folder, runFiles.status, statusSchema);
+    this.episodesByStep = new StepEpisodes(folder);
+    this.metricsFile = new JsonLines(join(folder, runFiles.metrics), metricsLineSchema);
+    this.eventsFile = new JsonLines(join(folder, runFiles.events), eventSchema);
+  }
+
+  /** Reads manifest, status, labels and lease again. Returns false if the folder contains no run (yet). */
+  async refresh(): Promise<boolean> {
+    const isThere = await hasEntry(this.folder, runFiles.manifest);
+    if (!isThere) return false;
+    if (!this.readManifest) this.readManifest = await this.manifestFile.read();
+    const status = await this.statusFile.read();
+    if (status !== this.statusRead) [this.status, this.statusRead] = [status ?? this.status, status];
+    await this.readLabels();
+    const { dependencies } = this;
+    const touched = (await statOrNothing(join(this.folder, runFiles.lease)))?.mtimeMs;
+    const lease = touched === undefined ? null : await this.lease();
+    if (touched !== undefined && lease !== null)
+      this.touches.see(touched, dependencies.now(), dependencies.monotonic());
+    this.holder = lease === null ? 'none' : holderOf(lease ?? null, dependencies);
+    return this.readManifest !== undefined;
+  }
+
+  /** Why the manifest or status cannot be used, in one sentence; undefined if they can or are missing. */
+  get problem(): string | undefined {
+    return this.manifestFile.problem ?? this.statusFile.problem;
+  }
+
+  /** Records a status sent by the trainer, unless the file's is newer. */
+  report(status: RunStatus): void {
+    if (!this.status || status.updated >= this.status.updated) this.status = status;
+  }
+
+  /** The run as shown by pages and the tree; undefined until its manifest was read. */
+  get summary(): RunSummary | undefined {
+    const { manifest } = this;
+    if (!manifest) return undefined;
+    const status = this.status ?? freshStatus(manifest);
+    const { holder, dependencies } = this;
+    const begun = Math.abs(dependencies.now() - Date.parse(status.updated)) < startingTimeoutMs;
+    const starting = status.state === 'starting' && holder !== 'gone' && begun;
+    const held = holder === 'held' || (holder === 'unknown' && this.touches.isFresh(dependencies.monotonic()));
+    const { id, created, config_name } = manifest;
+    const { name = manifest.name, tags = manifest.tags ?? [], archived = false } = this.labels;
+    const live = held || starting;
+    return {
+      ...{ id, name, created, config_name, folder: this.folder, status, live },
+      ...(tags.length > 0 && { tags }),
+      ...(archived && { archived }),
+      ...(this.notes !== '' && { notes: this.notes }),
+      ...(this.statusFile.problem !== undefined && { problem: this.statusFile.problem }),
+    };
+  }
+
+  /** The manifest; undefined until it was read. */
+  get manifest(): Manifest | undefined {
+    return this.readManifest;
+  }
+
+  private async readLabels(): Promise<void> {
+    const files = [runFiles.labels, runFiles.notes].map(name => join(this.folder, name));
+    const stamp = (await Promise.all(files.map(stampOf))).join(' ');
+    if (stamp === this.labelsStamp) return;
+    this.labels = await readLabels(this.folder);
+    this.notes = firstLine(await this.text(runFiles.notes).catch(() => ''));
+    this.labelsStamp = stamp;
+  }
+
+  /**
+   * Returns the lease in the folder, stale or not. Null if it belongs to another folder, of which this one is a copy.
+   */
+  async lease(): Promise<Lease | null | undefined> {
+    const { data } = leaseSchema.safeParse(await this.json(runFiles.lease));
+    if (!data?.folder) return data;
+    try {
+      const [path, { ino }] = await Promise.all([realpath(this.folder), stat(this.folder, { bigint: true })]);
+      return isLeaseOf(data, { path, inode: String(ino) }) ? data : null;
+    } catch {
+      return undefined; // the folder is being deleted
+    }
+  }
+
+  /**
+   * Returns the metrics and events so far. The arrays belong to this reader and grow: copy their lengths, do not modify
+   * them. For a long run this parses every line (in slices); curves should use columns (metric-columns.ts).
+   */
+  numbers(): Promise<Readonly<RunNumbers>> {
+    return this.inTurn(async () => {
+      const metrics = await this.metricsFile.read();
+      if (metrics.restarted) {
+        this.loaded.epoch++;
+        this.loaded.metrics.length = 0;
+      }
+      for (const line of metrics.lines) this.loaded.metrics.push(line);
+      await this.readEvents();
+      return this.loaded;
+    });
+  }
+
+  /** Returns the events so far, without metrics. The array grows as with `numbers`. */
+  events(): Promise<Readonly<Pick<RunNumbers, 'epoch' | 'events'>>> {
+    return this.inTurn(async () => {
+      await this.readEvents();
+      return this.loaded;
+    });
+  }
+
+  private async readEvents(): Promise<void> {
+    const events = await this.eventsFile.read();
+    if (events.restarted) {
+      this.loaded.epoch++;
+      this.loaded.events.length = 0;
+    }
+    for (const event of events.lines) this.loaded.events.push(event);
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.reading.then(work);
+    this.reading = next.catch(() => undefined);
+    return next;
+  }
+
+  /** Returns the environment versions that each tag ran, in order. */
+  async versions(): Promise<RanVersion[]> {
+    await this.refresh();
+    return this.manifest ? ranVersions(this.manifest, (await this.events()).events) : [];
+  }
+
+  /** Returns the saved sources of a version; undefined if there are none. */
+  async keptEnvironment(version: string): Promise<KeptEnvironment | undefined> {
+    if (!isVersionName(version)) return undefined;
+    return keptEnvironmentSchema.safeParse(await this.json(environmentFile(version, environmentFiles.about))).data;
+  }
+
+  /** Returns the effect of a version change of a tag; undefined if one version has no episodes near the change. */
+  async effect(before: RanVersion, after: RanVersion): Promise<VersionEffect | undefined> {
+    const episodes: ComparedEpisode[] = [];
+    for (const step of comparedRange(before, after)) {
+      const file = new JsonLines(join(this.folder, episodesFile('train', step)), comparedEpisodeSchema, this.folder);
+      appendAll(episodes, (await file.read()).lines);
+    }
+    return versionEffect(episodes, { tag: after.tag, from: before.version, to: after.version });
+  }
+
+  /** Returns the steps that have episodes, in order, training before validation within a step. */
+  episodeSteps(): Promise<EpisodeStep[]> {
+    return this.episodesByStep.steps();
+  }
+
+  /** Returns the rows of one step's episodes, in file order. */
+  episodeRows(at: EpisodeStep): Promise<EpisodeRow[]> {
+    return this.episodesByStep.rows(at);
+  }
+
+  /** Returns one complete episode, or null if the step has none with that id. */
+  episode(at: EpisodeStep, id: string): Promise<Episode | null> {
+    return this.episodesByStep.episode(at, id);
+  }
+
+  /** Returns the names of the checkpoints, newest first, such as `step-000100`. */
+  async checkpoints(): Promise<string[]> {
+    const names = await namesInRun(this.folder, runFiles.checkpoints);
+    return names
+      .filter(name => /^step-\d{6,}$/.test(name))
+      .sort()
+      .reverse();
+  }
+
+  private async text(name: string): Promise<string> {
+    return (await readRunFile(this.folder, name)).toString('utf8');
+  }
+
+  private async json(name: string): Promise<unknown> {
+    try {
+      return jsonOrNothing(await this.text(name));
+    } catch {
+      return undefined; // missing or being replaced: retried at the next refresh
+    }
+  }
+}
+
+/** The status of a run whose trainer has not written one yet. */
+function freshStatus(manifest: Manifest): RunStatus {
+  return {
+    state: 'starting',
+    step: 0,
+    total_steps: 0,
+    success: null,
+    reward: null,
+    tokens_per_s: null,
+    eta_s: null,
+    phase: 'idle',
+    updated: manifest.created,
+  };
+}

@@ -1,0 +1,65 @@
+// Commands that control the trainers of runs: pause, resume, stop, save a checkpoint, resume from one.
+import * as vscode from 'vscode';
+import type { RunSummary } from '../../../protocol/pages';
+import { isEvaluation } from '../../../run-data/run-progress';
+import type { Command } from '../../command';
+import type { Host } from '../../host-services';
+import { notifyInformation, withProgress } from '../../notifications';
+import { takesNoSteps } from './run-checks';
+import { isActive, runPhase } from '../run-format';
+import { workspaceOf, type Run } from '../run-store';
+import { trustOptions } from '../run-trust-dialog';
+import { begin } from '../start/begin-run';
+import { trusted } from '../../workspace-trust';
+
+const is =
+  (...phases: string[]) =>
+  (run: RunSummary): boolean =>
+    phases.includes(runPhase(run));
+
+/** The commands by id. */
+export const controlCommands: Record<string, Command> = {
+  'ragen.pause': host => async (argument, all) => {
+    const runs = await host.picker.pickMany(argument, all, is('running'), vscode.l10n.t('No run is running.'));
+    await Promise.all(runs.map(run => host.store.trainer(run).pause()));
+  },
+  'ragen.resume': host => async (argument, all) => {
+    const none = vscode.l10n.t('No run is paused, stopped, failed or interrupted.');
+    const runs = await host.picker.pickMany(argument, all, is('paused', 'stopped', 'failed', 'interrupted'), none);
+    for (const run of runs) {
+      if (runPhase(run.summary) === 'paused') await host.store.trainer(run).resume();
+      else if (trusted()) await resumeFrom(host, run, []);
+    }
+  },
+  'ragen.stop': host => async (argument, all) => {
+    const runs = await host.picker.pickMany(argument, all, isActive, vscode.l10n.t('No run is running.'));
+    await Promise.all(runs.map(run => host.store.trainer(run).stop()));
+  },
+  'ragen.saveCheckpoint': host => async (argument, all) => {
+    const runs = await host.picker.pickMany(argument, all, is('running'), vscode.l10n.t('No run is running.'));
+    const save = (run: Run) => {
+      const title = vscode.l10n.t('Checkpoint of {0} at the end of this step', run.summary.name);
+      const trainer = host.store.trainer(run);
+      return withProgress({ location: vscode.ProgressLocation.Window, title }, () => trainer.checkpoint());
+    };
+    await Promise.all(runs.filter(run => !takesNoSteps(run)).map(save));
+  },
+  'ragen.resumeFromCheckpoint': host => async argument => {
+    if (!trusted()) return;
+    const ended = (run: RunSummary) => !isActive(run) && !isEvaluation(run.status);
+    const run = await host.picker.pick(argument, ended, vscode.l10n.t('No run has ended yet.'));
+    if (!run || takesNoSteps(run)) return;
+    const checkpoints = await run.reader.checkpoints();
+    if (checkpoints.length === 0)
+      return void notifyInformation(vscode.l10n.t('Run {0} has no checkpoint yet.', run.summary.name));
+    const chosen = await vscode.window.showQuickPick(checkpoints, {
+      placeHolder: vscode.l10n.t('Resume {0} from which checkpoint?', run.summary.name),
+    });
+    if (chosen !== undefined) await resumeFrom(host, run, ['--checkpoint', chosen]);
+  },
+};
+
+async function resumeFrom(host: Host, run: Run, options: string[]): Promise<void> {
+  const trust = await trustOptions(host, run);
+  if (trust) await begin(host, ['resume', run.summary.id, ...trust, ...options], workspaceOf(run), run.summary.name);
+}

@@ -1,0 +1,32 @@
+// Commands that decide which runs the Runs view lists: archived runs, and the filter.
+import * as vscode from 'vscode';
+import type { Command } from '../../command';
+
+/** The commands by id. */
+export const listCommands: Record<string, Command> = {
+  'ragen.showArchived': host => () => host.tree.showArchived(true),
+  'ragen.hideArchived': host => () => host.tree.showArchived(false),
+  'ragen.filterRuns': host => async () => {
+    await vscode.commands.executeCommand('ragen.runs.focus');
+    const box = vscode.window.createInputBox();
+    const before = host.tree.filter;
+    box.title = vscode.l10n.t('Filter Runs');
+    box.prompt = vscode.l10n.t('Words in names, tags (#tag) or configurations. Leave empty to show all runs.');
+    box.value = before;
+    box.ignoreFocusOut = true;
+    box.onDidChangeValue(filter => (host.tree.filter = filter));
+    let accepted = false;
+    box.onDidAccept(() => {
+      accepted = true;
+      box.hide();
+    });
+    box.onDidHide(() => {
+      if (!accepted) host.tree.filter = before;
+      box.dispose();
+    });
+    box.show();
+  },
+  'ragen.clearFilter': host => async () => {
+    host.tree.filter = '';
+  },
+};

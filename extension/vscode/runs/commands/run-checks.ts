@@ -1,0 +1,27 @@
+// What the commands on runs check before they act, with the messages for the user.
+import * as vscode from 'vscode';
+import { UserError } from '../../../common/user-error';
+import { isEvaluation } from '../../../run-data/run-progress';
+import { notifyInformation } from '../../notifications';
+import type { Run } from '../run-store';
+
+/** For commands that fit every run. */
+export const anyRun = (): boolean => true;
+
+/** The message of a command that finds no run. */
+export const noRuns = (): string =>
+  vscode.l10n.t('There is no run in this workspace yet: start one with RAGEN: Start Run.');
+
+/** Whether a run is an evaluation. If so, notifies the user why step-based commands do not apply. */
+export function takesNoSteps({ summary: { name, status } }: Run): boolean {
+  if (!isEvaluation(status)) return false;
+  const refusal = vscode.l10n.t('Run {0} is an evaluation: it takes no steps and has no checkpoints.', name);
+  void notifyInformation(refusal);
+  return true;
+}
+
+/** Throws `refusal` with the run's name if the run is active, according to its current files. */
+export async function refuseLive({ reader, summary }: Run, refusal: (name: string) => string): Promise<void> {
+  await reader.refresh();
+  if (reader.summary?.live) throw new UserError(refusal(summary.name));
+}

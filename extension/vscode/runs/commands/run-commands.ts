@@ -1,0 +1,31 @@
+// All commands on runs by id, as in package.json. Those on their environments are in environments/run-environment-commands.ts.
+import type * as vscode from 'vscode';
+import { registerCommands, type Command } from '../../command';
+import type { Host } from '../../host-services';
+import { changeSettings } from './change-settings';
+import { configurationCommands } from './compare-configurations';
+import { compareRuns } from './compare-runs';
+import { controlCommands } from './control-commands';
+import { deleteRuns } from './delete-runs';
+import { exportRuns } from './export-runs';
+import { labelCommands } from './label-commands';
+import { listCommands } from './list-commands';
+import { startCommands } from './start-commands';
+import { viewCommands } from './view-commands';
+
+/** Registers the commands. */
+export function registerRunCommands(context: vscode.ExtensionContext, host: Host): void {
+  const commands: Record<string, Command> = {
+    ...startCommands,
+    ...controlCommands,
+    ...viewCommands,
+    ...listCommands,
+    ...labelCommands,
+    ...configurationCommands,
+    'ragen.changeSettings': changeSettings,
+    'ragen.compareRuns': compareRuns,
+    'ragen.exportRun': exportRuns,
+    'ragen.deleteRuns': deleteRuns,
+  };
+  context.subscriptions.push(registerCommands(host, commands));
+}

@@ -1,0 +1,65 @@
+// Commands that start a run: from a configuration, with the configuration of a run, or as an evaluation of a run.
+import * as vscode from 'vscode';
+import type { RunSummary } from '../../../protocol/pages';
+import { isEvaluation } from '../../../run-data/run-progress';
+import type { Command } from '../../command';
+import { notifyInformation } from '../../notifications';
+import { anyRun, noRuns, takesNoSteps } from './run-checks';
+import { workspaceOf } from '../run-store';
+import { trustOptions } from '../run-trust-dialog';
+import { begin } from '../start/begin-run';
+import { splitOverrides } from '../start/overrides-line';
+import { startWithOverrides } from '../start/overrides-box';
+import { askForRun } from '../start/start-dialog';
+import { trusted } from '../../workspace-trust';
+
+/** The commands by id. */
+export const startCommands: Record<string, Command> = {
+  'ragen.startRun': host => async () => {
+    if (!trusted()) return;
+    const request = await askForRun(host.extensionPath);
+    if (!request) return;
+    const { args, cwd, name } = request;
+    const title = vscode.l10n.t('Start Run: {0}', name);
+    const prompt = vscode.l10n.t('Overrides as key=value, if any. Press Enter to start.');
+    await startWithOverrides({ title, prompt }, overrides => begin(host, [...args, ...overrides], cwd, name));
+  },
+  'ragen.duplicateRun': host => async argument => {
+    if (!trusted()) return;
+    const run = await host.picker.pick(argument, anyRun, noRuns());
+    if (!run) return;
+    const question = {
+      title: vscode.l10n.t('Duplicate {0} with Changes', run.summary.name),
+      prompt: vscode.l10n.t('Overrides as key=value, prefilled with those of the run. Press Enter to start.'),
+      value: (run.reader.manifest?.overrides ?? []).map(quoted).join(' '),
+    };
+    const trust = await trustOptions(host, run);
+    if (!trust) return;
+    await startWithOverrides(question, overrides =>
+      begin(host, ['train', '--from', run.summary.id, ...trust, ...overrides], workspaceOf(run), run.summary.name),
+    );
+  },
+  'ragen.evaluateRun': host => async argument => {
+    if (!trusted()) return;
+    const trained = ({ status }: RunSummary): boolean => !isEvaluation(status);
+    const run = await host.picker.pick(argument, trained, noRuns());
+    if (!run || takesNoSteps(run)) return;
+    const { id, name } = run.summary;
+    const [newest] = await run.reader.checkpoints();
+    if (newest === undefined) return void notifyInformation(vscode.l10n.t('Run {0} has no checkpoint yet.', name));
+    const question = {
+      title: vscode.l10n.t('Evaluate {0}', name),
+      prompt: vscode.l10n.t('{0} plays the validation episodes once. Overrides, if any. Press Enter to start.', newest),
+      placeholder: 'es_manager.val.group_size=8',
+    };
+    const title = vscode.l10n.t('the evaluation of {0}', name);
+    const trust = await trustOptions(host, run);
+    if (!trust) return;
+    await startWithOverrides(question, overrides =>
+      begin(host, ['eval', '--run', id, ...trust, ...overrides], workspaceOf(run), title),
+    );
+  },
+};
+
+/** Quotes an override for a line of overrides; see splitOverrides. */
+const quoted = (override: string): string => (splitOverrides(override).length === 1 ? override : `"${override}"`);

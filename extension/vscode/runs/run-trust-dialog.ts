@@ -1,0 +1,135 @@
+// Decides whether code that a run folder contains or names may be executed. Code written by this user's trainer, or
+// accepted earlier, runs without a question (node/run-trust.ts). Other code is shown in read-only editors, and a
+// modal question offers: once, always, or not. In an untrusted workspace the answer is no. The user accepts the bytes
+// shown: the process that executes them compares the hashes again.
+import { basename, join } from 'node:path';
+import * as vscode from 'vscode';
+import { isRecord, jsonOrNothing } from '../../common/json';
+import { manifestIn } from '../../run-data/run-manifest';
+import type { Manifest } from '../../run-data/run-manifest';
+import { readKeptCode, readManifestCode, untrusted, type ReadCode } from '../../node/run-trust';
+import { valueAt } from '../../run-data/settings';
+import { UserError } from '../../common/user-error';
+import { acceptFiles } from '../../node/user-storage';
+import { chooseAction } from '../notifications';
+import type { Run } from './run-store';
+
+/** URI scheme of the documents that show the code in question. */
+const scheme = 'ragen-run-code';
+/** Maximum number of lines about what a manifest names. */
+const namedLines = 8;
+
+/** Code that may be executed. */
+export interface TrustedRun {
+  /** SHA-256 of the files accepted for this time only. */
+  accepted: string[];
+  /** The manifest that was checked. */
+  manifest: Manifest;
+}
+
+export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disposable {
+  /** Texts of the shown files by document path, which contains their hash. */
+  private readonly texts = new Map<string, string>();
+  private readonly registered: vscode.Disposable;
+
+  constructor() {
+    this.registered = vscode.Disposable.from(
+      vscode.workspace.registerTextDocumentContentProvider(scheme, this),
+      vscode.workspace.onDidCloseTextDocument(({ uri }) => uri.scheme === scheme && this.texts.delete(uri.path)),
+    );
+  }
+
+  provideTextDocumentContent({ path }: vscode.Uri): string {
+    return this.texts.get(path) ?? '';
+  }
+
+  dispose(): void {
+    this.registered.dispose();
+  }
+
+  /**
+   * Asks, if necessary, for permission to use the environments, models and programs that the manifest in `folder`
+   * names; with `kept`, also to run the saved code of an environment version. Undefined if the user refuses.
+   * @throws UserError when the workspace is untrusted or there is no run
+   */
+  async ask(folder: string, kept?: { version: string; tag: string }): Promise<TrustedRun | undefined> {
+    if (!vscode.workspace.isTrusted)
+      throw new UserError(vscode.l10n.t('The workspace is not trusted, so its code is not run: trust it first.'));
+    const run = basename(folder);
+    const code = readManifestCode(folder, run);
+    const manifest = manifestIn(run).safeParse(code && jsonOrNothing(code.bytes.toString('utf8'))).data;
+    if (!code || !manifest)
+      throw new UserError(vscode.l10n.t('{0} is not a run: its manifest.json cannot be read.', folder));
+    const environment = kept && readKeptCode(folder, run, kept);
+    const files = [...(environment ? [environment.bundle, environment.about] : []), code];
+    const untrustedFiles = untrusted(run, files);
+    if (untrustedFiles.length === 0) return { accepted: [], manifest };
+
+    const [once, always] = [vscode.l10n.t('Run Once'), vscode.l10n.t('Trust This Run’s Code')];
+    const shown = await this.show(folder, untrustedFiles);
+    const question = vscode.l10n.t('Run code of “{0}” that was not written by your trainer?', manifest.name);
+    const choice = await chooseAction(question, detailOf(folder, untrustedFiles, manifest), [once, always]);
+    if (choice !== once && choice !== always) return undefined; // the documents stay open to be read
+    await closeTabs(shown);
+    if (choice === once) return { accepted: untrustedFiles.map(({ sha256 }) => sha256), manifest };
+    acceptFiles(untrustedFiles.map(({ file, sha256 }) => ({ run, file, sha256 })));
+    return { accepted: [], manifest };
+  }
+
+  /** Opens the files as they were read, the one to be executed in front. */
+  private async show(folder: string, files: readonly ReadCode[]): Promise<vscode.Uri[]> {
+    const uris: vscode.Uri[] = [];
+    for (const { file, sha256, bytes } of [...files].reverse()) {
+      const path = `/${basename(folder)}/${sha256.slice(0, 12)}/${file}`;
+      this.texts.set(path, bytes.toString('utf8'));
+      const uri = vscode.Uri.from({ scheme, path });
+      await vscode.window.showTextDocument(uri, { preview: false });
+      uris.push(uri);
+    }
+    return uris;
+  }
+}
+
+/** Returns CLI options that permit executing the run's code, or undefined if the user refuses. */
+export async function trustOptions({ trust }: { trust: RunTrust }, { folder }: Run): Promise<string[] | undefined> {
+  const trusted = await trust.ask(folder);
+  return trusted?.accepted.flatMap(sha256 => ['--trust-code', sha256]);
+}
+
+async function closeTabs(uris: readonly vscode.Uri[]): Promise<void> {
+  const all = new Set(uris.map(String));
+  const tabs = vscode.window.tabGroups.all
+    .flatMap(group => group.tabs)
+    .filter(({ input }) => input instanceof vscode.TabInputText && all.has(input.uri.toString()));
+  if (tabs.length > 0) await vscode.window.tabGroups.close(tabs, true);
+}
+
+/** Returns the details shown with the question. */
+function detailOf(folder: string, files: readonly ReadCode[], manifest: Manifest): string {
+  return [
+    vscode.l10n.t(
+      'The code runs with your permissions. Its files are open in the editor: choose Cancel to read them first.',
+    ),
+    '',
+    ...files.flatMap(({ file, sha256 }) => [join(folder, file), `sha256 ${sha256}`]),
+    ...['', vscode.l10n.t('The run uses:'), ...namedBy(manifest)],
+  ].join('\n');
+}
+
+/** Returns the environments and the model of a run, one per line. Paths come first, since plain names are built-in. */
+function namedBy({ config }: Manifest): string[] {
+  const tags = ['train', 'val'].flatMap(mode => valueAt(config, `es_manager.${mode}.env_configs.tags`));
+  const custom = isRecord(config.custom_envs) ? config.custom_envs : {};
+  const types = tags.flatMap(tag => {
+    const settings = typeof tag === 'string' && Object.hasOwn(custom, tag) ? custom[tag] : undefined;
+    return isRecord(settings) && typeof settings.env_type === 'string' ? [settings.env_type] : [];
+  });
+  const lines = [
+    ...[...new Set(types)].map(type => vscode.l10n.t('environment {0}', type)),
+    vscode.l10n.t('model {0}', String(config.model_path)),
+  ];
+  const isPath = (line: string): boolean => /[\\/]/.test(line);
+  const ordered = [...lines.filter(isPath), ...lines.filter(line => !isPath(line))];
+  const more = lines.length - namedLines;
+  return [...ordered.slice(0, namedLines), ...(more > 0 ? [vscode.l10n.t('and {0} more', more)] : [])];
+}

@@ -1,0 +1,44 @@
+// Begins a run: starts it through the CLI, shows the problems of its configuration, waits until the store has it, and
+// opens its dashboard.
+import * as vscode from 'vscode';
+import { UserError } from '../../../common/user-error';
+import { messageOf } from '../../command';
+import type { Host } from '../../host-services';
+import { withProgress } from '../../notifications';
+import { ConfigError, startRun, type StartedRun } from '../../processes/cli-command';
+
+/**
+ * Starts a run, waits until the store has it, and opens its dashboard. `args` are CLI arguments, `cwd` is the workspace
+ * folder.
+ */
+export async function begin(host: Host, args: string[], cwd: string, name: string): Promise<void> {
+  const { store, log, problems } = host;
+  const progress = { location: vscode.ProgressLocation.Window, title: vscode.l10n.t('Starting {0}', name) };
+  let started: StartedRun;
+  try {
+    started = await withProgress(progress, async () => {
+      const { node, cli } = await host.cliFor(cwd);
+      log.info(
+        `${node.path} (Node ${node.version}${node.electron ? ', the editor’s runtime' : ''}) ${cli} ${args.join(' ')} in ${cwd}`,
+      );
+      return startRun(node, cli, args, cwd);
+    });
+  } catch (error) {
+    const shown = error instanceof ConfigError ? problems.show(error.problems, cwd) : 0;
+    if (shown > 0) await vscode.commands.executeCommand('workbench.actions.view.problems');
+    if (shown > 1)
+      throw new UserError(vscode.l10n.t('{0} ({1} more in the Problems view)', messageOf(error), shown - 1));
+    throw error;
+  }
+  problems.clear();
+  const run = await store.find(started.folder);
+  if (!run)
+    throw new UserError(
+      `run ${started.run} was started in ${started.folder}, which is not in this workspace: open its folder`,
+    );
+  host.dashboards.show(run, besideText(), true);
+}
+
+/** Beside the active text editor if there is one, else in the active column. */
+export const besideText = (): vscode.ViewColumn =>
+  vscode.window.activeTextEditor ? vscode.ViewColumn.Beside : vscode.ViewColumn.Active;

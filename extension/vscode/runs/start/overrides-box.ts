@@ -1,0 +1,65 @@
+// The input box for overrides before a run starts. The box stays open until the run has started: an error, including
+// one from the trainer, is shown below the input, which can be corrected there.
+import * as vscode from 'vscode';
+import { UserError } from '../../../common/user-error';
+import { plain } from '../../plain-text';
+import { overridesProblem, splitOverrides } from './overrides-line';
+
+export interface OverridesQuestion {
+  title: string;
+  prompt: string;
+  /** Initial content of the box. */
+  value?: string;
+  /** Example overrides. */
+  placeholder?: string;
+}
+
+/**
+ * Asks for overrides and starts a run with them through `start`. Resolves once it has started or the user cancels.
+ * Rejects with an error that cannot be corrected in the box: nothing was typed, the box was closed meanwhile, or it is
+ * not a UserError.
+ */
+export function startWithOverrides(
+  { title, prompt, value = '', placeholder = 'trainer.total_training_steps=20 seed.train=7' }: OverridesQuestion,
+  start: (overrides: string[]) => Promise<void>,
+): Promise<void> {
+  const box = vscode.window.createInputBox();
+  box.title = plain(title);
+  box.prompt = plain(prompt);
+  box.value = value;
+  box.placeholder = placeholder;
+  box.ignoreFocusOut = true;
+  const showProblem = (problem: string | undefined) => (box.validationMessage = problem && plain(problem));
+  box.onDidChangeValue(text => showProblem(overridesProblem(text)));
+  return new Promise<void>((resolve, reject) => {
+    let [open, starting] = [true, false];
+    const accept = async () => {
+      const problem = overridesProblem(box.value);
+      showProblem(problem);
+      if (problem !== undefined || starting) return;
+      starting = box.busy = true;
+      box.enabled = false;
+      try {
+        await start(splitOverrides(box.value));
+        resolve();
+        box.hide();
+      } catch (error) {
+        if (open) showProblem((error as Error).message);
+        const isCorrectable = open && error instanceof UserError && box.value.trim() !== '';
+        if (isCorrectable) return;
+        reject(error);
+        box.hide();
+      } finally {
+        starting = box.busy = false;
+        box.enabled = true;
+      }
+    };
+    box.onDidAccept(() => void accept());
+    box.onDidHide(() => {
+      open = false;
+      box.dispose();
+      if (!starting) resolve();
+    });
+    box.show();
+  });
+}

@@ -1,0 +1,18 @@
+// Overrides as one line of text: splitting and checking. Must not import `vscode`.
+
+/**
+ * Splits a line of overrides like a shell: at blanks outside quotes, brackets and braces. Quotes around a whole value
+ * are removed.
+ */
+export function splitOverrides(text: string): string[] {
+  const parts = text.match(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[^\s"'[{])+/g) ?? [];
+  return parts.map(part => part.replace(/^([^=]*=)?(["'])(.*)\2$/, '$1$3'));
+}
+
+/** Returns what is wrong with a line of overrides, in one sentence, or undefined if it is valid. */
+export function overridesProblem(text: string): string | undefined {
+  const wrong = splitOverrides(text).find(part => !/^[+~]{0,2}[\w.@/-]+=/.test(part) && !/^~[\w.]+$/.test(part));
+  return wrong === undefined
+    ? undefined
+    : `${wrong} is not an override: write key=value, such as trainer.total_training_steps=20`;
+}

@@ -1,0 +1,53 @@
+// Asks which configuration to run, and in which folder. overrides-box.ts asks for the overrides.
+import * as vscode from 'vscode';
+import { UserError } from '../../../common/user-error';
+import { plain } from '../../plain-text';
+import { shippedPresets, workspacePresets, type Preset } from './preset-files';
+
+/** What to start. */
+export interface StartRequest {
+  /** Arguments of `cli.cjs`. */
+  args: string[];
+  /** Workspace folder to start in. */
+  cwd: string;
+  name: string;
+}
+
+/** Asks; undefined if the user cancels. Throws a UserError if no folder is open. */
+export async function askForRun(extensionPath: string): Promise<StartRequest | undefined> {
+  if ((vscode.workspace.workspaceFolders ?? []).length === 0)
+    throw new UserError(vscode.l10n.t('Runs are stored in a workspace folder and none is open: open a folder first.'));
+  const preset = await askForPreset(extensionPath);
+  if (!preset) return undefined;
+  const folder = preset.own?.folder ?? (await askForFolder());
+  if (!folder) return undefined;
+  const config = preset.own ? ['--config', preset.own.file] : [];
+  const args = ['train', '--config-name', preset.name, ...config];
+  return { args, cwd: folder.uri.fsPath, name: preset.name };
+}
+
+async function askForPreset(extensionPath: string): Promise<Preset | undefined> {
+  type Item = vscode.QuickPickItem & { preset?: Preset };
+  const heading = (label: string): Item => ({ label, kind: vscode.QuickPickItemKind.Separator });
+  const itemOf = (preset: Preset): Item => ({
+    label: plain(preset.name),
+    detail: plain(preset.description) || undefined,
+    preset,
+  });
+  const items = (async () => {
+    const [own, shipped] = await Promise.all([workspacePresets(), shippedPresets(extensionPath)]);
+    const workspace = own.length === 0 ? [] : [heading(vscode.l10n.t('this workspace')), ...own.map(itemOf)];
+    return [...workspace, heading(vscode.l10n.t('presets')), ...shipped.map(itemOf)];
+  })();
+  const chosen = await vscode.window.showQuickPick(items, {
+    title: vscode.l10n.t('Start Run'),
+    placeHolder: vscode.l10n.t('Which configuration?'),
+    matchOnDetail: true,
+  });
+  return chosen?.preset;
+}
+
+async function askForFolder(): Promise<vscode.WorkspaceFolder | undefined> {
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  return folders.length === 1 ? folders[0] : vscode.window.showWorkspaceFolderPick();
+}

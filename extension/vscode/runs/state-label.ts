@@ -1,0 +1,40 @@
+// The state and the progress of a run as translated labels, for all views.
+import * as vscode from 'vscode';
+import type { RunSummary } from '../../protocol/pages';
+import type { RunStatus } from '../../run-data/run-status-file';
+import { progressOf } from '../../run-data/run-progress';
+import { briefly, percent, runPhase, waitsBecause, type RunPhase } from './run-format';
+
+/** Formats progress as `step 12/40 · validation 61 %`, as far as known. Without validation it shows `success`. */
+export function formatProgress({ status }: RunSummary): string {
+  const { unit, done, of } = progressOf(status);
+  const progress =
+    unit === 'step' ? vscode.l10n.t('step {0}/{1}', done, of) : vscode.l10n.t('episode {0}/{1}', done, of);
+  const parts = [
+    of > 0 ? progress : vscode.l10n.t('starting'),
+    ...(status.success === null ? [] : [formatSuccess(status.success, status.success_of)]),
+  ];
+  return parts.join(' · ');
+}
+
+const formatSuccess = (share: number, of: RunStatus['success_of']): string =>
+  of === 'val' ? vscode.l10n.t('validation {0}', percent(share)) : vscode.l10n.t('success {0}', percent(share));
+
+/** Formats the state, with the phase of an active run, and with the reason if the run paused itself. */
+export function formatState(run: RunSummary): string {
+  const { state, phase, activity, download } = run.status;
+  const because = waitsBecause(run);
+  const labels: Record<RunPhase, string> = {
+    running: download
+      ? vscode.l10n.t('downloading the model, {0}', percent(download.bytes / download.total))
+      : state === 'running'
+        ? [phase, ...(activity === undefined ? [] : [activity])].join(' · ')
+        : state,
+    paused: because === undefined ? vscode.l10n.t('paused') : vscode.l10n.t('paused: {0}', briefly(because)),
+    finished: vscode.l10n.t('finished'),
+    stopped: vscode.l10n.t('stopped'),
+    failed: vscode.l10n.t('failed'),
+    interrupted: vscode.l10n.t('interrupted: the trainer process exited unexpectedly'),
+  };
+  return labels[runPhase(run)];
+}

@@ -1,0 +1,54 @@
+// `RAGEN: Store API Key…`: asks for a variable, then for its value in a password box. A stored value is never
+// shown again, only replaced or deleted.
+import * as vscode from 'vscode';
+import { registerCommands, type Command } from '../command';
+import type { Host } from '../host-services';
+import { knownSecrets, secretNameProblem, secretProblem, type SecretStore } from './secret-store';
+import { notifyBriefly } from '../notifications';
+
+/** Registers the command. */
+export function registerSecrets(context: vscode.ExtensionContext, host: Host): void {
+  context.subscriptions.push(registerCommands(host, { 'ragen.keepSecret': keepSecret }));
+}
+
+const keepSecret: Command = host => async () => {
+  const name = await chosenName(host.secrets);
+  if (name === undefined) return;
+  const isKept = host.secrets.names.includes(name);
+  const secret = await vscode.window.showInputBox({
+    title: vscode.l10n.t('Store {0}', name),
+    prompt: isKept
+      ? vscode.l10n.t('Replaces the stored value. Leave empty to delete it.')
+      : vscode.l10n.t(
+          'Stored in the editor’s secret storage and passed to runs as the environment variable {0}.',
+          name,
+        ),
+    password: true,
+    ignoreFocusOut: true,
+    validateInput: secretProblem,
+  });
+  if (secret === undefined || (secret === '' && !isKept)) return;
+  await host.secrets.keep(name, secret);
+  notifyBriefly(secret === '' ? vscode.l10n.t('{0} deleted', name) : vscode.l10n.t('{0} stored', name), 4000, 'key');
+};
+
+async function chosenName(secrets: SecretStore): Promise<string | undefined> {
+  type Item = vscode.QuickPickItem & { name?: string };
+  const { names } = secrets;
+  const items: Item[] = [...new Set([...names, ...knownSecrets])].map(name => ({
+    label: name,
+    description: names.includes(name) ? vscode.l10n.t('stored') : '',
+    name,
+  }));
+  const other: Item = { label: vscode.l10n.t('$(add) Another variable…') };
+  const placeHolder = vscode.l10n.t('Which key or token? Runs receive it in the environment variable of this name.');
+  const chosen = await vscode.window.showQuickPick([...items, other], { placeHolder, ignoreFocusOut: true });
+  if (!chosen || chosen.name !== undefined) return chosen?.name;
+  return vscode.window.showInputBox({
+    title: vscode.l10n.t('Store API Key'),
+    prompt: vscode.l10n.t('Name of the variable, as in api_key_env'),
+    placeHolder: 'MY_SERVICE_API_KEY',
+    ignoreFocusOut: true,
+    validateInput: secretNameProblem,
+  });
+}

@@ -1,0 +1,97 @@
+// All known values of a sampled token: those that the run recorded, and those computed with a checkpoint if it was
+// asked. Pure functions.
+import { z } from 'zod';
+import type { Episode } from '../../../run-data/episode';
+import type { Manifest } from '../../../run-data/run-manifest';
+import type { Rescored, RescoredToken } from '../../../protocol/inspection';
+
+/** Settings of the run that determine whether a token's gradient is clipped and whether ratios are meaningful. */
+export interface ClipRange {
+  low: number;
+  high: number;
+  /** Validation uses another sampling temperature than training, so ratios would compare two temperatures. */
+  validationDiffers: boolean;
+}
+
+export interface TokenFacts {
+  id: number;
+  /** The mask is 1: the token was sampled, and is trained on if its episode is. */
+  trained: boolean;
+  /** Log-prob under the policy that sampled it (natural logarithm). */
+  then: number | null;
+  advantage: number | null;
+  /**
+   * Log-prob under the checkpoint; null before it has scored the episode. `rank`, `top` and `ratio` need the checkpoint
+   * too.
+   */
+  now: number | null;
+  /**
+   * Entropy of the distribution at this position, in nats. Like `kl` and `value`, taken from the recorded update until
+   * the checkpoint has scored the episode.
+   */
+  entropy: number | null;
+  rank: number | null;
+  top: RescoredToken['top'];
+  /** Probability under the checkpoint / probability at sampling. */
+  ratio: number | null;
+  /**
+   * The ratio is beyond the clip bound on the side where PPO's objective is flat; null without a ratio or advantage.
+   */
+  clipped: boolean | null;
+  /** Log-prob minus that of the reference policy: a one-sample estimate of the KL divergence, which may be negative. */
+  kl: number | null;
+  value: number | null;
+}
+
+const configSchema = z.object({
+  actor_rollout_ref: z.object({
+    actor: z.object({ clip_ratio_low: z.number(), clip_ratio_high: z.number() }),
+    rollout: z.object({ temperature: z.number(), val_kwargs: z.object({ temperature: z.number() }) }),
+  }),
+});
+
+/** Returns the clip range from a run's manifest; null if its configuration lacks the keys. */
+export function clipRange({ config }: Pick<Manifest, 'config'>): ClipRange | null {
+  const read = configSchema.safeParse(config).data?.actor_rollout_ref;
+  if (!read) return null;
+  const { clip_ratio_low: low, clip_ratio_high: high } = read.actor;
+  return { low, high, validationDiffers: read.rollout.temperature !== read.rollout.val_kwargs.temperature };
+}
+
+/** Returns the values of the token at `index` of the episode's tokens. */
+export function tokenFacts(
+  { tokens, mode }: Episode,
+  index: number,
+  rescored: Rescored | undefined,
+  clip: ClipRange | null,
+): TokenFacts {
+  const scored = rescored?.tokens[index];
+  const then = tokens.logprobs[index] ?? null;
+  const now = scored?.logprob ?? null;
+  const advantage = tokens.advantages?.[index] ?? null;
+  const comparable = mode === 'train' || clip?.validationDiffers === false;
+  const ratio = comparable && then !== null && now !== null ? Math.exp(now - then) : null;
+  const reference = scored?.reference ?? tokens.ref_logprobs?.[index] ?? null;
+  const policy = now ?? then;
+  return {
+    id: tokens.ids[index],
+    trained: tokens.mask[index] === 1,
+    then,
+    advantage,
+    now,
+    entropy: scored?.entropy ?? tokens.entropies?.[index] ?? null,
+    rank: scored?.rank ?? null,
+    top: scored?.top ?? [],
+    ratio,
+    clipped: ratio === null || advantage === null || !clip ? null : isClipped(ratio, advantage, clip),
+    kl: policy === null || reference === null ? null : policy - reference,
+    value: scored?.value ?? tokens.values?.[index] ?? null,
+  };
+}
+
+/**
+ * Whether PPO's clipped objective is flat: it takes the minimum of both terms, so it is flat above the range for
+ * positive advantages and below it for negative ones.
+ */
+export const isClipped = (ratio: number, advantage: number, { low, high }: ClipRange): boolean =>
+  (advantage > 0 && ratio > 1 + high) || (advantage < 0 && ratio < 1 - low);

@@ -1,0 +1,75 @@
+// Token overlays of a trace: each maps a number per token to one of few shades, so that few decorations are needed and
+// a legend can list them. Sequential scales have one hue, stronger for noteworthy values; signed scales have a hue on
+// each side of zero. Pure functions.
+import { formatNumber, formatSigned } from '../../../common/numbers';
+import type { TokenFacts } from './token-facts';
+
+export const overlayKinds = ['none', 'logprob', 'entropy', 'advantage', 'ratio', 'kl', 'mask', 'value'] as const;
+export type OverlayKind = (typeof overlayKinds)[number];
+
+/** Shade of a token: 0 for none, 1 to 5 on a sequential scale, −3 to 3 on a signed one. */
+export type Shade = number;
+
+export interface Overlay {
+  scale: 'sequential' | 'signed';
+  /** Whether values missing in the episode must be computed with a checkpoint. */
+  needsModel: boolean;
+  value(facts: TokenFacts): number | null;
+  /**
+   * Ascending lower bounds of the shades 1, 2 … for the absolute value; null if they are relative to the largest value
+   * of the text.
+   */
+  edges: readonly number[] | null;
+}
+
+const thirds = [1 / 100, 1 / 3, 2 / 3];
+
+export const overlays: Record<Exclude<OverlayKind, 'none'>, Overlay> = {
+  logprob: { scale: 'sequential', needsModel: false, value: facts => facts.then, edges: [0.1, 0.5, 1, 2, 4] },
+  entropy: { scale: 'sequential', needsModel: true, value: facts => facts.entropy, edges: [0.1, 0.5, 1, 2, 3] },
+  advantage: { scale: 'signed', needsModel: false, value: facts => facts.advantage, edges: null },
+  ratio: {
+    scale: 'signed',
+    needsModel: true,
+    value: facts => (facts.ratio === null ? null : Math.log(facts.ratio)),
+    edges: [0.01, 0.1, 0.25],
+  },
+  kl: { scale: 'signed', needsModel: true, value: facts => facts.kl, edges: [0.01, 0.1, 0.5] },
+  mask: { scale: 'sequential', needsModel: false, value: facts => (facts.trained ? 1 : 0), edges: [1, 1] },
+  value: { scale: 'signed', needsModel: true, value: facts => facts.value, edges: null },
+};
+
+/** Shades per token, and the range of the values; null if there are none. */
+export interface Painted {
+  shades: Shade[];
+  range: [number, number] | null;
+}
+
+/** Returns the shades of tokens under an overlay. */
+export function paint(kind: OverlayKind, facts: readonly TokenFacts[]): Painted {
+  if (kind === 'none') return { shades: facts.map(() => 0), range: null };
+  const overlay = overlays[kind];
+  const values = facts.map(overlay.value);
+  const known = values.filter(value => value !== null);
+  if (known.length === 0) return { shades: facts.map(() => 0), range: null };
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of known) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  const largest = Math.max(Math.abs(low), Math.abs(high));
+  const edges = overlay.edges ?? thirds.map(part => part * largest);
+  const shades = values.map(value => (value === null || largest === 0 ? 0 : shadeOf(value, edges, overlay.scale)));
+  return { shades, range: [low, high] };
+}
+
+function shadeOf(value: number, edges: readonly number[], scale: Overlay['scale']): Shade {
+  const size = edges.filter(edge => Math.abs(value) >= edge).length;
+  return scale === 'signed' && value < 0 ? -size : size;
+}
+
+/** Formats the range for the legend; ratios as ratios, not logarithms. */
+export function formatRange(kind: OverlayKind, [low, high]: [number, number]): string {
+  if (kind === 'mask')
+    return low === high ? (low === 1 ? 'all tokens trained on' : 'no tokens trained on') : 'shaded: trained on';
+  const format = kind === 'advantage' || kind === 'kl' || kind === 'value' ? formatSigned : formatNumber;
+  const [from, to] = kind === 'ratio' ? [Math.exp(low), Math.exp(high)] : [low, high];
+  return low === high ? format(from) : `${format(from)} … ${format(to)}`;
+}

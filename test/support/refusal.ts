@@ -1,0 +1,16 @@
+// What a function refuses its input with: errors that a user can mend are UserErrors of one line.
+import { expect } from 'vitest';
+import { UserError } from '../../extension/common/user-error';
+
+/** The message of the UserError that `action` throws; fails when it throws nothing or something else. */
+export function refusalOf(action: () => unknown): string {
+  try {
+    action();
+  } catch (error) {
+    expect(error).toBeInstanceOf(UserError);
+    const { message } = error as UserError;
+    expect(message, 'one line').not.toContain('\n');
+    return message;
+  }
+  throw new Error('nothing was refused');
+}

@@ -1,0 +1,260 @@
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { changeLabels, notesFile } from '../../../../extension/vscode/run-files/run-labels';
+import { RunReader, type ReaderDependencies } from '../../../../extension/vscode/run-files/run-reader';
+import { runPhase, type RunPhase } from '../../../../extension/vscode/runs/run-format';
+import { leaseStaleMs } from '../../../../extension/run-data/run-lease';
+import type { Lease } from '../../../../extension/run-data/run-lease';
+import { makeRun, touchLease } from '../../../e2e/fixtures/make-run.mjs';
+
+let workspace: string;
+let folder: string;
+let now: number;
+beforeEach(() => {
+  workspace = mkdtempSync(join(tmpdir(), 'ragen-reader-'));
+  folder = makeRun(workspace, {
+    id: 'lake',
+    name: 'lake',
+    state: 'running',
+    step: 12,
+    total: 40,
+    seed: 3,
+    groups: 2,
+    members: 3,
+  });
+  now = Date.now();
+});
+afterEach(() => rmSync(workspace, { recursive: true }));
+
+const reader = (processes: Partial<ReaderDependencies> = {}) =>
+  new RunReader(folder, {
+    ...{ now: () => now, monotonic: () => now, isAlive: () => true, startOf: () => '100' },
+    ...{ pidScope: { host: 'here', boot: 'b', pid_namespace: '1' }, ...processes },
+  });
+
+test('a folder without a manifest is not a run', async () => {
+  unlinkSync(join(folder, 'manifest.json'));
+  const run = reader();
+  expect(await run.refresh()).toBe(false);
+  expect(run.summary).toBeUndefined();
+});
+
+test('a run is live while its lease is fresh, and interrupted afterwards', async () => {
+  const run = reader();
+  touchLease(folder);
+  now = statSync(join(folder, 'lease')).mtimeMs + leaseStaleMs - 1;
+  expect(await run.refresh()).toBe(true);
+  expect(run.summary).toMatchObject({
+    id: 'lake',
+    name: 'lake',
+    live: true,
+    status: { state: 'running', step: 12, total_steps: 40 },
+  });
+  expect(runPhase(run.summary!)).toBe('running');
+  now += 1;
+  expect(runPhase(run.summary!)).toBe('interrupted');
+});
+
+/** Writes a lease of this version, last touched `ago` milliseconds before now. */
+function leaveLease(ago: number, more: Partial<Lease> = {}): void {
+  const file = join(folder, 'lease');
+  const lease = { pid: 7, started: new Date(now).toISOString(), endpoint: '/s', token: 't', process_start: '100' };
+  writeFileSync(file, JSON.stringify({ ...lease, host: 'here', boot: 'b', pid_namespace: '1', ...more }));
+  utimesSync(file, (now - ago) / 1000, (now - ago) / 1000);
+}
+
+test.each<[string, number, Partial<ReaderDependencies>, RunPhase]>([
+  ['a living process, whatever the age', 3_600_000, {}, 'running'],
+  ['a living process, whatever the clock', -3_600_000, {}, 'running'],
+  ['a dead process, at once', 0, { isAlive: () => false }, 'interrupted'],
+  ['a dead process, also in the future', -3_600_000, { isAlive: () => false }, 'interrupted'],
+  ['another process of the same pid', 0, { startOf: () => '200' }, 'interrupted'],
+])('on this machine the process decides: %s', async (_, ago, processes, standing) => {
+  leaveLease(ago);
+  const run = reader(processes);
+  await run.refresh();
+  expect(runPhase(run.summary!)).toBe(standing);
+});
+
+test.each<[string, Partial<Lease>]>([
+  ['of another machine', { host: 'there', boot: 'c' }],
+  ['of another container', { host: 'there', pid_namespace: '2' }],
+])('a lease %s is judged only by changes of its timestamp, whatever the clock offset', async (_, more) => {
+  const dead = { isAlive: () => false };
+  leaveLease(60_000, more);
+  const run = reader(dead);
+  await run.refresh();
+  expect(runPhase(run.summary!)).toBe('interrupted');
+  leaveLease(59_000, more); // touched, by a clock that is a minute behind
+  await run.refresh();
+  expect(runPhase(run.summary!)).toBe('running');
+  now += leaseStaleMs;
+  await run.refresh();
+  expect(runPhase(run.summary!)).toBe('interrupted');
+  leaveLease(-60_000, more); // touched, by a clock that is ahead
+  await run.refresh();
+  expect(runPhase(run.summary!)).toBe('running');
+  now += leaseStaleMs;
+  expect(runPhase(run.summary!)).toBe('interrupted');
+});
+
+test('a run that has just started may lack status and lease', async () => {
+  unlinkSync(join(folder, 'status.json'));
+  const run = reader();
+  await run.refresh();
+  const created = Date.parse(run.summary!.created);
+  now = created + 59_000;
+  expect(runPhase(run.summary!)).toBe('running');
+  now = created + 61_000;
+  expect(runPhase(run.summary!)).toBe('interrupted');
+});
+
+test('a torn or invalid status keeps the last valid one', async () => {
+  const run = reader();
+  await run.refresh();
+  writeFileSync(join(folder, 'status.json'), '{"state":"runn');
+  await run.refresh();
+  expect(run.summary!.status.step).toBe(12);
+});
+
+test('a status from the trainer link counts unless the file has a newer one', async () => {
+  const run = reader();
+  await run.refresh();
+  const { status } = run.summary!;
+  run.report({ ...status, step: 13, updated: new Date(Date.parse(status.updated) + 1).toISOString() });
+  expect(run.summary!.status.step).toBe(13);
+  run.report({ ...status, step: 5, updated: new Date(Date.parse(status.updated) - 1).toISOString() });
+  expect(run.summary!.status.step).toBe(13);
+});
+
+test('metrics grow with the files, and begin a new epoch when a resume truncates them', async () => {
+  const run = reader();
+  const first = await run.numbers();
+  expect(first.metrics.map(line => line.step)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+  expect(first.events.map(event => event.kind)).toEqual(['state', 'checkpoint']);
+  expect(first.epoch).toBe(0);
+
+  const metrics = join(folder, 'metrics.jsonl');
+  appendFileSync(metrics, '{"step":13,"time":"t","wall_s":1}\n');
+  expect((await run.numbers()).metrics).toHaveLength(13);
+
+  truncateSync(metrics, statSync(metrics).size - '{"step":13,"time":"t","wall_s":1}\n'.length);
+  appendFileSync(metrics, '{"step":13,"time":"later","wall_s":2}\n');
+  const again = await run.numbers();
+  expect(again.epoch).toBe(1);
+  expect(again.metrics).toHaveLength(13);
+  expect(again.metrics.at(-1)).toEqual({ step: 13, time: 'later', wall_s: 2 });
+});
+
+test('concurrent reads of the metrics read the file once', async () => {
+  const run = reader();
+  const [first, second] = await Promise.all([run.numbers(), run.numbers()]);
+  expect(first).toBe(second);
+  expect(first.metrics).toHaveLength(12);
+});
+
+test('lists the steps with episodes, one step’s rows, and opens one episode', async () => {
+  const run = reader();
+  writeFileSync(join(folder, 'episodes', 'val-000010.jsonl'), '');
+  writeFileSync(join(folder, 'episodes', 'notes.txt'), '');
+  expect(await run.episodeSteps()).toEqual([
+    { step: 10, mode: 'train' },
+    { step: 10, mode: 'val' },
+    { step: 12, mode: 'train' },
+  ]);
+  const at = { step: 12, mode: 'train' } as const;
+  const rows = await run.episodeRows(at);
+  expect(rows.map(row => row.id)).toEqual(
+    [0, 1].flatMap(group => [0, 1, 2].map(member => `train-000012-g00${group}-m0${member}`)),
+  );
+  const episode = await run.episode(at, rows[4].id);
+  expect(episode).toMatchObject({ id: rows[4].id, group_id: 1, member: 1, score: rows[4].score });
+  expect(rows[4].tokens).toBe(episode!.tokens.mask.filter(sampled => sampled === 1).length);
+  expect(rows[4].turns).toBe(episode!.turns.length);
+  expect(await run.episode(at, 'train-000012-g009-m00')).toBeNull();
+  expect(await run.episodeRows({ step: 11, mode: 'train' })).toEqual([]);
+});
+
+test('rows appended while a step is written appear, torn ones later', async () => {
+  const run = reader();
+  const at = { step: 12, mode: 'train' } as const;
+  const file = join(folder, 'episodes', 'step-000012.jsonl');
+  const before = await run.episodeRows(at);
+  const line = JSON.stringify({ ...(await run.episode(at, before[0].id))!, id: 'train-000012-g007-m00' });
+  appendFileSync(file, line.slice(0, 100));
+  utimesSync(file, new Date(), new Date(Date.now() + 1000));
+  expect(await run.episodeRows(at)).toHaveLength(before.length);
+  appendFileSync(file, `${line.slice(100)}\n`);
+  expect((await run.episodeRows(at)).at(-1)!.id).toBe('train-000012-g007-m00');
+  expect((await run.episode(at, 'train-000012-g007-m00'))!.tag).toBe('CoordFrozenLake');
+});
+
+test('checkpoints are listed newest first', async () => {
+  folder = makeRun(workspace, { id: 'long', name: 'long', state: 'stopped', step: 30, seed: 4 });
+  expect(await reader().checkpoints()).toEqual(['step-000030', 'step-000020', 'step-000010']);
+});
+
+test('user labels override the manifest, take effect at once, and can be removed', async () => {
+  const run = reader();
+  await run.refresh();
+  expect(run.summary).not.toHaveProperty('tags');
+  await changeLabels(folder, () => ({ name: 'small lakes', tags: ['lr', 'paper'], archived: true }));
+  writeFileSync(await notesFile(folder, 'lake'), '# lake\n\n  Entropy fell *too* fast.\nMore.\n');
+  await run.refresh();
+  expect(run.summary).toMatchObject({
+    name: 'small lakes',
+    tags: ['lr', 'paper'],
+    archived: true,
+    notes: 'Entropy fell *too* fast.',
+  });
+  expect(readFileSync(await notesFile(folder, 'other'), 'utf8')).toContain('# lake'); // notes are never overwritten
+  await changeLabels(folder, () => ({ name: undefined, tags: [], archived: undefined }));
+  await run.refresh();
+  expect(run.summary?.name).toBe('lake');
+  expect(run.summary).not.toHaveProperty('tags');
+  expect(run.summary).not.toHaveProperty('archived');
+  expect(run.manifest?.name).toBe('lake');
+  expect(readdirSync(folder).filter(name => name.endsWith('.tmp'))).toEqual([]);
+});
+
+test('concurrent label changes by several windows are all kept; a window that died during a change blocks nobody', async () => {
+  const add = (tag: string) => changeLabels(folder, ({ tags = [] }) => ({ tags: [...tags, tag] }));
+  const tags = Array.from({ length: 8 }, (_, i) => `tag-${i}`);
+  await Promise.all([...tags.map(add), changeLabels(folder, () => ({ name: 'of another window' }))]);
+  const run = reader();
+  await run.refresh();
+  expect([...(run.summary?.tags ?? [])].sort()).toEqual(tags);
+  expect(run.summary?.name).toBe('of another window');
+  mkdirSync(join(folder, 'labels.json.lock'));
+  await add('late');
+  await run.refresh();
+  expect(run.summary?.tags).toContain('late');
+  expect(readdirSync(folder).filter(name => /\.(tmp|lock)$/.test(name))).toEqual([]);
+});
+
+test('damaged labels are ignored and can be changed', async () => {
+  writeFileSync(join(folder, 'labels.json'), '{"schema": 1, "tags": "x"');
+  const run = reader();
+  await run.refresh();
+  expect(run.summary?.name).toBe('lake');
+  await changeLabels(folder, () => ({ tags: ['a'] }));
+  await run.refresh();
+  expect(run.summary?.tags).toEqual(['a']);
+  await expect(changeLabels(join(folder, 'gone'), () => ({ tags: ['a'] }))).rejects.toThrow(
+    /labels\.json cannot be written/,
+  );
+});
