@@ -1,5 +1,5 @@
-// Progress of a run in its unit: steps for training, episodes for an evaluation.
-import type { RunStatus } from './run-status-file';
+// Progress of a run in its unit (steps for training, episodes for an evaluation), and whether it is over.
+import type { RunState, RunStatus } from './run-status-file';
 
 export interface RunProgress {
   unit: 'step' | 'episode';
@@ -14,3 +14,10 @@ export const isEvaluation = ({ episodes }: Pick<RunStatus, 'episodes'>): boolean
 /** Returns the progress of a run. */
 export const progressOf = ({ step, total_steps, episodes }: RunStatus): RunProgress =>
   episodes ? { unit: 'episode', ...episodes } : { unit: 'step', done: step, of: total_steps };
+
+/** Whether a run in this state has not ended. */
+export const isUnended = (state: RunState): boolean => ['starting', 'running', 'paused', 'stopping'].includes(state);
+
+/** Whether a run has not ended although its trainer is gone. */
+export const isInterrupted = ({ status, live }: { status: Pick<RunStatus, 'state'>; live: boolean }): boolean =>
+  !live && isUnended(status.state);

@@ -4,6 +4,7 @@ import { UserError } from '../../common/user-error';
 import { hasRunFile, readRunFileSync } from '../../node/run-file';
 import { runFiles } from '../../run-data/run-files';
 import { type Manifest } from '../../run-data/run-manifest';
+import { isUnended } from '../../run-data/run-progress';
 import type { EvaluationSummary } from '../../trainer/evaluation/evaluation-summary';
 import { onlyEvaluates } from '../../trainer/run/stored-config';
 import type { RunFolder } from '../../trainer/store/run-folder';
@@ -16,7 +17,7 @@ import { StepTable } from '../output/step-table';
 import { eventLines, follow, metricLines } from './follow';
 import { makeRun } from './make-run';
 import { unexplainedEnd } from './trainer-end';
-import { TrainerEnded, startTrainer, unended, type TrainerProcess } from './trainer-process';
+import { TrainerEnded, startTrainer, type TrainerProcess } from './trainer-process';
 
 /**
  * Creates a run and follows it to its end. `earlier` names a run whose configuration is used instead of a name or file:
@@ -55,7 +56,7 @@ export async function serveAndFollow(
   } catch (error) {
     if (!(error instanceof TrainerEnded)) throw error;
     const found = summaryOfReadable(folder);
-    const summary = unended.includes(found.state) ? { ...found, state: 'failed' as const } : found;
+    const summary = isUnended(found.state) ? { ...found, state: 'failed' as const } : found;
     const { message } = error;
     return {
       document: { ...summary, error: { message } },
@@ -93,7 +94,7 @@ export async function followTrainer(
   const table = new StepTable(evaluates ? 'episode' : 'step');
   const status = await follow(folder, table, undefined, undefined, () => trainer.ended() !== null);
   const summary = summarize(folder, metricLines(folder), eventLines(folder), status);
-  const gone = status === null || unended.includes(status.state);
+  const gone = status === null || isUnended(status.state);
   const failed = gone ? await unexplainedEnd(folder, trainer) : status?.error;
   const evaluation = evaluationOf(folder);
   return {

@@ -6,14 +6,10 @@ import { UserError } from '../../common/user-error';
 import { installation } from '../../node/installation';
 import { openToAppendSync } from '../../node/regular-file';
 import { runFiles } from '../../run-data/run-files';
-import { type RunState } from '../../run-data/run-status-file';
 import { requireNoLinks, trustFlag } from '../../trainer/run/trusted-run';
 import { alreadyTrained, readLease } from '../../trainer/store/lease';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import { endBeforeServing } from './trainer-end';
-
-/** States in which a run must have a trainer; without one, its trainer was lost. */
-export const unended: readonly RunState[] = ['starting', 'running', 'paused', 'stopping'];
 
 /** How a process ended. */
 export interface TrainerExit {

@@ -2,12 +2,12 @@
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import type { RunStatus } from '../../run-data/run-status-file';
+import { isInterrupted } from '../../run-data/run-progress';
 import { UserError } from '../../common/user-error';
 import { readLease } from '../../trainer/store/lease';
 import { printable } from '../../common/printable';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { answer } from '../output/answer';
-import { unended } from '../run-control/trainer-process';
 import { withCommon } from '../options/run-options';
 import type { CommonFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
@@ -65,7 +65,7 @@ function rowOf(folder: RunFolder): Row {
     if (!(error instanceof UserError)) throw error;
     return { ...damagedRow({ folder: folder.path, reason: error.message }), name: folder.manifest.name };
   }
-  const interrupted = !live && status !== null && unended.includes(status.state);
+  const interrupted = status !== null && isInterrupted({ status, live });
   const { name = folder.manifest.name, tags = folder.manifest.tags ?? [], archived = false } = folder.readLabels();
   return {
     run: folder.id,

@@ -1,24 +1,25 @@
 // Formats and groups runs for all views of the host: the phase of a run, and numbers as short texts (three
 // significant digits, success in per cent, times as `1 m 12 s`). Pure functions; translatable texts are in the views.
 import type { RunSummary } from '../../protocol/pages';
-import { isEvaluation } from '../../run-data/run-progress';
+import { isEvaluation, isInterrupted } from '../../run-data/run-progress';
 
 /** RunState reduced to what the user can do about it, plus `interrupted` for a dead trainer. */
 export type RunPhase = 'running' | 'paused' | 'finished' | 'stopped' | 'failed' | 'interrupted';
 
 /** Returns the phase of a run. A run with an active state but no live trainer is interrupted. */
 export function runPhase({ status, live }: Pick<RunSummary, 'status' | 'live'>): RunPhase {
+  if (isInterrupted({ status, live })) return 'interrupted';
   switch (status.state) {
     case 'finished':
     case 'stopped':
     case 'failed':
       return status.state;
     case 'paused':
-      return live ? 'paused' : 'interrupted';
+      return 'paused';
     case 'starting':
     case 'running':
     case 'stopping':
-      return live ? 'running' : 'interrupted';
+      return 'running';
   }
 }
 
