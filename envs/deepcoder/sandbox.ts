@@ -11,6 +11,7 @@
 // because root is exempt from the process limit. Not covered: kernel bugs reachable through the remaining system calls,
 // world-readable files in /usr, machine information in /proc, CPU time taken from others, and, without a cgroup, the
 // first 50 ms of a memory bomb within the per-process limits and kernel memory (pipe and socket buffers, mappings).
+// Ours, around bubblewrap: npm's sandboxes (isolated-vm, vm2) confine JavaScript, not programs of other languages.
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import {
   accessSync,

@@ -2,6 +2,7 @@
 // filter is linear: architecture, highest call number, then one comparison per rule. A call through another
 // architecture's interface kills the process. Source: docs.kernel.org/userspace-api/seccomp_filter.html,
 // linux/bpf_common.h.
+// No package: npm has none that assembles such filters, and libseccomp would be native code.
 import { auditArch, lastKnown, rulesFor, type Processor } from './system-calls';
 
 const code = { load: 0x20, and: 0x54, jump: 0x05, jumpEqual: 0x15, jumpGreater: 0x25, return: 0x06 } as const;

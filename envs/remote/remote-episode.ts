@@ -1,5 +1,6 @@
 // An episode on a server. A request that was not accepted is repeated after a delay. If a session is lost, the episode
 // is replayed in a new session from (seed, actions) and must give the same results, so no step is ever applied twice.
+// Not p-retry: a server's Retry-After may lengthen a pause, and pauses come from the episode's seed.
 import { createHash } from 'node:crypto';
 import { MissingDependency } from '../api/environment';
 import { NotTaken, SessionLost, type RemotePeer, type RemoteReset, type RemoteSession, type RemoteState } from './peer';

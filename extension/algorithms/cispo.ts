@@ -1,6 +1,7 @@
 // CISPO (MiniMax-M1, 2025): REINFORCE with a clipped importance weight that is constant in the gradient, so clipping
 // never removes a token's gradient: loss = −sg[clip(ρ)] · A · log π.
-import type { ClipOptions, TokenLoss } from './clipped-surrogate';
+import { largestLogRatio, type ClipOptions } from './policy-loss-options';
+import type { TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';
 
 /** Returns the loss of one token from log π and the log-ratio to the old policy (clamped to ±20). Has no dual clip. */
@@ -10,7 +11,7 @@ export function cispoTokenLoss(
   advantage: number,
   { clip_ratio_low, clip_ratio_high }: Pick<ClipOptions, 'clip_ratio_low' | 'clip_ratio_high'>,
 ): TokenLoss {
-  const ratio = Math.exp(clamp(logRatio, -20, 20));
+  const ratio = Math.exp(clamp(logRatio, -largestLogRatio, largestLogRatio));
   const weight = clamp(ratio, 1 - clip_ratio_low, 1 + clip_ratio_high);
   const slope = -weight * advantage;
   return { loss: slope * logprob, slope, clipped: weight !== ratio, clippedLower: false };

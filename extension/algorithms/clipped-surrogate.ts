@@ -1,13 +1,7 @@
 // PPO's clipped surrogate of one token (Schulman et al., 2017), with asymmetric clip bounds (DAPO, Yu et al., 2025) and
 // a second bound for negative advantages (dual clip, Ye et al., 2020). The clamps follow verl.
+import { largestLogRatio, type ClipOptions } from './policy-loss-options';
 import { clamp } from './kl';
-
-export interface ClipOptions {
-  clip_ratio_low: number;
-  clip_ratio_high: number;
-  /** Dual clip constant c > 1: bounds the loss of tokens with a negative advantage. */
-  clip_ratio_c: number;
-}
 
 /** Loss of one token before aggregation. */
 export interface TokenLoss {
@@ -25,7 +19,7 @@ export function tokenPolicyLoss(
   advantage: number,
   { clip_ratio_low, clip_ratio_high, clip_ratio_c }: ClipOptions,
 ): TokenLoss {
-  const ratio = Math.exp(clamp(logRatio, -20, 20));
+  const ratio = Math.exp(clamp(logRatio, -largestLogRatio, largestLogRatio));
   const plain = -advantage * ratio;
   const bounded = -advantage * clamp(ratio, 1 - clip_ratio_low, 1 + clip_ratio_high);
   const pessimistic = Math.max(plain, bounded);
@@ -34,7 +28,7 @@ export function tokenPolicyLoss(
   const clipped = bounded > plain;
   return {
     loss: clippedLower ? ceiling : pessimistic,
-    slope: clipped || clippedLower || Math.abs(logRatio) > 20 ? 0 : plain,
+    slope: clipped || clippedLower || Math.abs(logRatio) > largestLogRatio ? 0 : plain,
     clipped,
     clippedLower,
   };

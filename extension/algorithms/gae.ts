@@ -20,12 +20,6 @@ export interface AdvantagesAndReturns {
   returns: Float32Array[];
 }
 
-/** Returns advantages whitened over all sampled tokens of the batch; returns = unwhitened advantage + value. */
-export function gaeAdvantages(sequences: readonly ValuedSequence[], options: GaeOptions): AdvantagesAndReturns {
-  const advantages = sequences.map(sequence => generalizedAdvantages(sequence, options));
-  return withReturns(sequences, advantages);
-}
-
 /** Returns the unwhitened advantages of one sequence; at an unsampled token this is the advantage carried over it. */
 export function generalizedAdvantages(
   { rewards, values, mask }: ValuedSequence,

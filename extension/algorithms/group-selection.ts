@@ -4,6 +4,11 @@
 import { maximum, minimum } from '../common/lists';
 import { UserError } from '../common/user-error';
 
+/** The values of RAGEN's keys, in the order in which messages name them. */
+export const filterStrategies = ['top_p', 'top_k', 'top_k_abs', 'min_p'] as const;
+export const filterTypes = ['largest', 'smallest'] as const;
+export const topPModes = ['linear', 'softmax'] as const;
+
 /** RAGEN's `actor_rollout_ref.rollout.rollout_filter_*` keys that control the selection. */
 export interface GroupSelection {
   /**
@@ -11,11 +16,11 @@ export interface GroupSelection {
    * score.
    */
   rollout_filter_value: number;
-  rollout_filter_strategy: 'top_p' | 'top_k' | 'top_k_abs' | 'min_p';
-  rollout_filter_type: 'largest' | 'smallest';
+  rollout_filter_strategy: (typeof filterStrategies)[number];
+  rollout_filter_type: (typeof filterTypes)[number];
   /** False removes groups whose score is 0 (within 1e-10) before the selection. */
   rollout_filter_include_zero: boolean;
-  rollout_filter_top_p_prob_mode: 'linear' | 'softmax';
+  rollout_filter_top_p_prob_mode: (typeof topPModes)[number];
   /** Slack of linear top_p: a batch whose target mass is below it selects nothing. */
   rollout_filter_selection_eps: number;
 }
@@ -62,10 +67,10 @@ function requireKnown({
   rollout_filter_top_p_prob_mode: mode,
 }: GroupSelection): void {
   const known: [string, string, readonly string[]][] = [
-    ['strategy', strategy, ['top_p', 'top_k', 'top_k_abs', 'min_p']],
-    ['type', type, ['largest', 'smallest']],
+    ['strategy', strategy, filterStrategies],
+    ['type', type, filterTypes],
   ];
-  if (strategy === 'top_p') known.push(['top_p_prob_mode', mode, ['linear', 'softmax']]);
+  if (strategy === 'top_p') known.push(['top_p_prob_mode', mode, topPModes]);
   for (const [key, value, values] of known)
     if (!values.includes(value))
       throw new UserError(

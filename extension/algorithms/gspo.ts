@@ -1,16 +1,18 @@
 // GSPO (Zheng et al., 2025): clips the importance ratio of the whole sequence (the geometric mean of its token ratios)
 // instead of each token's. As in verl, the ratio is constant in the gradient except for the token's own probability:
 // s_t = sg[s] · π(t)/sg[π(t)], with value s and gradient s · ∇ log π(t) (GSPO-token in the paper).
-import type { ClipOptions, TokenLoss } from './clipped-surrogate';
+import { largestSequenceLogRatio, type ClipOptions } from './policy-loss-options';
+import type { TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';
-
-/** Upper clamp of the sequence log-ratio. */
-export const largestLogRatio = 10;
 
 /**
  * Returns the mean over sampled tokens of log π − log π_old, the log of the sequence ratio; 0 without sampled tokens.
  */
-export function sequenceLogRatio(logprobs: Float32Array, old_logprobs: Float32Array, mask: Uint8Array): number {
+export function sequenceLogRatio(
+  logprobs: ArrayLike<number>,
+  old_logprobs: ArrayLike<number>,
+  mask: Uint8Array,
+): number {
   let sum = 0;
   let count = 0;
   mask.forEach((bit, token) => {
@@ -27,13 +29,13 @@ export function gspoTokenLoss(
   advantage: number,
   { clip_ratio_low, clip_ratio_high }: Pick<ClipOptions, 'clip_ratio_low' | 'clip_ratio_high'>,
 ): TokenLoss {
-  const ratio = Math.exp(Math.min(logRatio, largestLogRatio));
+  const ratio = Math.exp(Math.min(logRatio, largestSequenceLogRatio));
   const plain = -advantage * ratio;
   const bounded = -advantage * clamp(ratio, 1 - clip_ratio_low, 1 + clip_ratio_high);
   const clipped = bounded > plain;
   return {
     loss: Math.max(plain, bounded),
-    slope: clipped || logRatio > largestLogRatio ? 0 : plain,
+    slope: clipped || logRatio > largestSequenceLogRatio ? 0 : plain,
     clipped,
     clippedLower: false,
   };

@@ -1,8 +1,6 @@
 // Per-token estimators of the KL divergence between the policy and the reference policy, from the log-probs of the
 // sampled tokens (Schulman, "Approximating KL divergence", 2020). Names follow verl, with both spellings of each.
-
-const kinds = ['kl', 'k1', 'abs', 'mse', 'k2', 'low_var_kl', 'k3'] as const;
-export type KlKind = (typeof kinds)[number];
+import { klKinds, largestK3, largestLogRatio, type KlKind } from './policy-loss-options';
 
 /**
  * Returns the estimator for a name, or undefined for an unknown name. Accepts hyphens for underscores and a trailing
@@ -10,7 +8,7 @@ export type KlKind = (typeof kinds)[number];
  */
 export function klKindNamed(name: string): KlKind | undefined {
   const plain = name.replaceAll('-', '_').replace(/\+$/, '');
-  return kinds.find(kind => kind === plain);
+  return klKinds.find(kind => kind === plain);
 }
 
 /**
@@ -29,8 +27,27 @@ export function tokenKl(kind: KlKind, difference: number): number {
       return 0.5 * difference * difference;
     case 'low_var_kl':
     case 'k3': {
-      const bounded = clamp(difference, -20, 20);
-      return clamp(Math.exp(-bounded) + bounded - 1, -10, 10);
+      const bounded = clamp(difference, -largestLogRatio, largestLogRatio);
+      return clamp(Math.exp(-bounded) + bounded - 1, -largestK3, largestK3);
+    }
+  }
+}
+
+/** Returns the derivative of `tokenKl` with respect to the difference; 0 where the estimate is clamped. */
+export function tokenKlSlope(kind: KlKind, difference: number): number {
+  switch (kind) {
+    case 'kl':
+    case 'k1':
+      return 1;
+    case 'abs':
+      return Math.sign(difference);
+    case 'mse':
+    case 'k2':
+      return difference;
+    case 'low_var_kl':
+    case 'k3': {
+      const isClamped = Math.abs(difference) > largestLogRatio || Math.abs(tokenKl(kind, difference)) >= largestK3;
+      return isClamped ? 0 : 1 - Math.exp(-difference);
     }
   }
 }

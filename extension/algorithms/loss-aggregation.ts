@@ -1,8 +1,7 @@
 // Aggregates per-token losses into one number (verl's `loss_agg_mode`), expressed as weights: loss = Σ weight · token
 // loss over sampled tokens. The weights are fixed for the whole optimizer mini-batch, so the gradients of its
 // micro-batches sum to the exact gradient however the samples are split.
-
-export type LossAggMode = 'token-mean' | 'seq-mean-token-sum' | 'seq-mean-token-mean' | 'seq-mean-token-sum-norm';
+import type { LossAggMode } from './policy-loss-options';
 
 /**
  * Returns the weight of each sampled token, one entry per sample (equal for all tokens of a sample).

@@ -1,35 +1,30 @@
-// The policy loss in plain TypeScript: PPO's clipped surrogate (Schulman et al., 2017) with asymmetric clipping (DAPO,
-// Yu et al., 2025) and dual clip (Ye et al., 2020), or the GSPO or CISPO loss, minus the entropy bonus, plus the KL
-// loss. The training graph computes the same; tests compare the graph against this readable form.
+// The definition of the policy loss, in plain TypeScript: PPO's clipped surrogate (Schulman et al., 2017) with
+// asymmetric clipping (DAPO, Yu et al., 2025) and dual clip (Ye et al., 2020), or the GSPO or CISPO loss, minus the
+// entropy bonus, plus the KL loss. `ragen algo` evaluates it. models/policy-loss-graph.ts computes the same as graph
+// operations and is what trains; a test compares loss and gradient of both for every combination of options.
+import {
+  largestLogRatio,
+  lossModeOf,
+  type ClipOptions,
+  type LossMode,
+  type PolicyLossSettings,
+} from './policy-loss-options';
 import { cispoTokenLoss } from './cispo';
-import { tokenPolicyLoss, type ClipOptions, type TokenLoss } from './clipped-surrogate';
+import { tokenPolicyLoss, type TokenLoss } from './clipped-surrogate';
 import { gspoTokenLoss, sequenceLogRatio } from './gspo';
-import { clamp, tokenKl, type KlKind } from './kl';
-import { aggregationWeights, type LossAggMode } from './loss-aggregation';
+import { clamp, tokenKl, tokenKlSlope } from './kl';
+import { aggregationWeights } from './loss-aggregation';
 
 /** One sequence; all arrays have its length and are read where mask = 1. Log-probs in nats. */
 export interface PolicySequence {
-  logprobs: Float32Array;
-  old_logprobs: Float32Array;
-  advantages: Float32Array;
+  logprobs: ArrayLike<number>;
+  old_logprobs: ArrayLike<number>;
+  advantages: ArrayLike<number>;
   mask: Uint8Array;
   /** Entropy of the policy's distribution at each token; required when `entropy_coeff` is not 0 (else an Error). */
-  entropies?: Float32Array;
+  entropies?: ArrayLike<number>;
   /** Required when `use_kl_loss` is on (else an Error). */
-  ref_logprobs?: Float32Array;
-}
-
-/** verl's `actor_rollout_ref.actor.policy_loss.loss_mode`: the token-level clipped surrogate, GSPO or CISPO. */
-export type LossMode = 'vanilla' | 'gspo' | 'cispo';
-
-export interface PolicyLossSettings extends ClipOptions {
-  /** Defaults to the clipped surrogate. */
-  policy_loss?: { loss_mode: LossMode };
-  entropy_coeff: number;
-  use_kl_loss: boolean;
-  kl_loss_coef: number;
-  kl_loss_type: KlKind;
-  loss_agg_mode: LossAggMode;
+  ref_logprobs?: ArrayLike<number>;
 }
 
 /** The loss, its terms and metrics, under verl's names. */
@@ -77,10 +72,10 @@ export function tokenLosses(
 export function policyLoss(
   sequences: readonly PolicySequence[],
   settings: PolicyLossSettings,
-  paddedLength = sequences.reduce((longest, { mask }) => Math.max(longest, mask.length), 0),
+  paddedLength = longest(sequences),
 ): PolicyLoss {
-  const lengths = sequences.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0));
-  const mode = settings.policy_loss?.loss_mode ?? 'vanilla';
+  const lengths = sequences.map(sampledTokens);
+  const mode = lossModeOf(settings);
   const weights = aggregationWeights(lengths, settings.loss_agg_mode, paddedLength);
   const sums: PolicyLoss = {
     loss: 0,
@@ -95,8 +90,7 @@ export function policyLoss(
   sequences.forEach((sequence, row) => {
     if (settings.entropy_coeff !== 0 && !sequence.entropies)
       throw new Error(`policy loss: entropy_coeff is ${settings.entropy_coeff} but sequence ${row} has no entropies`);
-    if (settings.use_kl_loss && !sequence.ref_logprobs)
-      throw new Error(`policy loss: use_kl_loss is on but sequence ${row} has no ref_logprobs`);
+    requireReference(sequence, row, settings);
     const losses = tokenLosses(sequence, settings, mode);
     sequence.mask.forEach((bit, token) => {
       if (!bit) return;
@@ -105,7 +99,7 @@ export function policyLoss(
       sums.pg_loss += weights[row] * surrogate.loss;
       sums.pg_clipfrac += surrogate.clipped ? share : 0;
       sums.pg_clipfrac_lower += surrogate.clippedLower ? share : 0;
-      sums.ppo_kl -= share * (mode === 'gspo' ? logRatio : clamp(logRatio, -20, 20));
+      sums.ppo_kl -= share * (mode === 'gspo' ? logRatio : clamp(logRatio, -largestLogRatio, largestLogRatio));
       if (sequence.entropies) sums.entropy += weights[row] * sequence.entropies[token];
       if (settings.use_kl_loss && sequence.ref_logprobs)
         sums.kl_loss +=
@@ -114,4 +108,40 @@ export function policyLoss(
   });
   sums.loss = sums.pg_loss - settings.entropy_coeff * sums.entropy + settings.kl_loss_coef * sums.kl_loss;
   return sums;
+}
+
+/**
+ * Returns dL/dlog π of every token of a mini-batch at the current log-probs, for the loss without the entropy bonus; 0
+ * where mask = 0. Terms that a loss mode holds constant (GSPO's sequence ratio, CISPO's weight) are constant here. The
+ * entropy bonus depends on complete distributions: with respect to a token's entropy, its derivative is −entropy_coeff
+ * times the token's weight. `paddedLength` as in `policyLoss`.
+ */
+export function policyLossGradient(
+  sequences: readonly PolicySequence[],
+  settings: PolicyLossSettings,
+  paddedLength = longest(sequences),
+): Float64Array[] {
+  const weights = aggregationWeights(sequences.map(sampledTokens), settings.loss_agg_mode, paddedLength);
+  return sequences.map((sequence, row) => {
+    requireReference(sequence, row, settings);
+    const { logprobs, ref_logprobs, mask } = sequence;
+    const losses = tokenLosses(sequence, settings, lossModeOf(settings));
+    return Float64Array.from(mask, (bit, token) => {
+      if (!bit) return 0;
+      const surrogate = weights[row] * losses[token].slope;
+      if (!settings.use_kl_loss || !ref_logprobs) return surrogate;
+      const slope = tokenKlSlope(settings.kl_loss_type, logprobs[token] - ref_logprobs[token]);
+      return surrogate + settings.kl_loss_coef * weights[row] * slope;
+    });
+  });
+}
+
+const sampledTokens = ({ mask }: Pick<PolicySequence, 'mask'>): number => mask.reduce((sum, bit) => sum + bit, 0);
+
+const longest = (sequences: readonly PolicySequence[]): number =>
+  sequences.reduce((most, { mask }) => Math.max(most, mask.length), 0);
+
+function requireReference({ ref_logprobs }: PolicySequence, row: number, { use_kl_loss }: PolicyLossSettings): void {
+  if (use_kl_loss && !ref_logprobs)
+    throw new Error(`policy loss: use_kl_loss is on but sequence ${row} has no ref_logprobs`);
 }

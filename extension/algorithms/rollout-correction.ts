@@ -4,6 +4,8 @@
 // threshold), or by that ratio of the whole episode. The surrogate loss is proportional to the advantage, so weighting
 // the advantage weights the loss.
 import { appendAll } from '../common/lists';
+import { clamp } from './kl';
+import { largestLogRatio } from './policy-loss-options';
 
 export interface RolloutCorrection {
   /** null: statistics only. */
@@ -20,9 +22,6 @@ export interface CorrectionBatch {
   rollout: readonly Float32Array[];
   masks: readonly Uint8Array[];
 }
-
-/** Log-ratios are clamped to ±this, as in verl; beyond it the two policies are practically unrelated. */
-const safety = 20;
 
 /** Returns per-token weights (1 where mask = 0 or correction is off), and verl's statistics under `rollout_corr/`. */
 export function rolloutWeights(
@@ -50,7 +49,8 @@ export function rolloutWeights(
   return { weights, metrics: { ...divergences(batch), ...spread(ratios, ofTokens, threshold) } };
 }
 
-const ratioOf = (logRatio: number): number => Math.exp(Math.min(Math.max(logRatio, -safety), safety));
+/** Beyond the clamp, as in verl, the two policies are practically unrelated. */
+const ratioOf = (logRatio: number): number => Math.exp(clamp(logRatio, -largestLogRatio, largestLogRatio));
 const meanOf = (xs: readonly number[]): number => xs.reduce((sum, x) => sum + x, 0) / Math.max(xs.length, 1);
 
 /** Returns divergence metrics of the two policies: means over tokens, perplexities as means over episodes. */
@@ -93,7 +93,7 @@ function divergences({ old, rollout, masks }: CorrectionBatch): Record<string, n
  */
 function spread(ratios: readonly number[], ofTokens: readonly number[], threshold: number): Record<string, number> {
   if (ratios.length === 0) return {};
-  const held = ofTokens.map(w => Math.min(Math.max(w, 1 / threshold), threshold));
+  const held = ofTokens.map(w => clamp(w, 1 / threshold, threshold));
   const average = meanOf(held);
   const square = meanOf(held.map(w => w * w));
   const extremes = { max: -Infinity, min: Infinity };

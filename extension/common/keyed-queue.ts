@@ -1,4 +1,5 @@
 // Serializes work per key, such as an episode id: work on the same key runs in request order, everything else overlaps.
+// Not async-lock: it cannot release one of several names before the work is done.
 
 export class KeyedQueue {
   private readonly last = new Map<string, Promise<void>>();

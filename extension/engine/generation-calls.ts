@@ -1,18 +1,8 @@
 // What a call of the engine's `generate` takes and returns: rows of token ids, and how tokens are sampled. A row's
 // tokens depend only on its ids, its seed and the weights.
+import type { SamplingCuts } from './sampling/sampling';
 
-export interface SamplingOptions {
-  temperature: number;
-  /** Nucleus sampling: smallest set of tokens whose probability reaches top_p; 1 = off. */
-  top_p: number;
-  /** −1 or 0 = off. */
-  top_k: number;
-  /** Drops tokens whose probability is below this share of the most likely token's; 0 = off. */
-  min_p: number;
-  /** Divides positive logits and multiplies negative logits of tokens that occurred before; 1 = off. */
-  repetition_penalty: number;
-  /** Greedy when false. */
-  do_sample: boolean;
+export interface SamplingOptions extends SamplingCuts {
   /** Maximum number of new tokens. */
   max_new_tokens: number;
   stop_token_ids: number[];

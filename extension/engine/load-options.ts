@@ -1,5 +1,11 @@
 // What the engine loads: model, adapters, reference policy and critic, with their devices and formats, and the facts
 // about the loaded model.
+import type { FloatType } from './graph/graph';
+import type { Device } from './session/devices';
+import type { Provider } from './session/session';
+
+/** Storage format of a frozen base. */
+export type BaseQuantization = 'none' | 'int8';
 
 /** Low-rank adapters; `targets` as in PEFT's target_modules. */
 export interface AdapterOptions {
@@ -14,18 +20,18 @@ export interface LoadOptions {
   modelFolder: string;
   /** Folder of an initial adapter in PEFT format; null for none. */
   adapterFolder: string | null;
-  device: 'auto' | 'cpu' | 'webgpu' | 'cuda';
+  device: Device;
   /** User-facing name of the device option in messages; defaults to workbench.device. */
   deviceKey?: string;
   threads: number;
   /** Train adapters over the frozen base; null trains all weights. The options of an adapter folder take precedence. */
   lora: AdapterOptions | null;
   /** Rollouts use 8-bit matmuls; requires a frozen base. */
-  rolloutQuantization: 'none' | 'int8';
+  rolloutQuantization: BaseQuantization;
   /** The frozen base is kept in 8 bits while adapters are trained. */
-  baseQuantization: 'none' | 'int8';
+  baseQuantization: BaseQuantization;
   /** Precision of matmuls with weights; defaults to float32. */
-  precision?: 'float32' | 'float16';
+  precision?: FloatType;
   /** Recompute activations in the backward pass instead of keeping them. */
   checkpointed: boolean;
   /**
@@ -56,7 +62,7 @@ export interface LoadedModel {
   /** Number of tokens the head has a logit for. */
   vocabSize: number;
   /** The provider the model runs on. */
-  provider: 'cpu' | 'webgpu' | 'cuda';
+  provider: Provider;
   /** Findings of the device test, in one line; null if none was tested. */
   deviceCheck: string | null;
   /** The adapter's options, if there is one. */

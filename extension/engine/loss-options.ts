@@ -1,18 +1,8 @@
 // What an optimizer step of the engine takes besides its samples, and what it returns: the policy's and the critic's
 // loss, AdamW's options, metrics, and the gradients of the loss's parts.
+import type { LossAggMode, PolicyLossSettings } from '../algorithms/policy-loss-options';
 
-export interface PolicyLossOptions {
-  /** Token-level clipped surrogate (vanilla, the default), GSPO or CISPO loss. */
-  policy_loss?: { loss_mode: 'vanilla' | 'gspo' | 'cispo' };
-  clip_ratio_low: number;
-  clip_ratio_high: number;
-  /** Dual clip constant c > 1. */
-  clip_ratio_c: number;
-  entropy_coeff: number;
-  use_kl_loss: boolean;
-  kl_loss_coef: number;
-  kl_loss_type: 'kl' | 'k1' | 'abs' | 'mse' | 'k2' | 'low_var_kl' | 'k3';
-  loss_agg_mode: 'token-mean' | 'seq-mean-token-sum' | 'seq-mean-token-mean' | 'seq-mean-token-sum-norm';
+export interface PolicyLossOptions extends PolicyLossSettings {
   temperature: number;
 }
 
@@ -33,7 +23,7 @@ export type UpdateMetrics = Record<string, number>;
 export interface CriticLossOptions {
   /** Values are clipped to ± this around the old values. */
   cliprange_value: number;
-  loss_agg_mode: PolicyLossOptions['loss_agg_mode'];
+  loss_agg_mode: LossAggMode;
 }
 
 /** Terms of the loss, each with its sign and weight: the surrogate, the entropy bonus and the KL penalty. */

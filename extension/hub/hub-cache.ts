@@ -216,7 +216,7 @@ export class HubCache {
   }
 }
 
-export const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision);
+const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision);
 
 async function commitIn(file: string): Promise<string | null> {
   const text = (await readText(file).catch(() => '')).trim();

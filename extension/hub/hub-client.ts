@@ -1,6 +1,8 @@
 // The Hugging Face hub over HTTP: the commit of a revision, its files, and a file's bytes from any offset. The library
 // @huggingface/hub implements the protocol; each exchange runs in a `Call`, which turns failures into one sentence.
+// Not p-retry: it adds its own pause to the one that the hub asks for, instead of waiting for the longer one.
 import { datasetInfo, downloadFile, listFiles, modelInfo } from '@huggingface/hub';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../common/user-error';
 import { Call, HubInterrupted, HubRangeRefused, HubUnreachable, NotAHub, hubOptions, pageOf } from './hub-call';
 import type { Fetch, HubModel, HubOptions } from './hub-call';
@@ -136,20 +138,8 @@ function withinBytes(response: Response, { endpoint }: HubOptions): Response {
 }
 
 /** Waits; rejects with the signal's reason on abort. */
-export function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason as Error);
-    const giveUp = (): void => {
-      clearTimeout(timer);
-      reject(signal!.reason as Error);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', giveUp);
-      resolve();
-    }, ms);
-    signal?.addEventListener('abort', giveUp, { once: true });
-  });
-}
+export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
+  sleep(ms, undefined, { signal }).catch(() => signal!.throwIfAborted());
 
 /** Throws unless the response holds the rest of the file from `from` on. */
 function checkExtent(response: Response, { name, bytes }: HubFile, from: number, { repo }: HubModel): void {

@@ -1,6 +1,7 @@
 // Downloads one hub file into the cache: continues an earlier attempt, verifies the content against its etag, and makes
 // it durable before it becomes visible. Interruptions are retried from the current offset; partial content outlives the
 // process.
+// Not p-retry: attempts count only while no further byte arrives.
 import type { Hash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { UserError } from '../common/user-error';

@@ -3,13 +3,11 @@
 // provider and sends the findings (models/self-check.ts).
 import { parentPort } from 'node:worker_threads';
 import type { MessagePort } from 'node:worker_threads';
-import { UserError } from '../common/user-error';
+import { serveCalls, transferred } from '../node/thread-calls';
 import { PolicyEngine } from './policy-engine';
 import { selfCheck } from './self-check';
 import type { Engine } from '../engine/engine';
-import { NotFiniteError } from '../engine/optimizer/not-finite';
-import type { EngineCall, EngineMessage, EngineStop, EngineWatch } from '../engine/remote-engine';
-import { RunStopped } from '../engine/run-stopped';
+import { engineErrors, engineOf, type EngineCalls, type EngineReports } from '../engine/engine-calls';
 import type { Provider } from '../engine/session/session';
 
 if (parentPort) serve(parentPort);
@@ -17,48 +15,39 @@ else if (process.send) void tryProvider(process.argv[2] as Provider, Number(proc
 else throw new Error('engine worker: must be started as a worker thread, or as a child process to try a provider');
 
 function serve(port: MessagePort): void {
-  const send = (message: EngineMessage, moved: ArrayBuffer[] = []): void => port.postMessage(message, moved);
   const policies = new PolicyEngine(
-    sampled => send({ kind: 'tokens', sampled }),
-    (done, of) => send({ kind: 'units', done, of }),
+    sampled => report('tokens', sampled),
+    (done, of) => report('units', done, of),
   );
   const engine: Engine = policies;
   let last: Promise<unknown> = Promise.resolve();
   /** Running generation calls, which overlap. */
-  const joined = new Set<Promise<void>>();
-  port.on('message', (message: EngineCall | EngineStop | EngineWatch) => {
-    if ('stop' in message) return policies.stop();
-    if ('watch' in message) {
-      const { watch: row } = message; // not queued: it applies to a running generation
-      return policies.watch(
-        row === null ? null : { row, onTokens: (ids, logprobs) => send({ kind: 'row', row, ids, logprobs }) },
-      );
-    }
-    const { id, method, args } = message;
-    const run = engine[method] as (...args: unknown[]) => Promise<unknown>;
-    const answer = async (): Promise<void> => {
-      try {
+  const joined = new Set<Promise<unknown>>();
+  const queued =
+    (method: keyof Engine) =>
+    (...args: unknown[]): Promise<unknown> => {
+      const run = engine[method] as (...args: unknown[]) => Promise<unknown>;
+      const work = async (): Promise<unknown> => {
         const result = await run.apply(engine, args);
-        send({ kind: 'result', id, result }, copies.has(method) ? buffersOf(result) : []);
-      } catch (error) {
-        const { message, stack } = error as Error;
-        send({
-          kind: 'error',
-          id,
-          message,
-          stack,
-          user: error instanceof UserError,
-          notFinite: error instanceof NotFiniteError,
-          stopped: error instanceof RunStopped,
-        });
-      }
+        return copies.has(method) ? transferred(result as object) : result;
+      };
+      const overlaps = method === 'generate' || method === 'release';
+      const result = (overlaps ? last : Promise.all([last, ...joined])).then(work);
+      const over = result.catch(() => undefined);
+      if (overlaps) {
+        joined.add(over);
+        void over.then(() => joined.delete(over));
+      } else last = over;
+      return result;
     };
-    if (method === 'generate' || method === 'release') {
-      const call = last.then(answer);
-      joined.add(call);
-      void call.then(() => joined.delete(call));
-    } else last = Promise.all([last, ...joined]).then(answer);
-  });
+  const calls: EngineCalls = {
+    ...engineOf(queued),
+    // Not queued: these apply to running calls.
+    interrupt: () => policies.stop(),
+    watch: row =>
+      policies.watch(row === null ? null : { row, onTokens: (ids, logprobs) => report('row', row, ids, logprobs) }),
+  };
+  const report = serveCalls<EngineReports>(port, calls, engineErrors);
 }
 
 /**
@@ -66,13 +55,6 @@ function serve(port: MessagePort): void {
  * model's moments in memory three times.
  */
 const copies: ReadonlySet<keyof Engine> = new Set(['state', 'parameters']);
-
-/** Returns the buffers of all typed arrays in a result. */
-function buffersOf(result: unknown): ArrayBuffer[] {
-  if (ArrayBuffer.isView(result)) return [result.buffer as ArrayBuffer];
-  if (typeof result !== 'object' || result === null) return [];
-  return [...new Set(Object.values(result).flatMap(buffersOf))];
-}
 
 async function tryProvider(provider: Provider, threads: number): Promise<void> {
   const checked = await selfCheck(provider, threads);

@@ -1,6 +1,7 @@
 // Loads a model with all weights trained (in memory), or with adapters trained over a base mapped from its files. All
 // files are read and checked before any session is created, so nothing is left half-loaded.
 import type { LoadOptions } from '../engine/load-options';
+import type { LoadedModel } from '../engine/load-options';
 import { RandomStream } from '../engine/sampling/random-stream';
 import type { SessionOptions } from '../engine/session/session';
 import { UserError } from '../common/user-error';
@@ -14,10 +15,18 @@ import { adaptedNetwork, frozenNetwork, trainedNetwork } from './decoder/network
 import { HostParameters } from './weights/parameter-bank';
 import { readAdapter } from './adapters/peft-adapter';
 import { Policy } from './policy';
-import type { LoadedPolicies } from './policy-engine';
 import type { Network } from './graphs/policy-graphs';
 import { quantizedNetwork } from './weights/quantized-base';
 import { Weights } from './weights/weights';
+
+/** Result of loading a model. */
+export interface LoadedPolicies {
+  actor: Policy;
+  generator: Generator;
+  reference?: Policy;
+  critic?: Critic;
+  model: Omit<LoadedModel, 'provider' | 'deviceCheck'>;
+}
 
 type Decode = (ids: readonly number[]) => string;
 

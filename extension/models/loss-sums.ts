@@ -1,7 +1,7 @@
 // The sums that the update graph returns, added up over the passes of a mini-batch, and the loss metrics under RAGEN's
 // keys that follow from them. Sums over tokens do not depend on how samples are packed into passes.
 import type { PolicyLossOptions, UpdateMetrics } from '../engine/loss-options';
-import { updateSums } from './graphs/policy-graphs';
+import { updateSums } from './graphs/policy-loss-graph';
 
 /**
  * Sums over trained tokens: the outputs of the update graph (losses weighted as in the loss), and the number of tokens.

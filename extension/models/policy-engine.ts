@@ -27,24 +27,14 @@ import type { Provider, SessionOptions } from '../engine/session/session';
 import type { Critic } from './decoder/critic';
 import { CrossScoring } from './cross-scoring';
 import { EngineUndo } from './engine-undo';
-import type { Generator } from './generation/generator';
+import type { RowWatch } from './generation/decoding';
 import { analyseGradients } from './gradient-analysis';
 import { loadAdapted, loadTrained } from './load-models';
+import type { LoadedPolicies } from './load-models';
 import { readTokenizer } from './weights/model-folder';
-import type { Policy } from './policy';
 import { selfCheck, selfCheckApart } from './self-check';
 import { checkIds } from './tokenizer/vocabulary';
 import { Weights } from './weights/weights';
-import type { RowWatch } from './generation/decoding';
-
-/** Result of loading a model. */
-export interface LoadedPolicies {
-  actor: Policy;
-  generator: Generator;
-  reference?: Policy;
-  critic?: Critic;
-  model: Omit<LoadedModel, 'provider' | 'deviceCheck'>;
-}
 
 export class PolicyEngine implements Engine {
   private loaded?: LoadedPolicies;

@@ -1,6 +1,7 @@
 // A policy: a decoder with sessions that score tokens, run optimizer steps on the policy loss, and train on
 // demonstrations. Samples are packed into passes (packing.ts). The gradient of a mini-batch is summed over its passes
 // before one AdamW step, so apart from rounding the packing does not affect the result.
+import type { PreparedPass } from './graphs/prepared-passes';
 import type { InspectedSample, PassBudget, TrainingSample, WeightedSample } from '../engine/training-samples';
 import type { LossPart, OptimizerOptions, PolicyLossOptions, UpdateMetrics } from '../engine/loss-options';
 import { dispose } from '../engine/session/device-tensor';
@@ -14,18 +15,14 @@ import { PackedSessions, passSize } from './graphs/packed-sessions';
 import type { PassSize } from './graphs/packed-sessions';
 import type { Sample } from './graphs/pass-plan';
 import type { ParameterBank } from './weights/parameter-bank';
-import {
-  headGradientBytes,
-  crossEntropyGraph,
-  inspectGraph,
-  scoreGraph,
-  updateGraph,
-  updateSums,
-} from './graphs/policy-graphs';
-import type { LossTerms, Network } from './graphs/policy-graphs';
+import { headGradientBytes, crossEntropyGraph, inspectGraph, scoreGraph, updateGraph } from './graphs/policy-graphs';
+import { updateSums } from './graphs/policy-loss-graph';
+import type { LossTerms } from './graphs/policy-loss-graph';
+import type { Network } from './graphs/policy-graphs';
 import { lossMetrics, noSums } from './loss-sums';
 import type { LossSums } from './loss-sums';
 import { preparePasses, dropoutFeeds } from './graphs/prepared-passes';
+import { lossModeOf } from '../algorithms/policy-loss-options';
 
 export interface Scores {
   /** Per sample, with the length of its ids; 0 where mask = 0. */
@@ -157,7 +154,7 @@ export class Policy {
     units = unwatched,
   ): Promise<LossSums> {
     const terms: LossTerms = {
-      mode: loss.policy_loss?.loss_mode ?? 'vanilla',
+      mode: lossModeOf(loss),
       kl: loss.use_kl_loss ? loss.kl_loss_type : null,
       entropy: loss.entropy_coeff !== 0,
     };
@@ -209,19 +206,8 @@ export class Policy {
     const noise = new RandomStream(seed);
     let loss = 0;
     this.bank.clearGradient();
-    for (const { shared, feeds, count, tokens } of passes) {
-      const session = await this.training.get('imitate', { shared, chunks }, crossEntropyGraph, {
-        ...this.size(feeds),
-        kept: true,
-      });
-      const result = await session.run({
-        ...this.bank.feeds(),
-        ...feeds,
-        ...chunkFeeds(count, chunks),
-        ...dropoutFeeds(this.network, tokens, noise),
-        ...scalarFeeds({ inverse_temperature: 1 }),
-        weight: float32(new Float32Array(count).fill(1 / total), [count]),
-      });
+    for (const pass of passes) {
+      const result = await this.crossEntropy(this.training, pass, chunks, noise, 1 / total);
       loss += (result.loss.data as Float32Array)[0];
       await this.bank.accumulate(result);
     }
@@ -234,24 +220,35 @@ export class Policy {
     const { passes, chunks } = preparePasses(this.network, samples, budget, this.headGradient, units);
     const sessions = this.training.withSameOptions();
     try {
-      for (const { shared, feeds, count, tokens } of passes) {
-        const session = await sessions.get('imitate', { shared, chunks }, crossEntropyGraph, {
-          ...this.size(feeds),
-          kept: true,
-        });
-        const result = await session.run({
-          ...this.bank.feeds(),
-          ...feeds,
-          ...chunkFeeds(count, chunks),
-          ...dropoutFeeds(this.network, tokens, new RandomStream(0)),
-          ...scalarFeeds({ inverse_temperature: 1 }),
-          weight: float32(new Float32Array(count), [count]),
-        });
+      for (const pass of passes) {
+        const result = await this.crossEntropy(sessions, pass, chunks, new RandomStream(0), 0);
         dispose(Object.values(result));
       }
     } finally {
       await sessions.release();
     }
+  }
+
+  /** Returns the gradients of one pass of the cross-entropy, each token weighted by `weight`, and its loss. */
+  private async crossEntropy(
+    sessions: PackedSessions,
+    { shared, feeds, count, tokens }: PreparedPass<Sample>,
+    chunks: number,
+    noise: RandomStream,
+    weight: number,
+  ): Promise<Record<string, Tensor>> {
+    const session = await sessions.get('imitate', { shared, chunks }, crossEntropyGraph, {
+      ...this.size(feeds),
+      kept: true,
+    });
+    return session.run({
+      ...this.bank.feeds(),
+      ...feeds,
+      ...chunkFeeds(count, chunks),
+      ...dropoutFeeds(this.network, tokens, noise),
+      ...scalarFeeds({ inverse_temperature: 1 }),
+      weight: float32(new Float32Array(count).fill(weight), [count]),
+    });
   }
 
   private size(feeds: Readonly<Record<string, Tensor>>): PassSize {

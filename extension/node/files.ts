@@ -1,6 +1,7 @@
 // Writes files so that a crash or a full disk leaves either the old content or the new, never a mixture: write a
 // temporary file beside the target, fsync, rename, fsync the folder. File systems are injectable, so that tests can
 // make any call fail.
+// Not write-file-atomic: it neither streams, nor syncs the folder, nor takes another file system.
 import { createHash, randomBytes } from 'node:crypto';
 import * as nodeFs from 'node:fs';
 import * as nodeFsPromises from 'node:fs/promises';

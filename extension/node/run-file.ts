@@ -32,7 +32,7 @@ export function requireLogSize(path: string, size: number): void {
 export const mostEntries = 1_000_000;
 /** Maximum number of names read from a folder of runs, and of those used, newest first by name. */
 const mostNames = 100_000;
-export const mostRuns = 5000;
+const mostRuns = 5000;
 
 /** Maximum bytes of files that are read whole, by name; `mostOther` for all others. */
 const most: Readonly<Record<string, number>> = {

@@ -1,5 +1,6 @@
 // Messages between `ragen env check` and the process that checks an environment, as frames over that process's channel
 // (frame-channel.ts): one request, one report, and pings that are answered while environment code runs.
+// Not JSON-RPC: environment code can write to the channel, and only frames bound and name invalid bytes.
 import { z } from 'zod';
 import type { ContractReport } from './environment-tools';
 

@@ -42,7 +42,7 @@ export const gradientAnalysisSchema = z.object({
 export type GradientAnalysisRecord = z.infer<typeof gradientAnalysisSchema>;
 
 /** A family of pairs of prompt and reasoning; the four keys with RAGEN's words are a case of `ragen algo collapse`. */
-export const collapseFamilySchema = z.object({
+const collapseFamilySchema = z.object({
   name: z
     .string()
     .describe("the metrics' prefix: collapse_first_turn_sample, collapse_trajectory_sample, collapse_turn_sample"),

@@ -44,7 +44,7 @@ const columnTypes = {
   first: Float64Array,
 } as const;
 export type TableColumn = keyof typeof columnTypes;
-export const tableColumns = Object.keys(columnTypes) as TableColumn[];
+const tableColumns = Object.keys(columnTypes) as TableColumn[];
 type Columns = { [K in TableColumn]: InstanceType<(typeof columnTypes)[K]> };
 
 /** Some rows of a table, for transfer. `tags` holds all tags of the table. */

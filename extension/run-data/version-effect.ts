@@ -95,7 +95,7 @@ export const comparedEpisodeSchema = episodeSchema.pick(compared);
 export type ComparedEpisode = Pick<Episode, keyof typeof compared>;
 
 /** Default number of steps compared on each side. */
-export const comparedSteps = 10;
+const comparedSteps = 10;
 
 /**
  * Compares the last training steps that a tag played under `from` with the first that it played under `to`. Episodes

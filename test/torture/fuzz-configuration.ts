@@ -8,7 +8,7 @@ import { gapAt, locationAt } from '../../extension/vscode/configuration/yaml-loc
 import { textHash } from '../../extension/run-data/episode-index-line';
 import { compose } from '../../extension/trainer/config/compose';
 import type { ConfigProblem } from '../../extension/trainer/config/config-error';
-import { configurationFileSchema } from '../../extension/trainer/config/file-schema';
+import { configurationFileSchema } from '../unit/trainer/config/file-schema';
 import { interpolate } from '../../extension/trainer/config/interpolation';
 import { loadConfig, overrideConfig } from '../../extension/trainer/config/load-config';
 import { applyOverrides } from '../../extension/trainer/config/overrides';

@@ -13,7 +13,7 @@ import { parameterSpecs, parseDecoderConfig } from '../../extension/models/decod
 import { exportModel } from '../../extension/models/weights/export-model';
 import { initializeLora, loraSpecs } from '../../extension/models/adapters/lora';
 import { readTokenizer } from '../../extension/models/weights/model-folder';
-import { writeAdapter } from '../../extension/models/adapters/peft-adapter';
+import { adapterFiles } from '../../extension/models/adapters/peft-adapter';
 import { PolicyEngine } from '../../extension/models/policy-engine';
 import { Weights, initialize } from '../../extension/models/weights/weights';
 import { streamModel } from '../../extension/models/weights/safetensors-writer';
@@ -83,7 +83,9 @@ async function makeModel(folder: string): Promise<void> {
   await streamModel(folder, tensors, 'F32', 40_000);
   const factors = new Weights(loraSpecs(config, lora));
   initializeLora(factors, stream);
-  await writeAdapter(join(folder, 'adapter'), { lora, factors }, 'base');
+  mkdirSync(join(folder, 'adapter'));
+  for (const [name, bytes] of Object.entries(adapterFiles({ lora, factors }, 'base')))
+    writeFileSync(join(folder, 'adapter', name), bytes);
 }
 
 /**

@@ -95,7 +95,7 @@ function begin({ folder, holds }: Orders): void {
 
   const post = Worker.prototype.postMessage as (this: Worker, ...args: unknown[]) => void;
   Worker.prototype.postMessage = function (this: Worker, ...args: unknown[]): void {
-    const { method } = args[0] as { method?: unknown };
+    const { m: method } = args[0] as { m?: unknown }; // a call by birpc (thread-calls.ts)
     if (typeof method === 'string') report({ kind: 'engine', method });
     if (method === 'state' && died) {
       // A checkpoint after the death of the environment process: the next order applies from here.

@@ -1,5 +1,6 @@
 // The Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998) with both of its seedings. CPython's `random` seeds it
 // with an array of words, numpy's legacy RandomState with one word; both classes build on this one.
+// No package: environments bundle this source, and a package would have to be shipped for them.
 
 const size = 624;
 const middle = 397;

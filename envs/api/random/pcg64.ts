@@ -1,6 +1,7 @@
 // numpy's `Generator(PCG64(seed))`, the generator of `gymnasium.utils.seeding.np_random(seed)`. Draws the same numbers
 // as numpy, checked in test/golden/envs/random.json. PCG XSL RR 128/64 (O'Neill, 2014) on four 32-bit limbs, least
 // significant first, without BigInt.
+// No package: pcg has the 32-bit members of the family, without numpy's seeding.
 import { seedSequence } from './seed-sequence';
 
 /** The limbs of PCG's default 128-bit multiplier. */

@@ -3,6 +3,7 @@
 // tensors of the originals. Contract: results have the keys listed in docs/TERMINAL.md; an invalid case is a UserError
 // that begins with the key.
 import { z } from 'zod';
+import { lossAggModes, lossModes } from '../../algorithms/policy-loss-options';
 import { UserError } from '../../common/user-error';
 import { selectGroups } from '../../algorithms/group-selection';
 import { klKindNamed, tokenKl } from '../../algorithms/kl';
@@ -59,10 +60,8 @@ const policy = define(
     clip_low: z.number().default(0.2),
     clip_high: z.number().default(0.28),
     dual_clip: z.number().gt(1).default(3),
-    loss_agg_mode: z
-      .enum(['token-mean', 'seq-mean-token-sum', 'seq-mean-token-mean', 'seq-mean-token-sum-norm'])
-      .default('token-mean'),
-    loss_mode: z.enum(['vanilla', 'gspo', 'cispo']).default('vanilla'),
+    loss_agg_mode: z.enum(lossAggModes).default('token-mean'),
+    loss_mode: z.enum(lossModes).default('vanilla'),
   }),
   ({ logprob, old_logprob, advantages, mask, clip_low, clip_high, dual_clip, loss_agg_mode, loss_mode }) => {
     sameShape('logprob', logprob, { old_logprob, advantages, mask });

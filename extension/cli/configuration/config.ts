@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { UserError } from '../../common/user-error';
 import { loadConfig } from '../../trainer/config/load-config';
-import type { LoadedConfig } from '../../trainer/config/load-config';
+import type { LoadedConfig } from '../../trainer/config/loaded-config';
 import { fitLength } from '../../trainer/config/model-length';
 import { modelSource } from '../../trainer/config/model-path';
 import type { RunConfig } from '../../trainer/config/schema';

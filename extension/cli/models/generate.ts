@@ -15,7 +15,7 @@ import type { ModelFlags, OpenModel } from '../model-files/open-model';
 /** Number of rows generated together. */
 const rowsAtOnce = 32;
 
-export interface GenerateFlags extends ModelFlags {
+interface GenerateFlags extends ModelFlags {
   seed: number;
   maxNewTokens: number;
   temperature: number;
@@ -27,7 +27,7 @@ export interface GenerateFlags extends ModelFlags {
   greedy: boolean;
 }
 
-export interface ContinuedRow {
+interface ContinuedRow {
   prompt_tokens: number[];
   /** Sampled ids, including the one that ended the row. */
   tokens: number[];
@@ -77,7 +77,7 @@ model ended its answer) or "length". A row's tokens follow from the model, its p
 }
 
 /** Continues every row of the input. Throws a UserError. */
-export function generate(flags: GenerateFlags): Promise<ContinuedRow[]> {
+function generate(flags: GenerateFlags): Promise<ContinuedRow[]> {
   return withModel(flags, true, async model => {
     const { engine, prompts, tokenizer } = model;
     const sampling = samplingFor(flags, model);

@@ -11,7 +11,7 @@ import type { ModelFlags } from '../model-files/open-model';
 /** Padded tokens per forward pass. */
 const tokensAtOnce = 4096;
 
-export interface ScoredRow {
+interface ScoredRow {
   tokens: number[];
   /** As long as `tokens`; the first is null. */
   logprobs: (number | null)[];
@@ -36,7 +36,7 @@ tokens; logprobs[0] is null, logprobs[t] is ln P(tokens[t] | tokens before it) a
 }
 
 /** Scores every row of the input. Throws a UserError. */
-export function score(flags: ModelFlags): Promise<ScoredRow[]> {
+function score(flags: ModelFlags): Promise<ScoredRow[]> {
   return withModel(flags, false, async ({ engine, prompts }) => {
     const several = prompts.filter(({ ids }) => ids.length > 1); // a single token has no score
     const samples = several.map(({ ids }) => ({

@@ -7,7 +7,7 @@ import type { Manifest } from '../../run-data/run-manifest';
 import { UserError } from '../../common/user-error';
 import { configHash } from '../../trainer/config/config-hash';
 import { loadConfig, overrideConfig } from '../../trainer/config/load-config';
-import type { LoadedConfig } from '../../trainer/config/load-config';
+import type { LoadedConfig } from '../../trainer/config/loaded-config';
 import { fitLength, isMadeOf } from '../../trainer/config/model-length';
 import { installation } from '../../node/installation';
 import { configuredModel } from '../../trainer/evaluation/api-service';

@@ -1,10 +1,10 @@
 // Runs a run to its end: starts its trainer, follows it, and returns the run's summary; for an evaluation also the
 // evaluation's summary.
+import { isUnended } from '../../run-data/run-progress';
 import { UserError } from '../../common/user-error';
 import { hasRunFile, readRunFileSync } from '../../node/run-file';
 import { runFiles } from '../../run-data/run-files';
 import { type Manifest } from '../../run-data/run-manifest';
-import { isUnended } from '../../run-data/run-progress';
 import type { EvaluationSummary } from '../../trainer/evaluation/evaluation-summary';
 import { onlyEvaluates } from '../../trainer/run/stored-config';
 import type { RunFolder } from '../../trainer/store/run-folder';

@@ -72,7 +72,12 @@ function parseEpisodeId(id: string): Pick<EpisodeRef, 'mode' | 'step' | 'id'> {
 function table({ tokens, checkpoint, hasReference, hasCritic }: Rescored): string {
   const fixed = (x: number | null, digits = 3): string => (x === null ? '' : x.toFixed(digits));
   const heads = [
-    ...['token', 'id', 'p', 'log-prob', 'rank', 'entropy'],
+    'token',
+    'id',
+    'p',
+    'log-prob',
+    'rank',
+    'entropy',
     ...(hasReference ? ['reference'] : []),
     ...(hasCritic ? ['value'] : []),
     'top tokens',

@@ -51,8 +51,17 @@ interface Row {
 
 /** The row of a folder whose manifest cannot be used. */
 const damagedRow = ({ folder, reason }: { folder: string; reason: string }): Row => ({
-  ...{ run: basename(folder), name: basename(folder), state: 'damaged', step: 0, total_steps: null, success: null },
-  ...{ live: false, tags: [], archived: false, folder, error: reason },
+  run: basename(folder),
+  name: basename(folder),
+  state: 'damaged',
+  step: 0,
+  total_steps: null,
+  success: null,
+  live: false,
+  tags: [],
+  archived: false,
+  folder,
+  error: reason,
 });
 
 function rowOf(folder: RunFolder): Row {

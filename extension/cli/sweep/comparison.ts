@@ -81,7 +81,9 @@ export function comparisonTable({ keys, points }: Comparison): string {
     ...(severalConfigs ? ['config'] : []),
     ...(named ? ['name'] : []),
     ...keys.map(key => (keys.filter(k => last(k) === last(key)).length > 1 ? key : last(key))),
-    ...['final success', 'best success', 'runs'],
+    'final success',
+    'best success',
+    'runs',
   ];
   const body = points.map(row => [
     ...(severalConfigs ? [row.config] : []),

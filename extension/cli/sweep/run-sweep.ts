@@ -1,6 +1,7 @@
 // Runs a sweep, up to `jobs` runs at a time: finished runs are skipped, running ones are joined, interrupted ones
 // resume from their checkpoint, and missing ones are created. A failed run does not end the sweep. On a halt no further
 // run starts, and running ones stop after their step with a checkpoint.
+import pMap from 'p-map';
 import { isMadeOf } from '../../trainer/config/model-length';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { UserError } from '../../common/user-error';
@@ -51,23 +52,20 @@ export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<
   const left = [...plan.members.keys()].filter(m => !isDone(m));
   const done = plan.members.length - left.length;
   if (done > 0) options.printLine(`${done} of ${plan.members.length} runs are finished already`);
-  const worker = async (): Promise<void> => {
-    for (let m = left.shift(); m !== undefined && !options.halt.aborted; m = left.shift()) {
-      const label = `[${m + 1}/${plan.members.length}] ${describe(plan, plan.members[m])}`;
-      try {
-        const { folder, status, lost } = await play(plan, m, runs, { ...options, note }, label);
-        const success =
-          typeof status?.success === 'number' ? `, validation success ${(status.success * 100).toFixed(1)} %` : '';
-        options.printLine(
-          `${label}: ${lost ?? `${status?.state} after ${status?.step} steps${success}`} (${folder.id})`,
-        );
-      } catch (error) {
-        if (!(error instanceof UserError)) throw error;
-        options.printLine(`${label}: ${error.message}`);
-      }
+  const playMember = async (m: number): Promise<void> => {
+    if (options.halt.aborted) return;
+    const label = `[${m + 1}/${plan.members.length}] ${describe(plan, plan.members[m])}`;
+    try {
+      const { folder, status, lost } = await play(plan, m, runs, { ...options, note }, label);
+      const success =
+        typeof status?.success === 'number' ? `, validation success ${(status.success * 100).toFixed(1)} %` : '';
+      options.printLine(`${label}: ${lost ?? `${status?.state} after ${status?.step} steps${success}`} (${folder.id})`);
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      options.printLine(`${label}: ${error.message}`);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(options.jobs, left.length) }, worker));
+  await pMap(left, playMember, { concurrency: options.jobs });
   return runs;
 }
 

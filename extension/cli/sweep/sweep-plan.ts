@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { UserError } from '../../common/user-error';
 import { configNames, findConfig } from '../../trainer/config/compose';
 import { loadConfig } from '../../trainer/config/load-config';
-import type { LoadedConfig } from '../../trainer/config/load-config';
+import type { LoadedConfig } from '../../trainer/config/loaded-config';
 import { didYouMean } from '../../common/suggest';
 import { readBoundedSync } from '../../node/bounded-file';
 import { mostYamlBytes, yamlValue } from '../../common/yaml-text';
@@ -94,7 +94,7 @@ export interface SweepSource {
  * The file of a sweep: a path (relative to the workspace), or a name in `sweeps/` of the configuration folders.
  * @throws UserError if there is none
  */
-export function findSweep(fileOrName: string, { workspace, presetFolders }: SweepSource): string {
+function findSweep(fileOrName: string, { workspace, presetFolders }: SweepSource): string {
   const folders = presetFolders.map(folder => join(folder, 'sweeps'));
   if (!/\.ya?ml$/.test(fileOrName)) {
     const found = findConfig(fileOrName, folders);
@@ -149,7 +149,9 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
         const load = (seed: number | undefined) => {
           const where = sweep.config_name === undefined ? { configFile: config } : { configName: config };
           const all = [
-            ...[...sweep.overrides, ...(source.overrides ?? []), ...own],
+            ...sweep.overrides,
+            ...(source.overrides ?? []),
+            ...own,
             ...(seed === undefined ? [] : [`seed.train=${seed}`]),
           ];
           const named = `trainer.experiment_name=${JSON.stringify(`${id} ${label}${seed === undefined ? '' : ` seed ${seed}`}`)}`;

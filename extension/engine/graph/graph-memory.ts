@@ -20,7 +20,20 @@ const elementBytes: Record<ElementType, number> = {
 const aliases = new Set(['Reshape', 'Squeeze', 'Unsqueeze', 'Identity']);
 /** Operations whose result may overwrite an input. */
 const inPlace = new Set([
-  ...['Add', 'Sub', 'Mul', 'Div', 'Neg', 'Exp', 'Sqrt', 'Abs', 'Sigmoid', 'Clip', 'Softmax', 'Sin', 'Floor', 'Cast'],
+  'Add',
+  'Sub',
+  'Mul',
+  'Div',
+  'Neg',
+  'Exp',
+  'Sqrt',
+  'Abs',
+  'Sigmoid',
+  'Clip',
+  'Softmax',
+  'Sin',
+  'Floor',
+  'Cast',
 ]);
 /** Operations whose output shape depends on the content of an input. */
 const measured = new Set(['Split', 'Concat', 'Expand', 'Slice']);
@@ -29,7 +42,7 @@ const measured = new Set(['Split', 'Concat', 'Expand', 'Slice']);
 export type Sizes = (symbol: string) => number | undefined;
 
 /** Returns the nodes in execution order. */
-export function runOrder(graph: Graph): Node[] {
+function runOrder(graph: Graph): Node[] {
   const nodes = executionOrder(graph);
   const index = new Map(nodes.map((node, i) => [node, i]));
   const makerOf = new Map(nodes.flatMap(node => node.outputs.map(name => [name, node] as const)));

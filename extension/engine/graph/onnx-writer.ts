@@ -10,7 +10,7 @@ import type { Attribute, Constant, Graph, Node, Value } from './graph';
 
 const modelProto = parse(onnxSchema, { keepCase: true }).root.lookupType('onnx.ModelProto');
 
-export const elementCode = {
+const elementCode = {
   float32: 1,
   uint8: 2,
   int8: 3,

@@ -44,16 +44,6 @@ export function mul(g: Graph, a: Value, b: Value): Value {
   return y;
 }
 
-export function div(g: Graph, a: Value, b: Value): Value {
-  const y = binary(g, 'Div', a, b);
-  g.record([a, b], [y], ([dy]) => {
-    if (!dy) return [null, null];
-    const da = binary(g, 'Div', dy, b);
-    return [sumTo(g, da, a.dims), sumTo(g, neg(g, binary(g, 'Mul', da, y)), b.dims)];
-  });
-  return y;
-}
-
 export function neg(g: Graph, x: Value): Value {
   const y = unary(g, 'Neg', x);
   g.record([x], [y], ([dy]) => [dy && neg(g, dy)]);
@@ -66,26 +56,6 @@ export const scale = (g: Graph, x: Value, c: number): Value => (c === 1 ? x : mu
 export function exp(g: Graph, x: Value): Value {
   const y = unary(g, 'Exp', x);
   g.record([x], [y], ([dy]) => [dy && binary(g, 'Mul', dy, y)]);
-  return y;
-}
-
-export function log(g: Graph, x: Value): Value {
-  const y = unary(g, 'Log', x);
-  g.record([x], [y], ([dy]) => [dy && binary(g, 'Div', dy, x)]);
-  return y;
-}
-
-export function sqrt(g: Graph, x: Value): Value {
-  const y = unary(g, 'Sqrt', x);
-  g.record([x], [y], ([dy]) => [dy && binary(g, 'Div', dy, binary(g, 'Mul', y, numberLike(g, 2, y)))]);
-  return y;
-}
-
-export function sigmoid(g: Graph, x: Value): Value {
-  const y = unary(g, 'Sigmoid', x);
-  g.record([x], [y], ([dy]) => [
-    dy && binary(g, 'Mul', dy, binary(g, 'Mul', y, binary(g, 'Sub', numberLike(g, 1, y), y))),
-  ]);
   return y;
 }
 
@@ -158,16 +128,6 @@ export function sumAll(g: Graph, x: Value): Value {
   const type = expectFloat('sumAll', x);
   const y = g.emit('ReduceSum', [converted(g, x, 'float32')], 'float32', [], { keepdims: 0 });
   g.record([x], [y], ([dy]) => [dy && expandLike(g, converted(g, dy, type), x)]);
-  return y;
-}
-
-/** Mean over the last axis, kept as length 1, in x's type. */
-export function meanLast(g: Graph, x: Value): Value {
-  const last = x.dims.length - 1;
-  const size = x.dims[last];
-  if (typeof size !== 'number') throw new Error(`graph: meanLast needs a fixed last dimension, got ${size}`);
-  const y = reduced(g, 'ReduceMean', x, [last]);
-  g.record([x], [y], ([dy]) => [dy && expandLike(g, scale(g, dy, 1 / size), x)]);
   return y;
 }
 

@@ -78,7 +78,7 @@ export class AdamW {
 }
 
 /** Returns the moments before the first step. 8-bit moments are padded to whole blocks. */
-export function emptyMoments(size: number, format: MomentFormat): MomentState {
+function emptyMoments(size: number, format: MomentFormat): MomentState {
   if (format === 'float32') return { format, step: 0, m: new Float32Array(size), v: new Float32Array(size) };
   const blocks = Math.ceil(size / blockSize);
   const length = blocks * blockSize;

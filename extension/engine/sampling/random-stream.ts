@@ -1,5 +1,6 @@
 // Seeded uniform random streams: xoshiro128** by Blackman and Vigna, seeded through splitmix32. Small, fast and
 // identical on every machine. One stream per row and turn makes a row's tokens independent of the rest of the batch.
+// No package: pure-rand has other generators, and the episodes of every recorded seed depend on these bits.
 
 export class RandomStream {
   private a: number;

@@ -1,6 +1,6 @@
-// Pads ragged lists of token ids into the tensors that graphs take. Padding is on the right: under a causal mask no
-// real token attends to it, so no further mask is needed.
-import { float32, int64 } from './session';
+// The additive causal mask of attention. Padding is on the right: under a causal mask no real token attends to it, so
+// no further mask is needed.
+import { float32 } from './session';
 import type { Tensor } from './session';
 
 const masks = new Map<number, Tensor>();
@@ -18,22 +18,4 @@ export function causalMask(t: number): Tensor {
     masks.set(t, mask);
   }
   return mask;
-}
-
-/** Returns ids and positions [b, t], right-padded with id 0; row r starts at position `starts[r]` (default 0). */
-export function padRows(
-  rows: readonly ArrayLike<number>[],
-  t: number,
-  starts?: readonly number[],
-): { ids: Tensor; positions: Tensor } {
-  const ids = new BigInt64Array(rows.length * t);
-  const positions = new BigInt64Array(rows.length * t);
-  rows.forEach((row, r) => {
-    const start = starts?.[r] ?? 0;
-    for (let i = 0; i < row.length; i++) {
-      ids[r * t + i] = BigInt(row[i]);
-      positions[r * t + i] = BigInt(start + i);
-    }
-  });
-  return { ids: int64(ids, [rows.length, t]), positions: int64(positions, [rows.length, t]) };
 }

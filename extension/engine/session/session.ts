@@ -10,7 +10,7 @@ import type { Tensor, TensorData } from './device-tensor';
 import type { Graph, Lowering } from '../graph/graph';
 import { writeOnnx } from '../graph/onnx-writer';
 
-export type { Tensor, TensorData } from './device-tensor';
+export type { Tensor } from './device-tensor';
 
 export const float32 = (data: Float32Array, dims: readonly number[]): Tensor => ({ type: 'float32', dims, data });
 export const int32 = (data: Int32Array, dims: readonly number[]): Tensor => ({ type: 'int32', dims, data });

@@ -10,8 +10,21 @@ import { UserError } from '../../common/user-error';
  * is correct.
  */
 const ragenEnvironments: readonly string[] = [
-  ...['alfworld', 'bandit', 'countdown', 'deepcoder', 'frozen_lake', 'game_2048', 'lean', 'metamathqa', 'rubikscube'],
-  ...['search', 'sokoban', 'spatial', 'static', 'sudoku', 'webshop'],
+  'alfworld',
+  'bandit',
+  'countdown',
+  'deepcoder',
+  'frozen_lake',
+  'game_2048',
+  'lean',
+  'metamathqa',
+  'rubikscube',
+  'search',
+  'sokoban',
+  'spatial',
+  'static',
+  'sudoku',
+  'webshop',
 ];
 
 export interface TagSource {

@@ -1,8 +1,9 @@
 // A played session for programs: requests as JSON lines on standard input, one reply per line on standard output, in
 // order. The first line is sent unprompted, with the episode's beginning or why the environment does not load. Ends
 // with its standard input.
+// JSON lines, not JSON-RPC as in the inspection: programs in any language can write and read them.
 import { z } from 'zod';
-import type { PlayReply } from '../../protocol/environment-tools';
+import type { PlayReply, PlayRequest } from '../../protocol/environment-tools';
 import { jsonOrNothing } from '../../common/json';
 import { linesOf } from '../../common/stream-lines';
 import type { Session } from './play-session';
@@ -33,5 +34,4 @@ export async function serveSession(session: Session): Promise<void> {
 }
 
 /** Parses a line as a request; undefined if it is none. */
-export const playRequest = (line: string): z.infer<typeof requestSchema> | undefined =>
-  requestSchema.safeParse(jsonOrNothing(line)).data;
+export const playRequest = (line: string): PlayRequest | undefined => requestSchema.safeParse(jsonOrNothing(line)).data;

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
-import { fileSystem, makeFolder, replaceFile, storeError } from '../../node/files';
+import { fileSystem, storeError } from '../../node/files';
 import type { FileSystem } from '../../node/files';
 import { readRegular } from '../../node/regular-file';
 import { SafetensorsFile } from '../weights/safetensors';
@@ -107,18 +107,6 @@ export async function readAdapter(
   } finally {
     await file.close();
   }
-}
-
-/** Writes an adapter like PEFT, with the configuration last. `base` is the model's folder or its hub id. */
-export async function writeAdapter(
-  folder: string,
-  adapter: Adapter,
-  base: string,
-  fs: FileSystem = fileSystem,
-): Promise<void> {
-  await makeFolder(folder, fs);
-  const files = adapterFiles(adapter, base);
-  for (const name of [adapterWeightsName, adapterConfigName]) await replaceFile(join(folder, name), [files[name]], fs);
 }
 
 /** Returns the files of an adapter folder, by name. */

@@ -1,40 +1,32 @@
-// Graphs of a policy: scoring packed tokens, the gradient of the policy loss (formulas in algorithms/policy-loss.ts),
+// Graphs of a policy: scoring packed tokens, the gradient of the policy loss (policy-loss-graph.ts),
 // supervised training on demonstrations, and generation over cached keys and values. All use one decoder (decoder.ts).
 // Gradients are output in the order in which they become available, to keep few values alive. For large vocabularies,
 // logits are computed per chunk of tokens: a chunk's loss and gradient finish before the next chunk begins.
-import { detached, following, gradientFollowing, gradients } from '../../engine/graph/autodiff';
-import type { PolicyLossOptions } from '../../engine/loss-options';
+import { following, gradientFollowing, gradients } from '../../engine/graph/autodiff';
 import { Graph } from '../../engine/graph/graph';
 import type { Lowering, Value } from '../../engine/graph/graph';
-import { matmul, tokenLogProbs } from '../../engine/graph/layer-ops';
+import { tokenLogProbs } from '../../engine/graph/layer-ops';
 import {
-  abs,
   add,
   binary,
-  clip,
   compare,
   converted,
-  exp,
   gatherRows,
-  maximum,
-  minimum,
   mul,
   neg,
   reduced,
-  reshape,
   scale,
-  select,
-  sub,
   sumAll,
   toFloat,
 } from '../../engine/graph/ops';
 import { splitRows } from '../../engine/graph/packed-ops';
-import { largestLogRatio } from '../../algorithms/gspo';
 import { cachedAttention, packedAttention, residentAttention } from '../decoder/attention';
 import { decoderHidden, decoderLogits, headName } from '../decoder/decoder';
 import type { DecoderConfig } from '../decoder/decoder-config';
 import { DecoderParameters } from '../decoder/decoder-parameters';
 import type { ParameterPlan } from '../decoder/decoder-parameters';
+import { chunkLoss, lossInputs, sequenceLogRatios, updateSums } from './policy-loss-graph';
+import type { LossTerms } from './policy-loss-graph';
 
 /** A decoder and how its parameters are held. */
 export interface Network {
@@ -62,19 +54,6 @@ export interface PackedShape {
   /** Recompute the layers' intermediate values in the backward pass. */
   checkpointed: boolean;
 }
-
-/** Names of the scalar inputs of the update graph. */
-export const lossScalars = ['clip_low', 'clip_high', 'clip_c', 'entropy_coeff', 'kl_coef'] as const;
-/** Outputs of the update graph besides the gradients: sums over the tokens of the micro-batch. */
-export const updateSums = [
-  'pg_loss',
-  'entropy_loss',
-  'kl_loss',
-  'entropy',
-  'clipped',
-  'clipped_lower',
-  'minus_log_ratio',
-] as const;
 
 export const gradientName = (parameter: string): string => `grad:${parameter}`;
 export const isGradient = (output: string): boolean => output.startsWith(gradientName(''));
@@ -131,13 +110,6 @@ export function inspectGraph(network: Network, shape: PackedShape, top: number):
   return g;
 }
 
-/** The surrogate and the additional terms of the loss. */
-export interface LossTerms {
-  mode: NonNullable<PolicyLossOptions['policy_loss']>['loss_mode'];
-  kl: PolicyLossOptions['kl_loss_type'] | null;
-  entropy: boolean;
-}
-
 /**
  * Inputs of the score graph, plus: old_logprob, advantage, weight [n'], ref_logprob if there is a KL term, memberships
  * [r, n'] for GSPO (batch-feeds.ts), and the loss scalars. A token's weight is its share under loss_agg_mode, so the
@@ -146,47 +118,17 @@ export interface LossTerms {
 export function updateGraph(network: Network, shape: PackedShape, terms: LossTerms): Graph {
   const g = new Graph('update', shape.lowering);
   const { chunks, parameters, split } = tokenChunks(g, network, shape);
-  const vector = (name: string): Value[] => split(g.input(name, 'float32', ['n']), name);
-  const old = vector('old_logprob');
-  const advantage = vector('advantage');
-  const weight = vector('weight');
-  const reference = terms.kl && vector('ref_logprob');
-  const [clipLow, clipHigh, clipC, entropyCoeff, klCoef] = lossScalars.map(name => g.input(name, 'float32', []));
-  const bounds: ClipBounds = {
-    low: sub(g, g.scalar(1), clipLow),
-    high: add(g, g.scalar(1), clipHigh),
-    ceiling: clipC,
-  };
-  const flag = (condition: Value): Value => sumAll(g, toFloat(g, condition));
+  const inputs = lossInputs(g, terms, split);
   // GSPO's ratios need all log-probs before the first gradient, so with several chunks the logits are computed twice.
-  const memberships = terms.mode === 'gspo' ? g.input('memberships', 'float32', ['r', 'n']) : null;
-  const ofSequences = (logprobs: Value[]): Value[] =>
-    memberships ? sequenceLogRatios(g, memberships, logprobs, old, split) : [];
-  const ahead = memberships && chunks.length > 1 ? ofSequences(chunks.map(c => c.statistics().logprob)) : null;
+  const ofSequences = (logprobs: Value[]): Value[] => sequenceLogRatios(g, inputs, logprobs, split);
+  const ahead = inputs.memberships && chunks.length > 1 ? ofSequences(chunks.map(c => c.statistics().logprob)) : null;
 
   const parts = chunks.map((chunk, i) => {
     const { logprob, entropy } = chunk.statistics(ahead?.[i]);
     const entropySum = sumAll(g, entropy);
     chunk.readBeforeGradient(entropySum);
-    const tokens = { logprob, old: old[i], advantage: advantage[i] };
-    const surrogate = surrogates[terms.mode](g, tokens, bounds, () => (ahead ?? ofSequences([logprob]))[i]);
-    const weighted = (x: Value): Value => sumAll(g, mul(g, x, weight[i]));
-    const policyLoss = weighted(surrogate.loss);
-    const entropyLoss = weighted(entropy);
-    const klLoss = terms.kl && reference ? weighted(klPenalty(g, logprob, reference[i], terms.kl)) : g.scalar(0);
-    let total = policyLoss;
-    if (terms.entropy) total = sub(g, total, mul(g, entropyCoeff, entropyLoss));
-    if (terms.kl) total = add(g, total, mul(g, klCoef, klLoss));
-    const sums: Record<(typeof updateSums)[number], Value> = {
-      pg_loss: policyLoss,
-      entropy_loss: entropyLoss,
-      kl_loss: klLoss,
-      entropy: entropySum,
-      clipped: flag(surrogate.clipped),
-      clipped_lower: surrogate.clippedLower,
-      minus_log_ratio: neg(g, sumAll(g, surrogate.logRatio)),
-    };
-    return { total, sums };
+    const tokens = { logprob, entropy, entropySum };
+    return chunkLoss(g, terms, inputs, i, tokens, () => (ahead ?? ofSequences([logprob]))[i]);
   });
   const over = (pick: (part: (typeof parts)[number]) => Value): Value =>
     parts.map(pick).reduce((sum, value) => add(g, sum, value));
@@ -232,121 +174,6 @@ export function generateGraph(
   const hidden = decoderHidden(g, c, parameters, { ids, positions, maxPositions }, attend);
   g.output('logits', decoderLogits(c, parameters, gatherRows(g, hidden, rows)));
   return g;
-}
-
-/** KL(π‖π_ref) per token from log-probs, d = lp − ref (Schulman's k1, k2, k3; verl's kl_penalty with its clamps). */
-function klPenalty(g: Graph, logprob: Value, reference: Value, type: PolicyLossOptions['kl_loss_type']): Value {
-  const d = sub(g, logprob, reference);
-  switch (type) {
-    case 'kl':
-    case 'k1':
-      return d;
-    case 'abs':
-      return abs(g, d);
-    case 'mse':
-    case 'k2':
-      return scale(g, mul(g, d, d), 0.5);
-    case 'low_var_kl':
-    case 'k3': {
-      const back = clip(g, neg(g, d), g.scalar(-20), g.scalar(20));
-      return clip(g, sub(g, sub(g, exp(g, back), back), g.scalar(1)), g.scalar(-10), g.scalar(10));
-    }
-  }
-}
-
-/** The tokens of a chunk, [n] each. */
-interface SurrogateTokens {
-  logprob: Value;
-  old: Value;
-  advantage: Value;
-}
-
-/**
- * Scalar bounds: `low` and `high` of the ratio, `ceiling` of the loss at negative advantages as a multiple of the
- * advantage.
- */
-interface ClipBounds {
-  low: Value;
-  high: Value;
-  ceiling: Value;
-}
-
-interface Surrogate {
-  /** Loss and log-ratio of each token, and whether the clip took effect. */
-  loss: Value;
-  logRatio: Value;
-  clipped: Value;
-  /** Number of tokens bounded by the dual clip. */
-  clippedLower: Value;
-}
-
-type MakeSurrogate = (g: Graph, tokens: SurrogateTokens, bounds: ClipBounds, ofSequence: () => Value) => Surrogate;
-
-/** The losses of algorithms/clipped-surrogate.ts, gspo.ts and cispo.ts. */
-const surrogates: Record<LossTerms['mode'], MakeSurrogate> = {
-  vanilla(g, { logprob, old, advantage }, bounds) {
-    const logRatio = clip(g, sub(g, logprob, old), g.scalar(-20), g.scalar(20));
-    const { loss: pessimistic, clipped } = pessimisticLoss(g, exp(g, logRatio), advantage, bounds);
-    const ceiling = neg(g, mul(g, advantage, bounds.ceiling));
-    const negative = compare(g, 'Less', advantage, g.scalar(0));
-    return {
-      loss: select(g, negative, minimum(g, pessimistic, ceiling), pessimistic),
-      logRatio,
-      clipped,
-      clippedLower: sumAll(g, mul(g, toFloat(g, compare(g, 'Less', ceiling, pessimistic)), toFloat(g, negative))),
-    };
-  },
-  gspo(g, { logprob, old, advantage }, bounds, ofSequence) {
-    // The ratio has the sequence's value; its gradient flows through the token's log-prob only.
-    const own = sub(g, logprob, detached(g, logprob));
-    const ratio = exp(g, minimum(g, add(g, own, ofSequence()), g.scalar(largestLogRatio)));
-    return {
-      ...pessimisticLoss(g, ratio, advantage, bounds),
-      logRatio: sub(g, logprob, old),
-      clippedLower: g.scalar(0),
-    };
-  },
-  cispo(g, { logprob, old, advantage }, bounds) {
-    const logRatio = clip(g, sub(g, logprob, old), g.scalar(-20), g.scalar(20));
-    const ratio = exp(g, logRatio);
-    const weight = detached(g, clip(g, ratio, bounds.low, bounds.high));
-    return {
-      loss: neg(g, mul(g, mul(g, weight, advantage), logprob)),
-      logRatio,
-      clipped: compare(g, 'Greater', abs(g, sub(g, ratio, weight)), g.scalar(0)),
-      clippedLower: g.scalar(0),
-    };
-  },
-};
-
-/** Returns the larger of the losses with the plain and the clipped ratio. */
-function pessimisticLoss(
-  g: Graph,
-  ratio: Value,
-  advantage: Value,
-  { low, high }: ClipBounds,
-): Pick<Surrogate, 'loss' | 'clipped'> {
-  const plain = neg(g, mul(g, advantage, ratio));
-  const bounded = neg(g, mul(g, advantage, clip(g, ratio, low, high)));
-  return { loss: maximum(g, plain, bounded), clipped: compare(g, 'Greater', bounded, plain) };
-}
-
-/**
- * Returns the mean log-ratio of each token's sequence, without gradient, in the same chunks as the log-probs;
- * memberships as in batch-feeds.ts.
- */
-function sequenceLogRatios(
-  g: Graph,
-  memberships: Value,
-  logprobs: readonly Value[],
-  old: readonly Value[],
-  split: (vector: Value, stem: string) => Value[],
-): Value[] {
-  const ratios = logprobs.map((logprob, i) => sub(g, logprob, old[i]));
-  const all = ratios.length === 1 ? ratios[0] : g.emit('Concat', ratios, 'float32', ['n'], { axis: 0 });
-  const sums = matmul(g, memberships, reshape(g, all, ['n', 1]));
-  const means = matmul(g, memberships, sums, { transA: true });
-  return split(detached(g, reshape(g, means, ['n'])), 'sequence');
 }
 
 interface TokenChunk {

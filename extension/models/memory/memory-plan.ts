@@ -2,11 +2,12 @@
 // summed over the phases of a run. Measured constants are in measured-memory.ts;
 // test/unit/models/memory/memory-plan.runs.test.ts compares the plan with real processes, and planned-runs.test.ts with
 // complete runs.
+import type { LossMode } from '../../algorithms/policy-loss-options';
+import type { BaseQuantization } from '../../engine/load-options';
 import type { MomentFormat } from '../../engine/load-options';
 import type { DecoderConfig } from '../decoder/decoder-config';
 import type { FileTensor } from '../decoder/decoder-parameters';
 import type { LoraOptions } from '../adapters/lora';
-import type { LossTerms } from '../graphs/policy-graphs';
 import type { PlanRow, Phase } from './memory-rows';
 import { MemoryRows, phases } from './memory-rows';
 
@@ -16,8 +17,8 @@ export interface PlanInput {
   stored: FileTensor['dtype'];
   /** Null trains all weights. */
   lora: LoraOptions | null;
-  rolloutQuantization: 'none' | 'int8';
-  baseQuantization: 'none' | 'int8';
+  rolloutQuantization: BaseQuantization;
+  baseQuantization: BaseQuantization;
   /** Storage format of the optimizer moments. */
   moments: { actor: MomentFormat; critic: MomentFormat };
   /** Activations are recomputed in the backward pass. */
@@ -25,7 +26,7 @@ export interface PlanInput {
   reference: boolean;
   critic: boolean;
   klLoss: boolean;
-  lossMode: LossTerms['mode'];
+  lossMode: LossMode;
   /** False for rollouts only. */
   trains: boolean;
   /** Maximum tokens of a sequence. */

@@ -8,6 +8,7 @@ import { headChunks, headTokens, logitsAtATime } from '../graphs/batch-feeds';
 import { criticGraph, criticSpecs, valueHeadSpec, valuesGraph } from '../decoder/critic';
 import { parameterSpecs } from '../decoder/decoder-config';
 import type { DecoderConfig } from '../decoder/decoder-config';
+import type { BaseQuantization } from '../../engine/load-options';
 import type { FileTensor, TensorSource } from '../decoder/decoder-parameters';
 import { prefillTokens } from '../generation/generator';
 import { pieceTokens } from '../generation/host-cache';
@@ -169,7 +170,7 @@ export class PassMemory {
   }
 
   /** Returns the frozen base as a network. Its graphs are planned but never run, so file locations are dummies. */
-  private frozen(quantization: 'none' | 'int8'): Network {
+  private frozen(quantization: BaseQuantization): Network {
     const { decoder: c, stored } = this.input;
     const nowhere = { file: '', offset: 0, bytes: 0 };
     const file: FileTensor = { kind: 'file', dtype: stored, ...nowhere };
@@ -194,11 +195,9 @@ export function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbo
   const sizes: Record<string, number> = {
     ...given,
     // Rows (token, head) of shared prefixes and of their suffixes; keys have fewer heads but are counted with as many.
-    ...{
-      places: c.heads * p * (u + m * t),
-      'places of block 0': c.heads * p * u,
-      'places of block 1': c.heads * p * m * t,
-    },
+    places: c.heads * p * (u + m * t),
+    'places of block 0': c.heads * p * u,
+    'places of block 1': c.heads * p * m * t,
     'n*h': tokens * c.heads,
     'n*k': tokens * c.kvHeads,
     'n*g': tokens * groups,

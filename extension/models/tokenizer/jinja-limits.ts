@@ -1,6 +1,6 @@
 // Renders a parsed template within limits. A template is untrusted code from a model: it may loop forever or grow a
-// text until memory is exhausted. Python's sandbox only bounds ranges; here evaluation steps, range lengths and all
-// produced text are bounded, in proportion to the conversation.
+// text until memory is exhausted. Python's sandbox only bounds ranges, and @huggingface/jinja nothing; here evaluation
+// steps, range lengths and all produced text are bounded, in proportion to the conversation.
 import { Environment } from '@huggingface/jinja';
 import { PythonInterpreter } from './python-interpreter';
 import type { Template } from '@huggingface/jinja';
@@ -37,7 +37,12 @@ export function renderWithin(
 
 /** The library's globals, with limits. */
 const globals = {
-  ...{ false: false, true: true, none: null, False: false, True: true, None: null },
+  false: false,
+  true: true,
+  none: null,
+  False: false,
+  True: true,
+  None: null,
   raise_exception: (message: string): never => {
     throw new Error(message);
   },

@@ -1,5 +1,6 @@
 // Reads weights: safetensors files, single or in shards with an index, tensor by tensor (or a range of one) without
 // loading the file, as 32-bit floats. Written by safetensors-writer.ts.
+// No package: @huggingface/hub reads the headers of such files, not their tensors.
 import { join } from 'node:path';
 import { UserError } from '../../common/user-error';
 import { bytesOf, fileSystem, storeError } from '../../node/files';

@@ -8,11 +8,11 @@ import { ConfigError } from './config-error';
 import type { ConfigProblem } from './config-error';
 import { configHash } from './config-hash';
 import { interpolate } from './interpolation';
+import type { LoadedConfig } from './loaded-config';
 import { lengthIsOfModel } from './model-length';
 import { applyOverrides } from './overrides';
 import { outputNotes } from './output-notes';
 import { correctionNotes } from './rollout-correction-options';
-import type { RunConfig } from './schema';
 import { adviseOnKey, isKnownKey, validate } from './validate';
 import type { IgnoredKey } from './validate';
 import { nodeAt, parseYaml, toPlain } from './yaml-tree';
@@ -29,26 +29,6 @@ export interface ConfigRequest {
   presetFolders: readonly string[];
   /** Absolute path of the workspace. */
   workspace: string;
-}
-
-export interface LoadedConfig {
-  config: RunConfig;
-  /** Composed plain values with overrides, before references are resolved. */
-  composed: Record<string, unknown>;
-  /** All composed plain values with references resolved, including ignored keys. */
-  resolved: Record<string, unknown>;
-  /** Absolute paths of the files read, the entry file first. */
-  sources: string[];
-  /** Keys that are accepted but have no effect. */
-  ignored: IgnoredKey[];
-  /** One sentence for each ignored key, and further notes for the user. */
-  notes: string[];
-  /** sha256 of `config` in canonical JSON. */
-  hash: string;
-  /**
-   * Whether max_model_len was set for the configured model rather than for a model that was replaced (model-length.ts).
-   */
-  lengthIsOfModel: boolean;
 }
 
 /** Loads and validates a configuration. Throws a ConfigError with all problems. */

@@ -3,7 +3,7 @@
 import { valueAt } from '../../run-data/settings';
 import { ConfigError } from './config-error';
 import { configHash } from './config-hash';
-import type { LoadedConfig } from './load-config';
+import type { LoadedConfig } from './loaded-config';
 import type { RunConfig } from './schema';
 import { nodeAt } from './yaml-tree';
 import type { MapNode } from './yaml-tree';

@@ -2,18 +2,13 @@
 // verl's. Defaults live in media/presets/ppo_trainer.yaml, so a key without `.optional()` or `.default()` must be in
 // the configuration.
 import { z } from 'zod';
+import { filterStrategies, filterTypes, topPModes } from '../../algorithms/group-selection';
+import { klKinds, lossAggModes, lossModes } from '../../algorithms/policy-loss-options';
 
 export const count = (about: string) => z.int().min(1).describe(about);
 const share = (about: string) => z.number().min(0).max(1).describe(about);
 export const flag = (about: string) => z.boolean().describe(about);
 const weight = (about: string) => z.number().min(0).describe(about);
-
-export const lossAggregation = z.enum([
-  'token-mean',
-  'seq-mean-token-sum',
-  'seq-mean-token-mean',
-  'seq-mean-token-sum-norm',
-]);
 
 const optimizer = z
   .strictObject({
@@ -63,7 +58,7 @@ const batching = {
   ppo_max_token_len_per_gpu: count('Maximum tokens per forward and backward pass.'),
   ppo_epochs: count('PPO epochs: passes over one rollout batch.'),
   grad_clip: z.number().positive().describe('Gradients are scaled down to this global norm.'),
-  loss_agg_mode: lossAggregation.describe('How token losses are aggregated.'),
+  loss_agg_mode: z.enum(lossAggModes).describe('How token losses are aggregated.'),
 };
 
 const actor = z
@@ -73,7 +68,7 @@ const actor = z
     use_kl_loss: flag('Add the KL divergence from the reference policy to the loss.'),
     kl_loss_coef: weight('Weight of the KL loss.'),
     kl_loss_type: z
-      .enum(['kl', 'k1', 'abs', 'mse', 'k2', 'low_var_kl', 'k3'])
+      .enum(klKinds)
       .describe('Estimator of the KL loss per token; kl is k1, mse is k2, low_var_kl is k3.'),
     clip_ratio_low: share('The importance ratio is clipped below at 1 minus this.'),
     clip_ratio_high: weight('The importance ratio is clipped above at 1 plus this.'),
@@ -84,7 +79,7 @@ const actor = z
     policy_loss: z
       .strictObject({
         loss_mode: z
-          .enum(['vanilla', 'gspo', 'cispo'])
+          .enum(lossModes)
           .describe(
             "Clip each token's ratio (PPO), that of its whole sequence (GSPO), or the weight of its log-prob (CISPO).",
           ),
@@ -118,13 +113,11 @@ const rollout = z
     log_prob_micro_batch_size_per_gpu: count('Episodes per forward pass for old log-probs.'),
     rollout_filter_value: weight('Threshold of the rollout filter; with top_p, 1 keeps all groups.'),
     rollout_filter_strategy: z
-      .enum(['top_p', 'top_k', 'top_k_abs', 'min_p'])
+      .enum(filterStrategies)
       .describe(
         'Rollout filter: by share of the summed score, by share or number of groups, or by share of the best score.',
       ),
-    rollout_filter_type: z
-      .enum(['largest', 'smallest'])
-      .describe('Keep the groups with the largest or the smallest score.'),
+    rollout_filter_type: z.enum(filterTypes).describe('Keep the groups with the largest or the smallest score.'),
     rollout_filter_metric: z
       .enum([
         'reward_variance',
@@ -139,7 +132,7 @@ const rollout = z
       .describe('Score of a group; reward_variance is, as in RAGEN, the standard deviation of its episode scores.'),
     rollout_filter_include_zero: flag('Include groups with a score of zero.'),
     rollout_filter_top_p_prob_mode: z
-      .enum(['linear', 'softmax'])
+      .enum(topPModes)
       .describe('How top_p converts scores to shares: linear or softmax.'),
     rollout_filter_selection_eps: weight('Slack of the linear top_p threshold.'),
     gradient_analysis_num_buckets: count('Maximum number of buckets of the gradient analysis, of similar size.'),

@@ -5,6 +5,8 @@ import { z } from 'zod';
 import { agentProxy, customEnvs, esManager } from './schema-episodes';
 import { modelConfig, modelInfo, output } from './schema-evaluation';
 import type { JsonSchema } from '../../common/json-schema';
+import { klKinds } from '../../algorithms/policy-loss-options';
+import { devices } from '../../engine/session/devices';
 import { alarmNames } from '../../run-data/alarm-rules';
 import { actorRolloutRef, count, critic, flag } from './schema-policy';
 
@@ -21,9 +23,7 @@ const algorithm = z
     bi_level_gae: flag('Compute GAE over turns, then over the tokens of each turn.'),
     norm_adv_by_std_in_grpo: flag('Divide GRPO advantages by the deviation of the group; false is Dr. GRPO.'),
     use_kl_in_reward: flag('Subtract the KL divergence from the token rewards.'),
-    kl_penalty: z
-      .enum(['kl', 'k1', 'abs', 'mse', 'k2', 'low_var_kl', 'k3'])
-      .describe('Estimator of the KL divergence in the reward.'),
+    kl_penalty: z.enum(klKinds).describe('Estimator of the KL divergence in the reward.'),
     kl_ctrl: z
       .strictObject({
         type: z.enum(['fixed', 'adaptive']).describe('Keep the KL coefficient fixed, or adapt it towards a target KL.'),
@@ -140,7 +140,7 @@ const collapseDetection = z
 const workbench = z
   .strictObject({
     device: z
-      .enum(['auto', 'cpu', 'webgpu', 'cuda'])
+      .enum(devices)
       .describe("Device of the model; auto uses a GPU whose results match the CPU's and that is faster, else the CPU."),
     precision: z
       .enum(['float32', 'float16'])

@@ -35,7 +35,7 @@ export type CollapseState = {
 export const nothingDiagnosed: CollapseState = { spread: {}, regimes: {}, seconds: 0 };
 
 /** What RAGEN fixes in code. */
-export const collapseConstants = { stdEps: 1e-3, emaDecay: 0.9 } as const;
+const collapseConstants = { stdEps: 1e-3, emaDecay: 0.9 } as const;
 
 export interface CollapseMetrics {
   /** By RAGEN's suffixes, and `paper_…`. */

@@ -6,7 +6,7 @@ import type { IntegerStream } from '../../algorithms/mini-batches';
 import type { SampleStatistics } from './collapse-metrics';
 
 /** Draws, and the share of them that lies within an interval. */
-export const bootstrap = { draws: 1000, level: 0.95 } as const;
+const bootstrap = { draws: 1000, level: 0.95 } as const;
 
 /** What is drawn again: each sample's addend to a mean. */
 const addends: Record<string, (s: SampleStatistics, i: number) => number> = {

@@ -1,13 +1,14 @@
 // Requests to a model behind an API, with retries: after an exponentially growing pause, or the one in the service's
 // Retry-After header, which then applies to all requests. Error texts of the service are shown without the key. An
 // outage does not count against the model: a request without an answer ends the evaluation, which can be resumed.
+// Not p-retry: a requested pause holds all requests, and pauses come from a seeded stream.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { secrets } from '../../node/secrets';
 import { BodyTooLong, bodyText } from '../../../envs/api/response-body';
 import { UserError } from '../../common/user-error';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { deriveSeed } from '../rollout/seeds';
-import type { ChatMessage } from '../rollout/context-manager';
+import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { ApiAnswer, ApiService } from './api-service';
 
 export interface ApiClientOptions {

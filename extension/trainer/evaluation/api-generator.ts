@@ -4,7 +4,8 @@
 // episode and counts its cost.
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
 import type { TextGenerator } from '../rollout/rollout-request';
-import type { ChatMessage, PromptTokenizer } from '../rollout/context-manager';
+import type { ChatMessage } from '../../models/tokenizer/chat-template';
+import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 import type { ApiAnswer, ApiUsage } from './api-service';
 import { RequestRefused } from './api-client';
 

@@ -1,6 +1,7 @@
 // Plays an evaluation with a model behind an API: as many concurrent episodes as requests are allowed, each
 // independently, so that a slow response delays no other episode. A truncated or filtered response ends its episode as
 // unsolved.
+import pMap from 'p-map';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import type { Episode } from '../../run-data/episode';
 import type { RunConfig } from '../config/schema';
@@ -44,21 +45,22 @@ export class ApiPlayer implements Player {
     control.stopped.addEventListener('abort', stop, { once: true });
     const { timeout_s, max_retries: maxRetries } = model;
     const client = new ApiClient(service, { timeoutMs: timeout_s * 1000, maxRetries, signal: abort.signal });
-    const waiting = [...slots];
-    const plays = async (): Promise<void> => {
-      for (let slot = waiting.shift(); slot && !abort.signal.aborted; slot = waiting.shift())
+    const play = async (slot: ValidationSlot): Promise<void> => {
+      if (abort.signal.aborted) return;
+      try {
         finished([await this.episode(slot, client)]);
-    };
-    const players = Array.from({ length: config.model_config?.max_concurrency ?? 1 }, () =>
-      plays().catch((error: unknown) => {
+      } catch (error) {
         abort.abort();
         throw error;
-      }),
+      }
+    };
+    const concurrency = config.model_config?.max_concurrency ?? 1;
+    const failed = await pMap(slots, play, { concurrency, stopOnError: false }).then(
+      () => [],
+      ({ errors }: AggregateError) => errors as Error[],
     );
-    const ends = await Promise.allSettled(players);
     control.stopped.removeEventListener('abort', stop);
     if (client.retries > 0) journal.event('warning', `${client.retries} requests to ${service.url} were retried`);
-    const failed = ends.flatMap(end => (end.status === 'rejected' ? [end.reason as Error] : []));
     if (control.state === 'stopping') throw new RunStopped();
     // If one fails the others are aborted: the first error that is not an abort is the cause.
     if (failed.length > 0) throw failed.find(({ name }) => name !== 'AbortError') ?? failed[0];

@@ -7,7 +7,7 @@ import { UserError } from '../../common/user-error';
 import { secrets } from '../../node/secrets';
 import type { RunConfig } from '../config/schema';
 import type { ApiModel } from '../config/schema-evaluation';
-import type { ChatMessage } from '../rollout/context-manager';
+import type { ChatMessage } from '../../models/tokenizer/chat-template';
 
 /** A configured service, with its key. */
 export interface ApiService {

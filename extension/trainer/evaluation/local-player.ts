@@ -4,12 +4,13 @@
 import type { Episode } from '../../run-data/episode';
 import { decodedRows } from '../../models/generation/generator';
 import { episodeRecord } from '../rollout/episode-record';
-import { sampledMask, sampledTokens } from '../rollout/rollout-batch';
+import { sampledTokens } from '../rollout/rollout-batch';
+import { sampledMask } from '../rollout/rollout-sample';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
+import { passBudget } from '../run/pass-budget';
 import type { Run } from '../run/run';
 import type { Player, ValidationSlot } from './evaluate';
 import { addedMetrics } from './evaluation-summary';
-import { passBudget } from '../run/pass-budget';
 
 export class LocalPlayer implements Player {
   constructor(private readonly run: Run) {}

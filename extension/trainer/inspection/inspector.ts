@@ -79,7 +79,11 @@ export class Inspector {
     let opened: WhatIfSession;
     try {
       opened = new WhatIfSession(request, {
-        ...{ session, run, tokenizer, environment, origin },
+        session,
+        run,
+        tokenizer,
+        environment,
+        origin,
         policy: name => work => this.models.use(run, run.checkpoint(name), signal, ({ engine }) => work(engine)),
         onTokens: (turn, tokens) => this.listener.whatIfTokens(session, turn, tokens),
       });

@@ -37,7 +37,10 @@ export async function openReplayed(
   const kept = run.keptEnvironment({ version: environment.version, tag }, accepted);
   const spec: EnvironmentSpec = kept
     ? {
-        ...{ tag, env_type: settings.env_type, source: kept.source, config: settings.env_config ?? {} },
+        tag,
+        env_type: settings.env_type,
+        source: kept.source,
+        config: settings.env_config ?? {},
         built: { bundle: kept.bundle, files: [] },
       }
     : environmentSpecs([tag], config.custom_envs, installation.environments, workspace)[0];

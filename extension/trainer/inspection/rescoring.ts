@@ -3,9 +3,9 @@
 import type { Rescored, RescoredToken, RescoreRequest } from '../../protocol/inspection';
 import type { Episode } from '../../run-data/episode';
 import { tokenPieces } from '../../models/tokenizer/token-pieces';
+import { passBudget } from '../run/pass-budget';
 import type { InspectedRun } from './inspected-run';
 import type { InspectionModel } from './inspection-model';
-import { passBudget } from '../run/pass-budget';
 
 /** Number of top tokens reported. */
 const topCount = 5;

@@ -46,7 +46,9 @@ export function whatIfEpisode(
   }
   return {
     ...episode,
-    ...{ id: origin.id, group_id: origin.group_id, env_id: origin.env_id },
+    id: origin.id,
+    group_id: origin.group_id,
+    env_id: origin.env_id,
     what_if: {
       of: origin.id,
       turn,

@@ -127,7 +127,9 @@ export class WhatIfSession {
     );
     const proxy = new AgentProxy(rows, environment.process, this.parts.tokenizer, this.options());
     const batch = await proxy.rollout({
-      ...{ mode, step, seed },
+      mode,
+      step,
+      seed,
       only: new Set([member]),
       environments: [environment.loaded],
       signal: this.cancelled.signal,

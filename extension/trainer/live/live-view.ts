@@ -207,7 +207,15 @@ export class LiveView implements RolloutObserver {
         outcome: null,
       });
     return {
-      ...{ id, mode, step, tag, group_id, member, seed, turns, over: this.isOver(played) },
+      id,
+      mode,
+      step,
+      tag,
+      group_id,
+      member,
+      seed,
+      turns,
+      over: this.isOver(played),
       environment: { name: entry.environment.name, version: entry.version },
       state: entry.state,
       success: entry.success,

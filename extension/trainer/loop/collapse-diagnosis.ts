@@ -18,11 +18,11 @@ import { RandomStream } from '../../engine/sampling/random-stream';
 import type { Journal } from '../run/journal';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import { reasoningPieces } from '../rollout/reasoning-pieces';
+import { passBudget } from '../run/pass-budget';
 import { diagnosesCollapse } from '../plan/run-plan';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
 import type { Stopwatch } from './stopwatch';
-import { passBudget } from '../run/pass-budget';
 
 /** What the diagnosis asks of a run. */
 export interface DiagnosedRun {
@@ -59,7 +59,7 @@ const families = [
 ] as const;
 
 /** Step 1 and every multiple of `compute_freq`. */
-export const diagnosisDue = (config: RunConfig, step: number): boolean =>
+const diagnosisDue = (config: RunConfig, step: number): boolean =>
   diagnosesCollapse(config) && (step === 1 || (step > 0 && step % config.collapse_detection.compute_freq === 0));
 
 /**

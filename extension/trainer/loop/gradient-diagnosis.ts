@@ -11,10 +11,10 @@ import type { UpdateMetrics } from '../../engine/loss-options';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { policyLossOptions, policyMiniBatches } from './optimizer-steps';
 import type { PreparedBatch } from './optimizer-steps';
+import { passBudget } from '../run/pass-budget';
 import type { Run } from '../run/run';
 import type { EnvGroups } from '../rollout/group-layout';
 import { deriveSeed } from '../rollout/seeds';
-import { passBudget } from '../run/pass-budget';
 
 type Analysis = GradientAnalysisRecord['analyses'][number];
 

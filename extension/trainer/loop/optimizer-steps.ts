@@ -8,11 +8,11 @@ import { splitMiniBatches } from '../../algorithms/mini-batches';
 import type { CriticSample, WeightedSample } from '../../engine/training-samples';
 import type { OptimizerOptions, PolicyLossOptions } from '../../engine/loss-options';
 import type { RandomStream } from '../../engine/sampling/random-stream';
+import { passBudget } from '../run/pass-budget';
 import type { Run } from '../run/run';
 import { deriveSeed } from '../rollout/seeds';
 import { averaged, describe, explainedVariance, numbersWhere } from './step-metrics';
 import type { BatchSample } from './training-batch';
-import { passBudget } from '../run/pass-budget';
 
 /** A batch with everything its update needs, one row per sample. */
 export interface PreparedBatch {

@@ -8,14 +8,15 @@ import { filterRollouts } from '../../algorithms/rollout-filter';
 import type { FilteredRollout } from '../../algorithms/rollout-filter';
 import { filterTrajectories } from '../../algorithms/trajectory-filter';
 import type { RunConfig } from '../config/schema';
+import { passBudget } from '../run/pass-budget';
 import type { Run } from '../run/run';
 import { isTrainable, sampledTokens } from '../rollout/rollout-batch';
 import type { EnvGroups } from '../rollout/group-layout';
-import type { RolloutBatch, RolloutEpisode, RolloutSample } from '../rollout/rollout-batch';
+import type { RolloutBatch, RolloutEpisode } from '../rollout/rollout-batch';
+import type { RolloutSample } from '../rollout/rollout-sample';
 import { measureRollout } from '../rollout/rollout-metrics';
 import { metricsOfRollout } from './step-metrics';
 import type { Stopwatch } from './stopwatch';
-import { passBudget } from '../run/pass-budget';
 
 /** Log-probs and entropies of a sample's tokens under the policy before the update. */
 export interface ScoredSample {

@@ -20,7 +20,7 @@ export type SkippedSteps = {
 export const nothingSkipped: SkippedSteps = { partly: 0, wholly: 0, reason: '', sound: true };
 
 /** Metric key of a step that changed nothing; its value is 1. */
-export const skippedStep = 'train/skipped_step';
+const skippedStep = 'train/skipped_step';
 
 type Metrics = Record<string, number>;
 

@@ -1,5 +1,6 @@
 // Metrics of a step under RAGEN's keys (docs/METRICS.md), from rollouts and per-token arrays.
-import type { RolloutBatch, RolloutSample } from '../rollout/rollout-batch';
+import type { RolloutBatch } from '../rollout/rollout-batch';
+import type { RolloutSample } from '../rollout/rollout-sample';
 
 /**
  * Adds the prefix of its mode to a rollout's metrics. In training, `rollout/…`, `response_length/…` and `charts/…` keep

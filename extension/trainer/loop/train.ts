@@ -25,7 +25,9 @@ import { updateActor, updateCritic } from './optimizer-steps';
 import type { PreparedBatch } from './optimizer-steps';
 import type { Run } from '../run/run';
 import type { TrainedTokens } from '../rollout/episode-record';
-import type { RolloutEpisode, RolloutSample } from '../rollout/rollout-batch';
+import type { RolloutEpisode } from '../rollout/rollout-batch';
+import type { RolloutSample } from '../rollout/rollout-sample';
+import type { TrainerState } from '../run/trainer-state';
 import { deriveSeed } from '../rollout/seeds';
 import { describe, finiteOnly, lengthsOf, meanOf, numbersWhere } from './step-metrics';
 import { afterSkips, checkpointDue, refuseSkips, stepOrSkip } from './skipped-steps';
@@ -35,7 +37,6 @@ import { adjustedSamplesOf, tokenRewards, trainedSamples } from './training-batc
 import type { BatchSample } from './training-batch';
 import { runValidation, validationDue, withValidation } from './validation';
 import { alarmStop, checkAlarms, alarmMetrics } from './alarm-monitor';
-import type { TrainerState } from '../run/trainer-state';
 import type { EstimatorName, Estimator } from './advantage-batch';
 import { trainingRecords, throughput, trainedTokens } from './training-records';
 import { oldLogprobs, referenceLogprobs, oldValues } from './batch-scores';
@@ -307,7 +308,13 @@ async function prepare(
 
   const positions = samples === own ? order : Array.from(samples.keys());
   return {
-    ...{ own, samples, old, reference, values, advantages, order: positions },
+    own,
+    samples,
+    old,
+    reference,
+    values,
+    advantages,
+    order: positions,
     ...(entropies && { entropies }),
     ...(returns && { returns }),
   };

@@ -5,8 +5,9 @@ import { adjustedSamples, batchMultiple } from '../../algorithms/batch-adjustmen
 import { placeRewards } from '../../algorithms/token-sequences';
 import type { RunConfig } from '../config/schema';
 import { RandomStream } from '../../engine/sampling/random-stream';
-import { sampledMask } from '../rollout/rollout-batch';
-import type { RolloutEpisode, RolloutSample } from '../rollout/rollout-batch';
+import { sampledMask } from '../rollout/rollout-sample';
+import type { RolloutEpisode } from '../rollout/rollout-batch';
+import type { RolloutSample } from '../rollout/rollout-sample';
 import { deriveSeed } from '../rollout/seeds';
 
 /** One sample of the batch. Arrays have the length of `ids`. */

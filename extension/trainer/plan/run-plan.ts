@@ -14,6 +14,7 @@ import type { PlanInput } from '../../models/memory/memory-plan';
 import type { Bounds } from '../../models/memory/memory-remedy';
 import { openDecoder, readDecoderConfig } from '../../models/weights/model-folder';
 import { readAdapter } from '../../models/adapters/peft-adapter';
+import { passBudget } from '../run/pass-budget';
 import { workersOf } from '../run/run-environments';
 import { readRegularSync } from '../../node/regular-file';
 
@@ -21,13 +22,13 @@ import { readRegularSync } from '../../node/regular-file';
 const largeModel = 1e8;
 
 /** Whether activations are recomputed in the backward pass (enable_gradient_checkpointing). */
-export function isCheckpointed({ actor_rollout_ref: { model } }: RunConfig, parameters: number): boolean {
+function isCheckpointed({ actor_rollout_ref: { model } }: RunConfig, parameters: number): boolean {
   const { enable_gradient_checkpointing: wanted } = model;
   return wanted === 'auto' ? parameters >= largeModel : wanted;
 }
 
 /** The adapters that the configuration creates; null if it trains all weights or continues from an existing adapter. */
-export function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOptions['lora'] {
+function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOptions['lora'] {
   const { lora_rank: rank, lora_alpha: alpha, lora_dropout: dropout, target_modules: targets } = model;
   return rank > 0 ? { rank, alpha, dropout, targets } : null;
 }
@@ -79,9 +80,9 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   const longest = rollout.max_model_len;
   const { train, val } = config.es_manager;
   const trains = !config.trainer.val_only;
-  // As passBudget in pass-budget.ts; a pass holds at least one full-length sequence and at most the mini-batch.
+  // A pass holds at least one full-length sequence and at most the mini-batch.
   const pass = (micro: number, most: number): number =>
-    Math.max(longest, Math.min(Math.min(micro, most) * longest, actor.ppo_max_token_len_per_gpu));
+    Math.max(longest, passBudget(config, Math.min(micro, most), most).maxTokens);
   const all = episodesOf(train);
   const given =
     model.lora_adapter_path === null

@@ -7,7 +7,7 @@ import { UserError } from '../../common/user-error';
 import { abortable } from '../../node/abortable';
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
 import type { EpisodeContext } from './context-manager';
-import { type PromptTokenizer } from './context-manager';
+import { type PromptTokenizer } from './prompt-tokenizer';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import { EnvironmentStateManager, isDone } from './environment-state-manager';
 import type { EpisodeEntry, TurnInput } from './environment-state-manager';

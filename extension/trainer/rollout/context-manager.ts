@@ -6,31 +6,11 @@
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow } from '../../engine/generation-calls';
 import type { ContextWindow, CurrentTurn } from './context-window';
+import type { ChatMessage } from '../../models/tokenizer/chat-template';
+import type { PromptTokenizer } from './prompt-tokenizer';
 import type { MaskRule } from './response-mask';
-import type { RolloutSample } from './rollout-batch';
+import type { RolloutSample } from './rollout-sample';
 import type { TurnPrompt } from './turn-protocol';
-
-export interface ChatMessage {
-  role: 'system' | 'user' | 'assistant';
-  content: string;
-}
-
-/** The tokenizer functions that the context needs, with a chat template. */
-export interface PromptTokenizer {
-  /** Ids of a conversation, the assistant's header and the literal `prefix`. */
-  encodePrompt(messages: readonly ChatMessage[], prefix: string): number[];
-  /**
-   * Ids between the sampled ids `answer` and the next answer: the part of the turn's end that was not sampled, the
-   * user's message, the assistant's header, `prefix`.
-   */
-  encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[];
-  /** Ids that the template writes after the sampled ids `answer` at the end of the conversation. */
-  encodeEnd(answer: readonly number[]): number[];
-  /** The token that every message begins with. */
-  readonly turnMarker: number;
-  /** Text of sampled ids without special tokens. */
-  decode(ids: readonly number[]): string;
-}
 
 export interface ContextOptions {
   system: string;

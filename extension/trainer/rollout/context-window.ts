@@ -4,7 +4,8 @@
 // Responses in a chat are the sampled ids themselves, so a prompt that only grew begins with tokens the model has
 // already read.
 import { appendAll } from '../../common/lists';
-import type { ChatMessage, PromptTokenizer } from './context-manager';
+import type { ChatMessage } from '../../models/tokenizer/chat-template';
+import type { PromptTokenizer } from './prompt-tokenizer';
 import type { TurnHistory } from './environment-state-manager';
 import { rewardText, turnText, type TurnPrompt, type TurnProtocol } from './turn-protocol';
 

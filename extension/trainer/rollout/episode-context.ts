@@ -1,7 +1,7 @@
 // Chooses the context of an episode by the configuration: the window of turns that the model sees, and the tokens that
 // are trained on.
 import { EpisodeContext } from './context-manager';
-import type { PromptTokenizer } from './context-manager';
+import type { PromptTokenizer } from './prompt-tokenizer';
 import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';
 import { alfWorldMemory, simpleMemory } from './memories';
 import { maskRule } from './response-mask';

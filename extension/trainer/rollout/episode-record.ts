@@ -1,7 +1,8 @@
 // Converts an episode and its training results into a line of the run folder. The tokens of its samples are
 // concatenated.
 import type { Episode } from '../../run-data/episode';
-import { sampledMask, type RolloutEpisode } from './rollout-batch';
+import { sampledMask } from './rollout-sample';
+import { type RolloutEpisode } from './rollout-batch';
 
 /** The update's results for the tokens of a sample; arrays that the update did not need are absent. */
 export interface TrainedTokens {

@@ -2,7 +2,7 @@
 // refers to token t. RAGEN finds turns by the token that begins every message and shifts its masks by one against the
 // tokens, so it also trains a response's header, what the template writes after it, and the next message's first token;
 // `ragenMask` reproduces this exactly.
-import { sampledMask, type RolloutSample } from './rollout-batch';
+import { sampledMask, type RolloutSample } from './rollout-sample';
 
 export type ContextWindowMode = 'full' | 'limited_multi_turn' | 'single_turn';
 

@@ -5,25 +5,10 @@
 // once however many samples they have.
 import type { EpisodeTurn } from '../../run-data/episode';
 import type { EnvironmentFailure } from '../../protocol/environment-link';
-import type { ChatMessage, EpisodeContext } from './context-manager';
+import type { EpisodeContext } from './context-manager';
+import type { ChatMessage } from '../../models/tokenizer/chat-template';
+import type { RolloutSample } from './rollout-sample';
 import type { EpisodeEntry } from './environment-state-manager';
-
-/**
- * One training sequence: a context exactly as the model saw it, with the responses sampled in it. Arrays have the
- * length of `ids`.
- */
-export interface RolloutSample {
-  ids: Int32Array;
-  /** 1 where a token is trained on: at the sampled tokens of `turns` unless configured otherwise (response-mask.ts). */
-  mask: Uint8Array;
-  /** Log-probs of the sampled tokens under the sampler, in nats; 0 elsewhere. */
-  logprobs: Float32Array;
-  /**
-   * Turns (from 1) whose responses this sample trains, oldest first, with the span [from, to) of their sampled tokens
-   * in `ids`.
-   */
-  turns: { turn: number; span: [number, number] }[];
-}
 
 export interface RolloutEpisode {
   /** For example `train-000012-g003-m05`. */
@@ -82,13 +67,6 @@ export const isTrainable = ({ error, turns }: RolloutEpisode): boolean => !error
 /** Number of sampled tokens in the episode's turns. */
 export const sampledTokens = ({ samples }: Pick<RolloutEpisode, 'samples'>): number =>
   samples.reduce((sum, { turns }) => sum + turns.reduce((n, { span: [from, to] }) => n + to - from, 0), 0);
-
-/** 1 where a token of the sample's turns was sampled. */
-export function sampledMask({ ids, turns }: Pick<RolloutSample, 'ids' | 'turns'>): Uint8Array {
-  const mask = new Uint8Array(ids.length);
-  for (const { span } of turns) mask.fill(1, ...span);
-  return mask;
-}
 
 /** Builds the finished episode. `finishes[i]` says how the response of turn i ended. */
 export function finishedEpisode(

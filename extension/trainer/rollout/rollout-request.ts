@@ -1,5 +1,6 @@
 // What a rollout is asked for and what it works with: the request, the part of the configuration that the agent proxy
 // reads, the generator, and the observer.
+import type { SamplingCuts } from '../../engine/sampling/sampling';
 import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
@@ -40,16 +41,6 @@ export interface RolloutObserver {
   ended(): void;
 }
 
-/** Sampling parameters; `top_k` −1 or 0, `top_p` 1, `min_p` 0 and `repetition_penalty` 1 mean off. */
-interface Sampling {
-  temperature: number;
-  top_p: number;
-  top_k: number;
-  min_p: number;
-  repetition_penalty: number;
-  do_sample: boolean;
-}
-
 /** The part of the configuration that the proxy reads, under its keys. */
 export interface AgentProxyOptions {
   seed: { train: number; val: number };
@@ -61,7 +52,7 @@ export interface AgentProxyOptions {
   enable_response_mask: boolean;
   /** Mask and shorten as RAGEN does (workbench.compat). */
   ragen: boolean;
-  rollout: Sampling & { max_model_len: number; response_length: number; stop: string[]; val_kwargs: Sampling };
+  rollout: SamplingCuts & { max_model_len: number; response_length: number; stop: string[]; val_kwargs: SamplingCuts };
   es_manager: { format_penalty: number; train: EnvGroups; val: EnvGroups };
   custom_envs: Record<string, TagSettings & { env_instruction?: string | null; max_tokens?: number | null }>;
   /** `workbench.async_rollout`: episodes that are ready do not wait for the others. */

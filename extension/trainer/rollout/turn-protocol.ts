@@ -48,9 +48,13 @@ export interface ParsedResponse {
 }
 
 const markers = (tag: AnswerTag): string[] => [
-  ...['<think>', '</think>', '<answer>', '</answer>'],
+  '<think>',
+  '</think>',
+  '<answer>',
+  '</answer>',
   ...(tag === 'answer' ? [] : [`<${tag}>`, `</${tag}>`]),
-  ...['<|im_start|>', '<|im_end|>'],
+  '<|im_start|>',
+  '<|im_end|>',
 ];
 
 /** The prefix of every response, as part of the prompt. */

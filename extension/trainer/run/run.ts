@@ -3,6 +3,7 @@
 // it, trainer-state.ts is what it keeps between steps, journal.ts writes its folder, run-control.ts stops it.
 import type { RunConfig } from '../config/schema';
 import type { LoadedModel } from '../../engine/load-options';
+import { passBudget } from './pass-budget';
 import type { RemoteEngine } from '../../engine/remote-engine';
 import type { Journal } from './journal';
 import type { LiveEnvironments } from '../live/live-environments';
@@ -16,7 +17,6 @@ import type { RunFolder } from '../store/run-folder';
 import { BatchPlayer } from './batch-player';
 import { TrainingCheckpoints } from './training-checkpoints';
 import type { OpenProxy } from './batch-player';
-import { passBudget } from './pass-budget';
 import type { TrainerState } from './trainer-state';
 
 export class Run {

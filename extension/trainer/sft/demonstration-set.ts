@@ -8,7 +8,8 @@ import { trajectoryLine } from '../evaluation/trajectory-line';
 import { readTokenizer } from '../../models/weights/model-folder';
 import { logNotice, openEnvironments } from '../run/run-environments';
 import { episodeRecord } from '../rollout/episode-record';
-import { sampledMask, sampledTokens } from '../rollout/rollout-batch';
+import { sampledMask } from '../rollout/rollout-sample';
+import { sampledTokens } from '../rollout/rollout-batch';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { demonstrations } from './demonstrations';
 import type { SftSample } from './fine-tune';
@@ -44,7 +45,12 @@ export async function demonstrationSet(
       if (own.train + own.val === 0) continue;
       const episodes = await demonstrations(
         {
-          ...{ config: run, tag, count: own.train + own.val, seed: asked.seed, maxDepth: asked.max_depth, signal },
+          config: run,
+          tag,
+          count: own.train + own.val,
+          seed: asked.seed,
+          maxDepth: asked.max_depth,
+          signal,
           onProgress: solved => onProgress?.(`demonstrations of ${tag}`, solved, own.train + own.val),
         },
         tools,

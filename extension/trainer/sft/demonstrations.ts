@@ -8,7 +8,7 @@ import type { RunConfig } from '../config/schema';
 import { AgentProxy } from '../rollout/agent-proxy';
 import { turnProtocol } from '../rollout/turn-protocol';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
-import type { PromptTokenizer } from '../rollout/context-manager';
+import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { SolverDemonstrator } from './solver-demonstrator';
 

@@ -19,7 +19,7 @@ import { Policy } from '../../models/policy';
 import { Weights, initialize } from '../../models/weights/weights';
 import { AgentProxy } from '../rollout/agent-proxy';
 import type { TextGenerator } from '../rollout/rollout-request';
-import type { PromptTokenizer } from '../rollout/context-manager';
+import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 import { EnvironmentProcess } from '../../environments/client/environment-process';
 import { environmentSpecs } from '../../environments/client/environment-specs';
 import { environmentVariables } from '../../environments/client/environment-variables';

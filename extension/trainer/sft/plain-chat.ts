@@ -1,6 +1,7 @@
 // The chat format of the tiny model (ChatML, like Qwen's), and a tokenizer of single characters for playing episodes
 // before there is a vocabulary: their transcripts are the vocabulary's training corpus.
-import type { ChatMessage, PromptTokenizer } from '../rollout/context-manager';
+import type { ChatMessage } from '../../models/tokenizer/chat-template';
+import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 
 /** The chat_template.jinja of the tiny model. */
 export const chatTemplate =

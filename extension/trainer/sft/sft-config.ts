@@ -8,6 +8,7 @@ import type { ConfigProblem } from '../config/config-error';
 import { configHash } from '../config/config-hash';
 import { interpolate } from '../config/interpolation';
 import { applyOverrides } from '../config/overrides';
+import { devices } from '../../engine/session/devices';
 import { expectation, schemaAt } from '../../common/json-schema';
 import type { JsonSchema } from '../../common/json-schema';
 import { appendAll } from '../../common/lists';
@@ -80,7 +81,7 @@ const sftSchema = z
       .describe('Steps, checkpoints and outputs of the training.'),
     workbench: z
       .strictObject({
-        device: z.enum(['auto', 'cpu', 'webgpu', 'cuda']).describe('Device of the model.'),
+        device: z.enum(devices).describe('Device of the model.'),
         threads: z.int().min(0).describe('CPU threads of the model; 0 for one per core.'),
       })
       .describe('Settings of RAGEN Workbench.'),

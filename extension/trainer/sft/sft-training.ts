@@ -147,9 +147,13 @@ async function save(
   await writeCheckpoint(
     folder,
     {
-      ...{ step, offsets: { [sftFiles.metrics]: log.offset }, streams: {}, seed_counter: 0 },
+      step,
+      offsets: { [sftFiles.metrics]: log.offset },
+      streams: {},
+      seed_counter: 0,
       state: unvalidated ? { unvalidated } : null,
-      ...{ run: owner, log_chain: log.sum },
+      run: owner,
+      log_chain: log.sum,
     },
     { ...files, ...optimizerStateFiles('actor', actor) },
     keep,

@@ -2,6 +2,7 @@
 // payload, each with a masked CRC-32C); a payload is an Event (tensorflow/core/util/event.proto), of which only the
 // needed fields are written. Each session of a run has its own file, as TensorBoard expects; a resume's file tells open
 // readers to discard later steps.
+// No package: @roboflow/tfrecords writes TensorFlow's Examples, not TensorBoard's Events.
 import { Writer } from 'protobufjs';
 import { AppendLog } from './append-log';
 import type { AppendLogOptions } from './append-log';

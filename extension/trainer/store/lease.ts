@@ -2,6 +2,7 @@
 // node/lease-judgement.ts decides whether its trainer lives: by the process itself on this machine, by the touches
 // for another machine or container. Takeover of an abandoned lease is guarded by a second exclusive file, so that only
 // one of two candidates gets it.
+// Not proper-lockfile: it judges a lock by its touches alone, not by the boot, pid and start time of its holder.
 import { randomBytes } from 'node:crypto';
 import {
   existsSync,
@@ -170,10 +171,7 @@ export function readLease(
 }
 
 /** Describes the process that a lease names; for another machine or container also why it counts as alive. */
-export function nameOf(
-  lease: Lease | null,
-  { pidScope }: Pick<LeaseDependencies, 'pidScope'> = defaultDependencies,
-): string {
+function nameOf(lease: Lease | null, { pidScope }: Pick<LeaseDependencies, 'pidScope'> = defaultDependencies): string {
   if (lease === null) return 'process unknown';
   const its = pidScopeOf(lease);
   return its === undefined || isSamePidScope(its, pidScope)

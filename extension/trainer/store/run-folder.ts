@@ -189,7 +189,9 @@ export class RunFolder {
     const text = `${secrets.json(document)}\n`;
     await replaceFile(this.file(name), text);
     return {
-      ...{ file: name, from: 0, to: Buffer.byteLength(text) },
+      file: name,
+      from: 0,
+      to: Buffer.byteLength(text),
       sha256: createHash('sha256').update(text).digest('hex'),
     };
   }

@@ -13,16 +13,30 @@ const ownKeys = [
 ];
 /** Keys that files of other tools may also have. */
 const sharedKeys = [
-  ...['defaults', 'trainer', 'algorithm', 'critic', 'seed', 'lora', 'data', 'reward_model', 'model_path', 'workbench'],
-  ...['output', 'model_config', 'model_info', 'enable_response_mask', 'grpo_advantage_length_weight'],
-  ...['micro_batch_size_per_gpu', 'log_prob_micro_batch_size_per_gpu', 'ppo_mini_batch_size'],
+  'defaults',
+  'trainer',
+  'algorithm',
+  'critic',
+  'seed',
+  'lora',
+  'data',
+  'reward_model',
+  'model_path',
+  'workbench',
+  'output',
+  'model_config',
+  'model_info',
+  'enable_response_mask',
+  'grpo_advantage_length_weight',
+  'micro_batch_size_per_gpu',
+  'log_prob_micro_batch_size_per_gpu',
+  'ppo_mini_batch_size',
 ];
 /** Keys of other files that this extension reads: sweeps, supervised fine-tuning. */
 const otherFiles = ['grid', 'list', 'demonstrations'];
 
 /** Returns the top-level keys of a YAML text, found line by line. */
-export const topKeys = (text: string): string[] =>
-  [...text.matchAll(/^([A-Za-z_][\w.-]*)[ \t]*:/gm)].map(([, key]) => key);
+const topKeys = (text: string): string[] => [...text.matchAll(/^([A-Za-z_][\w.-]*)[ \t]*:/gm)].map(([, key]) => key);
 
 /** Whether a file is a run configuration. `path` has forward slashes. */
 export function isRunConfiguration(path: string, text: string): boolean {

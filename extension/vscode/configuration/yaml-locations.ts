@@ -35,7 +35,7 @@ export interface YamlGap {
 type Visit = (node: Node, path: KeyPath, part: 'key' | 'value', above: Node | undefined) => void;
 
 /** Calls `visit` with every scalar and collection of a document, keys before their values. */
-export function walkYaml(document: Document, visit: Visit): void {
+function walkYaml(document: Document, visit: Visit): void {
   const go = (node: unknown, path: KeyPath, above: Node | undefined): void => {
     if (!isMap(node) && !isSeq(node) && !isScalar(node)) return;
     visit(node, path, 'value', above);

@@ -113,13 +113,15 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
     { name: 'System', state: 'good', value: platform },
     { name: 'Processor', state: 'good', value: `${cpu.model}, ${cpu.usable} of ${cpu.cores} cores usable` },
     {
-      ...{ name: 'Memory', value: `${gibibytes(memory.available)} available of ${gibibytes(memory.total)}${limit}` },
+      name: 'Memory',
+      value: `${gibibytes(memory.available)} available of ${gibibytes(memory.total)}${limit}`,
       ...(memory.available < little.memory
         ? { state: 'bad', remedy: 'close other programs, or train a smaller model (New Run shows the memory needed)' }
         : { state: 'good' }),
     },
     {
-      ...{ name: 'Disk', value: `${gibibytes(disk.free)} free in ${disk.folder}` },
+      name: 'Disk',
+      value: `${gibibytes(disk.free)} free in ${disk.folder}`,
       ...(disk.free < little.disk
         ? { state: 'bad', remedy: 'free space, delete runs, or keep fewer checkpoints (workbench.keep_checkpoints)' }
         : { state: 'good' }),

@@ -23,7 +23,10 @@ export function fillPanel(panel: vscode.WebviewPanel, extensionUri: vscode.Uri, 
   panel.iconPath = vscode.Uri.joinPath(media, 'icons', icon);
   panel.webview.options = { enableScripts: true, localResourceRoots: [pages, media] };
   panel.webview.html = pageHtml({
-    ...{ title, folder, cspSource: panel.webview.cspSource, script: uri(`${bundle}.js`) },
+    title,
+    folder,
+    cspSource: panel.webview.cspSource,
+    script: uri(`${bundle}.js`),
     style: existsSync(join(pages.fsPath, `${bundle}.css`)) ? uri(`${bundle}.css`) : undefined,
   });
 }

@@ -24,7 +24,9 @@ export function pageHtml({ title, cspSource, script, style, folder }: PageParts)
     `style-src ${cspSource} 'unsafe-inline'`,
     `img-src ${cspSource} data:`,
     `font-src ${cspSource}`,
-    ...[`base-uri 'none'`, `form-action 'none'`], // not covered by default-src
+    // Not covered by default-src:
+    `base-uri 'none'`,
+    `form-action 'none'`,
   ].join('; ');
   return `<!DOCTYPE html>
 <html lang="en">

@@ -3,15 +3,7 @@
 // (protocol/inspection.ts). None is started in an untrusted workspace. Must not import `vscode`.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { resolve } from 'node:path';
-import {
-  CancellationTokenSource,
-  createMessageConnection,
-  ResponseError,
-  StreamMessageReader,
-  StreamMessageWriter,
-  type MessageConnection,
-  type RequestType,
-} from 'vscode-jsonrpc/node';
+import { ResponseError, type MessageConnection, type RequestType } from 'vscode-jsonrpc/node';
 import {
   checkpoints,
   failedCode,
@@ -32,7 +24,7 @@ import {
   type WhatIfRequest,
   type WhatIfState,
 } from '../../protocol/inspection';
-import { withoutTimer } from '../../node/socket-messages';
+import { sendRequest, stdioMessages } from '../../node/stdio-messages';
 import { UserError } from '../../common/user-error';
 import type { CliInvocation } from './cli-command';
 import { trainerEnvironment } from './node-runtime';
@@ -152,18 +144,13 @@ class InspectionProcess {
     this.child.once('close', code =>
       this.end(`it ended with exit code ${code}${this.stderrTail && `: ${this.stderrTail}`}`),
     );
-    const { stdout, stdin } = this.child;
-    this.connection = createMessageConnection(
-      withoutTimer(new StreamMessageReader(stdout)),
-      new StreamMessageWriter(stdin),
-    );
+    this.connection = stdioMessages(this.child.stdout, this.child.stdin);
     this.connection.onNotification(inspectionPhase, ({ words }) => {
       for (const { onPhase } of this.pending) onPhase?.(words);
     });
     this.connection.onNotification(whatIfTokens, update => {
       for (const { onTokens } of this.pending) onTokens?.(update);
     });
-    this.connection.onError(() => undefined);
     this.connection.listen();
     this.endWhenIdle();
   }
@@ -176,12 +163,8 @@ class InspectionProcess {
   async ask<P, R>(type: RequestType<P, R, void>, content: P, options: RequestOptions = {}): Promise<R> {
     clearTimeout(this.idle);
     this.pending.add(options);
-    const cancel = new CancellationTokenSource();
-    const stop = (): void => cancel.cancel();
-    options.signal?.addEventListener('abort', stop, { once: true });
     try {
-      options.signal?.throwIfAborted();
-      const answer = await this.connection.sendRequest<R>(type.method, content, cancel.token);
+      const answer = await sendRequest(this.connection, type, content, options.signal);
       this.trackSession(answer);
       options.signal?.throwIfAborted(); // aborted after it was answered
       return answer;
@@ -190,7 +173,6 @@ class InspectionProcess {
       options.signal?.throwIfAborted();
       throw new UserError(`The inspection of the run failed: ${this.ended ?? (error as Error).message}`);
     } finally {
-      options.signal?.removeEventListener('abort', stop);
       this.pending.delete(options);
       if (type.method === whatIfEnd.method) this.sessions.delete((content as { session: number }).session);
       this.endWhenIdle();

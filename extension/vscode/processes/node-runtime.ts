@@ -9,7 +9,7 @@ import { programEnvironment, variablesFor } from '../../../envs/api/program-envi
 import { UserError } from '../../common/user-error';
 
 /** Oldest major version of Node.js that the trainer supports. */
-export const oldestNode = 20;
+const oldestNode = 20;
 
 export interface NodeRuntime {
   path: string;

@@ -16,7 +16,7 @@ import { yamlOf } from '../configuration/configuration-text';
 import type { RunReader } from './run-reader';
 
 /** Parts that can be exported without a trainer. */
-export const exportParts = ['metrics', 'episodes', 'configuration', 'tensorboard'] as const;
+const exportParts = ['metrics', 'episodes', 'configuration', 'tensorboard'] as const;
 export type ExportPart = (typeof exportParts)[number];
 
 /** Returns the parts that a run contains. */

@@ -2,6 +2,7 @@
 // the terminal read them; the manifest never changes. A change replaces the file atomically, so readers never see a
 // partial file. Windows take turns through a lock and each applies its change to the newest content, so concurrent
 // changes of different labels are all kept. Must not import `vscode`.
+// Not proper-lockfile: its graceful-fs replaces functions of `fs` for all extensions in the process.
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -135,7 +135,13 @@ export class RunReader {
     const { name = manifest.name, tags = manifest.tags ?? [], archived = false } = this.labels;
     const live = held || starting;
     return {
-      ...{ id, name, created, config_name, folder: this.folder, status, live },
+      id,
+      name,
+      created,
+      config_name,
+      folder: this.folder,
+      status,
+      live,
       ...(tags.length > 0 && { tags }),
       ...(archived && { archived }),
       ...(this.notes !== '' && { notes: this.notes }),

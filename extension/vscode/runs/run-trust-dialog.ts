@@ -112,7 +112,9 @@ function detailOf(folder: string, files: readonly ReadCode[], manifest: Manifest
     ),
     '',
     ...files.flatMap(({ file, sha256 }) => [join(folder, file), `sha256 ${sha256}`]),
-    ...['', vscode.l10n.t('The run uses:'), ...namedBy(manifest)],
+    '',
+    vscode.l10n.t('The run uses:'),
+    ...namedBy(manifest),
   ].join('\n');
 }
 

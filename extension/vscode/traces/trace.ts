@@ -101,7 +101,7 @@ export function traceOf(episode: Episode, run: string, bytes: TokenBytes | null)
 }
 
 /** Mean advantage of a turn's sampled tokens; null if it was not trained on. */
-export function turnAdvantage({ tokens }: Episode, { span: [from, to] }: EpisodeTurn): number | null {
+function turnAdvantage({ tokens }: Episode, { span: [from, to] }: EpisodeTurn): number | null {
   const advantages = tokens.advantages?.slice(from, to).filter((_, i) => tokens.mask[from + i] === 1) ?? [];
   return advantages.length === 0 ? null : advantages.reduce((sum, value) => sum + value, 0) / advantages.length;
 }
@@ -214,19 +214,17 @@ function writeTurn(
   };
   const actions = between('answer');
   return {
-    ...{
-      turn,
-      extent,
-      heading,
-      stateSection,
-      answerSection,
-      outcomeSection,
-      state,
-      prefix,
-      answer,
-      rewardLine,
-      reward,
-    },
+    turn,
+    extent,
+    heading,
+    stateSection,
+    answerSection,
+    outcomeSection,
+    state,
+    prefix,
+    answer,
+    rewardLine,
+    reward,
     thought: between('think'),
     actions,
     refused: actions ? locatedIn(writer.text, actions, episode, index) : [],
@@ -253,7 +251,7 @@ function locatedIn(text: string, { from, to }: Span, episode: Episode, index: nu
 }
 
 /** Describes how the episode ended. */
-export function endingOf({ success, terminated, truncated, error }: Episode): string {
+function endingOf({ success, terminated, truncated, error }: Episode): string {
   const how = terminated ? 'terminated' : truncated ? 'truncated' : 'out of turns';
   return error === undefined ? `${how}, ${success ? 'success' : 'no success'}` : `${how} by an environment error`;
 }

@@ -1,10 +1,17 @@
 // Properties of the advantage estimators over random groups and episodes.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { gaeAdvantages, generalizedAdvantages } from '../../../extension/algorithms/gae';
+import { generalizedAdvantages, withReturns } from '../../../extension/algorithms/gae';
+import type { GaeOptions, ValuedSequence } from '../../../extension/algorithms/gae';
 import { grpoAdvantages } from '../../../extension/algorithms/grpo';
 import { discountedReturns } from '../../../extension/algorithms/reinforce';
 import { rlooAdvantages } from '../../../extension/algorithms/rloo';
+
+const gaeAdvantages = (sequences: readonly ValuedSequence[], options: GaeOptions) =>
+  withReturns(
+    sequences,
+    sequences.map(sequence => generalizedAdvantages(sequence, options)),
+  );
 
 const score = fc.integer({ min: -2000, max: 2000 }).map(tenths => tenths / 10);
 const batch = fc

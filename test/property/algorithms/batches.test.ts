@@ -1,14 +1,14 @@
 // Properties of the rollout filter, the loss weights and the mini-batches.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { aggregationWeights, type LossAggMode } from '../../../extension/algorithms/loss-aggregation';
+import { aggregationWeights } from '../../../extension/algorithms/loss-aggregation';
+import { lossAggModes } from '../../../extension/algorithms/policy-loss-options';
 import { splitMiniBatches } from '../../../extension/algorithms/mini-batches';
 import { policyLoss } from '../../../extension/algorithms/policy-loss';
 import { RandomStream } from '../../../extension/engine/sampling/random-stream';
 import { selectGroups } from '../../../extension/algorithms/group-selection';
 import { filterTrajectories } from '../../../extension/algorithms/trajectory-filter';
 
-const modes: LossAggMode[] = ['token-mean', 'seq-mean-token-sum', 'seq-mean-token-mean', 'seq-mean-token-sum-norm'];
 const selection = fc.record({
   rollout_filter_value: fc.double({ min: 0, max: 1.2, noNaN: true }),
   rollout_filter_strategy: fc.constantFrom('top_p' as const, 'top_k' as const, 'top_k_abs' as const, 'min_p' as const),
@@ -122,26 +122,33 @@ describe('loss weights', () => {
       mask: Uint8Array.from(values, value => (value % 3 === 0 ? 0 : 1)),
     }));
     fc.assert(
-      fc.property(fc.array(sequence, { minLength: 1, maxLength: 8 }), fc.constantFrom(...modes), (batch, mode) => {
-        const settings = {
-          clip_ratio_low: 0.2,
-          clip_ratio_high: 0.28,
-          clip_ratio_c: 3,
-          entropy_coeff: 0,
-          use_kl_loss: false,
-          kl_loss_coef: 0,
-          kl_loss_type: 'kl',
-          loss_agg_mode: mode,
-        } as const;
-        const counts = batch.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0));
-        const padded = 12;
-        const weights = aggregationWeights(counts, mode, padded);
-        const shares = batch.map(
-          (sequence, row) =>
-            weights[row] * policyLoss([sequence], { ...settings, loss_agg_mode: 'seq-mean-token-sum' }).loss,
-        );
-        expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(policyLoss(batch, settings, padded).loss, 6);
-      }),
+      fc.property(
+        fc.array(sequence, { minLength: 1, maxLength: 8 }),
+        fc.constantFrom(...lossAggModes),
+        (batch, mode) => {
+          const settings = {
+            clip_ratio_low: 0.2,
+            clip_ratio_high: 0.28,
+            clip_ratio_c: 3,
+            entropy_coeff: 0,
+            use_kl_loss: false,
+            kl_loss_coef: 0,
+            kl_loss_type: 'kl',
+            loss_agg_mode: mode,
+          } as const;
+          const counts = batch.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0));
+          const padded = 12;
+          const weights = aggregationWeights(counts, mode, padded);
+          const shares = batch.map(
+            (sequence, row) =>
+              weights[row] * policyLoss([sequence], { ...settings, loss_agg_mode: 'seq-mean-token-sum' }).loss,
+          );
+          expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(
+            policyLoss(batch, settings, padded).loss,
+            6,
+          );
+        },
+      ),
     );
   });
 });

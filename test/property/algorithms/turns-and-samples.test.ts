@@ -1,11 +1,10 @@
 // Properties of the turn-, mask-, sequence- and sample-level algorithms: bi-level and two-mask GAE, turn-wise GRPO,
-// GSPO and CISPO, dynamic sampling, per-turn samples, and batch adjustment to a divisor.
+// GSPO and CISPO, dynamic sampling, and batch adjustment to a divisor.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { adjustedSamples } from '../../../extension/algorithms/batch-adjustment';
 import { biLevelAdvantages, nonZeroRewards } from '../../../extension/algorithms/bi-level-gae';
 import { groupsToSample, overlongReward, filterGroups } from '../../../extension/algorithms/dapo';
-import { joinEpisodes, spreadOverSamples } from '../../../extension/algorithms/episode-samples';
 import { generalizedAdvantages } from '../../../extension/algorithms/gae';
 import { maskedGaeAdvantages } from '../../../extension/algorithms/masked-gae';
 import { tokenLosses } from '../../../extension/algorithms/policy-loss';
@@ -198,25 +197,6 @@ describe('dynamic sampling', () => {
 });
 
 describe('samples', () => {
-  it('keep their positions when joined to episodes and split again', () => {
-    const sample = fc.record({ group: fc.nat(3), episode: fc.nat(3), length: fc.nat(9) });
-    fc.assert(
-      fc.property(fc.array(sample, { maxLength: 30 }), samples => {
-        const groups = samples.map(({ group }) => group);
-        const lengths = samples.map(({ length }) => length);
-        const joined = joinEpisodes({
-          groups,
-          episodes: samples.map(({ episode }) => episode),
-          scores: groups,
-          lengths,
-        });
-        expect(Array.from(spreadOverSamples(joined.scores, joined.samples))).toEqual(groups);
-        const total = (values: ArrayLike<number>): number => Array.from(values).reduce((sum, x) => sum + x, 0);
-        expect(total(joined.lengths!)).toBe(total(lengths));
-      }),
-    );
-  });
-
   it('have a count divisible by the divisor after adjustment, with copy counts that differ by at most one', () => {
     fc.assert(
       fc.property(

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { aggregationWeights } from '../../../extension/algorithms/loss-aggregation';
 import { policyLoss, tokenLosses } from '../../../extension/algorithms/policy-loss';
+import { klKinds, lossAggModes, lossModes } from '../../../extension/algorithms/policy-loss-options';
 import { valueLoss } from '../../../extension/algorithms/value-loss';
 import type { OptimizerOptions, PolicyLossOptions } from '../../../extension/engine/loss-options';
 import { RandomStream } from '../../../extension/engine/sampling/random-stream';
@@ -34,15 +35,15 @@ const batch = fc
 type Batch = typeof batch extends fc.Arbitrary<infer T> ? T : never;
 
 const settings: fc.Arbitrary<PolicyLossOptions> = fc.record({
-  policy_loss: fc.record({ loss_mode: fc.constantFrom('vanilla', 'gspo', 'cispo') }),
+  policy_loss: fc.record({ loss_mode: fc.constantFrom(...lossModes) }),
   clip_ratio_low: fc.constantFrom(0.2, 0.25),
   clip_ratio_high: fc.constantFrom(0.2, 0.28),
   clip_ratio_c: fc.constantFrom(3, 10),
   entropy_coeff: fc.constantFrom(0, 0.01, -0.5),
   use_kl_loss: fc.boolean(),
   kl_loss_coef: fc.constantFrom(0.001, 0.5),
-  kl_loss_type: fc.constantFrom('kl', 'k1', 'abs', 'mse', 'k2', 'low_var_kl', 'k3'),
-  loss_agg_mode: fc.constantFrom('token-mean', 'seq-mean-token-sum', 'seq-mean-token-mean', 'seq-mean-token-sum-norm'),
+  kl_loss_type: fc.constantFrom(...klKinds),
+  loss_agg_mode: fc.constantFrom(...lossAggModes),
   temperature: fc.constantFrom(0.7, 1, 1.5),
 });
 

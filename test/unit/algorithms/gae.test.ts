@@ -2,10 +2,17 @@
 // hand-computed vectors.
 import { describe, expect, it } from 'vitest';
 import { biLevelAdvantages, biLevelGaeAdvantages, nonZeroRewards } from '../../../extension/algorithms/bi-level-gae';
-import { gaeAdvantages, generalizedAdvantages } from '../../../extension/algorithms/gae';
+import { generalizedAdvantages, withReturns } from '../../../extension/algorithms/gae';
+import type { GaeOptions, ValuedSequence } from '../../../extension/algorithms/gae';
 import { maskedGaeAdvantages } from '../../../extension/algorithms/masked-gae';
 import { valueLoss } from '../../../extension/algorithms/value-loss';
 import { expectNumbers } from './expect-numbers';
+
+const gaeAdvantages = (sequences: readonly ValuedSequence[], options: GaeOptions) =>
+  withReturns(
+    sequences,
+    sequences.map(sequence => generalizedAdvantages(sequence, options)),
+  );
 
 describe('GAE', () => {
   const episode = {

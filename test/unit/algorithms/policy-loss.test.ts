@@ -6,7 +6,8 @@ import { aggregationWeights } from '../../../extension/algorithms/loss-aggregati
 import { cispoTokenLoss } from '../../../extension/algorithms/cispo';
 import { tokenPolicyLoss } from '../../../extension/algorithms/clipped-surrogate';
 import { gspoTokenLoss, sequenceLogRatio } from '../../../extension/algorithms/gspo';
-import { policyLoss, type PolicyLossSettings } from '../../../extension/algorithms/policy-loss';
+import { policyLoss } from '../../../extension/algorithms/policy-loss';
+import type { PolicyLossSettings } from '../../../extension/algorithms/policy-loss-options';
 import { expectNumbers } from './expect-numbers';
 
 const clip = { clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 3 };

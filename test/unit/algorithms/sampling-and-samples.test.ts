@@ -1,10 +1,7 @@
-// Which samples a step trains on: DAPO's dynamic sampling and overlong penalty, per-turn samples joined to episodes,
-// and RAGEN's ways to make the batch divisible.
+// Which samples a step trains on: DAPO's dynamic sampling and overlong penalty, and RAGEN's ways to make the batch divisible.
 import { describe, expect, it } from 'vitest';
 import { adjustedSamples, batchMultiple } from '../../../extension/algorithms/batch-adjustment';
 import { groupsToSample, overlongReward, filterGroups } from '../../../extension/algorithms/dapo';
-import { joinEpisodes, spreadOverSamples } from '../../../extension/algorithms/episode-samples';
-import { filterRollouts, type RolloutFilter } from '../../../extension/algorithms/rollout-filter';
 import { RandomStream } from '../../../extension/engine/sampling/random-stream';
 
 describe('dynamic sampling', () => {
@@ -45,45 +42,6 @@ describe('overlong answers', () => {
   it('are penalized only beyond the limit when there is no buffer', () => {
     const none = { len: 0, penalty_factor: 1 };
     expect([16, 17].map(length => overlongReward(length, 16, none))).toEqual([0, -1]);
-  });
-});
-
-describe('samples of episodes', () => {
-  // Episode 0 of group 4 has two turns, episode 0 of group 9 has three, and episode 1 of each group has one.
-  const samples = {
-    groups: [4, 4, 9, 4, 9, 9, 9],
-    episodes: [0, 0, 0, 1, 0, 0, 1],
-    scores: [1, 1, 3, 0, 3, 3, 2],
-    entropies: [0.2, 0.4, 1, 0.5, 2, 3, 4],
-    lengths: [5, 7, 1, 9, 1, 2, 3],
-  };
-
-  it('are joined: one score, mean entropy, summed length', () => {
-    const joined = joinEpisodes(samples);
-    expect(joined).toMatchObject({ groups: [4, 9, 4, 9], scores: [1, 3, 0, 2], lengths: [12, 4, 9, 3] });
-    expect(joined.samples).toEqual([[0, 1], [2, 4, 5], [3], [6]]);
-    [0.3, 2, 0.5, 4].forEach((entropy, i) => expect(joined.entropies![i]).toBeCloseTo(entropy, 12));
-    expect(joinEpisodes({ groups: [1], episodes: [0], scores: [2] })).toEqual({
-      groups: [1],
-      scores: [2],
-      samples: [[0]],
-    });
-  });
-
-  it('are kept when the filter keeps their episode', () => {
-    const filter: RolloutFilter = {
-      rollout_filter_value: 1,
-      rollout_filter_strategy: 'top_k_abs',
-      rollout_filter_type: 'largest',
-      rollout_filter_metric: 'entropy',
-      rollout_filter_include_zero: true,
-      rollout_filter_top_p_prob_mode: 'linear',
-      rollout_filter_selection_eps: 0.01,
-    };
-    const joined = joinEpisodes(samples);
-    const { kept, groupScores } = filterRollouts(joined, filter);
-    expect([...groupScores]).toEqual([Math.fround(0.4), 3]);
-    expect([...spreadOverSamples(kept, joined.samples)]).toEqual([0, 0, 1, 0, 1, 1, 1]);
   });
 });
 

@@ -10,8 +10,15 @@ const used = (): object[] => [
   ...[Array, Map, Set, Promise, String, Number, Uint8Array, Int32Array, WeakMap, MessagePort].map(
     ({ prototype }): object => prototype,
   ),
-  ...[Object.getPrototypeOf(Uint8Array.prototype) as object, ...iterators()],
-  ...[Array, Promise, Atomics, Reflect, Object, Number, String],
+  Object.getPrototypeOf(Uint8Array.prototype),
+  ...iterators(),
+  Array,
+  Promise,
+  Atomics,
+  Reflect,
+  Object,
+  Number,
+  String,
 ];
 
 const iterators = (): object[] =>

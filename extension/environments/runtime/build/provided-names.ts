@@ -1,7 +1,7 @@
 // Names of the modules that every environment can import, wherever its file lies. `provided-modules.ts` holds the
 // modules.
 
-export const providedNames = [
+const providedNames = [
   'zod',
   'zod/v4',
   'pngjs', // used by envs/api/picture, for copies of built-in environments

@@ -3,28 +3,28 @@
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parentPort } from 'node:worker_threads';
+import { serveCalls } from '../../../node/thread-calls';
 import { TypeCheckService, type TypeCheck } from './type-check';
 
-/** Requests a type check of the environment with the entry file `source`. */
-export interface TypeCheckRequest {
-  id: number;
-  source: string;
+/** Result of a check, or why there is none. */
+export type TypeCheckReply = TypeCheck | { unchecked: string };
+
+/** Functions of this worker. */
+export interface TypeChecks {
+  /** Checks the environment with the entry file `source`. */
+  check(source: string): Promise<TypeCheckReply>;
 }
-export type TypeCheckReply = { id: number } & (TypeCheck | { unchecked: string });
 
 const installation = dirname(dirname(fileURLToPath(import.meta.url)));
 let service: Promise<TypeCheckService> | undefined;
-
-/** Returns the findings; why there are none if the compiler fails. */
-async function check({ id, source }: TypeCheckRequest): Promise<TypeCheckReply> {
-  try {
-    service ??= import('typescript').then(({ default: ts }) => new TypeCheckService(ts, installation));
-    return { id, ...(await service).check(source) };
-  } catch (error) {
-    return { id, unchecked: (error as Error).message.split('\n', 1)[0] };
-  }
-}
-
-parentPort!.on('message', (request: TypeCheckRequest) => {
-  void check(request).then(reply => parentPort!.postMessage(reply)); // never rejects
-});
+const checks: TypeChecks = {
+  async check(source) {
+    try {
+      service ??= import('typescript').then(({ default: ts }) => new TypeCheckService(ts, installation));
+      return (await service).check(source);
+    } catch (error) {
+      return { unchecked: (error as Error).message.split('\n', 1)[0] };
+    }
+  },
+};
+serveCalls(parentPort!, checks);

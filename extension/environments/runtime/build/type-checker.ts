@@ -2,52 +2,50 @@
 // returns the reason in `unchecked`; such code is used unchecked.
 import { Worker } from 'node:worker_threads';
 import { programEnvironment } from '../../../../envs/api/program-environment';
-import type { TypeCheckReply, TypeCheckRequest } from './type-check-worker';
+import { WorkerCalls } from '../../../node/thread-calls';
+import type { TypeCheckReply, TypeChecks } from './type-check-worker';
 
 /** Time limit of a check in milliseconds. The first check loads TypeScript and its libraries. */
 const timeoutMs = 30_000;
 
+interface Thread {
+  worker: Worker;
+  calls: WorkerCalls<TypeChecks>;
+}
+
 export class TypeChecker {
-  private worker: Worker | undefined;
-  private checks = 0;
-  private readonly open = new Map<number, (reply: TypeCheckReply) => void>();
+  private thread: Thread | undefined;
 
   /** `workerFile` is the bundled type-check-worker.ts, two folders below the installation. */
   constructor(private readonly workerFile: string) {}
 
-  check(source: string): Promise<TypeCheckReply> {
-    const id = ++this.checks;
-    const worker = (this.worker ??= this.start());
-    return new Promise(resolve => {
-      const timer = setTimeout(() => this.end(worker, `it took more than ${timeoutMs / 1000} s`), timeoutMs);
-      this.open.set(id, reply => {
-        clearTimeout(timer);
-        resolve(reply);
-      });
-      worker.postMessage({ id, source } satisfies TypeCheckRequest);
-    });
+  async check(source: string): Promise<TypeCheckReply> {
+    const thread = (this.thread ??= this.start());
+    const timer = setTimeout(() => this.end(thread, `it took more than ${timeoutMs / 1000} s`), timeoutMs);
+    try {
+      return await thread.calls.call('check', source);
+    } catch (error) {
+      return { unchecked: (error as Error).message };
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   stop(): void {
-    if (this.worker) this.end(this.worker, 'it was stopped');
+    if (this.thread) this.end(this.thread, 'it was stopped');
   }
 
-  private start(): Worker {
+  private start(): Thread {
     const worker = new Worker(this.workerFile, { env: programEnvironment(), stdin: false, name: 'type-check' });
+    const thread = { worker, calls: new WorkerCalls<TypeChecks>(worker) };
     worker.unref();
-    worker.on('message', (reply: TypeCheckReply) => {
-      this.open.get(reply.id)?.(reply);
-      this.open.delete(reply.id);
-    });
-    worker.on('error', ({ message }) => this.end(worker, message));
-    return worker;
+    worker.on('error', ({ message }) => this.end(thread, message));
+    return thread;
   }
 
-  private end(worker: Worker, why: string): void {
-    if (this.worker !== worker) return;
-    this.worker = undefined;
-    for (const [id, answer] of this.open) answer({ id, unchecked: why });
-    this.open.clear();
-    void worker.terminate();
+  private end(thread: Thread, why: string): void {
+    if (this.thread === thread) this.thread = undefined;
+    thread.calls.end(new Error(why));
+    void thread.worker.terminate();
   }
 }

@@ -1,67 +1,57 @@
 // EpisodeScanner in a worker thread, started with the first request. If the thread dies, pending requests fail, and the
 // next request starts a new thread.
 import { Worker } from 'node:worker_threads';
+import { WorkerCalls } from '../../../node/thread-calls';
 import type { EpisodeScanner } from './episode-scan';
-import type { WorkerAnswer, WorkerAsk } from './episode-worker';
+import type { EpisodeFindings, EpisodeScans } from './episode-worker';
 
-interface Waiting {
-  found?: (rows: Int32Array, share: number) => void;
-  resolve(value: never): void;
-  reject(error: Error): void;
-}
+type Found = Parameters<EpisodeScanner['search']>[2];
 
 /** `file` is the bundled worker. After `dispose`, requests are not answered. */
 export class ThreadScanner implements EpisodeScanner {
-  private worker: Worker | undefined;
-  private readonly waiting = new Map<number, Waiting>();
-  private lastId = 0;
+  private thread: { worker: Worker; calls: WorkerCalls<EpisodeScans> } | undefined;
+  private readonly searches = new Map<number, Found>();
+  private searchCount = 0;
 
   constructor(private readonly file: string) {}
 
   index(...[file, from]: Parameters<EpisodeScanner['index']>): ReturnType<EpisodeScanner['index']> {
-    return this.ask(id => ({ id, index: { file, from } }));
+    return this.calls.call('index', file, from);
   }
 
-  search(...[files, terms, found]: Parameters<EpisodeScanner['search']>): Promise<boolean> {
-    return this.ask(id => ({ id, search: { files, terms } }), found);
+  async search(...[files, terms, found]: Parameters<EpisodeScanner['search']>): Promise<boolean> {
+    const id = ++this.searchCount;
+    this.searches.set(id, found);
+    try {
+      return await this.calls.call('search', id, files, terms);
+    } finally {
+      this.searches.delete(id);
+    }
   }
 
   end(): void {
-    this.worker?.postMessage({ id: ++this.lastId, end: true } satisfies WorkerAsk);
+    this.thread?.calls.notify('end');
   }
 
   dispose(): void {
-    void this.worker?.terminate();
+    void this.thread?.worker.terminate();
   }
 
-  private ask<T>(question: (id: number) => WorkerAsk, found?: Waiting['found']): Promise<T> {
-    const id = ++this.lastId;
-    return new Promise<T>((resolve, reject) => {
-      this.waiting.set(id, { found, resolve, reject });
-      (this.worker ??= this.start()).postMessage(question(id));
-    });
+  private get calls(): WorkerCalls<EpisodeScans> {
+    return (this.thread ??= this.start()).calls;
   }
 
-  private start(): Worker {
+  private start(): { worker: Worker; calls: WorkerCalls<EpisodeScans> } {
     const worker = new Worker(this.file);
+    const findings: EpisodeFindings = { found: (id, rows, share) => this.searches.get(id)?.(rows, share) };
+    const calls = new WorkerCalls<EpisodeScans>(worker, findings);
     worker.unref();
-    worker.on('message', (answer: WorkerAnswer) => this.settle(answer));
     const fail = (error: Error) => {
-      if (this.worker === worker) this.worker = undefined;
-      for (const each of this.waiting.values()) each.reject(error);
-      this.waiting.clear();
+      if (this.thread?.worker === worker) this.thread = undefined;
+      calls.end(error);
     };
     worker.on('error', fail);
     worker.on('exit', () => fail(new Error('The episode reader stopped unexpectedly: try again')));
-    return worker;
-  }
-
-  private settle(answer: WorkerAnswer): void {
-    const waiting = this.waiting.get(answer.id);
-    if (!waiting) return;
-    if ('found' in answer) return waiting.found?.(answer.found, answer.share);
-    this.waiting.delete(answer.id);
-    if ('error' in answer) waiting.reject(new Error(answer.error));
-    else waiting.resolve(('line' in answer ? answer.line : answer.done) as never);
+    return { worker, calls };
   }
 }

@@ -51,7 +51,7 @@ export function askForTags(runs: readonly Run[], known: readonly string[]): Prom
 }
 
 /** Parses comma-separated tags, with or without a number sign: `lr, #paper` → `lr`, `paper`. */
-export const tagsIn = (text: string): string[] => [
+const tagsIn = (text: string): string[] => [
   ...new Set(
     text
       .split(',')

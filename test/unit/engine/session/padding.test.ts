@@ -1,17 +1,6 @@
-// Ragged rows as right-padded tensors, and the causal mask.
+// The causal mask.
 import { expect, it } from 'vitest';
-import { causalMask, masked, padRows } from '../../../../extension/engine/session/padding';
-
-it('pads rows on the right and counts positions from each row’s start', () => {
-  const { ids, positions } = padRows([[7, 8, 9], Int32Array.of(5), []], 4, [0, 10, 3]);
-  expect(ids).toEqual({
-    type: 'int64',
-    dims: [3, 4],
-    data: BigInt64Array.of(7n, 8n, 9n, 0n, 5n, 0n, 0n, 0n, 0n, 0n, 0n, 0n),
-  });
-  expect(positions.dims).toEqual([3, 4]);
-  expect([...(positions.data as BigInt64Array)]).toEqual([0n, 1n, 2n, 0n, 10n, 0n, 0n, 0n, 0n, 0n, 0n, 0n]);
-});
+import { causalMask, masked } from '../../../../extension/engine/session/padding';
 
 it.each([1, 3, 70])('lets token i of %i see tokens 0…i', t => {
   const { data, dims } = causalMask(t);

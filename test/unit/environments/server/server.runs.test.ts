@@ -6,7 +6,8 @@ import { connect as connectTcp } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { isLoopback, startEnvironmentServer } from '../../../../extension/environments/server/http-server';
+import { isLoopback } from '../../../../extension/environments/server/http-router';
+import { startEnvironmentServer } from '../../../../extension/environments/server/http-server';
 import { counter, workspace } from '../../../support/bundles';
 import { builtIn, request, startServing, type Serving } from './serving';
 

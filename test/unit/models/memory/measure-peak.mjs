@@ -1,6 +1,7 @@
 // A separate process that performs the steps of a run on the built engine worker and reports the peak memory up to the
 // end of each phase: node measure-peak.mjs <engine-worker.cjs> <JSON of what to do>. The last line of its output is
 // JSON.
+import { createBirpc } from 'birpc';
 import { Worker } from 'node:worker_threads';
 
 const [workerFile, json] = process.argv.slice(2);
@@ -19,20 +20,13 @@ const {
   lossMode,
 } = JSON.parse(json);
 const worker = new Worker(workerFile, { env: { ...process.env, ORT_DISABLE_TELEMETRY: '1' } });
-let calls = 0;
-const call = (method, ...args) =>
-  new Promise((resolve, reject) => {
-    const id = calls++;
-    const hear = message => {
-      if (message.id !== id) return;
-      worker.off('message', hear);
-      if (message.kind === 'error') reject(new Error(message.message));
-      else resolve(message.result);
-    };
-    worker.on('message', hear);
-    worker.once('error', reject);
-    worker.postMessage({ id, method, args });
-  });
+const { $call: call } = createBirpc(
+  {},
+  { post: message => worker.postMessage(message), on: receive => void worker.on('message', receive), timeout: -1 },
+);
+worker.once('error', error => {
+  throw error;
+});
 
 let state = 1;
 const token = () => (state = (state * 48271) % 2147483647) % vocab;

@@ -2,7 +2,7 @@
 // it.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { configurationDocument } from '../../../../extension/trainer/config/documentation';
+import { configurationDocument } from './documentation';
 import { loadConfig, presets } from '../../../../extension/trainer/config/load-config';
 import { configJsonSchema } from '../../../../extension/trainer/config/schema';
 import type { JsonSchema } from '../../../../extension/common/json-schema';

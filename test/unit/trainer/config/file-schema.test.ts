@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { configurationFileSchema } from '../../../../extension/trainer/config/file-schema';
+import { configurationFileSchema } from './file-schema';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
 import { presetFolder, repository } from './presets';
 import { ragenFolder, ragenNames } from './ragen-files';

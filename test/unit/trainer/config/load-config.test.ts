@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { loadConfig, presets } from '../../../../extension/trainer/config/load-config';
-import type { LoadedConfig } from '../../../../extension/trainer/config/load-config';
+import type { LoadedConfig } from '../../../../extension/trainer/config/loaded-config';
 import { modelSource } from '../../../../extension/trainer/config/model-path';
 import { load, messages, presetFolder, problemsOf, repository } from './presets';
 

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { ConfigError } from '../../../../extension/trainer/config/config-error';
 import type { ConfigProblem } from '../../../../extension/trainer/config/config-error';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
-import type { LoadedConfig } from '../../../../extension/trainer/config/load-config';
+import type { LoadedConfig } from '../../../../extension/trainer/config/loaded-config';
 
 export const repository = resolve(import.meta.dirname, '../../../..');
 export const presetFolder = `${repository}/media/presets`;

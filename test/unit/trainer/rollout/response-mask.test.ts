@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { placeRewards } from '../../../../extension/algorithms/token-sequences';
 import { maskRule, ragenMask } from '../../../../extension/trainer/rollout/response-mask';
-import { sampledMask } from '../../../../extension/trainer/rollout/rollout-batch';
+import { sampledMask } from '../../../../extension/trainer/rollout/rollout-sample';
 import { openContext, asked, encodeText, past, showIds, turnEnd } from './scripted-rollout';
 
 const marker = 1;

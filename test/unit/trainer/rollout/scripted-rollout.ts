@@ -14,11 +14,9 @@ import type {
   ContextSettings,
   TextGenerator,
 } from '../../../../extension/trainer/rollout/rollout-request';
-import type {
-  ChatMessage,
-  EpisodeContext,
-  PromptTokenizer,
-} from '../../../../extension/trainer/rollout/context-manager';
+import type { ChatMessage } from '../../../../extension/models/tokenizer/chat-template';
+import type { EpisodeContext } from '../../../../extension/trainer/rollout/context-manager';
+import type { PromptTokenizer } from '../../../../extension/trainer/rollout/prompt-tokenizer';
 import type { CurrentTurn } from '../../../../extension/trainer/rollout/context-window';
 import { parseResponse, type TurnPrompt } from '../../../../extension/trainer/rollout/turn-protocol';
 import type { EnvironmentPool } from '../../../../extension/environments/client/environment-pool';

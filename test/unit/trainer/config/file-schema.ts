@@ -1,10 +1,10 @@
 // Generates media/configuration.schema.json, the JSON schema of a configuration file for editors. It loosens the schema
 // of a complete configuration, because a file is only a part: no key is required, a value may reference another key,
 // ignored keys are accepted, and every key shows its default.
-import type { JsonSchema } from '../../common/json-schema';
-import { ignoredKeys } from './ignored-keys';
-import { configJsonSchema } from './schema';
-import { chosenNames, spellings } from './validate';
+import type { JsonSchema } from '../../../../extension/common/json-schema';
+import { ignoredKeys } from '../../../../extension/trainer/config/ignored-keys';
+import { configJsonSchema } from '../../../../extension/trainer/config/schema';
+import { chosenNames, spellings } from '../../../../extension/trainer/config/validate';
 
 /** `${a.b}` references the value of another key. */
 const reference: JsonSchema = { $ref: '#/definitions/reference' };

@@ -1,9 +1,9 @@
 // Generates docs/CONFIGURATION.md from the schema, so the document always matches the program.
-import { expectation } from '../../common/json-schema';
-import type { JsonSchema } from '../../common/json-schema';
-import { ignoredKeys } from './ignored-keys';
-import { configJsonSchema } from './schema';
-import type { Preset } from './load-config';
+import { expectation } from '../../../../extension/common/json-schema';
+import type { JsonSchema } from '../../../../extension/common/json-schema';
+import { ignoredKeys } from '../../../../extension/trainer/config/ignored-keys';
+import { configJsonSchema } from '../../../../extension/trainer/config/schema';
+import type { Preset } from '../../../../extension/trainer/config/load-config';
 
 const intro = `# Configuration
 

@@ -1,0 +1,211 @@
+// Routes requests of `ragen env serve` to the protocols: checks who may ask, reads bodies within their limit, and answers
+// every failure with a status and a sentence.
+// Security: clients run environment code, as configured here. Every route except `openRoutes` requires the key; the
+// check uses the matched method and route, never the raw path. Requests from web pages are refused, since a page can
+// reach a loopback address: they carry an Origin or Sec-Fetch-Site header or, after DNS rebinding, the page's name as
+// Host. Clients cannot read file paths of this machine.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { timingSafeEquals } from '../../node/timing-safe-equal';
+import { clientOf } from './connections';
+import { BatchService, GymService, readMessage, writeMessage } from './gym-service';
+import { mcpAnswer, openApi, OpenEnvService } from './openenv-service';
+import { ServiceError, type Sessions } from './sessions';
+
+export interface RouterOptions {
+  /** Undefined: no key is required, which only a loopback address allows. */
+  apiKey: string | undefined;
+  /** Maximum bytes of a request body and of a message. */
+  maxBodyBytes: number;
+  /** Receives a line about a request that failed with an internal error. */
+  onError(line: string): void;
+}
+
+const loopback = /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i;
+
+/** Routes without a key: whether the server is up. */
+const openRoutes: ReadonlySet<string> = new Set(['GET /health', 'GET /vagen/health']);
+
+/** Bytes of a refused request's body that are still read, so that the connection can be reused. */
+const drainedBytes = 65_536;
+
+/** Whether an address can only be reached from this machine. */
+export const isLoopback = (host: string): boolean => loopback.test(host);
+
+interface Admitted {
+  /** Path without the environment's name. */
+  route: string;
+  environment?: string;
+  query: URLSearchParams;
+}
+
+export class HttpRouter {
+  readonly openenv: OpenEnvService;
+  /** Connections are no longer kept alive. */
+  isEnding = false;
+  private readonly gym: GymService;
+  private readonly batch: BatchService;
+
+  constructor(
+    private readonly sessions: Sessions,
+    private readonly options: RouterOptions,
+  ) {
+    this.openenv = new OpenEnvService(sessions);
+    this.gym = new GymService(sessions);
+    this.batch = new BatchService(sessions);
+  }
+
+  /**
+   * Determines route and environment of a request.
+   * @param method of HTTP, or UPGRADE for a WebSocket
+   * @throws ServiceError if the request is not allowed
+   */
+  admitted({ url = '/', headers }: IncomingMessage, method: string): Admitted {
+    const { pathname, searchParams: query } = new URL(`http://server${url.startsWith('/') ? url : '/'}`);
+    const site = headers['sec-fetch-site']; // sent by browsers even without an Origin
+    if (headers.origin !== undefined || site === 'cross-site' || site === 'same-site')
+      throw new ServiceError(403, 'requests from web pages are refused: send the request from a program');
+    if (this.options.apiKey === undefined && !isLoopback(hostOf(headers.host)))
+      throw new ServiceError(403, 'requests with another Host header are refused: use 127.0.0.1');
+    const [, first = ''] = pathname.split('/');
+    const name = decoded(first);
+    const environment = this.sessions.names.includes(name) ? name : undefined;
+    const rest = environment === undefined ? pathname : pathname.slice(first.length + 1);
+    const route = rest.replace(/\/+$/, '') || '/';
+    if (!openRoutes.has(`${method} ${route}`)) this.checkKey(headers, query);
+    return { route, query, ...(environment !== undefined && { environment }) };
+  }
+
+  /** Answers a request; a client that accepts no data for `sendMs` is disconnected. */
+  async respond(request: IncomingMessage, response: ServerResponse, sendMs: number): Promise<void> {
+    const { socket } = request; // kept here: a request whose body is not fully read loses it
+    const send = (status: number, type: string, body: Uint8Array | string, more: Record<string, string> = {}) => {
+      const length = String(Buffer.byteLength(body));
+      const headers = { 'content-type': type, 'content-length': length, 'x-content-type-options': 'nosniff', ...more };
+      socket.setTimeout(sendMs); // Node.js disconnects a client that accepts no data for this long
+      response.writeHead(status, this.isEnding ? { ...headers, connection: 'close' } : headers).end(body);
+    };
+    const isBatch = request.url?.startsWith('/vagen/') ?? false;
+    try {
+      const { type, body } = await this.answer(request);
+      send(200, type, body);
+    } catch (error) {
+      const { status, message, retryAfter } = statusOf(error);
+      if (status === 500) this.options.onError(`${request.method} ${request.url?.split('?')[0]}: ${String(error)}`);
+      const rest = Number(request.headers['content-length'] ?? (request.headers['transfer-encoding'] ? Infinity : 0));
+      request.resume(); // discards the rest of a refused body
+      send(status, 'application/json', JSON.stringify({ [isBatch ? 'error' : 'detail']: message }), {
+        ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
+        ...(!request.complete && !(rest <= drainedBytes) && { connection: 'close' }),
+      });
+    }
+  }
+
+  private async answer(request: IncomingMessage): Promise<{ type: string; body: Uint8Array | string }> {
+    const { method = 'GET', headers } = request;
+    const { route, environment, query } = this.admitted(request, method);
+    const client = clientOf(request.socket);
+    if (route.startsWith('/vagen/'))
+      return json(await this.batch.answer(method, route.slice('/vagen'.length), await this.jsonBody(request), client));
+    const { openenv, gym } = this;
+    const of: Record<string, () => Promise<{ type: string; body: Uint8Array | string }>> = {
+      'GET /health': async () => json(this.health()),
+      'GET /metadata': async () => json(await openenv.metadata(environment)),
+      'GET /schema': async () => json(await openenv.schema(environment)),
+      'GET /openapi.json': async () => json(openApi),
+      'GET /state': async () => json(openenv.state(query.get('episode_id'), environment)),
+      'POST /reset': async () => json(await openenv.reset(await this.jsonBody(request), client, environment)),
+      'POST /step': async () => json(await openenv.step(await this.jsonBody(request), environment)),
+      'POST /mcp': async () => json(mcpAnswer(await this.jsonBody(request).catch(() => undefined))),
+      'GET /sessions': async () => json(gym.stats()),
+      'POST /connect': async () => writeMessage(await gym.connect(await this.message(request), client, environment)),
+      'POST /call': async () => writeMessage(await gym.call(await this.message(request))),
+    };
+    const found = of[`${method} ${route}`];
+    if (found) return found();
+    if (headers['content-length'] !== undefined) await this.body(request);
+    const other = Object.keys(of).find(known => known.endsWith(` ${route}`));
+    if (other) throw new ServiceError(405, `${route} takes ${other.split(' ')[0]}, not ${method}`);
+    const names = this.sessions.names.join(', ');
+    throw new ServiceError(404, `there is no ${route}: use a path of OpenEnv or GymService, below /<name> of ${names}`);
+  }
+
+  /** The health fields of all protocols. */
+  private health(): Record<string, unknown> {
+    const { names, maxSessions } = this.sessions;
+    return {
+      status: 'healthy',
+      ok: true,
+      service: 'gym-env-service',
+      max_inflight: 'unlimited',
+      environments: names,
+      active_sessions: this.sessions.list().length,
+      max_sessions: maxSessions,
+    };
+  }
+
+  private checkKey(headers: IncomingMessage['headers'], query: URLSearchParams): void {
+    const { apiKey } = this.options;
+    if (apiKey === undefined) return;
+    const bearer = /^Bearer\s+(?<key>.+)$/i.exec(headers.authorization ?? '')?.groups?.key;
+    const given = [headers['x-api-key'], bearer, query.get('token')];
+    if (!given.some(key => timingSafeEquals(key, apiKey))) throw new ServiceError(401, 'unauthorized');
+  }
+
+  private async message(request: IncomingMessage) {
+    return readMessage(request.headers['content-type'] ?? '', await this.body(request));
+  }
+
+  private async jsonBody(request: IncomingMessage): Promise<unknown> {
+    const body = await this.body(request);
+    if (body.length === 0) return undefined;
+    try {
+      return JSON.parse(body.toString('utf8')) as unknown;
+    } catch (error) {
+      throw new ServiceError(400, `the body is not JSON (${(error as Error).message})`);
+    }
+  }
+
+  private async body(request: IncomingMessage): Promise<Buffer> {
+    const { maxBodyBytes } = this.options;
+    const tooLarge = new ServiceError(413, `the body is larger than ${maxBodyBytes} bytes: send less`);
+    const encoding = request.headers['content-encoding'];
+    if (encoding !== undefined && encoding !== 'identity')
+      throw new ServiceError(415, `the body is encoded as ${encoding}: send it plain`);
+    if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge;
+    const chunks: Buffer[] = [];
+    let size = 0;
+    try {
+      for await (const chunk of request as AsyncIterable<Buffer>) {
+        size += chunk.length;
+        if (size > maxBodyBytes) throw tooLarge;
+        chunks.push(chunk);
+      }
+    } catch (error) {
+      if (error === tooLarge || request.complete) throw error;
+      throw new ServiceError(400, 'the body ends before its length'); // the client disconnected: nobody receives this
+    }
+    return Buffer.concat(chunks);
+  }
+}
+
+/** The host name in a Host header, without port; empty if missing or invalid. */
+function hostOf(header: string | undefined): string {
+  const address = `http://${header ?? ''}`;
+  return URL.canParse(address) ? new URL(address).hostname : '';
+}
+
+const json = (value: unknown) => ({ type: 'application/json', body: JSON.stringify(value) });
+
+/** The status and sentence of a failed request; internal errors are not described. */
+export function statusOf(error: unknown): { status: number; message: string; retryAfter?: number } {
+  if (error instanceof ServiceError) return error;
+  return { status: 500, message: "internal server error: see the server's output" };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

@@ -1,0 +1,77 @@
+// JSON-RPC over a child process's standard input and output, by vscode-jsonrpc. Requests are cancelled by AbortSignals
+// on both sides.
+import type { Readable, Writable } from 'node:stream';
+import {
+  CancellationTokenSource,
+  createMessageConnection,
+  StreamMessageReader,
+  StreamMessageWriter,
+  type CancellationToken,
+  type MessageConnection,
+  type MessageWriter,
+  type RequestType,
+} from 'vscode-jsonrpc/node';
+import { withoutTimer } from './socket-messages';
+
+/**
+ * Returns a connection over two streams; `outgoing` may wrap the writer. Errors of the streams are ignored: the
+ * process's own events report them. The caller calls `listen`.
+ */
+export function stdioMessages(
+  input: Readable,
+  output: Writable,
+  outgoing: (writer: MessageWriter) => MessageWriter = writer => writer,
+): MessageConnection {
+  const connection = createMessageConnection(
+    withoutTimer(new StreamMessageReader(input)),
+    outgoing(new StreamMessageWriter(output)),
+  );
+  connection.onError(() => undefined);
+  return connection;
+}
+
+/** Sends a request, which `signal` cancels. Throws the signal's reason if it is aborted already. */
+export async function sendRequest<P, R>(
+  connection: MessageConnection,
+  { method }: RequestType<P, R, void>,
+  params: P,
+  signal?: AbortSignal,
+): Promise<R> {
+  const cancel = new CancellationTokenSource();
+  const stop = (): void => cancel.cancel();
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    signal?.throwIfAborted();
+    return await connection.sendRequest<R>(method, params, cancel.token);
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+/**
+ * Registers the handler of a request. A cancelled request is answered at once, even while `work` continues. `errorOf`
+ * returns the error to send.
+ */
+export function onRequest<P, R>(
+  connection: MessageConnection,
+  { method }: RequestType<P, R, void>,
+  work: (params: P, signal: AbortSignal) => Promise<R>,
+  errorOf: (error: unknown, signal: AbortSignal) => Error,
+): void {
+  connection.onRequest(method, async (params: P, token: CancellationToken) => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const cancelled = new Promise<never>((_, reject) => {
+      token.onCancellationRequested(() => {
+        controller.abort();
+        reject(new Error('cancelled'));
+      });
+    });
+    cancelled.catch(() => undefined); // if the work finishes first
+    try {
+      return await Promise.race([work(params, signal), cancelled]);
+    } catch (error) {
+      throw errorOf(error, signal);
+    }
+  });
+}

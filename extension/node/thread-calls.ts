@@ -1,0 +1,109 @@
+// Calls between a thread and a worker thread that it started: birpc over structured clones. A call whose worker ends
+// fails with the reason, and so do later ones. Both threads are ours, so messages are not validated.
+// Not JSON-RPC (socket-messages.ts), which handles one message per turn of the event loop: a turn of the engine is a
+// decoding step, so 64 overlapping generations took 1.7 to 2.0 times as long, and a call alone 1.4 times.
+import { createBirpc, type BirpcReturn } from 'birpc';
+import type { MessagePort, Worker } from 'node:worker_threads';
+
+type Functions<T> = { [K in keyof T]: (...args: never[]) => unknown };
+type Arguments<F> = F extends (...args: infer A) => unknown ? A : never;
+type Result<F> = F extends (...args: never[]) => infer R ? Promise<Awaited<R>> : never;
+
+/** How errors cross threads; by default as a plain Error with message and stack. */
+export interface ErrorCodec {
+  encode(error: Error): unknown;
+  decode(encoded: unknown): Error;
+}
+const plainErrors: ErrorCodec = {
+  encode: ({ message, stack }) => ({ message, stack }),
+  decode: encoded => {
+    const { message, stack } = encoded as Error;
+    return Object.assign(new Error(message), { stack });
+  },
+};
+
+/** A reply as birpc posts it: the result `r`, or the error `e`. */
+interface Reply {
+  t: 's';
+  r?: unknown;
+  e?: unknown;
+}
+
+/** Buffers of results that are transferred. */
+const moved = new WeakMap<object, ArrayBuffer[]>();
+
+/** Marks a result: the buffers of its typed arrays are transferred instead of copied, and its sender loses them. */
+export function transferred<T extends object>(result: T): T {
+  moved.set(result, buffersOf(result));
+  return result;
+}
+
+/** Returns the buffers of all typed arrays in a value, at any depth. */
+function buffersOf(value: unknown): ArrayBuffer[] {
+  if (ArrayBuffer.isView(value)) return [value.buffer as ArrayBuffer];
+  if (typeof value !== 'object' || value === null) return [];
+  return [...new Set(Object.values(value).flatMap(buffersOf))];
+}
+
+function connect<Remote extends object>(
+  port: MessagePort | Worker,
+  functions: object,
+  { encode, decode } = plainErrors,
+): BirpcReturn<Remote, object, false> {
+  const coded =
+    (code: (error: never) => unknown) =>
+    (message: Reply | { t: 'q' }): Reply | { t: 'q' } =>
+      message.t === 's' && 'e' in message ? { ...message, e: code(message.e as never) } : message;
+  return createBirpc<Remote, object, false>(functions, {
+    post: (message: Reply | { t: 'q' }) =>
+      port.postMessage(message, (message.t === 's' && moved.get(message.r as object)) || []),
+    on: receive => void port.on('message', receive),
+    serialize: coded(encode),
+    deserialize: coded(decode),
+    onGeneralError: (_, method) => method !== undefined, // a result that cannot be cloned is replied to by an error
+    bind: 'functions',
+    proxify: false,
+    timeout: -1,
+  });
+}
+
+/**
+ * In a worker thread: answers calls by the methods of `functions`. Returns how to call the starting thread's functions,
+ * without a reply.
+ */
+export function serveCalls<Remote extends Functions<Remote>>(
+  port: MessagePort,
+  functions: object,
+  errors?: ErrorCodec,
+): <K extends keyof Remote>(method: K, ...args: Arguments<Remote[K]>) => void {
+  const rpc = connect<Remote>(port, functions, errors);
+  return (method, ...args) => void rpc.$callEvent(method, ...(args as never));
+}
+
+/** The starting thread's side: calls functions of a worker until `end`. */
+export class WorkerCalls<Remote extends Functions<Remote>> {
+  private readonly rpc: BirpcReturn<Remote, object, false>;
+  private ended: Error | undefined;
+
+  /** `functions` are called by the worker. */
+  constructor(worker: Worker, functions: object = {}, errors?: ErrorCodec) {
+    this.rpc = connect<Remote>(worker, functions, errors);
+  }
+
+  /** Returns the result; throws the function's error, or why the worker ended. */
+  async call<K extends keyof Remote>(method: K, ...args: Arguments<Remote[K]>): Promise<Awaited<Result<Remote[K]>>> {
+    if (this.ended) throw this.ended;
+    return (await this.rpc.$call(method, ...(args as never))) as Awaited<Result<Remote[K]>>;
+  }
+
+  /** Calls without waiting for a result; a worker that has ended is not called. */
+  notify<K extends keyof Remote>(method: K, ...args: Arguments<Remote[K]>): void {
+    if (!this.ended) void this.rpc.$callEvent(method, ...(args as never));
+  }
+
+  /** Fails all pending and later calls with `reason`; only the first reason counts. */
+  end(reason: Error): void {
+    const ended = (this.ended ??= reason);
+    this.rpc.$rejectPendingCalls(({ reject }) => reject(ended));
+  }
+}
