@@ -1,167 +1,171 @@
-// One metric of several runs: one line per group with its band over seeds, and each seed as a thin line behind it.
-// Drawn only while on screen.
-import { maximum } from '../../extension/common/lists';
-import { h, setAttribute, setText } from '../shared/dom';
-import { formatValue, type Unit } from '../shared/format';
-import type { Theme } from '../shared/theme';
-import { progressRange, type Range } from '../dashboard/axis';
-import type { Point } from '../dashboard/curve';
+// The chart of one metric as an element without a shadow root. What it draws is computed when its turn in the draw
+// queue comes, and only if its values or their look have changed; off screen nothing is drawn, and no canvas memory is
+// held.
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
+import { chartCard, chartValue } from '../components/chart-card';
+import type { OnScreen } from '../components/on-screen';
+import '../components/plot-canvas';
+import type { PlotCanvas } from '../components/plot-canvas';
+import type { Range } from '../dashboard/axis';
 import type { DrawQueue } from '../dashboard/draw-queue';
-import { lineStyle, yRange, type PlotLine } from '../dashboard/plot-data';
-import type { Plot, Plotter } from '../dashboard/plot';
-import { groupCurve, pointsOf, type RunCurve } from './group-curves';
+import type { Plotter } from '../dashboard/plot';
+import { formatValue } from '../shared/format';
+import type { Theme } from '../shared/theme';
+import type { ColouredGroup, ComparedMetric } from './compared';
+import { comparisonOf, type Comparison } from './comparison';
+import type { RunCurve } from './group-curves';
 
-export interface ChartedGroup {
-  label: string;
-  /** Index of its colour in the palette, and of the group. */
-  colour: number;
-  index: number;
-  /** One curve per run. */
-  curves: RunCurve[];
+/** What charts share that never changes. */
+export interface ChartTools {
+  readonly plotter: Plotter;
+  readonly queue: DrawQueue;
+  readonly screen: OnScreen;
+  /** The pointer is at this step, or has left the chart (null). */
+  hover(step: number | null): void;
+  /** The chart of this metric has come on screen, or left it. */
+  appear(key: string, isOnScreen: boolean): void;
 }
 
-export interface ComparedMetric {
-  key: string;
-  title: string;
-  unit: Unit;
-}
+export class CompareChart extends LitElement {
+  static override properties = {
+    metric: { attribute: false },
+    groups: { attribute: false },
+    curves: { attribute: false },
+    theme: { attribute: false },
+    smoothing: { attribute: false },
+    hovered: { attribute: false },
+    isOnScreen: { attribute: false },
+  };
 
-export class CompareChart {
-  readonly element: HTMLElement;
-  private readonly canvas = h('canvas', { role: 'img' });
-  private readonly value = h('div', { class: 'chart-values' });
-  private readonly crosshair = h('div', { class: 'crosshair', hidden: true }, h('span'));
-  private plot: Plot | null = null;
-  private visible = false;
-  private groups: ChartedGroup[] = [];
-  private means: Point[][] = [];
+  declare tools: ChartTools;
+  declare metric: ComparedMetric;
+  declare groups: readonly ColouredGroup[];
+  /** By run; null until they have been received. */
+  declare curves: readonly RunCurve[] | null;
+  declare theme: Theme;
+  declare smoothing: number;
+  /** Step of the crosshair. */
+  declare hovered: number | null;
+  declare isOnScreen: boolean;
+
+  private comparison: Comparison | null = null;
+  /** What the comparison was computed from. */
+  private inputs: readonly unknown[] = [];
+  /** The y range of the last drawing. */
   private range: Range | null = null;
-  private theme: Theme | null = null;
-  private smoothing = 0;
-  private readonly redraw = () => this.drawNow();
 
-  /**
-   * `hover` receives the step under the pointer, or null when it leaves; `wanted` is called when the chart comes on
-   * screen.
-   */
-  constructor(
-    readonly metric: ComparedMetric,
-    meaning: string | undefined,
-    private readonly plotter: Plotter,
-    private readonly queue: DrawQueue,
-    events: { hover(step: number | null): void; wanted(): void },
-  ) {
-    const { key, title } = metric;
-    const area = h('div', { class: 'chart-plot' }, this.canvas, this.crosshair);
-    this.element = h(
-      'article',
-      { class: 'chart', 'data-chart': key, 'data-empty': 'waiting', 'aria-label': title },
-      h('header', { class: 'chart-head' }, h('h3', { title: `${key}\n${meaning ?? ''}`.trim() }, title), this.value),
-      area,
-    );
-    area.addEventListener('pointermove', event => this.plot && events.hover(Math.round(this.plot.xAt(event.offsetX))));
-    area.addEventListener('pointerleave', () => events.hover(null));
-    this.becameVisible = events.wanted;
+  constructor() {
+    super();
+    this.curves = null;
+    this.hovered = null;
+    this.isOnScreen = false;
   }
 
-  private readonly becameVisible: () => void;
-
-  /** Off screen, nothing is requested or drawn. */
-  setVisible(visible: boolean): void {
-    if (this.visible === visible) return;
-    this.visible = visible;
-    if (visible) {
-      this.becameVisible();
-      if (this.theme) this.queue.add(this.redraw);
-      return;
-    }
-    this.queue.remove(this.redraw);
-    this.plot?.destroy();
-    this.plot = null;
+  override connectedCallback(): void {
+    super.connectedCallback();
+    if (this.hasUpdated) this.watch();
   }
 
-  get shown(): boolean {
-    return this.visible;
-  }
-
-  update(groups: ChartedGroup[], theme: Theme, smoothing: number): void {
-    Object.assign(this, { groups, theme, smoothing });
-    if (this.visible) this.queue.add(this.redraw);
-  }
-
-  /** Shows the groups' values at a step, or their latest values. */
-  hover(step: number | null): void {
-    if (!this.visible || !this.theme) return;
-    this.crosshair.hidden = step === null || !this.plot;
-    if (step !== null && this.plot) {
-      this.crosshair.style.transform = `translateX(${Math.round(this.plot.pixelOf(step))}px)`;
-      setText(this.crosshair.firstElementChild!, String(step));
-    }
-    const { palette } = this.theme;
-    const parts = this.groups.map(({ label, colour }, i) => {
-      const points = this.means[i] ?? [];
-      const at = step === null ? points.at(-1) : points.findLast(({ x }) => x <= step);
-      const swatch = h('span', { class: 'swatch', style: `background:${palette[colour % palette.length]}` });
-      return h(
-        'span',
-        { class: 'chart-value', title: label },
-        swatch,
-        h('strong', {}, formatValue(at?.y ?? Number.NaN, this.metric.unit)),
-      );
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    // A chart that is only moved is connected again by then.
+    queueMicrotask(() => {
+      if (this.isConnected) return;
+      this.tools.screen.unobserve(this.firstElementChild!);
+      this.tools.appear(this.metric.key, false);
     });
-    this.value.replaceChildren(...parts);
   }
 
-  dispose(): void {
-    this.setVisible(false);
-    this.element.remove();
+  protected override createRenderRoot(): HTMLElement {
+    return this;
   }
 
-  private drawNow(): void {
-    const { theme, smoothing, metric } = this;
-    if (!theme || !this.visible) return;
-    const thin: PlotLine[] = [];
-    const lines = this.groups.map(({ label, colour, index, curves }): PlotLine => {
-      const style = { ...lineStyle(theme, 0, index), colour: theme.palette[colour % theme.palette.length] };
-      const seeds = curves.map(curve => pointsOf(curve, smoothing));
-      const alpha = theme.highContrast ? 0.55 : 0.32;
-      if (seeds.length > 1)
-        for (const points of seeds) thin.push({ ...style, label, points, width: 1, dash: [], alpha, quiet: true });
-      const { mean, band } = groupCurve(seeds);
-      return { ...style, label, points: mean, ...(band && { band }) };
+  protected override scheduleUpdate(): void | Promise<unknown> {
+    if (!this.isOnScreen) return super.scheduleUpdate();
+    return new Promise<void>(resolve => {
+      this.tools.queue.add(() => {
+        void super.scheduleUpdate();
+        resolve();
+      });
     });
-    this.means = lines.map(({ points }) => points);
-    const last = maximum(
-      this.groups.flatMap(({ curves }) => curves.map(({ steps }) => steps.at(-1) ?? 0)),
-      1,
-    );
-    const x = progressRange(last, last);
-    // The range covers means and seeds but not bands: the intervals of two seeds are so wide that they would flatten
-    // all lines.
-    const y = yRange([...thin, ...lines.map(({ band: _, ...line }) => line)], x, {
-      unit: metric.unit,
-      log: false,
-      previous: this.range,
-    });
-    setAttribute(this.element, 'data-empty', y ? null : '');
-    if (!y) return;
-    this.range = y;
-    this.plot ??= this.plotter(this.canvas);
-    const { unit, title } = metric;
-    this.plot.update({
+  }
+
+  protected override shouldUpdate(changed: PropertyValues): boolean {
+    return this.isOnScreen || !this.hasUpdated || changed.has('isOnScreen') || changed.has('metric');
+  }
+
+  protected override willUpdate(): void {
+    const { isOnScreen, metric, groups, curves, theme, smoothing, range } = this;
+    const inputs = [metric, groups, curves, theme, smoothing];
+    if (!isOnScreen || !curves || inputs.every((input, i) => input === this.inputs[i])) return;
+    this.inputs = inputs;
+    this.comparison = comparisonOf(metric, groups, curves, { theme, smoothing, previous: range });
+    if (this.comparison.data) this.range = this.comparison.data.y;
+  }
+
+  protected override render(): TemplateResult {
+    const { metric, comparison, isOnScreen, hovered, tools } = this;
+    const { key, title, hint } = metric;
+    const data = comparison?.data ?? null;
+    return chartCard({
+      id: key,
+      label: title,
       title,
-      lines: [...thin, ...lines],
-      x,
-      y,
-      log: false,
-      unit,
-      axis: 'step',
-      marks: [],
-      theme,
-      large: false,
+      hint,
+      state: data ? 'drawn' : comparison ? 'empty' : 'waiting',
+      values: data ? this.values(comparison!, hovered) : nothing,
+      content: html`<div class="chart-plot" @pointermove=${this.onPoint} @pointerleave=${() => tools.hover(null)}>
+        <plot-canvas
+          .plotter=${tools.plotter}
+          .data=${isOnScreen ? data : null}
+          .crosshair=${hovered === null ? null : { x: hovered, label: String(hovered) }}
+          .label=${data ? `Chart of ${title}. ${this.latest(comparison!)}` : ''}
+        ></plot-canvas>
+      </div>`,
     });
-    const labels = lines.map(({ label, points }) => `${label}: ${formatValue(points.at(-1)?.y ?? Number.NaN, unit)}`);
-    setAttribute(this.canvas, 'aria-label', `Chart of ${title}. ${labels.join('; ')}`);
-    this.hover(null);
+  }
+
+  protected override firstUpdated(): void {
+    this.watch();
+  }
+
+  protected override updated(): void {
+    this.canvas.flush(); // in this turn of the draw queue
+  }
+
+  private get canvas(): PlotCanvas {
+    return this.querySelector('plot-canvas')!;
+  }
+
+  private watch(): void {
+    const { screen, appear } = this.tools;
+    screen.observe(this.firstElementChild!, isOnScreen => appear(this.metric.key, isOnScreen));
+  }
+
+  private readonly onPoint = ({ offsetX }: PointerEvent): void => {
+    const { plot } = this.canvas;
+    if (plot) this.tools.hover(Math.round(plot.xAt(offsetX)));
+  };
+
+  /** The groups' values at a step, or their latest values. */
+  private values({ means }: Comparison, step: number | null): TemplateResult {
+    const { palette } = this.theme;
+    const values = this.groups.map(({ label, colour }, i) => {
+      const points = means[i] ?? [];
+      const at = step === null ? points.at(-1) : points.findLast(({ x }) => x <= step);
+      const value = formatValue(at?.y ?? Number.NaN, this.metric.unit);
+      return chartValue(value, { label, colour: palette[colour % palette.length], onHover: true });
+    });
+    return html`${values}`;
+  }
+
+  private latest({ means }: Comparison): string {
+    const texts = this.groups.map(({ label }, i) => {
+      const { y } = means[i]?.at(-1) ?? { y: Number.NaN };
+      return `${label}: ${formatValue(y, this.metric.unit)}`;
+    });
+    return texts.join('; ');
   }
 }
+
+customElements.define('compare-chart', CompareChart);

@@ -1,78 +1,82 @@
 // Results of each group: the final and the best value of the selected metric as mean ± 95 % interval over seeds, then
 // the configuration keys that differ, and the group's runs.
-import type { CompareSnapshot } from '../../extension/protocol/compare-page';
+import { html, nothing, type TemplateResult } from 'lit';
 import type { Estimate } from '../../extension/common/estimate';
-import { h } from '../shared/dom';
 import { formatValue, type Unit } from '../shared/format';
 import { displayStatus } from '../shared/run-status';
 import type { Theme } from '../shared/theme';
+import type { CompareActions } from './compare-view';
+import type { ColouredGroup, Compared, ComparedMetric } from './compared';
 import { outcomes, type RunCurve } from './group-curves';
 
-export interface TableActions {
-  dashboard(folder: string): void;
-  difference(folders: [string, string]): void;
+/** `curves` are the metric's curves by run; undefined until they have been received. */
+export function compareTable(
+  compared: Compared,
+  metric: ComparedMetric,
+  curves: readonly RunCurve[] | undefined,
+  theme: Theme,
+  actions: CompareActions,
+): TemplateResult {
+  const { keys } = compared.snapshot;
+  const { title, unit } = metric;
+  const heads = ['', `${title}, final`, `${title}, best`, ...keys.map(shortName(keys)), 'runs', ''];
+  const rows = compared.groups.map(group => {
+    const { label, colour, members, values } = group;
+    const { final, best } = outcomes(curves ? members.map(i => curves[i]) : []);
+    const swatch = html`<span
+      class="swatch"
+      style="background:${theme.palette[colour % theme.palette.length]}"
+    ></span>`;
+    const number = (value: Estimate | null): TemplateResult => html`<td class="number">${shown(value, unit)}</td>`;
+    const settings = values.map(value => html`<td class="setting" title=${value}>${value}</td>`);
+    const links = html`<span class="runs">${runLinks(group, compared, actions)}</span>`;
+    const difference = differenceLink(group, compared, actions);
+    return html`<tr
+      ><th scope="row">${swatch}${label}</th>${number(final)}${number(best)}${settings}<td>${links}</td
+      ><td>${difference}</td></tr
+    >`;
+  });
+  return html`<table class="compare-table">
+    <caption class="visually-hidden">Results by configuration</caption>
+    <thead>
+      <tr>${heads.map((text, i) => html`<th scope="col" title=${keys[i - 3] ?? nothing}>${text}</th>`)}</tr>
+    </thead>
+    <tbody> ${rows} </tbody>
+  </table>`;
 }
 
-/** `curves` are the metric's curves by run; empty for runs without the metric. */
-export function compareTable(
-  { runs, groups, keys }: CompareSnapshot,
-  metric: { title: string; unit: Unit },
-  curves: readonly RunCurve[],
-  look: { theme: Theme; colours: readonly number[] },
-  actions: TableActions,
-): HTMLElement {
-  const head = ['', `${metric.title}, final`, `${metric.title}, best`, ...keys.map(shortName(keys)), 'runs', ''];
-  const first = runs[groups[0]?.members[0]]?.run.folder;
-  const rows = groups.map(({ label, members, values }, g) => {
-    const { final, best } = outcomes(members.map(i => curves[i]));
-    const swatch = h('span', {
-      class: 'swatch',
-      style: `background:${look.theme.palette[look.colours[g] % look.theme.palette.length]}`,
-    });
-    const links = members.map(i => {
-      const { run, seed } = runs[i];
-      const status = displayStatus(run);
-      const text = members.length > 1 ? `seed ${seed}` : 'dashboard';
-      const link = h(
-        'button',
-        { class: 'plain link', type: 'button', title: `${run.name}: ${status}, step ${run.status.step}` },
-        status === 'finished' ? text : `${text} (${status})`,
-      );
-      link.addEventListener('click', () => actions.dashboard(run.folder));
-      return link;
-    });
-    const own = runs[members[0]].run.folder;
-    const difference =
-      g > 0 &&
-      h(
-        'button',
-        {
-          class: 'plain link',
-          type: 'button',
-          title: `Difference of the configurations of ${groups[0].label} and ${label}`,
-        },
-        'difference',
-      );
-    if (difference) difference.addEventListener('click', () => actions.difference([first, own]));
-    return h(
-      'tr',
-      {},
-      h('th', { scope: 'row' }, swatch, label),
-      h('td', { class: 'number' }, shown(final, metric.unit)),
-      h('td', { class: 'number' }, shown(best, metric.unit)),
-      ...values.map(value => h('td', { class: 'setting', title: value }, value)),
-      h('td', {}, h('span', { class: 'runs' }, ...links)),
-      h('td', {}, difference),
-    );
+/** A link to the dashboard of each run of a group. */
+function runLinks({ members }: ColouredGroup, { snapshot }: Compared, actions: CompareActions): TemplateResult[] {
+  return members.map(i => {
+    const { run, seed } = snapshot.runs[i];
+    const status = displayStatus(run);
+    const text = members.length > 1 ? `seed ${seed}` : 'dashboard';
+    return html`<button
+      class="plain link"
+      type="button"
+      title=${`${run.name}: ${status}, step ${run.status.step}`}
+      @click=${() => actions.openDashboard(run.folder)}
+      >${status === 'finished' ? text : `${text} (${status})`}</button
+    >`;
   });
-  const titles = head.map((text, i) => h('th', { scope: 'col', title: keys[i - 3] ?? null }, text));
-  return h(
-    'table',
-    { class: 'compare-table' },
-    h('caption', { class: 'visually-hidden' }, 'Results by configuration'),
-    h('thead', {}, h('tr', {}, ...titles)),
-    h('tbody', {}, ...rows),
-  );
+}
+
+/** A link to the difference of the first group's configuration and a later group's. */
+function differenceLink(
+  group: ColouredGroup,
+  { groups, snapshot: { runs } }: Compared,
+  actions: CompareActions,
+): TemplateResult | typeof nothing {
+  const first = groups[0];
+  if (group === first) return nothing;
+  const folderOf = ({ members }: ColouredGroup): string => runs[members[0]].run.folder;
+  return html`<button
+    class="plain link"
+    type="button"
+    title=${`Difference of the configurations of ${first.label} and ${group.label}`}
+    @click=${() => actions.openDifference([folderOf(first), folderOf(group)])}
+    >difference</button
+  >`;
 }
 
 /** `61.2 % ± 4.0 %`; a dash if there is no value. */
@@ -86,6 +90,6 @@ function shown(value: Estimate | null, unit: Unit): string {
 const shortName =
   (keys: readonly string[]) =>
   (key: string): string => {
-    const last = (name: string) => name.slice(name.lastIndexOf('.') + 1);
+    const last = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
     return keys.filter(other => last(other) === last(key)).length > 1 ? key : last(key);
   };

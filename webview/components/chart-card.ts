@@ -37,10 +37,19 @@ export function chartCard(options: ChartCardOptions): TemplateResult {
   </article>`;
 }
 
-/** A value of a line in the head, with its colour and name where a chart has several lines. */
-export function chartValue(value: string, name?: { label: string; colour: string }): TemplateResult {
-  const of = name && html`<span class="swatch" style="background:${name.colour}"></span>`;
-  return html`<span class="chart-value"
-    >${of ?? nothing}${name ? html`<span class="muted">${name.label}</span>` : nothing}<strong>${value}</strong></span
+/** Name and colour of a line, where a chart has several lines. */
+export interface NamedLine {
+  label: string;
+  colour: string;
+  /** Shows the name only on hover of the value. */
+  onHover?: boolean;
+}
+
+/** A value of a line in the head. */
+export function chartValue(value: string, line?: NamedLine): TemplateResult {
+  const swatch = line ? html`<span class="swatch" style="background:${line.colour}"></span>` : nothing;
+  const label = line && !line.onHover ? html`<span class="muted">${line.label}</span>` : nothing;
+  return html`<span class="chart-value" title=${line?.onHover ? line.label : nothing}
+    >${swatch}${label}<strong>${value}</strong></span
   >`;
 }

@@ -1,6 +1,6 @@
 // Owns a canvas and the plot drawn on it. The plot is made when there is data to draw and destroyed when the element
 // leaves the page or its data is taken away, so that a chart off screen holds no canvas memory.
-import { html, LitElement, type PropertyValues, type TemplateResult } from 'lit';
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import type { Plot, Plotter } from '../dashboard/plot';
 import type { PlotData } from '../dashboard/plot-data';
 
@@ -21,10 +21,8 @@ export class PlotCanvas extends LitElement {
   /** Null while the chart is off screen or has no values. */
   declare data: PlotData | null;
   declare crosshair: Crosshair | null;
-  /** Accessible name of the picture. */
+  /** Accessible name of the picture; empty until something is drawn. */
   declare label: string;
-  /** Runs a drawing later, to spread many charts over frames; null draws in the next microtask. */
-  declare schedule: ((draw: () => void) => void) | null;
   /** The plot on screen, which converts between pixels and values. */
   plot: Plot | null = null;
 
@@ -33,31 +31,25 @@ export class PlotCanvas extends LitElement {
     this.data = null;
     this.crosshair = null;
     this.label = '';
-    this.schedule = null;
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    this.destroyPlot();
+    // A canvas that is only moved is connected again by then.
+    queueMicrotask(() => !this.isConnected && this.destroyPlot());
+  }
+
+  /** Draws now what would be drawn in the next microtask, for an owner that is itself scheduled. */
+  flush(): void {
+    if (this.isUpdatePending) this.performUpdate();
   }
 
   protected override createRenderRoot(): HTMLElement {
     return this;
   }
 
-  protected override scheduleUpdate(): void | Promise<unknown> {
-    const { schedule } = this;
-    if (!schedule) return super.scheduleUpdate();
-    return new Promise<void>(resolve => {
-      schedule(() => {
-        void super.scheduleUpdate();
-        resolve();
-      });
-    });
-  }
-
   protected override render(): TemplateResult {
-    return html`<canvas role="img" aria-label=${this.label}></canvas>
+    return html`<canvas role="img" aria-label=${this.label || nothing}></canvas>
       <div class="crosshair" ?hidden=${!this.crosshair || !this.data}><span>${this.crosshair?.label}</span></div>`;
   }
 

@@ -1,14 +1,13 @@
 // A run's status as a dot with a label. A run whose status is active but whose trainer is not alive was interrupted.
 import type { RunSummary } from '../../extension/protocol/pages';
+import { isInterrupted } from '../../extension/run-data/run-progress';
 import { h, setAttribute, setText } from './dom';
 
 export type DisplayStatus = RunSummary['status']['state'] | 'interrupted';
 
 /** The displayed status of a run. */
-export function displayStatus({ status, live }: Pick<RunSummary, 'status' | 'live'>): DisplayStatus {
-  const claimsLife = ['starting', 'running', 'paused', 'stopping'].includes(status.state);
-  return claimsLife && !live ? 'interrupted' : status.state;
-}
+export const displayStatus = ({ status, live }: Pick<RunSummary, 'status' | 'live'>): DisplayStatus =>
+  isInterrupted({ status, live }) ? 'interrupted' : status.state;
 
 /** Commands available in a status. */
 export function commandsFor(displayed: DisplayStatus): readonly ('pause' | 'resume' | 'stop')[] {

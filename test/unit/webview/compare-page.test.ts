@@ -10,7 +10,8 @@ import {
   type CompareSnapshot,
 } from '../../../extension/protocol/compare-page';
 import { groupCurve, outcomes, pointsOf } from '../../../webview/compare/group-curves';
-import { coloursOf, startCompare } from '../../../webview/compare/page';
+import { coloursOf } from '../../../webview/compare/compared';
+import { startCompare } from '../../../webview/compare/page';
 import { comparedHost } from '../../e2e/preview/compared-host';
 import { freshPage, pageHost, recordingPlotter, settle, stubVisibility } from './page-host';
 import { partial } from '../../support/partial';
@@ -63,9 +64,10 @@ describe('the page', () => {
   let root: HTMLElement;
   let host: ReturnType<typeof pageHost>;
   let drawn: ReturnType<typeof recordingPlotter>['drawn'];
+  let visibility: ReturnType<typeof stubVisibility>;
 
   beforeEach(async () => {
-    stubVisibility();
+    visibility = stubVisibility();
     root = freshPage();
     host = pageHost(comparedHost(csv, metrics));
     const recording = recordingPlotter();
@@ -109,6 +111,60 @@ describe('the page', () => {
       { dashboard: '/runs/filter on-1010000' },
       { difference: ['/runs/filter on-10000', '/runs/filter off-10000'] },
     ]);
+  });
+
+  it('shows the step under the pointer in all charts, with the values there', async () => {
+    const values = () => [...root.querySelectorAll('.chart-value')].map(value => value.textContent);
+    const crosshairs = () => [...root.querySelectorAll<HTMLElement>('.chart:not([data-empty]) .crosshair')];
+    const latest = values();
+    const area = root.querySelector('.chart-plot')!;
+    area.dispatchEvent(new MouseEvent('pointermove'));
+    await settle();
+    expect(crosshairs().every(({ hidden, textContent }) => !hidden && textContent === '0')).toBe(true);
+    expect(values()).not.toEqual(latest);
+    expect(root.querySelector('.chart-value')!.getAttribute('title')).toBe('filter on');
+    area.dispatchEvent(new MouseEvent('pointerleave'));
+    await settle();
+    expect(crosshairs().every(({ hidden }) => hidden)).toBe(true);
+    expect(values()).toEqual(latest);
+  });
+
+  it('holds a canvas only on screen', async () => {
+    const area = root.querySelector(`[data-chart="${key}"]`)!;
+    visibility.show(area, false);
+    await settle();
+    expect(chart(key)).toBeUndefined();
+    visibility.show(area, true);
+    await settle();
+    expect(chart(key)).toBeDefined();
+  });
+
+  it('searches metrics, closes sections and chooses the metric of the table', async () => {
+    const charts = () => [...root.querySelectorAll('.chart')].map(card => (card as HTMLElement).dataset.chart);
+    const search = root.querySelector<HTMLElement & { value: string }>('.search')!;
+    const type = (text: string) => {
+      search.value = text;
+      search.dispatchEvent(new Event('input'));
+    };
+    const all = charts().length;
+    type('quickfrozenlake/success');
+    expect(charts().every(id => id!.includes('success'))).toBe(true);
+    type('no such metric');
+    expect(root.querySelector('main .notice')!.textContent).toContain('“no such metric”');
+    type('');
+    await settle();
+    expect(charts()).toHaveLength(all);
+    expect(chart(key)).toBeDefined();
+    const section = root.querySelector('details')!;
+    section.open = false;
+    section.dispatchEvent(new Event('toggle'));
+    expect(host.getState()).toMatchObject({ view: { open: ['policy', 'collapse'] } });
+    const choice = root.querySelector<HTMLElement & { value: string }>('[aria-label="Metric of the table"]')!;
+    choice.value = choice.querySelector('vscode-option')!.getAttribute('value')!;
+    choice.dispatchEvent(new Event('change'));
+    expect(host.getState()).toMatchObject({ view: { metric: choice.value } });
+    await settle();
+    expect(root.querySelector('.compare-table td.number')!.textContent).toMatch(/\d/);
   });
 
   it('reloads when runs have grown, and shows errors', async () => {

@@ -3,10 +3,14 @@
 import { html, render } from 'lit';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { checkbox, dropdown, textField } from '../../../webview/components/controls';
+import '../../../webview/components/plot-canvas';
+import type { PlotCanvas } from '../../../webview/components/plot-canvas';
 import '../../../webview/components/virtual-list';
 import type { ListSource, VirtualList } from '../../../webview/components/virtual-list';
+import type { PlotData } from '../../../webview/dashboard/plot-data';
 import { createStore } from '../../../webview/shared/store';
-import { freshPage, press } from './page-host';
+import { partial } from '../../support/partial';
+import { freshPage, press, recordingPlotter } from './page-host';
 
 interface Item {
   key: string;
@@ -75,6 +79,53 @@ describe('a virtual list', () => {
     list.scrollTop = 24 * 51 + 3;
     await show(source(1100, 0));
     expect(list.scrollTop).toBe(24 * 151 + 3);
+  });
+});
+
+describe('a plot’s canvas', () => {
+  const { plotter, drawn } = recordingPlotter();
+  const data = partial<PlotData>({ title: 'reward' });
+  async function show(now: PlotData | null, x: number | null = null): Promise<PlotCanvas> {
+    const crosshair = x === null ? null : { x, label: `at ${x}` };
+    render(
+      html`<plot-canvas
+        .plotter=${plotter}
+        .data=${now}
+        .crosshair=${crosshair}
+        .label=${now?.title ?? ''}
+      ></plot-canvas>`,
+      root,
+    );
+    const canvas = root.querySelector<PlotCanvas>('plot-canvas')!;
+    await canvas.updateComplete;
+    return canvas;
+  }
+  const crosshair = () => root.querySelector<HTMLElement>('.crosshair')!;
+  beforeEach(() => drawn.clear());
+
+  it('holds a plot while there is data, with its crosshair and name', async () => {
+    await show(null, 7);
+    const canvas = root.querySelector('canvas')!;
+    expect([drawn.size, crosshair().hidden, canvas.hasAttribute('aria-label')]).toEqual([0, true, false]);
+    await show(data, 7);
+    expect([drawn.get(canvas), canvas.getAttribute('aria-label')]).toEqual([data, 'reward']);
+    expect([crosshair().hidden, crosshair().style.transform]).toEqual([false, 'translateX(7px)']);
+    expect(crosshair().textContent).toBe('at 7');
+    await show(null);
+    expect([drawn.size, crosshair().hidden]).toEqual([0, true]);
+  });
+
+  it('draws at once when its owner asks, keeps its plot when moved, and frees it when removed', async () => {
+    const canvas = await show(null);
+    canvas.data = data;
+    canvas.flush();
+    expect(drawn.size).toBe(1);
+    root.append(canvas);
+    await Promise.resolve();
+    expect(drawn.size).toBe(1);
+    canvas.remove();
+    await Promise.resolve();
+    expect(drawn.size).toBe(0);
   });
 });
 

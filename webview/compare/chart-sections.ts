@@ -1,0 +1,66 @@
+// The charts of the comparison, in sections that can be closed; a search shows only the charts it finds, in open
+// sections.
+import { html, type TemplateResult } from 'lit';
+import { live } from 'lit/directives/live.js';
+import { repeat } from 'lit/directives/repeat.js';
+import { notice } from '../components/notice';
+import './compare-chart';
+import type { ChartTools } from './compare-chart';
+import type { CompareActions } from './compare-view';
+import type { Compared, ComparedMetric } from './compared';
+import { foundMetrics, isOpen, searchedText, type CompareState } from './state';
+
+export function chartSections(
+  compared: Compared,
+  state: CompareState,
+  actions: CompareActions,
+  tools: ChartTools,
+): TemplateResult {
+  const metrics = foundMetrics(state);
+  const ids = [...new Set(metrics.map(({ section }) => section))];
+  const text = searchedText(state);
+  const sections = repeat(
+    ids,
+    id => id,
+    id => {
+      const own = metrics.filter(({ section }) => section === id);
+      const charts = repeat(
+        own,
+        ({ key }) => key,
+        metric => chart(metric, compared, state, tools),
+      );
+      return html`<details
+        data-group=${id}
+        ?open=${live(isOpen(state, id))}
+        @toggle=${({ currentTarget }: Event) => actions.unfold(id, (currentTarget as HTMLDetailsElement).open)}
+      >
+        <summary class="group-title">${own[0].sectionTitle}</summary>
+        <div class="charts">${charts}</div>
+      </details>`;
+    },
+  );
+  const none = (): TemplateResult =>
+    notice({
+      kind: 'empty',
+      title: 'No metric to show',
+      text: text === '' ? 'None of these runs has finished a step.' : `Nothing in these runs matches “${text}”.`,
+    });
+  return html`<main class="dashboard-body">${ids.length > 0 ? sections : none()}</main>`;
+}
+
+const chart = (
+  metric: ComparedMetric,
+  { groups }: Compared,
+  { columns, theme, settings, hovered, onScreen }: CompareState,
+  tools: ChartTools,
+): TemplateResult =>
+  html`<compare-chart
+    .tools=${tools}
+    .metric=${metric}
+    .groups=${groups}
+    .curves=${columns.get(metric.key) ?? null}
+    .theme=${theme}
+    .smoothing=${settings.smoothing}
+    .hovered=${hovered}
+    .isOnScreen=${onScreen.has(metric.key)}
+  ></compare-chart>`;

@@ -1,0 +1,45 @@
+// The comparison as a view of its state: a bar, the table of results, and the charts in sections.
+import { html, nothing, type TemplateResult } from 'lit';
+import { guard } from 'lit/directives/guard.js';
+import { notice, skeleton } from '../components/notice';
+import { chartSections } from './chart-sections';
+import type { ChartTools } from './compare-chart';
+import { compareTable } from './compare-table';
+import { tableMetric, type CompareState } from './state';
+import { topBar } from './top-bar';
+
+/** What the user can do on the page. */
+export interface CompareActions {
+  load(): void;
+  search(text: string): void;
+  smooth(smoothing: number): void;
+  chooseMetric(key: string): void;
+  unfold(section: string, isOpen: boolean): void;
+  openDashboard(folder: string): void;
+  openDifference(folders: [string, string]): void;
+}
+
+export function compareView(state: CompareState, actions: CompareActions, tools: ChartTools): TemplateResult {
+  const { connection, compared } = state;
+  if (typeof connection === 'object')
+    return notice({
+      kind: 'error',
+      title: 'The runs could not be read',
+      text: connection.failed,
+      action: { label: 'Try again', run: actions.load },
+    });
+  if (!compared) return skeleton('skeleton-charts', 8, 'Loading the runs');
+  return html`${topBar(compared, state, actions)}
+    <div class="table-scroll" tabindex="0" role="region" aria-label="Results by configuration"
+      >${tableView(state, actions)}</div
+    >
+    ${chartSections(compared, state, actions, tools)}`;
+}
+
+function tableView(state: CompareState, actions: CompareActions): unknown {
+  const { compared, columns, theme } = state;
+  const metric = tableMetric(state);
+  if (!compared || !metric) return nothing;
+  const curves = columns.get(metric.key);
+  return guard([compared, metric, curves, theme], () => compareTable(compared, metric, curves, theme, actions));
+}

@@ -1,0 +1,50 @@
+// The drawing of a metric over compared runs: one line per group with its band over seeds, and each seed as a thin line
+// behind it. Pure.
+import { maximum } from '../../extension/common/lists';
+import { progressRange, type Range } from '../dashboard/axis';
+import type { Point } from '../dashboard/curve';
+import { lineStyle, yRange, type PlotData, type PlotLine } from '../dashboard/plot-data';
+import type { Theme } from '../shared/theme';
+import type { ColouredGroup, ComparedMetric } from './compared';
+import { groupCurve, pointsOf, type RunCurve } from './group-curves';
+
+export interface Comparison {
+  /** Null if no run has a value. */
+  readonly data: PlotData | null;
+  /** By group, the line of its mean. */
+  readonly means: readonly (readonly Point[])[];
+}
+
+/** `curves` are the metric's curves by run; `previous` is the y range of the last drawing. */
+export function comparisonOf(
+  { title, unit }: ComparedMetric,
+  groups: readonly ColouredGroup[],
+  curves: readonly RunCurve[],
+  look: { theme: Theme; smoothing: number; previous: Range | null },
+): Comparison {
+  const { theme, smoothing, previous } = look;
+  const thin: PlotLine[] = [];
+  const lines = groups.map(({ label, colour, members }, index): PlotLine => {
+    const style = { ...lineStyle(theme, 0, index), colour: theme.palette[colour % theme.palette.length] };
+    const seeds = members.map(run => pointsOf(curves[run], smoothing));
+    const alpha = theme.highContrast ? 0.55 : 0.32;
+    if (seeds.length > 1)
+      for (const points of seeds) thin.push({ ...style, label, points, width: 1, dash: [], alpha, quiet: true });
+    const { mean, band } = groupCurve(seeds);
+    return { ...style, label, points: mean, ...(band && { band }) };
+  });
+  const means = lines.map(({ points }) => points);
+  const last = maximum(
+    curves.map(({ steps }) => steps.at(-1) ?? 0),
+    1,
+  );
+  const x = progressRange(last, last);
+  // The range covers means and seeds but not bands: the intervals of two seeds are so wide that they would flatten all
+  // lines.
+  const y = yRange([...thin, ...lines.map(({ band: _, ...line }) => line)], x, { unit, log: false, previous });
+  if (!y) return { data: null, means };
+  return {
+    data: { title, lines: [...thin, ...lines], x, y, log: false, unit, axis: 'step', marks: [], theme, large: false },
+    means,
+  };
+}

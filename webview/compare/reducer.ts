@@ -1,0 +1,108 @@
+// The changes of the comparison's state. Columns stay in view while newer ones are loaded, unless other runs are
+// compared. Pure.
+import type { CompareSnapshot } from '../../extension/protocol/compare-page';
+import type { Theme } from '../shared/theme';
+import { comparedOf } from './compared';
+import type { RunCurve } from './group-curves';
+import { searchedText, type CompareSettings, type CompareState } from './state';
+
+/** The host's answer to a request of columns. */
+export type RunColumns = readonly {
+  readonly steps: Float64Array;
+  readonly columns: Readonly<Record<string, Float64Array>>;
+}[];
+
+export type CompareEvent =
+  | { readonly type: 'connecting' }
+  | { readonly type: 'connected'; readonly snapshot: CompareSnapshot }
+  | { readonly type: 'failed'; readonly message: string }
+  | { readonly type: 'asked'; readonly keys: readonly string[] }
+  /** `of` is the snapshot at the time of the request. */
+  | {
+      readonly type: 'answered';
+      readonly keys: readonly string[];
+      readonly of: CompareSnapshot;
+      readonly runs: RunColumns;
+    }
+  | { readonly type: 'refused' }
+  | { readonly type: 'on-screen'; readonly key: string; readonly isOnScreen: boolean }
+  | { readonly type: 'hovered'; readonly step: number | null }
+  | { readonly type: 'searched'; readonly text: string }
+  | { readonly type: 'unfolded'; readonly section: string; readonly isOpen: boolean }
+  | { readonly type: 'smoothed'; readonly smoothing: number }
+  | { readonly type: 'metric-chosen'; readonly key: string }
+  | { readonly type: 'theme'; readonly theme: Theme };
+
+export function reduce(state: CompareState, event: CompareEvent): CompareState {
+  switch (event.type) {
+    case 'connecting':
+      return state.compared || state.connection === 'connecting' ? state : { ...state, connection: 'connecting' };
+    case 'connected': {
+      const { snapshot } = event;
+      const isSame = state.compared !== null && idsOf(state.compared.snapshot) === idsOf(snapshot);
+      const columns: CompareState['columns'] = isSame ? state.columns : new Map();
+      return { ...state, connection: 'connected', compared: comparedOf(snapshot), columns, asked: new Set() };
+    }
+    case 'failed':
+      return { ...state, connection: { failed: event.message }, compared: null };
+    case 'asked':
+      return { ...state, asking: true, asked: new Set([...state.asked, ...event.keys]) };
+    case 'answered':
+      return { ...state, asking: false, columns: columnsAfter(state, event) };
+    case 'refused': // the runs are being reloaded, after which the columns are requested again
+      return { ...state, asking: false };
+    case 'on-screen':
+      return state.onScreen.has(event.key) === event.isOnScreen
+        ? state
+        : { ...state, onScreen: new Set(listed([...state.onScreen], event.key, event.isOnScreen)) };
+    case 'hovered':
+      return event.step === state.hovered ? state : { ...state, hovered: event.step };
+    case 'searched':
+      return event.text === state.search ? state : { ...state, search: event.text, closed: [] };
+    case 'unfolded':
+      return unfolded(state, event.section, event.isOpen);
+    case 'smoothed':
+      return withSettings(state, { smoothing: event.smoothing });
+    case 'metric-chosen':
+      return withSettings(state, { metric: event.key });
+    case 'theme':
+      return { ...state, theme: event.theme };
+  }
+}
+
+const withSettings = (state: CompareState, part: Partial<CompareSettings>): CompareState => ({
+  ...state,
+  settings: { ...state.settings, ...part },
+});
+
+const idsOf = ({ runs }: CompareSnapshot): string => runs.map(({ run }) => run.id).join();
+
+/** An answer about other runs than those compared now changes nothing. */
+function columnsAfter(
+  { compared, columns }: CompareState,
+  { keys, of, runs }: Extract<CompareEvent, { type: 'answered' }>,
+): CompareState['columns'] {
+  if (!compared || runs.length !== of.runs.length || idsOf(of) !== idsOf(compared.snapshot)) return columns;
+  const curves = (key: string): RunCurve[] =>
+    runs.map(({ steps, columns: own }) => ({
+      steps,
+      values: own[key] ?? new Float64Array(steps.length).fill(Number.NaN),
+    }));
+  return new Map([...columns, ...keys.map(key => [key, curves(key)] as const)]);
+}
+
+/** A search opens all sections, and leaves those that were open before as they are. */
+function unfolded(state: CompareState, section: string, isOpen: boolean): CompareState {
+  if (searchedText(state) !== '') {
+    const closed = listed(state.closed, section, !isOpen);
+    return closed === state.closed ? state : { ...state, closed };
+  }
+  const open = listed(state.settings.open, section, isOpen);
+  return open === state.settings.open ? state : withSettings(state, { open });
+}
+
+/** The list with or without an item; the same list if nothing changes. */
+function listed(list: readonly string[], item: string, isIn: boolean): readonly string[] {
+  if (list.includes(item) === isIn) return list;
+  return isIn ? [...list, item] : list.filter(other => other !== item);
+}
