@@ -3,7 +3,7 @@ import type { GeneratedRow, SamplingOptions } from '../../extension/engine/gener
 import type { DecoderConfig } from '../../extension/models/decoder/decoder-config';
 import { openBank } from '../../extension/models/weights/device-parameters';
 import { Generator } from '../../extension/models/generation/generator';
-import type { GeneratorOptions } from '../../extension/models/generation/generator';
+import type { GeneratorOptions } from '../../extension/models/generation/generator-options';
 import { trainedNetwork } from '../../extension/models/decoder/networks';
 import type { Weights } from '../../extension/models/weights/weights';
 

@@ -7,7 +7,7 @@ import { Critic } from '../../extension/models/decoder/critic';
 import { parameterSpecs, parseDecoderConfig } from '../../extension/models/decoder/decoder-config';
 import type { DecoderConfig } from '../../extension/models/decoder/decoder-config';
 import { Generator } from '../../extension/models/generation/generator';
-import type { GeneratorOptions } from '../../extension/models/generation/generator';
+import type { GeneratorOptions } from '../../extension/models/generation/generator-options';
 import { trainedNetwork } from '../../extension/models/decoder/networks';
 import type { LoadOptions } from '../../extension/engine/load-options';
 import type { OptimizerOptions, PolicyLossOptions } from '../../extension/engine/loss-options';

@@ -6,7 +6,7 @@ import { repeat } from 'lit/directives/repeat.js';
 import { notice } from '../components/notice';
 import './compare-chart';
 import type { ChartTools } from './compare-chart';
-import type { CompareActions } from './compare-view';
+import type { CompareActions } from './actions';
 import type { Compared, ComparedMetric } from './compared';
 import { foundMetrics, isOpen, searchedText, type CompareState } from './state';
 

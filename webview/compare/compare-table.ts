@@ -5,7 +5,7 @@ import type { Estimate } from '../../extension/common/estimate';
 import { formatValue, type Unit } from '../shared/format';
 import { displayStatus } from '../shared/run-status';
 import type { Theme } from '../shared/theme';
-import type { CompareActions } from './compare-view';
+import type { CompareActions } from './actions';
 import type { ColouredGroup, Compared, ComparedMetric } from './compared';
 import { outcomes, type RunCurve } from './group-curves';
 

@@ -1,4 +1,5 @@
 // The comparison as a view of its state: a bar, the table of results, and the charts in sections.
+import type { CompareActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { notice, skeleton } from '../components/notice';
@@ -7,17 +8,6 @@ import type { ChartTools } from './compare-chart';
 import { compareTable } from './compare-table';
 import { tableMetric, type CompareState } from './state';
 import { topBar } from './top-bar';
-
-/** What the user can do on the page. */
-export interface CompareActions {
-  load(): void;
-  search(text: string): void;
-  smooth(smoothing: number): void;
-  chooseMetric(key: string): void;
-  unfold(section: string, isOpen: boolean): void;
-  openDashboard(folder: string): void;
-  openDifference(folders: [string, string]): void;
-}
 
 export function compareView(state: CompareState, actions: CompareActions, tools: ChartTools): TemplateResult {
   const { connection, compared } = state;

@@ -10,7 +10,8 @@ import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
 import type { ChartTools } from './compare-chart';
-import { compareView, type CompareActions } from './compare-view';
+import { compareView } from './compare-view';
+import { type CompareActions } from './actions';
 import { reduce } from './reducer';
 import { firstSettings, initialState, wantedKeys } from './state';
 

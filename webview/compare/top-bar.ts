@@ -3,7 +3,7 @@ import { html, type TemplateResult } from 'lit';
 import { dropdown, textField } from '../components/controls';
 import { smoothingSlider } from '../components/toolbar';
 import { counted } from '../shared/format';
-import type { CompareActions } from './compare-view';
+import type { CompareActions } from './actions';
 import type { Compared } from './compared';
 import { tableMetric, type CompareState } from './state';
 

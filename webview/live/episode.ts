@@ -6,7 +6,7 @@ import type { RunSummary } from '../../extension/protocol/pages';
 import type { WatchedEpisode } from '../../extension/protocol/trainer-link';
 import '../components/scroll-follower';
 import { formatSigned } from '../shared/format';
-import type { LiveActions } from './live-view';
+import type { LiveActions } from './actions';
 import { phaseLabels } from './phase-labels';
 import { isTagChosen, type LiveState } from './state';
 import { environmentState, turnView } from './turn';

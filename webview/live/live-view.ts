@@ -1,4 +1,5 @@
 // The Live page as a view of its state: a bar, and the episode in view or the reason why there is none.
+import type { LiveActions } from './actions';
 import { html, type TemplateResult } from 'lit';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { notice, skeleton } from '../components/notice';
@@ -6,16 +7,6 @@ import { episodeView, spokenOutcome } from './episode';
 import { phaseLabels } from './phase-labels';
 import { isTagChosen, type LiveState } from './state';
 import { topBar } from './top-bar';
-
-export type LiveCommand = 'episodes' | 'pause' | 'resume' | 'log';
-
-/** What the user can do on the page. */
-export interface LiveActions {
-  connect(): void;
-  command(command: LiveCommand): void;
-  follow(on: boolean): void;
-  chooseTag(tag: string): void;
-}
 
 export function liveView(state: LiveState, actions: LiveActions): TemplateResult {
   const { connection, run, shown } = state;

@@ -8,7 +8,8 @@ import { onKeys } from '../shared/keyboard';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
-import { liveView, type LiveActions } from './live-view';
+import { liveView } from './live-view';
+import { type LiveActions } from './actions';
 import { reduce } from './reducer';
 import { firstSettings, initialState, lingers } from './state';
 

@@ -4,7 +4,7 @@ import type { RunSummary } from '../../extension/protocol/pages';
 import { progressOf } from '../../extension/run-data/run-progress';
 import { button, dropdown } from '../components/controls';
 import { statusDot } from '../components/status-dot';
-import type { LiveActions } from './live-view';
+import type { LiveActions } from './actions';
 import type { LiveState } from './state';
 
 export function topBar(run: RunSummary, { tags, settings }: LiveState, actions: LiveActions): TemplateResult {

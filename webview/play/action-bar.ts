@@ -5,7 +5,7 @@ import { repeat } from 'lit/directives/repeat.js';
 import type { PlaySession } from '../../extension/protocol/environment-tools';
 import { button, textField } from '../components/controls';
 import { actionKeys, shownKey, type NamedAction } from './action-keys';
-import type { PlayActions } from './play-view';
+import type { PlayActions } from './actions';
 import { action } from './requests';
 
 export function actionBar(session: PlaySession, answer: string, actions: PlayActions): unknown {

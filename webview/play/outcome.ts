@@ -3,7 +3,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { PlaySession } from '../../extension/protocol/environment-tools';
 import { link } from '../components/controls';
 import { formatNumber, formatSigned } from '../shared/format';
-import type { PlayActions } from './play-view';
+import type { PlayActions } from './actions';
 
 export function outcomeView(session: PlaySession, viewed: number, actions: PlayActions): TemplateResult {
   const { steps } = session;

@@ -1,7 +1,8 @@
 // The Play page as a view of its state: a bar, messages, the board with the outcome of the last action and the
 // possible ones, and the episode beside them.
+import type { PlayActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
-import type { PlayDo, PlayReply, PlaySession, Shown } from '../../extension/protocol/environment-tools';
+import type { PlayReply, PlaySession, Shown } from '../../extension/protocol/environment-tools';
 import { link } from '../components/controls';
 import { notice, skeleton } from '../components/notice';
 import { actionBar } from './action-bar';
@@ -10,22 +11,6 @@ import { outcomeView } from './outcome';
 import { sideView } from './side';
 import { viewedStep, type PlayState } from './state';
 import { topBar } from './top-bar';
-
-/** What the user can do on the page. */
-export interface PlayActions {
-  connect(): void;
-  /** Sends a request, unless it is null or another one is being answered. */
-  ask(request: PlayDo | null): void;
-  /** What a key does. */
-  press(key: string): void;
-  /** Shows the state after a step; 0 is the initial state. */
-  view(step: number): void;
-  typeAnswer(text: string): void;
-  typeSeed(text: string): void;
-  /** Opens the environment's source, at `file:line` if given. */
-  openSource(at?: string): void;
-  check(): void;
-}
 
 export function playView(state: PlayState, actions: PlayActions): TemplateResult {
   const { connection, reply } = state;

@@ -5,7 +5,7 @@ import type { PlaySession } from '../../extension/protocol/environment-tools';
 import { stayAtEnd } from '../components/stay-at-end';
 import { formatSigned } from '../shared/format';
 import { differencesView } from './differences';
-import type { PlayActions } from './play-view';
+import type { PlayActions } from './actions';
 import { sideSection } from './side-section';
 
 /** `isNewest`: the newest state is viewed, so that the list of steps stays at its end. */

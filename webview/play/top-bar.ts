@@ -2,7 +2,7 @@
 import { html, type TemplateResult } from 'lit';
 import type { PlaySession } from '../../extension/protocol/environment-tools';
 import { button, textField, type ButtonOptions } from '../components/controls';
-import type { PlayActions } from './play-view';
+import type { PlayActions } from './actions';
 import { restartWith } from './requests';
 import type { PlayState } from './state';
 

@@ -17,7 +17,8 @@ import { StepTable } from '../output/step-table';
 import { eventLines, follow, metricLines } from './follow';
 import { makeRun } from './make-run';
 import { unexplainedEnd } from './trainer-end';
-import { TrainerEnded, startTrainer, type TrainerProcess } from './trainer-process';
+import { TrainerEnded, startTrainer } from './trainer-process';
+import { type TrainerProcess } from './trainer-exit';
 
 /**
  * Creates a run and follows it to its end. `earlier` names a run whose configuration is used instead of a name or file:

@@ -6,7 +6,7 @@ import { openRegularSync } from '../../node/bounded-file';
 import { runFiles } from '../../run-data/run-files';
 import { folderGone } from '../../trainer/store/lease';
 import type { RunFolder } from '../../trainer/store/run-folder';
-import type { TrainerExit, TrainerProcess } from './trainer-process';
+import type { TrainerExit, TrainerProcess } from './trainer-exit';
 
 /** Why a trainer that left no error in the status ended: the last error in its log, or its exit. */
 export function endBeforeServing(folder: RunFolder, pid: number | undefined, end: TrainerExit): string {

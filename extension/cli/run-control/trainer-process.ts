@@ -1,4 +1,5 @@
 // Starts the trainer of a run: a detached Node process that outlives the terminal and the editor.
+import type { TrainerProcess } from './trainer-exit';
 import { spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,20 +11,6 @@ import { requireNoLinks, trustFlag } from '../../trainer/run/trusted-run';
 import { alreadyTrained, readLease } from '../../trainer/store/lease';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import { endBeforeServing } from './trainer-end';
-
-/** How a process ended. */
-export interface TrainerExit {
-  code: number | null;
-  signal: NodeJS.Signals | null;
-}
-
-/** Handle of a trainer's process; only the process that started it can observe how it ended. */
-export interface TrainerProcess {
-  /** Undefined if unknown. */
-  readonly pid: number | undefined;
-  /** Null while it runs, and if its end was not observed. */
-  ended(): TrainerExit | null;
-}
 
 /** The trainer of a run ended before it served the run; the message is its own if it left one. */
 export class TrainerEnded extends UserError {}

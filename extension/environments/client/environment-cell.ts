@@ -227,8 +227,8 @@ export class EnvironmentCell {
     };
     const fail = (episode: string, { cause }: Ending<ProcessCause>): State => {
       const error = cause.refusal ?? this.held.endedBy(method, items.get(episode)!, cause);
-      const failed: EpisodeState = { episode, observation: '', outcomes: [], version: '', error };
-      return settled(failed as State);
+      const failed: EpisodeStep = { episode, observation: '', outcomes: [], version: '', error };
+      return settled(failed as EpisodeState as State);
     };
     const onResults: Job<State, ProcessCause>['onResults'] = results => onStates?.(results.map(([, state]) => state));
     const states = await this.supervisor.run([...items.keys()], { send, fail, onResults, after });

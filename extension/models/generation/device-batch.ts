@@ -10,10 +10,23 @@ import type { DecodingBatch } from './generation-cache';
 import { packChunks } from '../graphs/chunk-packing';
 import { indices, maskOf } from './device-rows';
 import type { Past, Page, DeviceRow } from './device-rows';
-import type { DeviceCache } from './device-cache';
+import type { DecoderConfig } from '../decoder/decoder-config';
+import type { RunGenerate } from './generation-cache';
 
 /** Slots of the window. */
 export const windowSlots = 32;
+
+/** The cache whose rows a batch decodes (device-cache.ts). */
+export interface RowPages {
+  readonly config: DecoderConfig;
+  readonly run: RunGenerate;
+  gather(rows: readonly DeviceRow[]): Promise<Past>;
+  pastFeeds(past: Past, mask: Tensor): Record<string, Tensor>;
+  heldFeeds(parts: readonly Tensor[] | null, rows: number): Record<string, Tensor>;
+  fresh(outputs: Readonly<Record<string, Tensor>>): Tensor[];
+  joined(past: Past, chunk: Tensor[], slots: number): Promise<{ parts: Tensor[]; slots: number }>;
+  upload(tensor: Tensor): Promise<Tensor>;
+}
 
 export class DeviceBatch implements DecodingBatch {
   private readonly active: DeviceRow[] = [];
@@ -26,7 +39,7 @@ export class DeviceBatch implements DecodingBatch {
   private window: Tensor[] | null = null;
   private filled = 0;
 
-  constructor(private readonly cache: DeviceCache) {}
+  constructor(private readonly cache: RowPages) {}
 
   async enter(rows: readonly DeviceRow[]): Promise<void> {
     if (rows.length === 0) return;

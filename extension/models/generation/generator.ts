@@ -4,12 +4,13 @@
 // batch between two steps, and each call resolves when its rows have finished. Invariant: a row's tokens depend only on
 // its ids, its seed and the weights. On the CPU this is bit-exact: matmuls compute each row independently, sums over
 // cached tokens run in blocks, and a step never has a single row, which would use other kernels.
+import type { GeneratorOptions } from './generator-options';
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { RunStopped } from '../../engine/run-stopped';
 import { Session, loweringOf } from '../../engine/session/session';
-import type { SessionOptions, Tensor } from '../../engine/session/session';
+import type { Tensor } from '../../engine/session/session';
 import { DeviceCache } from './device-cache';
 import type { CachedRow, GenerationCache } from './generation-cache';
 import { HostCache } from './host-cache';
@@ -24,20 +25,6 @@ import type { Call, Decoding, RowWatch } from './decoding';
 export const prefillTokens = 4096;
 /** Maximum rows decoded together. */
 export const decodedRows = 128;
-
-export interface GeneratorOptions extends SessionOptions {
-  /** Maximum rows decoded together. */
-  maxRows?: number;
-  /** Decodes ids to text, for stop strings. */
-  decode?: (ids: readonly number[]) => string;
-  /**
-   * Set for small models whose weights are all trained: the weights become constants of a separate session, rebuilt
-   * whenever they change.
-   */
-  layOut?: boolean;
-  /** Location of keys and values; defaults to the device if it supports resident outputs. */
-  cache?: 'host' | 'device';
-}
 
 export class Generator {
   private session?: Promise<Session>;

@@ -8,7 +8,7 @@ import { drawToken, isUncut } from '../../engine/sampling/sampling';
 import { dispose } from '../../engine/session/device-tensor';
 import type { SessionOptions, Tensor } from '../../engine/session/session';
 import { Transfer } from '../../engine/session/transfer';
-import type { GeneratorOptions } from './generator';
+import type { GeneratorOptions } from './generator-options';
 import type { Decoding } from './decoding';
 
 export class RowSampler {

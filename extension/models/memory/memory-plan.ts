@@ -2,54 +2,9 @@
 // summed over the phases of a run. Measured constants are in measured-memory.ts;
 // test/unit/models/memory/memory-plan.runs.test.ts compares the plan with real processes, and planned-runs.test.ts with
 // complete runs.
-import type { LossMode } from '../../algorithms/policy-loss-options';
-import type { BaseQuantization } from '../../engine/load-options';
-import type { MomentFormat } from '../../engine/load-options';
-import type { DecoderConfig } from '../decoder/decoder-config';
-import type { FileTensor } from '../decoder/decoder-parameters';
-import type { LoraOptions } from '../adapters/lora';
+import type { PlanInput } from './plan-input';
 import type { PlanRow, Phase } from './memory-rows';
 import { MemoryRows, phases } from './memory-rows';
-
-export interface PlanInput {
-  decoder: DecoderConfig;
-  /** Element type of the model's files. */
-  stored: FileTensor['dtype'];
-  /** Null trains all weights. */
-  lora: LoraOptions | null;
-  rolloutQuantization: BaseQuantization;
-  baseQuantization: BaseQuantization;
-  /** Storage format of the optimizer moments. */
-  moments: { actor: MomentFormat; critic: MomentFormat };
-  /** Activations are recomputed in the backward pass. */
-  checkpointed: boolean;
-  reference: boolean;
-  critic: boolean;
-  klLoss: boolean;
-  lossMode: LossMode;
-  /** False for rollouts only. */
-  trains: boolean;
-  /** Maximum tokens of a sequence. */
-  longest: number;
-  /** Packed tokens of one pass with gradient, for the policy and for the critic. */
-  updateTokens: number;
-  criticTokens: number;
-  /** Packed tokens of one old-log-prob pass (0 if the sampler's log-probs are used), and of one reference pass. */
-  scoreTokens: number;
-  referenceTokens: number;
-  /** Packed tokens of one prompt pass of the collapse diagnosis; 0 without diagnosis. */
-  diagnosisTokens: number;
-  /** Number of concurrent episodes. */
-  rollouts: number;
-  /** Number of environment processes; 0 for the engine without a run. */
-  environments: number;
-  /** Whether samples share a prefix, such as the same system message. */
-  sharesPrefixes: boolean;
-  /** Maximum tokens of a response; prompts leave room for them. */
-  answer: number;
-  /** Episodes per group if an episode is one prompt and its response, whose prefix a group's passes share; else 0. */
-  promptSharedBy: number;
-}
 
 export interface MemoryPlan {
   rows: PlanRow[];

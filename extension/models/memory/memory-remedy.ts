@@ -1,7 +1,7 @@
 // Finds configuration changes that bring the memory plan below a limit: as few changes as possible, mildest first. The
 // first candidates only affect speed, the last ones what is trained.
 import { largestMicroBatchTokens, planMemory } from './memory-plan';
-import type { PlanInput } from './memory-plan';
+import type { PlanInput } from './plan-input';
 
 export interface Remedy {
   /** Overrides such as lora.rank=16. Together they fit the limit, if any combination does. */

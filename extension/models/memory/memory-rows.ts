@@ -17,7 +17,7 @@ import { laidOutBytes } from '../load-models';
 import { undoParameters } from '../engine-undo';
 import { loraSpecs } from '../adapters/lora';
 import { PassMemory, isLinear, sizesOf } from './pass-memory';
-import type { PlanInput } from './memory-plan';
+import type { PlanInput } from './plan-input';
 import { measured } from './measured-memory';
 import type { PassKind } from './pass-memory';
 

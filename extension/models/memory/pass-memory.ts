@@ -17,7 +17,7 @@ import { adaptedNetwork, frozenNetwork, trainedNetwork } from '../decoder/networ
 import { arenasKept, passBytes } from '../graphs/packed-sessions';
 import { generateGraph, headGradientBytes, scoreGraph, updateGraph } from '../graphs/policy-graphs';
 import type { Network, PackedShape } from '../graphs/policy-graphs';
-import type { PlanInput } from './memory-plan';
+import type { PlanInput } from './plan-input';
 import { measured } from './measured-memory';
 
 export type PassKind = 'update' | 'score' | 'reference' | 'critic' | 'values';

@@ -1,7 +1,7 @@
 // Rules of the training algorithm: batch sizes against what a step keeps, the advantage estimator with turn rewards and
 // factors, loss masks, and filters. Each violation is one sentence about the key to change.
 import type { RunConfig } from './schema';
-import type { BrokenRule } from './cross-checks';
+import type { BrokenRule } from './broken-rule';
 
 export function batchRules(config: RunConfig): BrokenRule[] {
   const { actor, rollout } = config.actor_rollout_ref;

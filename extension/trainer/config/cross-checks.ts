@@ -1,20 +1,13 @@
 // Rules between keys that a schema cannot express: RAGEN's own assertions, plus combinations that would fail later in a
 // run or have no effect. Each violation is one sentence about the key to change. The rules of the algorithm, the policy
 // and secrets are in algorithm-checks.ts, policy-checks.ts and secret-checks.ts.
+import type { BrokenRule } from './broken-rule';
 import { shown } from './config-error';
 import type { RunConfig } from './schema';
 import { didYouMean } from '../../common/suggest';
 import { batchRules, advantageRules, maskRules, filterRules } from './algorithm-checks';
 import { samplingRules, adapterRules, optimizerRules } from './policy-checks';
 import { secretRules } from './secret-checks';
-
-/** A violated rule; `sentence` continues after the key name. */
-export interface BrokenRule {
-  key: string;
-  sentence: string;
-  /** The value is a secret and must not appear in messages. */
-  unshown?: true;
-}
 
 /** Returns all rules that `config` violates, in key order. */
 export function brokenRules(config: RunConfig): BrokenRule[] {

@@ -1,7 +1,7 @@
 // Rules of the policy: sampling and context lengths, the reference policy, adapters with quantisation, and optimizer
 // moments. Each violation is one sentence about the key to change.
 import type { RunConfig } from './schema';
-import type { BrokenRule } from './cross-checks';
+import type { BrokenRule } from './broken-rule';
 
 export function samplingRules(config: RunConfig): BrokenRule[] {
   const { actor, rollout } = config.actor_rollout_ref;

@@ -1,7 +1,7 @@
 // Keeps secrets out of configurations, since the run manifest stores the whole configuration: recognises them by the
 // name of a key and by the form of an address. Messages never include the secret.
 import type { RunConfig } from './schema';
-import type { BrokenRule } from './cross-checks';
+import type { BrokenRule } from './broken-rule';
 
 /** Key names whose value is a secret, and URLs that contain a password. */
 const secretKey = /(^|[_-])(api[_-]?key|passw(or)?d|secret|authorization|(access|auth|api|bearer|hub|hf)[_-]?token)$/i;

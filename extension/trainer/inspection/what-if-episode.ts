@@ -10,7 +10,7 @@ import { episodeRecord } from '../rollout/episode-record';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { readLines } from '../store/line-log';
 import type { ScriptedTurn } from './scripted-turns';
-import type { WhatIfParts } from './what-if-session';
+import type { WhatIfParts } from './what-if-parts';
 import type { RunFolder } from '../store/run-folder';
 
 /** What a what-if has played so far. */

@@ -1,10 +1,10 @@
 // What-if: replays a stored episode up to a turn, which the user or a policy then plays differently, and continues to
 // its end. The agent proxy plays it as in training, alone, on the code that played it; the earlier turns must match the
 // stored ones. The result is an ordinary episode, written to `what-if/` with a reference to the original.
+import type { WhatIfParts } from './what-if-parts';
 import type { GivenAnswer, WhatIfRequest, WhatIfState } from '../../protocol/inspection';
 import type { Episode } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
-import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import { TokenPieces } from '../../models/tokenizer/token-pieces';
 import { AgentProxy } from '../rollout/agent-proxy';
 import type { AgentProxyOptions, PlayedSoFar } from '../rollout/rollout-request';
@@ -14,23 +14,9 @@ import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
 import { generationPrefix, turnProtocol } from '../rollout/turn-protocol';
 import { givenTokens } from './given-answer';
-import type { InspectedRun } from './inspected-run';
-import type { ReplayedEnvironment } from './replayed-environment';
 import { ScriptedTurns } from './scripted-turns';
-import type { PolicyTurn, ScriptedTurn, TurnSource } from './scripted-turns';
+import type { ScriptedTurn, TurnSource } from './scripted-turns';
 import { differenceOf, storedAnswer, sameIds, whatIfEpisode, writeWhatIf } from './what-if-episode';
-
-/** What a what-if needs from its process. */
-export interface WhatIfParts {
-  session: number;
-  run: InspectedRun;
-  tokenizer: ChatTokenizer;
-  environment: ReplayedEnvironment;
-  origin: Episode;
-  /** Runs work with the policy of a named checkpoint. */
-  policy(checkpoint: string): PolicyTurn;
-  onTokens(turn: number, tokens: { id: number; text: string; logprob: number }[]): void;
-}
 
 /** The user's input for a turn. */
 interface Move {

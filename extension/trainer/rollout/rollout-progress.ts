@@ -1,15 +1,8 @@
 // The finished share of a rollout, 0…1, and its counts of episodes and turns. The share never decreases: a finished
 // episode counts in full, and the current turn by its sampled tokens.
+import type { PlayedParts } from './played-parts';
 import { isDone } from './environment-state-manager';
 import type { PlayedSoFar, RolloutRequest } from './rollout-request';
-
-/** Progress counts of a rollout. */
-export interface PlayedParts {
-  /** Finished episodes, all episodes, and finished turns. */
-  episodes: number;
-  of: number;
-  turns: number;
-}
 
 /**
  * Returns a function that reports the finished share: played turns of all possible ones, with a finished episode

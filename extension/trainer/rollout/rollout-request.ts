@@ -10,7 +10,7 @@ import type { EpisodeEntry, TagSettings } from './environment-state-manager';
 import type { EnvGroups } from './group-layout';
 import type { ContextWindowMode } from './response-mask';
 import type { TurnProtocol } from './turn-protocol';
-import type { PlayedParts } from './rollout-progress';
+import type { PlayedParts } from './played-parts';
 
 /** The engine's text generation; it caches a row's keys and values until the row is released. */
 export interface TextGenerator {

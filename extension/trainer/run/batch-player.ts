@@ -1,7 +1,9 @@
 // Plays the batches of a run with its agent proxy: training, validation, and the batches that are played aside without
 // using training's seeds. A stop or an error leaves the seeds unchanged. If too many episodes fail, the run waits until
 // someone resumes it, and the batch is played again.
-import type { Run } from './run';
+import type { LiveEnvironments } from '../live/live-environments';
+import type { Journal } from './journal';
+import type { RunControl } from './run-control';
 import type { RunConfig } from '../config/schema';
 import { FailureReporter } from '../loop/failure-reporter';
 import { RunStopped } from '../../engine/run-stopped';
@@ -24,6 +26,15 @@ interface Greedy {
   seed: number;
 }
 
+/** What the player needs of its run. */
+export interface PlayedRun {
+  /** The configuration of the current step. */
+  readonly config: RunConfig;
+  readonly journal: Journal;
+  readonly control: RunControl;
+  readonly environments: LiveEnvironments;
+}
+
 /** Maximum delay of a timer in milliseconds, about 25 days. */
 const longestWait = 2 ** 31 - 1;
 
@@ -31,7 +42,7 @@ export class BatchPlayer {
   private proxy: AgentProxy;
 
   constructor(
-    private readonly run: Pick<Run, 'config' | 'journal' | 'control' | 'environments'>,
+    private readonly run: PlayedRun,
     private readonly openProxy: OpenProxy,
   ) {
     this.proxy = openProxy(run.config);

@@ -12,7 +12,7 @@ import { LiveSettings } from '../live/live-settings';
 import { gibibytes } from '../../common/numbers';
 import { memoryForRun } from '../../node/machine-memory';
 import { planMemory } from '../../models/memory/memory-plan';
-import type { PlanInput } from '../../models/memory/memory-plan';
+import type { PlanInput } from '../../models/memory/plan-input';
 import { readTokenizer } from '../../models/weights/model-folder';
 import { RunStopped } from '../../engine/run-stopped';
 import { AgentProxy } from '../rollout/agent-proxy';

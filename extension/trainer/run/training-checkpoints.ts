@@ -1,6 +1,9 @@
 // The checkpoints of a training: weights, moments, counters and log offsets at the end of a step. A resume restores the
 // engine and the trainer from one, and then gives the same numbers as an uninterrupted run.
-import type { Run } from './run';
+import type { BatchPlayer, PlayedRun } from './batch-player';
+import type { RunFolder } from '../store/run-folder';
+import type { LoadedModel } from '../../engine/load-options';
+import type { RemoteEngine } from '../../engine/remote-engine';
 import { settingsOf } from './stored-config';
 import type { EngineState } from '../../engine/engine';
 import { modelFiles } from '../../models/weights/model-files';
@@ -13,13 +16,26 @@ import type { RunSeal } from '../store/manifest-seal';
 import type { TrainerState, SavedState } from './trainer-state';
 import { firstState } from './trainer-state';
 
+/** What is saved of a run and restored into it. */
+export interface SavedRun extends PlayedRun {
+  readonly folder: RunFolder;
+  readonly engine: RemoteEngine;
+  readonly model: LoadedModel;
+  readonly batches: BatchPlayer;
+  readonly usesCritic: boolean;
+  /** A stop interrupted optimizer steps that cannot be undone. */
+  readonly halfway: boolean;
+  /** Success rate of the newest validation, 0…1. */
+  validated: number | null;
+}
+
 export class TrainingCheckpoints {
   /** The step of the newest complete checkpoint. */
   private saved = 0;
   private readonly seal: RunSeal;
 
   constructor(
-    private readonly run: Run,
+    private readonly run: SavedRun,
     private readonly modelFolder: string,
   ) {
     const { id, manifest } = run.folder.verifySeal();

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseDecoderConfig } from '../../../../extension/models/decoder/decoder-config';
 import { largestMicroBatchTokens, planMemory } from '../../../../extension/models/memory/memory-plan';
-import type { PlanInput } from '../../../../extension/models/memory/memory-plan';
+import type { PlanInput } from '../../../../extension/models/memory/plan-input';
 import { remedyFor } from '../../../../extension/models/memory/memory-remedy';
 
 const quantization = fc.constantFrom('none', 'int8');

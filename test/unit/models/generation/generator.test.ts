@@ -3,7 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import type { GeneratedRow, SamplingOptions } from '../../../../extension/engine/generation-calls';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
-import type { Generator, GeneratorOptions } from '../../../../extension/models/generation/generator';
+import type { Generator } from '../../../../extension/models/generation/generator';
+import type { GeneratorOptions } from '../../../../extension/models/generation/generator-options';
 import { pieceTokens } from '../../../../extension/models/generation/host-cache';
 import { Weights } from '../../../../extension/models/weights/weights';
 import {

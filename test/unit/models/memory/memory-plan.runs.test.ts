@@ -9,7 +9,7 @@ import type { LoadOptions } from '../../../../extension/engine/load-options';
 import { parameterSpecs, parseDecoderConfig } from '../../../../extension/models/decoder/decoder-config';
 import type { DecoderConfig } from '../../../../extension/models/decoder/decoder-config';
 import { largestMicroBatchTokens, planMemory } from '../../../../extension/models/memory/memory-plan';
-import type { PlanInput } from '../../../../extension/models/memory/memory-plan';
+import type { PlanInput } from '../../../../extension/models/memory/plan-input';
 import { phases } from '../../../../extension/models/memory/memory-rows';
 import type { Phase } from '../../../../extension/models/memory/memory-rows';
 import { Weights, initialize } from '../../../../extension/models/weights/weights';
