@@ -1,7 +1,8 @@
 // The diagnosis next to the plane: interpretation, confidence, other signs, suggestions. Each part links to its section
 // of the guide.
 import { h, replaceChildren } from '../shared/dom';
-import type { Anchor, Interpretation } from './interpretation';
+import type { Interpretation } from './interpretation';
+import type { Anchor } from './signs';
 
 export interface InterpretationView {
   element: HTMLElement;
