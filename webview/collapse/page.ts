@@ -3,11 +3,8 @@
 import { render } from 'lit';
 import {
   collapseCommand,
-  collapseFamilyAt,
   collapseLines,
   collapseReady,
-  gradientsAt,
-  groupsAt,
   type CollapseCommand,
 } from '../../extension/protocol/collapse-page';
 import { messageOf, type Host } from '../shared/host';
@@ -18,17 +15,9 @@ import { onThemeChange, readTheme } from '../shared/theme';
 import { collapseView, type CollapseActions } from './collapse-view';
 import { setDataColours } from './data-colours';
 import { reduce } from './reducer';
-import { RunSeries, type FamilyName } from './run-series';
-import {
-  episodeOfCell,
-  firstSettings,
-  initialState,
-  playInterval,
-  settingsSchema,
-  wantedFiles,
-  type StepFiles,
-} from './state';
-import { StepFetcher } from './step-fetcher';
+import { RunSeries } from './run-series';
+import { episodeOfCell, firstSettings, initialState, playInterval, settingsSchema, wantedFiles } from './state';
+import { stepRequests } from './step-requests';
 
 /** Starts the page in `root`. */
 export function startCollapse(host: Host, root: HTMLElement): void {
@@ -58,28 +47,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     chooseAnalysis: name => dispatch({ type: 'analysis', name }),
   };
 
-  const unreadable =
-    (part: keyof StepFiles) =>
-    ({ step }: { step: number }, error: unknown): void =>
-      dispatch({ type: 'unreadable', part, step, message: messageOf(error) });
-  const fetchers = {
-    matrix: new StepFetcher(
-      (key: { step: number; family: FamilyName }) => host.request(collapseFamilyAt, key),
-      ({ step }, family) => dispatch({ type: 'matrix', step, family }),
-      unreadable('matrix'),
-    ),
-    groups: new StepFetcher(
-      (key: { step: number }) => host.request(groupsAt, key),
-      ({ step }, groups) => dispatch({ type: 'groups', step, groups }),
-      unreadable('groups'),
-    ),
-    gradients: new StepFetcher(
-      (key: { step: number }) => host.request(gradientsAt, key),
-      ({ step }, record) => dispatch({ type: 'gradients', step, record }),
-      unreadable('gradients'),
-    ),
-  };
-
+  const requests = stepRequests(host, event => dispatch(event));
   const store = createStore(initialState(series, saved.value, readTheme()), reduce, (state, before) => {
     if (before && state.settings !== before.settings) saved.change(state.settings);
     if (!state.playing) playing = void clearInterval(playing);
@@ -87,10 +55,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     if (state.facts) setDataColours(state.theme, state.facts.run.id);
     render(collapseView(state, actions), root);
     const wanted = wantedFiles(state);
-    if (!wanted) return;
-    fetchers.matrix.ask(wanted.matrix);
-    fetchers.gradients.ask(wanted.gradients);
-    fetchers.groups.ask(wanted.groups);
+    if (wanted) requests.ask(wanted);
   });
   const { dispatch } = store;
 
@@ -100,7 +65,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
       snapshot => {
         series.load(snapshot);
         saved.keepFolder(snapshot.run.folder);
-        for (const fetcher of Object.values(fetchers)) fetcher.forget();
+        requests.forget();
         dispatch({ type: 'loaded', snapshot });
       },
       (error: unknown) => dispatch({ type: 'failed', message: messageOf(error) }),
@@ -111,7 +76,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     if (!store.state.facts) return; // the pending snapshot includes them
     if (lines.length > 0) {
       series.append(lines);
-      for (const fetcher of Object.values(fetchers)) fetcher.retry();
+      requests.retry();
     }
     dispatch({ type: 'grown', ...facts });
   });

@@ -7,7 +7,7 @@ import { familyCharts, type LineChartSpec } from './charts';
 import { evidenceOf, type Evidence } from './evidence';
 import type { GroupCell, JudgedStep } from './groups';
 import type { Cell, ScoredFamily } from './matrix';
-import type { RunSeries} from './run-series';
+import type { RunSeries } from './run-series';
 import { pathOf, reached, type FamilyName, type PathPoint } from './run-series';
 
 /** What the page keeps when it is hidden or restored. */
