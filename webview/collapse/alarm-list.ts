@@ -1,5 +1,7 @@
 // The list of alarms with their evidence; a click goes to the alarm's step. Alarms after the current step are dimmed.
-import type { RunEvent } from '../../extension/run-data/run-events';
+import { html, nothing, type TemplateResult } from 'lit';
+import type { RunEvent } from '../../extension/run-data/run-folder';
+import { link } from '../components/controls';
 import { h } from '../shared/dom';
 
 /** Maximum number of alarms shown, newest first. */
@@ -10,31 +12,24 @@ export function alarmList(
   events: readonly RunEvent[],
   step: number,
   watching: boolean,
-  scrub: (step: number) => void,
-): HTMLElement {
+  go: (step: number) => void,
+): TemplateResult {
   const alarms = events.filter(({ kind }) => kind !== 'setting');
   if (alarms.length === 0)
-    return h(
-      'p',
-      { class: 'muted' },
-      watching ? 'No alarm was raised.' : 'Alarms are off in this run (workbench.watch.enabled is false).',
-    );
-  const items = alarms
-    .slice(-shown)
-    .reverse()
-    .map(event => {
-      // The event is written after its step ended; its data has the step that raised the alarm.
-      const at = typeof event.data?.step === 'number' ? event.data.step : event.step;
-      const go = h('button', { class: 'plain link', type: 'button' }, `step ${at}`);
-      go.addEventListener('click', () => scrub(at));
-      return h(
-        'li',
-        { class: at > step ? 'later' : null },
-        h('span', { class: 'alarm-sign', 'aria-hidden': 'true' }, '▲'),
-        go,
-        h('span', {}, event.message),
-        event.kind === 'early_stop' && h('span', { class: 'muted' }, 'ended the run'),
-      );
-    });
-  return h('ul', { class: 'alarm-list' }, ...items);
+    return html`<p class="muted">
+      ${watching ? 'No alarm was raised.' : 'Alarms are off in this run (workbench.watch.enabled is false).'}
+    </p>`;
+  const items = alarms.slice(-shown).reverse();
+  return html`<ul class="alarm-list">
+    ${items.map(event => alarmItem(event, step, go))}
+  </ul>`;
+}
+
+function alarmItem(event: RunEvent, step: number, go: (step: number) => void): TemplateResult {
+  // The event is written after its step ended; its data has the step that raised the alarm.
+  const at = typeof event.data?.step === 'number' ? event.data.step : event.step;
+  return html`<li class=${at > step ? 'later' : nothing}
+    ><span class="alarm-sign" aria-hidden="true">▲</span
+    >${link(`step ${at}`, () => go(at))}<span>${event.message}</span>${event.kind === 'early_stop' ? html`<span class="muted">ended the run</span>` : nothing}</li
+  >`;
 }

@@ -3,8 +3,32 @@
 import { alarmNames, alarmRules, boundsOver, streaksOver, type AlarmName } from '../../extension/run-data/alarm-rules';
 import { formatValue, type Unit } from '../shared/format';
 import { hue } from '../shared/palette';
-import { lastFinite, type ChartLine, type LineChartSpec } from './line-chart';
 import type { PathPoint, RunSeries } from './run-series';
+import { lastFinite } from './unit-square';
+
+export interface ChartLine {
+  key: string;
+  label: string;
+  /** A CSS colour. */
+  colour: string;
+  /** Keys of the ends of the interval around the line. */
+  band?: { low: string; high: string };
+  /** A reference for other lines, drawn dashed. */
+  bound?: boolean;
+  /** Computes the values instead of reading them by key. */
+  values?(series: RunSeries): ArrayLike<number>;
+}
+
+export interface LineChartSpec {
+  id: string;
+  title: string;
+  unit: Unit;
+  lines: readonly ChartLine[];
+  /** Text under the title if the chart is empty. */
+  empty: string;
+  /** Returns a function from a row to notes about the lines' values there, one sentence each. */
+  notes?(columns: readonly ArrayLike<number>[]): (row: number) => string[];
+}
 
 const colour = (index: number): string => `var(--c${index})`;
 const bound = 'var(--muted)';

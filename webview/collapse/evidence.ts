@@ -1,10 +1,37 @@
 // The data of a diagnosis: the series of one family of pairs, collected once per run and truncated at the selected
 // step.
-import type { CollapseSnapshot, PolicySettings } from '../../extension/protocol/collapse-page';
-import type { RunEvent } from '../../extension/run-data/run-events';
+import type { CollapseSnapshot, FilterSettings, PolicySettings } from '../../extension/protocol/collapse-page';
+import type { RunEvent, SettingChange } from '../../extension/run-data/run-folder';
 import { filterAt } from './format-filter';
-import type { ChangedSetting, Circumstances, Evidence } from './interpretation';
 import { pathOf, reached, type PathPoint, type RunSeries, type StepValue } from './run-series';
+
+/** A value of the configuration that was changed while the run trained, from the step after `step` on. */
+export type ChangedSetting = SettingChange & { step: number };
+
+/** What holds at the step that is looked at; null where it is not known. */
+export interface Circumstances {
+  filter: FilterSettings | null;
+  policy: PolicySettings | null;
+  /** In their order. */
+  changes: readonly ChangedSetting[];
+  /** Steps whose checkpoints are left, ascending. */
+  checkpoints: readonly number[] | null;
+}
+
+/** All that the reading is made from; nothing of it lies after the step that is looked at. */
+export interface Evidence extends Circumstances {
+  path: readonly PathPoint[];
+  rewardStd: readonly StepValue[];
+  tokenEntropy: readonly StepValue[];
+  gradientNorm: readonly StepValue[];
+  invalidAnswers: readonly StepValue[];
+  /** Share of training episodes that succeed, mean over tags. */
+  success: readonly StepValue[];
+  /** The same of validations. */
+  validation: readonly StepValue[];
+  /** Share of turns with a thought (`collapse/valid_thinking_rate`). */
+  thinking: readonly StepValue[];
+}
 
 const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], checkpoints: null };
 

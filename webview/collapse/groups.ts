@@ -1,138 +1,154 @@
 // The prompt groups of a step: the deviation of scores within each, what the filter kept and why, and each episode's
 // score as a cell. A table, for screen readers. One score cell has the tab stop; arrow keys move it and Enter opens its
 // episode.
+import { html, nothing, type TemplateResult } from 'lit';
+import { guard } from 'lit/directives/guard.js';
 import type { FilterSettings, PromptGroup } from '../../extension/protocol/collapse-page';
 import { maximum, minimum } from '../../extension/common/lists';
-import { h, replaceChildren } from '../shared/dom';
 import { formatNumber, formatTick } from '../shared/format';
+import type { CollapseActions } from './collapse-view';
 import { formatFilter, judgedGroups, type JudgedGroup } from './format-filter';
-
-export interface GroupsView {
-  element: HTMLElement;
-  draw(groups: readonly PromptGroup[], filter: FilterSettings | null): void;
-}
 
 /** Maximum number of rows, those with the largest deviation. */
 const shownGroups = 200;
 /** In larger groups, cells have no room for their number. */
 const numbersUpTo = 16;
 
-export function groupsView(open: (episode: string) => void): GroupsView {
-  const caption = h('p', { class: 'filter-words' });
-  const body = h('div', { class: 'table-scroll groups-scroll', tabindex: -1 });
-  const element = h('div', { class: 'groups' }, caption, body);
+/** The groups of a step as shown. */
+export interface JudgedStep {
+  readonly caption: string;
+  readonly groups: readonly JudgedGroup[];
+  /** Largest deviation, and the ends of all scores. */
+  readonly most: number;
+  readonly low: number;
+  readonly high: number;
+  /** Episodes of the largest group. */
+  readonly width: number;
+}
 
-  body.addEventListener('keydown', event => {
-    const cell = (event.target as HTMLElement).closest<HTMLElement>('[data-row]');
-    if (!cell) return;
-    const [row, member] = [Number(cell.dataset.row), Number(cell.dataset.member)];
-    const moves: Record<string, [number, number]> = {
-      ArrowUp: [row - 1, member],
-      ArrowDown: [row + 1, member],
-      ArrowLeft: [row, member - 1],
-      ArrowRight: [row, member + 1],
-    };
-    const to = moves[event.key] as [number, number] | undefined;
-    if (!to) return;
-    event.preventDefault();
-    const next = body.querySelector<HTMLElement>(`[data-row="${to[0]}"][data-member="${to[1]}"]`);
-    if (!next) return;
-    cell.tabIndex = -1;
-    next.tabIndex = 0;
-    next.focus();
-  });
-  body.addEventListener('click', event => {
-    const cell = (event.target as HTMLElement).closest<HTMLElement>('[data-episode]');
-    if (cell?.dataset.episode) open(cell.dataset.episode);
-  });
+/** A score by the row of its group and its place in it. */
+export interface GroupCell {
+  readonly row: number;
+  readonly member: number;
+}
 
+/** Judges the groups of a step by the filter that was in effect. */
+export function judgedStep(groups: readonly PromptGroup[], filter: FilterSettings | null): JudgedStep {
+  const judged = judgedGroups(filter, groups);
+  const scores = judged.flatMap(({ episodes }) => episodes.map(({ score }) => score));
+  const more = judged.length > shownGroups ? ` · the ${shownGroups} groups that differ most are shown` : '';
   return {
-    element,
-    draw(groups, filter) {
-      const judged = judgedGroups(filter, groups);
-      const most = maximum(
-        judged.map(({ std }) => std),
-        0,
-      );
-      const scores = judged.flatMap(({ episodes }) => episodes.map(({ score }) => score));
-      const range: [number, number] = [minimum(scores), maximum(scores)];
-      const width = maximum(
-        judged.map(({ episodes }) => episodes.length),
-        0,
-      );
-      const left = judged.length - shownGroups;
-      replaceChildren(
-        caption,
-        formatFilter(filter, groups),
-        left > 0 && ` · the ${shownGroups} groups that differ most are shown`,
-      );
-      const head = h(
-        'tr',
-        {},
-        h('th', { scope: 'col' }, 'Prompt'),
-        h('th', { scope: 'col', title: 'Unbiased deviation of the scores of the group’s episodes' }, 'Deviation'),
-        h('th', { scope: 'col' }, 'Filter'),
-        h(
-          'th',
-          { scope: 'colgroup', colspan: Math.max(1, width) },
-          `Scores of its episodes, ${formatNumber(range[0])} to ${formatNumber(range[1])}`,
-        ),
-      );
-      const rows = judged.slice(0, shownGroups).map((group, row) => groupRow(group, row, { most, range, width }));
-      replaceChildren(
-        body,
-        h(
-          'table',
-          { class: width <= numbersUpTo ? 'group-table' : 'group-table wide' },
-          h('caption', { class: 'visually-hidden' }, 'Prompt groups of the step'),
-          h('thead', {}, head),
-          h('tbody', {}, ...rows),
-        ),
-      );
-    },
+    caption: formatFilter(filter, groups) + more,
+    groups: judged.slice(0, shownGroups),
+    most: maximum(
+      judged.map(({ std }) => std),
+      0,
+    ),
+    low: minimum(scores),
+    high: maximum(scores),
+    width: maximum(
+      judged.map(({ episodes }) => episodes.length),
+      0,
+    ),
   };
 }
 
-function groupRow(
-  { group_id, tag, std, kept, why, episodes }: JudgedGroup,
-  row: number,
-  { most, range, width }: { most: number; range: [number, number]; width: number },
-): HTMLElement {
-  const cells = episodes.map(({ id, member, score, success }, i) => {
-    const description = `group ${group_id}, member ${member}: score ${formatNumber(score)}${success === null ? '' : success ? ', solved' : ', not solved'}`;
-    const content = h(
-      'button',
-      {
-        class: 'plain',
-        type: 'button',
-        tabindex: row === 0 && i === 0 ? 0 : -1,
-        title: id ? `${description}; open ${id}` : description,
-        'aria-label': description,
-        disabled: id === null,
-        'data-row': row,
-        'data-member': i,
-        'data-episode': id,
-      },
-      width <= numbersUpTo ? formatTick(score, 'number') : '',
-    );
-    return h('td', { class: 'score', style: `--share:${shareOf(score, range)}%` }, content);
+/** `stop` is the cell with the tab stop. */
+export function groupsView(step: JudgedStep, stop: GroupCell, actions: CollapseActions): TemplateResult {
+  const { caption, groups, low, high, width } = step;
+  const rows = groups.map((group, row) => {
+    const member = row === stop.row ? stop.member : -1;
+    return guard([step, group, member], () => groupRow(group, row, member, step));
   });
-  const label = kept === null ? '–' : kept ? 'kept' : 'dropped';
-  return h(
-    'tr',
-    { class: kept === null ? null : kept ? 'kept' : 'dropped' },
-    h('th', { scope: 'row', title: tag }, `${group_id}`, h('span', { class: 'muted' }, ` ${tag}`)),
-    h(
-      'td',
-      { class: 'deviation' },
-      h('span', { class: 'bar', style: `--share:${most > 0 ? Math.round((100 * std) / most) : 0}%` }),
-      h('span', { class: 'number' }, formatNumber(std)),
-    ),
-    h('td', { class: 'verdict' }, h('strong', {}, label), why && h('span', { class: 'muted' }, ` ${why}`)),
-    ...cells,
-  );
+  const scores = `Scores of its episodes, ${formatNumber(low)} to ${formatNumber(high)}`;
+  return html`<div class="groups">
+    <p class="filter-words">${caption}</p>
+    <div
+      class="table-scroll groups-scroll"
+      tabindex="-1"
+      @keydown=${(event: KeyboardEvent) => moveStop(event, actions)}
+      @click=${(event: Event) => openClicked(event, actions)}
+    >
+      <table class=${width <= numbersUpTo ? 'group-table' : 'group-table wide'}>
+        <caption class="visually-hidden"> Prompt groups of the step </caption>
+        <thead>
+          <tr>
+            <th scope="col">Prompt</th>
+            <th scope="col" title="Unbiased deviation of the scores of the group’s episodes">Deviation</th>
+            <th scope="col">Filter</th>
+            <th scope="colgroup" colspan=${Math.max(1, width)}>${scores}</th>
+          </tr>
+        </thead>
+        <tbody> ${rows} </tbody>
+      </table>
+    </div>
+  </div>`;
 }
 
-/** Colour intensity of a score in percent; 30 if all scores are equal. */
-const shareOf = (score: number, [low, high]: [number, number]): number =>
-  high > low ? Math.round((60 * (score - low)) / (high - low)) : 30;
+function moveStop(event: KeyboardEvent, { stopAt }: CollapseActions): void {
+  const cell = (event.target as HTMLElement).closest<HTMLElement>('[data-row]');
+  if (!cell) return;
+  const [row, member] = [Number(cell.dataset.row), Number(cell.dataset.member)];
+  const moves: Partial<Record<string, GroupCell>> = {
+    ArrowUp: { row: row - 1, member },
+    ArrowDown: { row: row + 1, member },
+    ArrowLeft: { row, member: member - 1 },
+    ArrowRight: { row, member: member + 1 },
+  };
+  const to = moves[event.key];
+  if (!to) return;
+  event.preventDefault();
+  const table = event.currentTarget as HTMLElement;
+  const next = table.querySelector<HTMLElement>(`[data-row="${to.row}"][data-member="${to.member}"]`);
+  if (!next) return;
+  stopAt(to);
+  next.focus();
+}
+
+function openClicked(event: Event, { openEpisode }: CollapseActions): void {
+  const cell = (event.target as HTMLElement).closest<HTMLElement>('[data-episode]');
+  if (cell?.dataset.episode) openEpisode(cell.dataset.episode);
+}
+
+function groupRow(group: JudgedGroup, row: number, stop: number, step: JudgedStep): TemplateResult {
+  const { group_id, tag, std, kept, why, episodes } = group;
+  const share = step.most > 0 ? Math.round((100 * std) / step.most) : 0;
+  const verdict = kept === null ? '–' : kept ? 'kept' : 'dropped';
+  return html`<tr class=${kept === null ? nothing : verdict}>
+    <th scope="row" title=${tag}>${group_id}<span class="muted">${` ${tag}`}</span></th>
+    <td class="deviation"
+      ><span class="bar" style="--share:${share}%"></span><span class="number">${formatNumber(std)}</span></td
+    >
+    <td class="verdict"
+      ><strong>${verdict}</strong>${why === '' ? nothing : html`<span class="muted">${` ${why}`}</span>`}</td
+    >
+    ${episodes.map((episode, member) => scoreCell(group_id, episode, { row, member }, member === stop, step))}
+  </tr>`;
+}
+
+function scoreCell(
+  group: number,
+  { id, member, score, success }: PromptGroup['episodes'][number],
+  at: GroupCell,
+  hasStop: boolean,
+  { low, high, width }: JudgedStep,
+): TemplateResult {
+  const outcome = success === null ? '' : success ? ', solved' : ', not solved';
+  const description = `group ${group}, member ${member}: score ${formatNumber(score)}${outcome}`;
+  // Colour intensity; 30 if all scores are equal.
+  const share = high > low ? Math.round((60 * (score - low)) / (high - low)) : 30;
+  return html`<td class="score" style="--share:${share}%"
+    ><button
+      class="plain"
+      type="button"
+      tabindex=${hasStop ? 0 : -1}
+      title=${id === null ? description : `${description}; open ${id}`}
+      aria-label=${description}
+      ?disabled=${id === null}
+      data-row=${at.row}
+      data-member=${at.member}
+      data-episode=${id ?? nothing}
+      >${width <= numbersUpTo ? formatTick(score, 'number') : ''}</button
+    ></td
+  >`;
+}

@@ -1,68 +1,61 @@
 // The diagnosis next to the plane: interpretation, confidence, other signs, suggestions. Each part links to its section
 // of the guide.
-import { h, replaceChildren } from '../shared/dom';
-import type { Anchor, Interpretation } from './interpretation';
+import { html, nothing, type TemplateResult } from 'lit';
+import { link } from '../components/controls';
+import type { CollapseActions } from './collapse-view';
+import type { Interpretation } from './interpretation';
+import type { Anchor, Sign } from './signs';
 
-export interface InterpretationView {
-  element: HTMLElement;
-  draw(interpretation: Interpretation): void;
+const confidences: Record<Interpretation['confidence'], { label: string; bars: number }> = {
+  none: { label: 'No diagnosis', bars: 0 },
+  low: { label: 'Low confidence', bars: 1 },
+  moderate: { label: 'Moderate confidence', bars: 2 },
+  high: { label: 'High confidence', bars: 3 },
+};
+
+export function interpretationView(interpretation: Interpretation, actions: CollapseActions): TemplateResult {
+  const { headline, sentence, confidence, why: doubts, signs, advice } = interpretation;
+  const { label, bars } = confidences[confidence];
+  const meter = [1, 2, 3].map(level => html`<i class=${level <= bars ? 'full' : nothing}></i>`);
+  return html`<section class="reading" aria-label="In plain words">
+    <h2 class="headline">${headline}.</h2>
+    ${sentence === '' ? nothing : html`<p>${sentence} ${why('collapse', actions)}</p>`}
+    <p class="confidence" data-confidence=${confidence}>
+      <span class="meter" aria-hidden="true">${meter}</span><strong>${label}:</strong>
+      <span class="muted">${doubts}.</span>
+    </p>
+    ${signs.length > 0 ? signList(signs, actions) : nothing}
+    <div>
+      <h3>What to try</h3>
+      <ul>
+        ${advice.map(({ text, anchor }) => html`<li>${text} · ${why(anchor, actions)}</li>`)}
+      </ul>
+    </div>
+  </section>`;
 }
 
-const sureness: Record<Interpretation['confidence'], string> = {
-  none: 'No diagnosis',
-  low: 'Low confidence',
-  moderate: 'Moderate confidence',
-  high: 'High confidence',
-};
-const bars: Record<Interpretation['confidence'], number> = { none: 0, low: 1, moderate: 2, high: 3 };
+function signList(signs: readonly Sign[], actions: CollapseActions): TemplateResult {
+  const items = signs.map(({ text, anchor, step }) => {
+    const go = step === undefined ? nothing : html`${link(`go to step ${step}`, () => actions.go(step))} · `;
+    return html`<li>${text} · ${go}${why(anchor, actions)}</li>`;
+  });
+  return html`<div>
+    <h3>Other signs</h3>
+    <ul>
+      ${items}
+    </ul>
+  </div>`;
+}
 
-export function interpretationView(
-  explain: (anchor: Anchor) => void,
-  scrub: (step: number) => void,
-): InterpretationView {
-  const element = h('section', { class: 'reading', 'aria-label': 'In plain words' });
-  const why = (anchor: Anchor) => {
-    const link = h(
-      'button',
-      {
-        class: 'plain link',
-        type: 'button',
-        title: `docs/METRICS.md, ${anchor.replaceAll('-', ' ')}`,
-        'aria-label': `why: ${anchor.replaceAll('-', ' ')}`,
-      },
-      'why',
-    );
-    link.addEventListener('click', () => explain(anchor));
-    return link;
-  };
-  return {
-    element,
-    draw({ headline, sentence, confidence, why: doubts, signs, advice }) {
-      const meter = [1, 2, 3].map(level => h('i', { class: level <= bars[confidence] ? 'full' : null }));
-      const items = signs.map(({ text, anchor, step }) => {
-        const go = step !== undefined && h('button', { class: 'plain link', type: 'button' }, `go to step ${step}`);
-        if (go) go.addEventListener('click', () => scrub(step));
-        return h('li', {}, text, ' · ', go, go && ' · ', why(anchor));
-      });
-      replaceChildren(
-        element,
-        h('h2', { class: 'headline' }, headline, '.'),
-        sentence !== '' && h('p', {}, sentence, ' ', why('collapse')),
-        h(
-          'p',
-          { class: 'confidence', 'data-confidence': confidence },
-          h('span', { class: 'meter', 'aria-hidden': 'true' }, ...meter),
-          h('strong', {}, `${sureness[confidence]}:`),
-          h('span', { class: 'muted' }, `${doubts}.`),
-        ),
-        items.length > 0 && h('div', {}, h('h3', {}, 'Other signs'), h('ul', {}, ...items)),
-        h(
-          'div',
-          {},
-          h('h3', {}, 'What to try'),
-          h('ul', {}, ...advice.map(({ text, anchor }) => h('li', {}, text, ' · ', why(anchor)))),
-        ),
-      );
-    },
-  };
+/** A link to a section of the guide. */
+function why(anchor: Anchor, { explain }: CollapseActions): TemplateResult {
+  const section = anchor.replaceAll('-', ' ');
+  return html`<button
+    class="plain link"
+    type="button"
+    title="docs/METRICS.md, ${section}"
+    aria-label="why: ${section}"
+    @click=${() => explain(anchor)}
+    >why</button
+  >`;
 }

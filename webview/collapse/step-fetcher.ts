@@ -4,11 +4,16 @@
 /** Maximum number of cached answers. */
 const kept = 12;
 
+interface Wanted<Key> {
+  readonly key: Key;
+  readonly name: string;
+}
+
 export class StepFetcher<Key extends object, Answer> {
   private readonly answers = new Map<string, Answer>();
-  private wanted: Key | null = null;
+  private wanted: Wanted<Key> | null = null;
   private busy = false;
-  private shown: string | null = null;
+  private failed = false;
 
   constructor(
     private readonly fetch: (key: Key) => Promise<Answer>,
@@ -16,50 +21,45 @@ export class StepFetcher<Key extends object, Answer> {
     private readonly fail: (key: Key, error: unknown) => void,
   ) {}
 
-  /** Shows this key, or nothing. A key that is already shown is not drawn again. */
+  /** Shows the answer for this key, or nothing. A key that was the last one asked for is not requested again. */
   ask(key: Key | null): void {
-    this.wanted = key;
-    if (key === null) this.shown = null;
-    if (key === null || this.present(key) || this.busy) return;
-    this.busy = true;
     const name = JSON.stringify(key);
-    void this.fetch(key)
-      .then(
-        answer => {
-          this.answers.set(name, answer);
-          for (const old of [...this.answers.keys()].slice(0, -kept)) this.answers.delete(old);
-        },
-        (error: unknown) => {
-          if (this.wanted === key) this.fail(key, error);
-          this.shown = null;
-        },
-      )
-      .then(() => {
-        this.busy = false;
-        if (!this.wanted) return;
-        if (this.wanted === key || JSON.stringify(this.wanted) === name) this.present(this.wanted);
-        else this.ask(this.wanted);
-      });
+    if (key && this.wanted?.name === name) return;
+    this.wanted = key && { key, name };
+    this.failed = false;
+    this.proceed();
   }
 
-  /** Redraws what is shown, for example after a change of theme. */
-  again(): void {
-    this.shown = null;
-    if (this.wanted) this.present(this.wanted);
+  /** Lets a failed request be repeated by the next `ask`. */
+  retry(): void {
+    if (this.failed) this.wanted = null;
   }
 
   /** Clears the cache because the run's folder has changed. */
   forget(): void {
     this.answers.clear();
-    this.shown = null;
+    this.wanted = null;
   }
 
-  private present(key: Key): boolean {
-    const name = JSON.stringify(key);
-    if (this.shown === name) return true;
-    if (!this.answers.has(name)) return false;
-    this.shown = name;
-    this.show(key, this.answers.get(name)!);
-    return true;
+  private proceed(): void {
+    const { wanted } = this;
+    if (!wanted) return;
+    if (this.answers.has(wanted.name)) this.show(wanted.key, this.answers.get(wanted.name)!);
+    else if (!this.busy) void this.request(wanted);
+  }
+
+  private async request({ key, name }: Wanted<Key>): Promise<void> {
+    this.busy = true;
+    let failure: { error: unknown } | null = null;
+    try {
+      this.answers.set(name, await this.fetch(key));
+      for (const old of [...this.answers.keys()].slice(0, -kept)) this.answers.delete(old);
+    } catch (error) {
+      failure = { error };
+    }
+    this.busy = false;
+    if (!failure || this.wanted?.name !== name) return this.proceed();
+    this.failed = true;
+    this.fail(key, failure.error);
   }
 }

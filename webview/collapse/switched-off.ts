@@ -1,8 +1,8 @@
 // Messages for parts of the page without data: the reason, and the override that enables the measurement, with a copy
 // button.
+import { html, nothing, type TemplateResult } from 'lit';
 import type { CollapseSettings } from '../../extension/protocol/collapse-page';
-import { h } from '../shared/dom';
-import { button } from '../shared/toolkit';
+import { button } from '../components/controls';
 import type { FamilyName } from './run-series';
 
 export interface Missing {
@@ -43,21 +43,20 @@ export function missingGradients({ gradients, gradients_every }: CollapseSetting
   };
 }
 
-export const missingGroups: Missing = {
+/** Why there are no prompt groups of a step. */
+export const missingGroups = (step: number): Missing =>
+  step === 0 ? { text: 'Step 0 is the validation before training: it has no prompt groups.' } : groupsGone;
+
+const groupsGone: Missing = {
   text: 'The episodes of this step are no longer in the run’s folder. Keep the table of groups in future runs with',
   override: 'trainer.log_group_rv_table=true',
 };
 
 /** The message, with the override and a button that copies it. */
-export function missingNotice({ text, override }: Missing, copy: (text: string) => void): HTMLElement {
-  return h(
-    'p',
-    { class: 'missing muted' },
-    text,
-    override !== undefined && ' ',
-    override !== undefined && h('code', {}, override),
-    override !== undefined && button({ label: 'Copy', title: `Copy ${override}`, onClick: () => copy(override) }),
-  );
+export function missingNotice({ text, override }: Missing, copy: (text: string) => void): TemplateResult {
+  const offer = (line: string): TemplateResult =>
+    html` <code>${line}</code>${button({ label: 'Copy', title: `Copy ${line}`, onClick: () => copy(line) })}`;
+  return html`<p class="missing muted">${text}${override === undefined ? nothing : offer(override)}</p>`;
 }
 
 const ordinal = (n: number): string => {

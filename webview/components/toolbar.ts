@@ -12,7 +12,7 @@ export const runTitle = (run: RunSummary, hint?: string): TemplateResult =>
 export interface Choice<V extends string> {
   value: V;
   label: string;
-  title: string;
+  title?: string;
 }
 
 /** A row of toggle buttons, one of which is pressed. */
@@ -27,7 +27,7 @@ export function choices<V extends string>(
       html`<button
         class="choice"
         type="button"
-        title=${title}
+        title=${title ?? nothing}
         aria-pressed=${String(value === chosen)}
         @click=${() => onChoose(value)}
         >${text}</button

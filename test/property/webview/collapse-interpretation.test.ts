@@ -2,7 +2,8 @@
 // targets.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { interpret, type Evidence } from '../../../webview/collapse/interpretation';
+import type { Evidence } from '../../../webview/collapse/evidence';
+import { interpret } from '../../../webview/collapse/interpretation';
 import { judgedPath } from '../../../webview/collapse/run-series';
 
 const value = fc.oneof(

@@ -3,8 +3,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { CollapseSettings, FilterSettings } from '../../../extension/protocol/collapse-page';
-import { circumstancesAt, evidenceOf, evidenceUpTo } from '../../../webview/collapse/evidence';
-import { interpret, type Circumstances, type Evidence } from '../../../webview/collapse/interpretation';
+import {
+  circumstancesAt,
+  evidenceOf,
+  evidenceUpTo,
+  type Circumstances,
+  type Evidence,
+} from '../../../webview/collapse/evidence';
+import { interpret } from '../../../webview/collapse/interpretation';
 import { judgedPath, RunSeries, type FamilyName, type PathPoint } from '../../../webview/collapse/run-series';
 import { storedFiles } from '../../e2e/fixtures/stored-run.mjs';
 

@@ -25,6 +25,7 @@ beforeEach(() =>
     'ResizeObserver',
     class {
       observe() {}
+      disconnect() {}
     },
   ),
 );

@@ -5,13 +5,13 @@ import { describe, expect, it } from 'vitest';
 import type { FilterSettings, PromptGroup } from '../../../extension/protocol/collapse-page';
 import type { CollapseFamily } from '../../../extension/run-data/diagnostics';
 import { filterAt, formatFilter, judgedGroups } from '../../../webview/collapse/format-filter';
-import { gradientCaption, type GradientAnalysis } from '../../../webview/collapse/gradients';
-import { thinned } from '../../../webview/collapse/line-chart';
+import { gradientCaption, type GradientAnalysis } from '../../../webview/collapse/gradient-caption';
 import { matrixOf } from '../../../webview/collapse/matrix';
 import { pathOf, reached, RunSeries } from '../../../webview/collapse/run-series';
 import { StepFetcher } from '../../../webview/collapse/step-fetcher';
 import { missingFamily, missingGradients } from '../../../webview/collapse/switched-off';
 import { differingParts } from '../../../webview/collapse/prompt-diff';
+import { thinned } from '../../../webview/collapse/unit-square';
 
 const filter: FilterSettings = {
   strategy: 'top_p',
@@ -252,6 +252,13 @@ describe('the loader of a step’s file', () => {
     await settle();
     await settle();
     expect(failed).toEqual([13]);
+    fetcher.ask({ step: 13 }); // has failed: repeated only after `retry`
+    expect(asked.filter(step => step === 13)).toHaveLength(1);
+    fetcher.retry();
+    fetcher.ask({ step: 13 });
+    await settle();
+    await settle();
+    expect(failed).toEqual([13, 13]);
     fetcher.ask({ step: 7 });
     fetcher.ask(null); // nothing is requested any more: the answer is not shown
     await settle();

@@ -1,0 +1,133 @@
+// What to try, by the signs in a run's metrics and by the state of its reasoning. Every suggestion links to the section
+// of docs/METRICS.md that explains it.
+import type { FilterSettings, PolicySettings } from '../../extension/protocol/collapse-page';
+import type { ReasoningState } from './assessment';
+import type { Evidence } from './evidence';
+import type { Anchor, Sign, SignKind } from './signs';
+import { fallOf, informationFall, type Fall } from './trends';
+
+export interface Advice {
+  text: string;
+  anchor: Anchor;
+}
+
+const keepsAll = (filter: FilterSettings): boolean =>
+  filter.strategy === 'top_p' && filter.value >= 1 && filter.include_zero;
+
+const filterMore = (filter: FilterSettings | null): Advice => ({
+  anchor: 'rollout-filter',
+  text:
+    filter && keepsAll(filter)
+      ? 'Train on the groups that differ most in score alone: rollout_filter_value 0.9 (top_p, linear); the filter keeps all groups now'
+      : 'Play more prompts (env_groups) or filter more strictly: what is trained on should differ in score within its group',
+});
+
+/** What to try by each sign. */
+const bySign: Record<SignKind, (evidence: Evidence, sign: Sign) => Advice[]> = {
+  validation: evidence => [goBack(evidence, fallOf(evidence.validation), 'what came after it made the policy worse')],
+  setting: (_, { key }) => [{ anchor: 'policy', text: `Set ${key} back and see whether it recovers` }],
+  'echo trap': ({ filter, policy }) => {
+    const means = [
+      policy?.adv_estimator !== 'gae' && 'a critic (GAE) in place of group means',
+      !(policy && policy.clip_ratio_high >= 0.28) && 'clip_ratio_high 0.28',
+      !(policy && klIsOff(policy)) && 'no KL term',
+    ].filter(Boolean);
+    const more: Advice = { anchor: 'in-what-order-to-look', text: `Against the Echo Trap: ${means.join(', ')}` };
+    return [filterMore(filter), ...(means.length > 0 ? [more] : [])];
+  },
+  solved: () => [],
+  spike: () => [
+    { anchor: 'policy', text: 'Lower the learning rate or grad_clip; in published runs none recovered after a spike' },
+  ],
+  format: () => [
+    { anchor: 'rollout', text: 'Lower the learning rate, keep format_penalty at −0.1 and see whether answers are cut' },
+  ],
+  entropy: () => [],
+  thoughts: () => [
+    { anchor: 'collapse', text: 'Give thoughts room (response_length) and see that answers without one are penalised' },
+  ],
+};
+
+const klIsOff = ({ kl_loss_coef, kl_coef }: PolicySettings): boolean => kl_loss_coef === 0 && kl_coef === 0;
+
+/** The terms that move the policy where scores do not differ; those that are off are not named, none where all are. */
+function termsOf({ policy }: Evidence): string {
+  const terms = [
+    !(policy && klIsOff(policy)) && 'KL',
+    (policy === null || policy.entropy_coeff !== 0) && 'entropy',
+  ].filter(Boolean);
+  return terms.length === 0 ? '' : `the ${terms.join(' and ')} term${terms.length === 1 ? '' : 's'}`;
+}
+
+function lessTerms(evidence: Evidence): Advice[] {
+  const terms = termsOf(evidence);
+  const text = `Lessen ${terms}: where scores do not differ, ${terms.endsWith('s') ? 'they alone move' : 'it alone moves'} the policy`;
+  return terms === '' ? [] : [{ anchor: 'collapse', text }];
+}
+
+function watchOn(evidence: Evidence): Advice {
+  const terms = termsOf(evidence);
+  const text = `Watch mi_zscore_ema: if it goes on falling, filter groups${terms && ` and lessen ${terms}`}`;
+  return { anchor: 'collapse', text };
+}
+
+/** Back to the newest checkpoint of before a fall, where one is left. */
+function goBack({ checkpoints }: Evidence, fall: Fall | null, why: string): Advice {
+  const before = checkpoints?.filter(step => fall === null || step < fall.onset.began) ?? [];
+  const last = before.at(-1);
+  const when = fall ? `of before step ${fall.onset.began}` : 'of before';
+  const text =
+    last !== undefined
+      ? `Resume from the checkpoint of step ${last}, the newest ${fall ? 'of before the fall' : 'there is'}: ${why}`
+      : checkpoints
+        ? `No checkpoint ${when} is left to resume from: let the next run keep more of them (workbench.keep_checkpoints)`
+        : `Resume from a checkpoint ${when}, where one is kept: ${why}`;
+  return { anchor: 'the-task', text };
+}
+
+const waitForMore: Advice = { anchor: 'collapse', text: 'Wait for more diagnoses: every run begins here' };
+
+/** What to try by what the reasoning looks like. */
+const byState: Record<ReasoningState, (evidence: Evidence) => Advice[]> = {
+  diverse: () => [],
+  begun: ({ path }) => (path.length < 3 ? [waitForMore] : []),
+  falling: evidence => [watchOn(evidence)],
+  compressed: ({ validation, success }) => [
+    {
+      anchor: 'policy',
+      text: fallOf(validation.length > 0 ? validation : success)
+        ? 'Raise temperature or entropy_coeff: success has fallen while answers to one prompt hardly vary'
+        : 'While success rises, leave it: sure and informed is what a solved task looks like; else raise temperature or entropy_coeff',
+    },
+  ],
+  faint: evidence => [filterMore(evidence.filter), watchOn(evidence)],
+  'faint and narrow': ({ filter }) => [
+    filterMore(filter),
+    { anchor: 'policy', text: 'Raise temperature or entropy_coeff, with a lower learning rate' },
+  ],
+  template: evidence => [filterMore(evidence.filter), ...lessTerms(evidence)],
+  'not yet': ({ path }) => [
+    path.length < 3
+      ? waitForMore
+      : {
+          anchor: 'collapse',
+          text: 'If success does not rise either, read episodes: thoughts may not speak of the state',
+        },
+  ],
+  'low entropy': evidence => [
+    goBack(evidence, informationFall(evidence.path), 'reasoning told prompts apart then'),
+    { anchor: 'policy', text: 'Train on with a lower learning rate and a higher entropy_coeff or temperature' },
+  ],
+  never: () => [
+    { anchor: 'policy', text: 'Raise the rollout’s temperature, and read episodes: the model may not think at all' },
+  ],
+};
+
+/** What to try; never empty. `state` is null if there is no valid diagnosis. */
+export function adviceFor(state: ReasoningState | null, signs: readonly Sign[], evidence: Evidence): Advice[] {
+  const all = [...signs.flatMap(sign => bySign[sign.kind](evidence, sign)), ...(state ? byState[state](evidence) : [])];
+  const advice = all.filter(({ text }, i) => all.findIndex(other => other.text === text) === i);
+  if (advice.length > 0) return advice;
+  if (state === null) return [{ anchor: 'collapse', text: 'Have the run diagnose its reasoning (collapse_detection)' }];
+  return [{ anchor: 'collapse', text: 'Nothing to change: keep an eye on mi_zscore_ema, which falls first' }];
+}

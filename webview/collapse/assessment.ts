@@ -1,0 +1,63 @@
+// What a run's diagnoses say of its reasoning: how far it depends on its prompt, how much it varies, and whether it has
+// lost what it had. Distinguishes a policy that has come to ignore the prompt from one that has not yet learnt to use it.
+import { median } from '../../extension/common/estimate';
+import { retrievalOverChance } from '../../extension/run-data/regimes';
+import type { PathPoint } from './run-series';
+import { informationFall, type Fall } from './trends';
+
+/** Number of diagnoses whose median is taken. */
+const medianOver = 3;
+/**
+ * Reasoning says much about its prompt from this share of ln N on, or from this retrieval accuracy on (0 chance, 1
+ * certainty).
+ */
+const strongShare = 0.25;
+const foundAgain = 0.5;
+
+/** `faint`: the reasoning depends on its prompt, but says little about it. */
+export type Dependence = 'clear' | 'faint' | 'none';
+export type ReasoningState =
+  | 'diverse'
+  | 'compressed'
+  | 'falling'
+  | 'begun'
+  | 'faint'
+  | 'faint and narrow'
+  | 'template'
+  | 'not yet'
+  | 'low entropy'
+  | 'never';
+
+export interface Assessment {
+  state: ReasoningState;
+  dependence: Dependence;
+  /** Best mean over three diagnoses of the mutual information, where it has fallen from that for good. */
+  fall: Fall | null;
+}
+
+/** Assesses a family's diagnoses up to the selected step; there is at least one. */
+export function assess(path: readonly PathPoint[]): Assessment {
+  const { regime } = path[path.length - 1].judgement;
+  const last = path.slice(-medianOver);
+  const found = median(last.map(({ retrieval, chance }) => retrievalOverChance(retrieval.value, chance)));
+  const dependent = regime === 'diverse reasoning' || regime === 'compressed reasoning';
+  const varied = regime === 'diverse reasoning' || regime === 'template collapse';
+  const strong = found >= foundAgain || median(last.map(share)) >= strongShare;
+  const dependence = dependent && strong ? 'clear' : dependent || found >= foundAgain ? 'faint' : 'none';
+  const fall = informationFall(path);
+  return { state: stateOf(dependence, varied, fall !== null), dependence, fall };
+}
+
+function stateOf(dependence: Dependence, diverse: boolean, fell: boolean): ReasoningState {
+  switch (dependence) {
+    case 'clear':
+      return !diverse ? 'compressed' : fell ? 'falling' : 'diverse';
+    case 'faint':
+      return !diverse ? 'faint and narrow' : fell ? 'faint' : 'begun';
+    case 'none':
+      if (diverse) return fell ? 'template' : 'not yet';
+      return fell ? 'low entropy' : 'never';
+  }
+}
+
+const share = ({ information, bound }: PathPoint): number => information.value / bound;

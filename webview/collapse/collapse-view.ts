@@ -1,0 +1,125 @@
+// The Collapse page as a view of its state: the plane on top with the diagnosis next to it, everything else below, for
+// the same step.
+import { html, type TemplateResult } from 'lit';
+import { guard } from 'lit/directives/guard.js';
+import { notice, skeleton } from '../components/notice';
+import { alarmList } from './alarm-list';
+import { signalCharts, type LineChartSpec } from './charts';
+import { circumstancesAt, evidenceUpTo } from './evidence';
+import { interpret } from './interpretation';
+import { interpretationView } from './interpretation-view';
+import './line-chart';
+import type { Cell } from './matrix';
+import type { GroupCell } from './groups';
+import './plane';
+import type { FamilyName } from './run-series';
+import type { Anchor } from './signs';
+import { isDiagnosable, positionOf, type CollapseState, type Position, type RunFacts } from './state';
+import { stepFiles } from './step-files';
+import { missingFamily, missingNotice } from './switched-off';
+import { topBar } from './top-bar';
+
+/** What the user can do on the page. */
+export interface CollapseActions {
+  load(): void;
+  command(command: 'dashboard' | 'episodes'): void;
+  openEpisode(id: string): void;
+  explain(anchor: Anchor): void;
+  copy(text: string): void;
+  go(step: number): void;
+  /** Selects a step by hand, which ends playing; null follows the newest. */
+  scrub(step: number | null): void;
+  /** To the previous or next diagnosis. */
+  move(by: -1 | 1): void;
+  togglePlay(): void;
+  chooseFamily(family: FamilyName): void;
+  selectCell(cell: Cell): void;
+  /** Opens the episode of the selected cell. */
+  openCell(): void;
+  openTable(open: boolean): void;
+  /** Moves the tab stop among the scores. */
+  stopAt(cell: GroupCell): void;
+  chooseAnalysis(name: string): void;
+}
+
+export function collapseView(state: CollapseState, actions: CollapseActions): TemplateResult {
+  const { failure, facts, series } = state;
+  if (failure !== null) {
+    const again = { label: 'Try again', run: actions.load };
+    return notice({ kind: 'error', title: 'The run could not be read', text: failure, action: again });
+  }
+  if (!facts) return skeleton('skeleton-collapse', 4, 'Loading the diagnoses');
+  if (!isDiagnosable(facts, series)) return emptyView(facts, actions);
+  const position = positionOf(state);
+  const { step } = position;
+  const { events, settings } = facts;
+  return html`${topBar(facts.run, state, position, actions)}
+    <main class="collapse-body">
+      ${hero(state, facts, position, actions)}
+      ${section('Over training', charts(state, facts, state.diagnoses.charts, step, actions))}
+      ${stepFiles(state, facts, step, actions)}
+      ${section('Echo Trap signals, with alarm thresholds', charts(state, facts, signalCharts, step, actions))}
+      ${section(
+        'Alarms',
+        guard([events, step], () => alarmList(events, step, settings.watch, actions.go)),
+      )}
+    </main>`;
+}
+
+function hero(state: CollapseState, facts: RunFacts, position: Position, actions: CollapseActions): TemplateResult {
+  const { diagnoses, settings } = state;
+  const { step, present } = position;
+  const { path, evidence } = diagnoses;
+  const plane = html`<run-plane .path=${path} .present=${present} .onStep=${actions.go}></run-plane>`;
+  const interpretation = guard([diagnoses, facts.settings, facts.events, facts.checkpoints, step], () =>
+    interpretationView(interpret(evidenceUpTo(evidence, step, circumstancesAt(facts, step))), actions),
+  );
+  return html`<div class="hero">
+    <div class="hero-place">
+      ${path.length > 0 ? plane : missingNotice(missingFamily(facts.settings, settings.family), actions.copy)}
+    </div>
+    ${interpretation}
+  </div>`;
+}
+
+function charts(
+  { series, version }: CollapseState,
+  { meanings }: RunFacts,
+  specs: readonly LineChartSpec[],
+  step: number,
+  { go }: CollapseActions,
+): TemplateResult {
+  const elements = specs.map(
+    spec =>
+      html`<line-chart
+        .spec=${spec}
+        .series=${series}
+        .version=${version}
+        .meanings=${meanings}
+        .step=${step}
+        .onStep=${go}
+      ></line-chart>`,
+  );
+  return html`<div class="small-charts">${elements}</div>`;
+}
+
+const section = (title: string, content: unknown): TemplateResult =>
+  html`<section class="part">
+    <h2>${title}</h2>
+    ${content}
+  </section>`;
+
+function emptyView({ run }: RunFacts, { command }: CollapseActions): TemplateResult {
+  const { episodes, error, phase, state } = run.status;
+  const text = episodes
+    ? 'Collapse is an effect of training, and an evaluation does not train. See its episodes on the Episodes page, and the Collapse page of the run that trained the model.'
+    : run.live
+      ? `${run.name} is running (${phase || state}). The first diagnosis appears after step 1.`
+      : (error ?? 'The run ended before its first step was finished.');
+  return notice({
+    kind: error && !episodes ? 'error' : 'empty',
+    title: episodes ? 'Nothing to diagnose' : 'No step has finished yet',
+    text,
+    action: { label: 'Open the dashboard', run: () => command('dashboard') },
+  });
+}

@@ -1,0 +1,14 @@
+// The data colours as CSS variables, for SVG and bars.
+import { colourOfRun } from '../shared/palette';
+import type { Theme } from '../shared/theme';
+
+/** Writes the variables on the root element; unchanged ones are left alone, since the theme's observer watches them. */
+export function setDataColours({ palette, warning }: Theme, runId: string): void {
+  const { style } = document.documentElement;
+  const set = (property: string, value: string): void => {
+    if (style.getPropertyValue(property) !== value) style.setProperty(property, value);
+  };
+  palette.forEach((colour, i) => set(`--c${i}`, colour));
+  set('--run', palette[colourOfRun(runId)]);
+  set('--alarm', warning);
+}

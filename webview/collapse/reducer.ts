@@ -1,0 +1,170 @@
+// The changes of the Collapse page's state. The page changes the run's series before it reports the change: the
+// diagnoses are made anew when the series have another version. Pure for given series.
+import type { CollapseSnapshot, PromptGroup } from '../../extension/protocol/collapse-page';
+import type { CollapseFamily, GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
+import type { Theme } from '../shared/theme';
+import { filterAt } from './format-filter';
+import { judgedStep, type GroupCell } from './groups';
+import { cellWithin, firstCell, scoredFamily, type Cell } from './matrix';
+import type { FamilyName } from './run-series';
+import { diagnosesOf, matrixInView, positionOf, type CollapseState, type RunFacts, type StepFiles } from './state';
+
+export type CollapseEvent =
+  | { readonly type: 'loading' }
+  | { readonly type: 'loaded'; readonly snapshot: CollapseSnapshot }
+  | { readonly type: 'failed'; readonly message: string }
+  | ({ readonly type: 'grown' } & NewFacts)
+  | { readonly type: 'matrix'; readonly step: number; readonly family: CollapseFamily | null }
+  | { readonly type: 'groups'; readonly step: number; readonly groups: readonly PromptGroup[] | null }
+  | { readonly type: 'gradients'; readonly step: number; readonly record: GradientAnalysisRecord | null }
+  | { readonly type: 'unreadable'; readonly part: keyof StepFiles; readonly step: number; readonly message: string }
+  /** Selects a step; null follows the newest. */
+  | { readonly type: 'step'; readonly step: number | null }
+  /** The same by hand, which ends playing. */
+  | { readonly type: 'scrubbed'; readonly step: number | null }
+  /** To the previous or next diagnosis, or to the first one. */
+  | { readonly type: 'moved'; readonly by: -1 | 1 }
+  | { readonly type: 'first' }
+  | { readonly type: 'play' }
+  /** The next diagnosis is due while the page plays. */
+  | { readonly type: 'tick' }
+  | { readonly type: 'family'; readonly family: FamilyName }
+  | { readonly type: 'cell'; readonly cell: Cell }
+  | { readonly type: 'table'; readonly open: boolean }
+  | { readonly type: 'group-cell'; readonly cell: GroupCell }
+  | { readonly type: 'analysis'; readonly name: string }
+  | { readonly type: 'theme'; readonly theme: Theme };
+
+/** What may have changed with new lines; `events` are the new ones. */
+export type NewFacts = Pick<RunFacts, 'run' | 'events' | 'diagnosed' | 'checkpoints'>;
+
+export function reduce(state: CollapseState, event: CollapseEvent): CollapseState {
+  switch (event.type) {
+    case 'loading':
+      return state.facts || state.failure === null ? state : { ...state, failure: null };
+    case 'loaded': {
+      const { run, events, meanings, settings, diagnosed, checkpoints } = event.snapshot;
+      const facts = { run, events, meanings, settings, diagnosed, checkpoints };
+      return withDiagnoses(state, { failure: null, facts });
+    }
+    case 'failed':
+      return { ...state, failure: event.message, facts: null, playing: false };
+    case 'grown':
+      return state.facts ? withDiagnoses(state, { facts: withNewFacts(state.facts, event) }) : state;
+    case 'matrix':
+      return withMatrix(state, event.step, event.family);
+    case 'groups':
+      return withGroups(state, event.step, event.groups);
+    case 'gradients':
+      return withFile(state, 'gradients', { step: event.step, content: event.record });
+    case 'unreadable':
+      return withFile(state, event.part, { step: event.step, failed: event.message });
+    case 'step':
+      return atStep(state, event.step);
+    case 'scrubbed':
+      return atStep(paused(state), event.step);
+    case 'moved':
+      return moved(state, event.by);
+    case 'first': {
+      const first = state.diagnoses.stops[0] ?? state.series.steps.at(0);
+      return first === undefined ? state : atStep(state, first);
+    }
+    case 'play':
+      return played(state);
+    case 'tick':
+      return ticked(state);
+    case 'family':
+      return event.family === state.settings.family ? state : withFamily(state, event.family);
+    case 'cell':
+      return withCell(state, event.cell);
+    case 'table':
+      return event.open === state.tableOpen ? state : { ...state, tableOpen: event.open };
+    case 'group-cell':
+      return { ...state, groupCell: event.cell };
+    case 'analysis':
+      return { ...state, analysis: event.name };
+    case 'theme':
+      return { ...state, theme: event.theme };
+  }
+}
+
+/** The state with these changes, and with diagnoses of the current version of the series. */
+function withDiagnoses(state: CollapseState, change: Partial<CollapseState>): CollapseState {
+  const { series, version, settings } = state;
+  if (series.version === version) return { ...state, ...change };
+  return { ...state, ...change, version: series.version, diagnoses: diagnosesOf(series, settings.family) };
+}
+
+function withNewFacts(facts: RunFacts, { run, events, diagnosed, checkpoints }: NewFacts): RunFacts {
+  return {
+    ...facts,
+    run,
+    diagnosed,
+    checkpoints,
+    events: events.length > 0 ? [...facts.events, ...events] : facts.events,
+  };
+}
+
+const withFamily = (state: CollapseState, family: FamilyName): CollapseState => ({
+  ...state,
+  settings: { ...state.settings, family },
+  diagnoses: diagnosesOf(state.series, family),
+});
+
+const withFile = <P extends keyof StepFiles>(state: CollapseState, part: P, file: StepFiles[P]): CollapseState => ({
+  ...state,
+  files: { ...state.files, [part]: file },
+});
+
+/** Another matrix is shown from its first cell, and not as a table. */
+function withMatrix(state: CollapseState, step: number, family: CollapseFamily | null): CollapseState {
+  if (!family) return withFile(state, 'matrix', { step, content: null });
+  const shown = matrixInView(state);
+  if (shown?.family === family) return withFile(state, 'matrix', { step, content: shown });
+  const content = scoredFamily(family);
+  return { ...withFile(state, 'matrix', { step, content }), cell: firstCell(content), tableOpen: false };
+}
+
+/** The groups are judged by the filter of their step. */
+function withGroups(state: CollapseState, step: number, groups: readonly PromptGroup[] | null): CollapseState {
+  const { facts } = state;
+  if (!facts || !groups) return withFile(state, 'groups', { step, content: null });
+  const content = judgedStep(groups, filterAt(facts.settings.filter, facts.events, step));
+  return { ...withFile(state, 'groups', { step, content }), groupCell: { row: 0, member: 0 } };
+}
+
+function withCell(state: CollapseState, to: Cell): CollapseState {
+  const scored = matrixInView(state);
+  if (!scored || scored.family.samples.length === 0) return state;
+  const cell = cellWithin(scored, to);
+  return cell.row === state.cell.row && cell.column === state.cell.column ? state : { ...state, cell };
+}
+
+const atStep = (state: CollapseState, step: number | null): CollapseState =>
+  step === state.settings.step ? state : { ...state, settings: { ...state.settings, step } };
+
+const paused = (state: CollapseState): CollapseState => (state.playing ? { ...state, playing: false } : state);
+
+const stopAfter = ({ diagnoses }: CollapseState, step: number): number | undefined =>
+  diagnoses.stops.find(stop => stop > step);
+
+function moved(state: CollapseState, by: -1 | 1): CollapseState {
+  const { step } = positionOf(state);
+  const next = by > 0 ? stopAfter(state, step) : state.diagnoses.stops.findLast(stop => stop < step);
+  return next === undefined ? paused(state) : atStep(paused(state), next);
+}
+
+/** Starts or ends playing; from the last diagnosis it starts at the first one. */
+function played(state: CollapseState): CollapseState {
+  const { stops } = state.diagnoses;
+  if (state.playing) return paused(state);
+  if (stops.length < 2) return state;
+  const isAtEnd = positionOf(state).step >= stops[stops.length - 1];
+  return { ...(isAtEnd ? atStep(state, stops[0]) : state), playing: true };
+}
+
+function ticked(state: CollapseState): CollapseState {
+  if (!state.playing) return state;
+  const next = stopAfter(state, positionOf(state).step);
+  return next === undefined ? paused(state) : atStep(state, next);
+}

@@ -1,0 +1,34 @@
+// The bar above the diagnoses: the run with its status, the family of pairs, the other pages, and the time control.
+import { html, type TemplateResult } from 'lit';
+import type { RunSummary } from '../../extension/protocol/pages';
+import { button } from '../components/controls';
+import { choices, runTitle } from '../components/toolbar';
+import type { CollapseActions } from './collapse-view';
+import { families, type FamilyName } from './run-series';
+import { scrubber } from './scrubber';
+import type { CollapseState, Position } from './state';
+
+const alternatives = families.map(({ name, label, title }): { value: FamilyName; label: string; title: string } => ({
+  value: name,
+  label,
+  title,
+}));
+
+export function topBar(
+  run: RunSummary,
+  state: CollapseState,
+  position: Position,
+  actions: CollapseActions,
+): TemplateResult {
+  return html`<header class="collapse-bar">
+    <div class="bar-row">
+      ${runTitle(run, run.id)}
+      ${choices('Pairs of prompt and reasoning', alternatives, state.settings.family, actions.chooseFamily)}
+      <div class="buttons">
+        ${button({ label: 'Dashboard', onClick: () => actions.command('dashboard') })}
+        ${button({ label: 'Episodes', onClick: () => actions.command('episodes') })}
+      </div>
+    </div>
+    ${scrubber(state, position, actions)}
+  </header>`;
+}

@@ -1,0 +1,80 @@
+// Lines in a unit square, from its upper left: a picture that stretches needs no layout. Of very long series, the
+// extremes of each bucket are drawn.
+import { appendAll } from '../../extension/common/lists';
+
+/** Maximum number of buckets per line; a line with more points is drawn as the extremes of each bucket. */
+const resolution = 400;
+
+/** A share as a CSS length. */
+export const percent = (share: number): string => `${(100 * share).toFixed(3)}%`;
+
+/** The latest finite value at or before a row. */
+export function lastFinite(column: ArrayLike<number>, row: number): number {
+  for (let i = Math.min(row, column.length - 1); i >= 0; i--) if (Number.isFinite(column[i])) return column[i];
+  return NaN;
+}
+
+export interface Extent {
+  low: number;
+  high: number;
+}
+
+/** The least and the largest finite value; null if there is none. */
+export function extentOf(columns: readonly ArrayLike<number>[]): Extent | null {
+  let [low, high] = [Infinity, -Infinity];
+  for (const column of columns)
+    for (let i = 0; i < column.length; i++) {
+      if (!Number.isFinite(column[i])) continue;
+      low = Math.min(low, column[i]);
+      high = Math.max(high, column[i]);
+    }
+  return low <= high ? { low, high } : null;
+}
+
+/** Extends the range to include bounds, unless that more than doubles it: a distant bound would flatten the line. */
+export function withBounds(own: Extent | null, all: Extent | null): Extent | null {
+  if (!own || !all) return own;
+  const [low, high] = [Math.min(own.low, all.low), Math.max(own.high, all.high)];
+  return high - low <= 2 * (own.high - own.low) ? { low, high } : own;
+}
+
+/** From a step or a value to the unit square. */
+export type ToShare = (value: number) => number;
+const spot = (x: number, y: number): string => `${x.toFixed(4)} ${y.toFixed(4)}`;
+
+/** A line through the finite values: gaps between diagnoses are bridged, a single value is a dot. */
+export function linePath(steps: readonly number[], column: ArrayLike<number>, x: ToShare, y: ToShare): string {
+  const rows = thinned(column);
+  if (rows.length === 1) return `M${spot(x(steps[rows[0]]), y(column[rows[0]]))}h0`;
+  return rows.map((row, i) => `${i === 0 ? 'M' : 'L'}${spot(x(steps[row]), y(column[row]))}`).join('');
+}
+
+/** The area between the ends of an interval. */
+export function bandPath(
+  steps: readonly number[],
+  { low, high }: { low: ArrayLike<number>; high: ArrayLike<number> },
+  x: ToShare,
+  y: ToShare,
+): string {
+  const rows = thinned(high).filter(row => Number.isFinite(low[row]));
+  if (rows.length < 2) return '';
+  const edge = (column: ArrayLike<number>, order: readonly number[]) =>
+    order.map(row => spot(x(steps[row]), y(column[row]))).join('L');
+  return `M${edge(high, rows)}L${edge(low, rows.toReversed())}Z`;
+}
+
+/** Rows with a finite value; of very many, the minimum and the maximum of each of `resolution` buckets. */
+export function thinned(column: ArrayLike<number>): number[] {
+  const rows: number[] = [];
+  for (let i = 0; i < column.length; i++) if (Number.isFinite(column[i])) rows.push(i);
+  if (rows.length <= 2 * resolution) return rows;
+  const kept: number[] = [];
+  const size = rows.length / resolution;
+  for (let bucket = 0; bucket < resolution; bucket++) {
+    const some = rows.slice(Math.floor(bucket * size), Math.floor((bucket + 1) * size));
+    const least = some.reduce((a, b) => (column[b] < column[a] ? b : a));
+    const most = some.reduce((a, b) => (column[b] > column[a] ? b : a));
+    appendAll(kept, least === most ? [least] : [Math.min(least, most), Math.max(least, most)]);
+  }
+  return kept;
+}
