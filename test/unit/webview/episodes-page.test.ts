@@ -113,6 +113,7 @@ describe('the list', () => {
     await new Promise(resolve => setTimeout(resolve, 400)); // the list updates periodically
     host.send(episodesFound, { search: 1, found: Int32Array.of(0, 1), share: 0.25 });
     host.send(episodesFound, { search: 99, found: Int32Array.of(2), share: 1 });
+    await settle();
     expect([rows().length, text('.list-facts')]).toMatchObject([2, expect.stringContaining('searched 25.0 %')]);
   });
 
