@@ -1,6 +1,6 @@
 // The list of alarms with their evidence; a click goes to the alarm's step. Alarms after the current step are dimmed.
 import { html, nothing, type TemplateResult } from 'lit';
-import type { RunEvent } from '../../extension/run-data/run-folder';
+import type { RunEvent } from '../../extension/run-data/run-events';
 import { link } from '../components/controls';
 import { h } from '../shared/dom';
 

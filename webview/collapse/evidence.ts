@@ -1,7 +1,7 @@
 // The data of a diagnosis: the series of one family of pairs, collected once per run and truncated at the selected
 // step.
 import type { CollapseSnapshot, FilterSettings, PolicySettings } from '../../extension/protocol/collapse-page';
-import type { RunEvent, SettingChange } from '../../extension/run-data/run-folder';
+import type { RunEvent, SettingChange } from '../../extension/run-data/run-events';
 import { filterAt } from './format-filter';
 import { pathOf, reached, type PathPoint, type RunSeries, type StepValue } from './run-series';
 

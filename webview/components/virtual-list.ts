@@ -44,12 +44,14 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
   declare rowHeight: number;
   declare renderRow: (item: T) => ListRow;
   declare onChoose: (item: T) => void;
-  /** Called with the first index on screen after scrolling. */
+  /** Called when the first index on screen has changed. */
   declare onTop: (top: number) => void;
 
   private readonly resizes = new ResizeObserver(() => this.requestUpdate());
   /** Position to scroll to with the next drawing, in pixels of all rows. */
   private target: number | null = null;
+  /** The first index on screen that `onTop` has been called with. */
+  private reported = 0;
 
   constructor() {
     super();
@@ -92,7 +94,7 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
 
   protected override willUpdate(changed: PropertyValues<VirtualList>): void {
     const before = changed.get('source');
-    if (before) this.keepTopRow(before as ListSource<T>);
+    if (before) this.keepPosition(before as ListSource<T>);
     if (changed.has('selected') && this.selected !== null) this.bringInView(this.source.find(this.selected));
   }
 
@@ -112,10 +114,13 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
   }
 
   protected override updated(): void {
-    if (this.target === null) return;
-    const { target } = this;
-    this.target = null;
-    this.scrollTop = target / this.stretch(this.source);
+    if (this.target !== null) {
+      const { target } = this;
+      this.target = null;
+      this.scrollTop = target / this.stretch(this.source);
+    }
+    const { top } = this;
+    if (top !== this.reported) this.onTop((this.reported = top));
   }
 
   private row(index: number, chosen: boolean, y: number): TemplateResult {
@@ -137,12 +142,18 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
   private onScrolled(): void {
     this.requestUpdate();
     this.performUpdate(); // a frame later would show an empty list while it is scrolled fast
-    this.onTop(this.top);
   }
 
   private onRowClick(event: Event): void {
     const row = (event.target as HTMLElement).closest<HTMLElement>('[data-index]');
-    if (row?.getAttribute('role') === 'option') this.onChoose(this.source.at(Number(row.dataset.index)));
+    if (row?.getAttribute('role') === 'option') this.choose(Number(row.dataset.index));
+  }
+
+  /** A new selection is brought into view by `selected`, the old one here. */
+  private choose(index: number): void {
+    const item = this.source.at(index);
+    if (item.key === this.selected) this.bringInView(index);
+    this.onChoose(item);
   }
 
   private onKey(event: KeyboardEvent): void {
@@ -163,14 +174,17 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
     const to = Math.max(0, Math.min(source.length - 1, now < 0 && by === 1 ? 0 : now + by));
     const ways = by > 0 ? ([1, -1] as const) : ([-1, 1] as const);
     const next = ways.map(way => source.selectableFrom(to, way)).find(at => at >= 0);
-    if (next !== undefined) this.onChoose(source.at(next));
+    if (next !== undefined) this.choose(next);
   }
 
-  private keepTopRow(before: ListSource<T>): void {
+  /** Keeps the row at the top where it is. Without it, the list stays where it was scrolled to, or ends earlier. */
+  private keepPosition(before: ListSource<T>): void {
+    if (this.scrollTop === 0) return;
+    const { rowHeight, source } = this;
     const scrolled = this.scrollTop * this.stretch(before);
-    const anchor = this.scrollTop > 0 ? before.selectableFrom(Math.floor(scrolled / this.rowHeight), 1) : -1;
-    const now = anchor >= 0 ? this.source.find(before.at(anchor).key) : -1;
-    if (now >= 0) this.target = Math.max(0, scrolled + (now - anchor) * this.rowHeight);
+    const anchor = before.selectableFrom(Math.floor(scrolled / rowHeight), 1);
+    const now = anchor >= 0 ? source.find(before.at(anchor).key) : -1;
+    this.scrollToPixel(now >= 0 ? scrolled + (now - anchor) * rowHeight : scrolled);
   }
 
   private bringInView(index: number): void {
@@ -183,7 +197,8 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
   }
 
   private scrollToPixel(pixel: number): void {
-    this.target = Math.max(0, pixel);
+    const end = this.source.length * this.rowHeight - this.viewport;
+    this.target = Math.max(0, Math.min(pixel, end));
     this.requestUpdate();
   }
 

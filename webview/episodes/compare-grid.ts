@@ -1,12 +1,14 @@
 // Episodes side by side: one column per episode and one row per turn. Differences from the reference episode are
 // marked: words of the reasoning, actions, and the turn from which the actions diverge.
+import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../extension/common/lists';
 import type { Episode } from '../../extension/run-data/episode';
-import { h, type Child } from '../shared/dom';
 import { formatSigned } from '../shared/format';
 import { markChanges } from './changes';
-import { mark } from './list-rows';
-import { actionsView, rewardView, stateView, type TurnOptions } from './turn-view';
+import { markedText } from './marked-text';
+import { stateView } from './state-view';
+import { successMark } from './success-mark';
+import { actionsView, rewardView, type TurnOptions } from './turn-view';
 
 export interface GridColumn {
   episode: Episode;
@@ -16,129 +18,121 @@ export interface GridColumn {
   current: boolean;
 }
 
-export interface GridOptions extends TurnOptions {
-  /** Index of the column with which the others are compared. */
-  reference: number;
-  choose(column: number): void;
+/** What all cells of a grid have in common. */
+interface Grid {
+  columns: readonly GridColumn[];
+  /** The episode with which the others are compared. */
+  reference: Episode;
+  /** Number of turns of the longest episode; the final states are the row after them. */
+  turns: number;
+  /** Scales the rewards' bars. */
+  largest: number;
+  options: TurnOptions;
 }
 
-export function compareGrid(columns: readonly GridColumn[], options: GridOptions): HTMLElement {
-  const turns = maximum(
-    columns.map(({ episode }) => episode.turns.length),
-    0,
-  );
-  const largest = maximum(
-    columns.flatMap(({ episode }) => episode.turns.map(turn => Math.abs(turn.reward))),
-    0,
-  );
-  const reference = columns[options.reference].episode;
-  const parted = columns.map(({ episode }) => partingTurn(episode, reference));
-  const cells: Child[] = [h('div', { class: 'grid-corner' }), ...columns.map((column, i) => head(column, i, options))];
-  for (let at = 0; at <= turns; at++) {
-    const states = columns.map(({ episode }) => (at < turns ? episode.turns[at]?.state : episode.final_state));
-    const shared = at < turns && columns.length > 1 && states.every(state => state === states[0]);
-    cells.push(
-      h(
-        'div',
-        { class: 'grid-turn muted', title: at < turns ? `Turn ${at + 1}` : 'Final state' },
-        at < turns ? String(at + 1) : 'end',
-      ),
-    );
-    if (shared)
-      cells.push(
-        h(
-          'div',
-          { class: 'grid-shared', 'data-turn': at + 1 },
-          h('span', { class: 'muted' }, 'same state in all episodes'),
-          stateView(states[0], reference.turns[at - 1]?.state ?? null, reference, options),
-        ),
-        h('div', { class: 'grid-turn' }),
-      );
-    columns.forEach(({ episode, current }, i) => {
-      const parts = parted[i] === at && i !== options.reference;
-      const names = ['grid-cell', current && 'current', parts && 'parts'].filter(Boolean).join(' ');
-      const before = episode.turns[at - 1]?.state ?? null;
-      const content: Child[] =
-        at < episode.turns.length ? turnCell(episode, at, reference, shared, largest, options) : [];
-      if (at === turns)
-        content.push(stateView(episode.final_state, episode.turns.at(-1)?.state ?? null, episode, options));
-      else if (at === episode.turns.length)
-        content.push(h('span', { class: 'muted' }, 'over'), stateView(episode.final_state, before, episode, options));
-      const note = parts && h('span', { class: 'parting' }, 'actions diverge here');
-      cells.push(
-        h(
-          'div',
-          { class: names, 'data-turn': at + 1, 'aria-label': `${columns[i].title}, turn ${at + 1}` },
-          note,
-          ...content,
-        ),
-      );
-    });
-  }
-  return h('div', { class: 'grid' }, ...cells);
+/** `reference` is the index of the column with which the others are compared; `choose` opens an episode by its id. */
+export function compareGrid(
+  columns: readonly GridColumn[],
+  reference: number,
+  options: TurnOptions,
+  choose: (id: string) => void,
+): TemplateResult {
+  const episodes = columns.map(({ episode }) => episode);
+  const lengths = episodes.map(episode => episode.turns.length);
+  const rewards = episodes.flatMap(episode => episode.turns.map(turn => Math.abs(turn.reward)));
+  const turns = maximum(lengths, 0);
+  const grid: Grid = { columns, reference: episodes[reference], turns, largest: maximum(rewards, 0), options };
+  const heads = columns.map((column, i) => head(column, i === reference, choose));
+  const parted = episodes.map((episode, i) => (i === reference ? -1 : partingTurn(episode, grid.reference)));
+  const rows = Array.from({ length: turns + 1 }, (_, at) => rowView(grid, at, parted));
+  return html`<div class="grid"><div class="grid-corner"></div>${heads}${rows}</div>`;
 }
 
-function head({ episode, title, current }: GridColumn, i: number, { reference, choose }: GridOptions): HTMLElement {
-  const outcome = episode.success ? 'success' : 'no success';
-  const button = h(
-    'button',
-    {
-      class: current ? 'plain grid-head current' : 'plain grid-head',
-      type: 'button',
-      title: `${episode.id}: ${outcome}`,
-      'aria-current': current ? 'true' : null,
-      'aria-label': `${title}, ${outcome}, score ${formatSigned(episode.score)}`,
-    },
-    mark(episode.success),
-    h('span', { class: 'grid-title' }, title),
-    h(
-      'span',
-      { title: `Return ${formatSigned(episode.reward)}, penalties ${formatSigned(episode.penalty)}` },
-      `score ${formatSigned(episode.score)}`,
-    ),
-    episode.advantage !== null &&
-      h(
-        'span',
-        { class: 'muted', title: 'Mean advantage over the trained tokens' },
-        `adv. ${formatSigned(episode.advantage)}`,
-      ),
-    i === reference && h('span', { class: 'muted' }, 'compared with'),
-  );
-  button.addEventListener('click', () => choose(i));
-  return button;
+function head(
+  { episode, title, current }: GridColumn,
+  isReference: boolean,
+  choose: (id: string) => void,
+): TemplateResult {
+  const { id, success, score, reward, penalty, advantage } = episode;
+  const outcome = success ? 'success' : 'no success';
+  const parts = `Return ${formatSigned(reward)}, penalties ${formatSigned(penalty)}`;
+  const mean = (value: number): TemplateResult =>
+    html`<span class="muted" title="Mean advantage over the trained tokens">adv. ${formatSigned(value)}</span>`;
+  return html`<button
+    class=${current ? 'plain grid-head current' : 'plain grid-head'}
+    type="button"
+    title="${id}: ${outcome}"
+    aria-current=${current ? 'true' : nothing}
+    aria-label="${title}, ${outcome}, score ${formatSigned(score)}"
+    @click=${() => choose(id)}
+    >${successMark(success)}<span class="grid-title">${title}</span
+    ><span title=${parts}>score ${formatSigned(score)}</span>${advantage === null ? nothing : mean(advantage)}${
+      isReference ? html`<span class="muted">compared with</span>` : nothing
+    }</button
+  >`;
+}
+
+/** The cells of a turn; a state that is the same in all episodes is shown once, above them. */
+function rowView(grid: Grid, at: number, parted: readonly number[]): TemplateResult {
+  const { columns, reference, turns, options } = grid;
+  const isEnd = at === turns;
+  const states = columns.map(({ episode }) => (isEnd ? episode.final_state : episode.turns[at]?.state));
+  const isShared = !isEnd && columns.length > 1 && states.every(state => state === states[0]);
+  const before = reference.turns[at - 1]?.state ?? null;
+  const shared = (): TemplateResult =>
+    html`<div class="grid-shared" data-turn=${at + 1}
+        ><span class="muted">same state in all episodes</span>${stateView(states[0]!, before, reference, options)}</div
+      ><div class="grid-turn"></div>`;
+  const cells = columns.map((column, i) => cellView(grid, column, at, parted[i] === at, isShared));
+  return html`<div class="grid-turn muted" title=${isEnd ? 'Final state' : `Turn ${at + 1}`}
+      >${isEnd ? 'end' : at + 1}</div
+    >${isShared ? shared() : nothing}${cells}`;
+}
+
+function cellView(grid: Grid, column: GridColumn, at: number, parts: boolean, isShared: boolean): TemplateResult {
+  const { episode, title, current } = column;
+  const { turns, final_state } = episode;
+  const names = ['grid-cell', current && 'current', parts && 'parts'].filter(Boolean).join(' ');
+  // The final state follows an episode's last turn, and is in the last row once more.
+  const isOver = at >= turns.length && (at === turns.length || at === grid.turns);
+  const end = (): TemplateResult =>
+    html`${at < grid.turns ? html`<span class="muted">over</span>` : nothing}${stateView(
+      final_state,
+      turns.at(-1)?.state ?? null,
+      episode,
+      grid.options,
+    )}`;
+  return html`<div class=${names} data-turn=${at + 1} aria-label="${title}, turn ${at + 1}"
+    >${parts ? html`<span class="parting">actions diverge here</span>` : nothing}${
+      at < turns.length ? turnCell(grid, episode, at, isShared) : isOver ? end() : nothing
+    }</div
+  >`;
 }
 
 /** The content of a turn's cell; the state is omitted if it is the same in all episodes. */
 function turnCell(
+  { reference, largest, options }: Grid,
   episode: Episode,
   at: number,
-  reference: Episode,
-  shared: boolean,
-  largest: number,
-  options: GridOptions,
-): Child[] {
+  isShared: boolean,
+): TemplateResult {
   const turn = episode.turns[at];
+  const { thought, raw } = turn;
   const other = episode === reference ? null : (reference.turns[at] ?? null);
   const running = episode.turns.slice(0, at + 1).reduce((total, { reward }) => total + reward, 0);
-  const text = turn.thought ?? turn.raw;
-  const against = other === null ? null : (other.thought ?? other.raw);
-  const markedParts = markChanges(text, against).map(({ text, changed }) =>
-    changed ? h('mark', { title: 'not in the episode it is compared with' }, text) : text,
-  );
-  const different = other !== null && !sameActions(turn.executed, other.executed);
-  return [
-    !shared && stateView(turn.state, episode.turns[at - 1]?.state ?? null, episode, options),
-    options.raw
-      ? h('pre', { class: 'raw' }, turn.raw)
-      : h('p', { class: turn.thought === null ? 'thought unparsed-text' : 'thought' }, ...markedParts),
-    turn.thought === null && h('p', { class: 'warning' }, 'did not parse'),
-    h(
-      'div',
-      { class: different ? 'actions different' : 'actions' },
-      actionsView(turn, at === episode.turns.length - 1 && episode.terminated),
-    ),
-    rewardView(turn, running, largest, options.theme),
-  ];
+  const words = markChanges(thought ?? raw, other === null ? null : (other.thought ?? other.raw));
+  const isDifferent = other !== null && !sameActions(turn.executed, other.executed);
+  const before = episode.turns[at - 1]?.state ?? null;
+  return html`${isShared ? nothing : stateView(turn.state, before, episode, options)}${
+      options.raw
+        ? html`<pre class="raw">${raw}</pre>`
+        : html`<p class=${thought === null ? 'thought unparsed-text' : 'thought'}
+            >${markedText(words, 'not in the episode it is compared with')}</p
+          >`
+    }${thought === null ? html`<p class="warning">did not parse</p>` : nothing}<div
+      class=${isDifferent ? 'actions different' : 'actions'}
+      >${actionsView(turn, at === episode.turns.length - 1 && episode.terminated)}</div
+    >${rewardView(turn, running, largest, options.theme)}`;
 }
 
 /** The first turn whose actions differ from the reference's; -1 if there is none. */

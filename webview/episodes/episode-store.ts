@@ -1,12 +1,12 @@
 // The page's episode data: all episodes as columns, complete episodes by id (the most recently opened ones), and which
-// rows match the latest text search.
-import type { EpisodeRow } from '../../extension/run-data/episode-table';
-import { EpisodeTable, type EpisodeRows } from '../../extension/run-data/episode-table';
+// rows match the latest text search. The state refers to it by `data`.
+import { EpisodeTable, type EpisodeRow, type EpisodeRows } from '../../extension/run-data/episode-table';
 import type { TextTerm } from '../../extension/run-data/episode-filter';
 import { episodeOpen, episodesFound, episodesSearch, episodesSearchEnd } from '../../extension/protocol/episodes-page';
 import type { Episode } from '../../extension/run-data/episode';
 import type { Host } from '../shared/host';
 import { naturalOrder } from './listing';
+import type { EpisodeData, Mode } from './state';
 
 /** Maximum number of complete episodes kept. */
 const keptEpisodes = 64;
@@ -15,9 +15,9 @@ const keptEpisodes = 64;
 const verdict = { unknown: 0, passed: 1, failed: 2 } as const;
 
 export class EpisodeStore {
-  table = new EpisodeTable();
+  private table = new EpisodeTable();
   private epoch = -1;
-  private order: Uint32Array | null = null;
+  private latest: EpisodeData | null = null;
   private episodes = new Map<string, Promise<Episode | null>>();
   /** The latest search terms, serialized, with the results by row. */
   private looked = { terms: '', verdicts: new Uint8Array(0) };
@@ -45,14 +45,16 @@ export class EpisodeStore {
       this.episodes.clear();
       this.looked = { terms: '', verdicts: new Uint8Array(0) };
     } else if (from !== this.table.rows) return from < this.table.rows;
+    if (from > 0 && rows.rows === 0) return true;
     this.table.addRows(rows);
-    this.order = null;
+    this.latest = null;
     return true;
   }
 
-  /** All rows, in natural order: by step, group and member. */
-  get rows(): Uint32Array {
-    return (this.order ??= naturalOrder(this.table));
+  /** All episodes; the same object until rows are added. */
+  get data(): EpisodeData {
+    const { table } = this;
+    return (this.latest ??= { table, order: naturalOrder(table), modes: modesOf(table) });
   }
 
   /** A complete episode; null if its file no longer contains it. */
@@ -107,4 +109,12 @@ export class EpisodeStore {
     this.searches++;
     this.host.notify(episodesSearchEnd, null);
   }
+}
+
+function modesOf(table: EpisodeTable): Mode[] {
+  const column = table.column('mode').subarray(0, table.rows);
+  const present: Mode[] = [];
+  if (column.includes(0)) present.push('train');
+  if (column.includes(1)) present.push('val');
+  return present.length > 1 ? [...present, 'all'] : present;
 }

@@ -112,14 +112,14 @@ export class Listing {
   }
 
   /** The first index from `index` on, in the given direction, that is an episode; -1 if there is none. */
-  episodeFrom(index: number, direction: 1 | -1): number {
+  selectableFrom(index: number, direction: 1 | -1): number {
     for (let at = index; at >= 0 && at < this.length; at += direction) if (this.entries[at] >= 0) return at;
     return -1;
   }
 
   /** The row of the episode at or after an index; -1 if there is none. */
   rowAt(index: number): number {
-    const at = this.episodeFrom(index, 1);
+    const at = this.selectableFrom(index, 1);
     return at < 0 ? -1 : this.entries[at];
   }
 

@@ -1,16 +1,8 @@
-// The buttons above the open episode: reading mode, raw text, tokens, trace, and the way back to the list if that is
-// hidden.
-import { h, replaceChildren } from '../shared/dom';
-import { icon } from '../shared/icons';
-import { button } from '../shared/toolkit';
-import type { EpisodesView, Reading } from './view';
-
-export interface ReaderEvents {
-  back(): void;
-  readAs(reading: Reading): void;
-  toggle(setting: 'raw' | 'tokens'): void;
-  openTrace(): void;
-}
+// The buttons above the open episode: reading, raw text, tokens, trace, and the way back to the list if that is hidden.
+import { html, nothing, type TemplateResult } from 'lit';
+import { button } from '../components/controls';
+import type { EpisodesActions } from './episodes-view';
+import type { EpisodesState, Reading } from './state';
 
 const readings: readonly [Reading, string, string][] = [
   ['episode', 'Episode', 'The episode’s turns ( e )'],
@@ -18,48 +10,40 @@ const readings: readonly [Reading, string, string][] = [
   ['training', 'Over training', 'The same prompt from step to step ( t )'],
 ];
 
-export function readerTools(events: ReaderEvents): {
-  element: HTMLElement;
-  update(view: EpisodesView, isOpen: boolean): void;
-} {
-  const element = h('div', { class: 'episode-tools' });
+export function readerTools({ shown, settings }: EpisodesState, actions: EpisodesActions): TemplateResult {
   const back = button({
     label: 'Episodes',
-    icon: icon('left'),
+    icon: 'left',
     title: 'Back to the list (Escape)',
-    onClick: events.back,
+    onClick: actions.back,
+  });
+  return html`<div class="episode-tools">
+    <span class="back">${back}</span>${shown?.kind === 'episode' ? openTools(settings, actions) : nothing}
+  </div>`;
+}
+
+function openTools({ reading, raw, tokens }: EpisodesState['settings'], actions: EpisodesActions): TemplateResult {
+  const choices = readings.map(([to, label, title]) =>
+    button({ label, title, pressed: reading === to, onClick: () => actions.readAs(to) }),
+  );
+  const rawText = button({
+    label: 'Raw text',
+    pressed: raw,
+    title: 'The complete text of the model ( r )',
+    onClick: () => actions.toggle('raw'),
+  });
+  const byToken = button({
+    label: 'Tokens',
+    pressed: tokens,
+    title: 'Sampled tokens by id, shaded by log-prob ( x )',
+    onClick: () => actions.toggle('tokens'),
   });
   const trace = button({
     label: 'Open trace',
     title: 'Open as a document in the editor, token by token ( o )',
-    onClick: events.openTrace,
+    onClick: actions.openTrace,
   });
-  return {
-    element,
-    update({ raw, tokens, reading }, isOpen) {
-      const choices = readings.map(([to, label, title]) =>
-        button({ label, title, pressed: reading === to, onClick: () => events.readAs(to) }),
-      );
-      const rawText = button({
-        label: 'Raw text',
-        pressed: raw,
-        title: 'The complete text of the model ( r )',
-        onClick: () => events.toggle('raw'),
-      });
-      const byToken = button({
-        label: 'Tokens',
-        pressed: tokens,
-        title: 'Sampled tokens by id, shaded by log-prob ( x )',
-        onClick: () => events.toggle('tokens'),
-      });
-      replaceChildren(
-        element,
-        h('span', { class: 'back' }, back),
-        isOpen && h('span', { class: 'readings', role: 'group', 'aria-label': 'View' }, ...choices),
-        isOpen && rawText,
-        isOpen && reading === 'episode' && byToken,
-        isOpen && trace,
-      );
-    },
-  };
+  return html`<span class="readings" role="group" aria-label="View">${choices}</span>${rawText}${
+      reading === 'episode' ? byToken : nothing
+    }${trace}`;
 }

@@ -1,63 +1,42 @@
 // Episodes side by side: the members of a prompt group, or a prompt at two times of the training, with differences
 // marked.
+import { html, nothing, type TemplateResult } from 'lit';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { Episode } from '../../extension/run-data/episode';
-import { h } from '../shared/dom';
-import { notice } from '../shared/notices';
-import type { Theme } from '../shared/theme';
-import { button } from '../shared/toolkit';
+import { button } from '../components/controls';
+import { notice } from '../components/notice';
 import { compareGrid, type GridColumn } from './compare-grid';
-import { occurrenceName, type Occurrence } from './over-training';
-import type { EpisodesView } from './view';
+import type { EpisodesActions } from './episodes-view';
+import { occurrenceName } from './over-training';
+import type { PromptHistory, Subject } from './subject';
+import { timelineView } from './timeline';
+import type { TurnOptions } from './turn-view';
 
-/** Display options of episodes, and the action of a click on a header. */
-export interface SideBySideOptions {
-  theme: Theme;
-  raw: boolean;
-  tokens: boolean;
-  choose(id: string): void;
-}
-
-/** The members of `current`'s group; `episodes` corresponds to `rows`, null for an episode that no longer exists. */
+/** The members of a group; `episodes` corresponds to `members`, null for an episode that no longer exists. */
 export function groupView(
-  rows: readonly EpisodeRow[],
+  { row: current, members }: Subject,
   episodes: readonly (Episode | null)[],
-  current: EpisodeRow,
-  options: SideBySideOptions,
-): HTMLElement {
+  options: TurnOptions,
+  actions: EpisodesActions,
+): TemplateResult {
+  const { group_id, step, mode, tag, member } = current;
   const columns = episodes.flatMap((episode, i): GridColumn[] =>
-    episode ? [{ episode, title: `member ${rows[i].member}`, current: rows[i].id === current.id }] : [],
+    episode ? [{ episode, title: `member ${members[i].member}`, current: members[i].id === current.id }] : [],
   );
   const reference = Math.max(
     0,
     columns.findIndex(column => column.current),
   );
   const solved = columns.filter(({ episode }) => episode.success).length;
-  return h(
-    'article',
-    {
-      class: 'compared',
-      style: `--columns:${columns.length}`,
-      'aria-label': `Group ${current.group_id} of step ${current.step}`,
-    },
-    viewHead(
-      `Group ${current.group_id} · ${current.mode === 'val' ? 'validation' : 'step'} ${current.step}`,
-      current.tag,
-      `${solved}/${columns.length} solved · differences from member ${current.member} are highlighted`,
-    ),
-    gridOf(columns, reference, options),
-  );
-}
-
-/** A prompt over training: its occurrences, and the episode with which the current one is compared. */
-export interface PromptHistory {
-  all: readonly Occurrence[];
-  against: EpisodesView['against'];
-  /** The element that selects an occurrence. */
-  timeline: HTMLElement;
-  compareWith(against: EpisodesView['against']): void;
-  /** Lists validation episodes, whose prompts recur; absent if there are none to list. */
-  listValidation?(): void;
+  const facts = `${solved}/${columns.length} solved · differences from member ${member} are highlighted`;
+  return html`<article
+    class="compared"
+    style="--columns:${columns.length}"
+    aria-label="Group ${group_id} of step ${step}"
+  >
+    ${viewHead(`Group ${group_id} · ${mode === 'val' ? 'validation' : 'step'} ${step}`, tag, facts)}
+    ${compareGrid(columns, reference, options, actions.openId)}
+  </article>`;
 }
 
 /** An episode next to another one of the same prompt; `other` is null for the first occurrence. */
@@ -65,47 +44,41 @@ export function trainingView(
   row: EpisodeRow,
   episode: Episode,
   other: Episode | null,
-  { all, against, timeline, compareWith, listValidation }: PromptHistory,
-  options: SideBySideOptions,
-): HTMLElement {
+  history: PromptHistory,
+  options: TurnOptions,
+  actions: EpisodesActions,
+): TemplateResult {
   const title = `Prompt of seed ${episode.seed} over training`;
-  if (all.length < 2) {
-    const text = `This prompt appears only at ${occurrenceName(all[0])}.${listValidation ? ' Validation uses the same prompts each time.' : ''}`;
-    const action = listValidation && { label: 'Show validation episodes', run: listValidation };
-    return h(
-      'article',
-      { class: 'compared' },
-      viewHead(title, row.tag, ''),
-      notice({ kind: 'empty', title: 'Nothing to compare yet', text, action }),
-    );
-  }
+  if (history.all.length < 2)
+    return html`<article class="compared">
+      ${viewHead(title, row.tag, '')} ${onceNotice(row, history.hasValidation, actions)}
+    </article>`;
   const now = { episode, title: occurrenceName(row), current: true };
   const columns = other ? [{ episode: other, title: occurrenceName(other), current: false }, now] : [now];
-  const ways: [typeof against, string][] = [
-    ['first', 'First occurrence'],
-    ['before', 'Previous occurrence'],
-  ];
-  const choice = ways.map(([way, label]) =>
-    button({ label, pressed: against === way, onClick: () => compareWith(way) }),
-  );
-  return h(
-    'article',
-    { class: 'compared', style: `--columns:${columns.length}`, 'aria-label': title },
-    viewHead(title, row.tag, `[ ] previous or next occurrence, j/k next or previous member`),
-    timeline,
-    h('div', { class: 'against' }, h('span', { class: 'muted' }, 'compare with'), ...choice),
-    gridOf(columns, 0, options),
-  );
+  const way = (against: PromptHistory['against'], label: string): TemplateResult =>
+    button({ label, pressed: history.against === against, onClick: () => actions.compareWith(against) });
+  return html`<article class="compared" style="--columns:${columns.length}" aria-label=${title}>
+    ${viewHead(title, row.tag, '[ ] previous or next occurrence, j/k next or previous member')}
+    ${timelineView(history, actions)}
+    <div class="against">
+      <span class="muted">compare with</span>${way('first', 'First occurrence')}${way('before', 'Previous occurrence')}
+    </div>
+    ${compareGrid(columns, 0, options, actions.openId)}
+  </article>`;
 }
 
-const gridOf = (columns: GridColumn[], reference: number, { choose, ...options }: SideBySideOptions): HTMLElement =>
-  compareGrid(columns, { ...options, reference, choose: column => choose(columns[column].episode.id) });
+function onceNotice(row: EpisodeRow, hasValidation: boolean, { mode }: EpisodesActions): TemplateResult {
+  return notice({
+    kind: 'empty',
+    title: 'Nothing to compare yet',
+    text: `This prompt appears only at ${occurrenceName(row)}.${hasValidation ? ' Validation uses the same prompts each time.' : ''}`,
+    action: hasValidation ? { label: 'Show validation episodes', run: () => mode('val') } : undefined,
+  });
+}
 
-function viewHead(title: string, tag: string, facts: string): HTMLElement {
-  return h(
-    'header',
-    { class: 'episode-head' },
-    h('div', { class: 'episode-title' }, h('h2', {}, title), h('span', { class: 'tag' }, tag)),
-    facts !== '' && h('p', { class: 'muted' }, facts),
-  );
+function viewHead(title: string, tag: string, facts: string): TemplateResult {
+  return html`<header class="episode-head">
+    <div class="episode-title"><h2>${title}</h2><span class="tag">${tag}</span></div>
+    ${facts === '' ? nothing : html`<p class="muted">${facts}</p>`}
+  </header>`;
 }

@@ -1,7 +1,7 @@
 // The sampled tokens of a turn with their log-probs. The page has ids but no token texts, and re-tokenizing the text
 // could give other tokens; so tokens are shown as their sampled ids, shaded by surprise, with a one-line summary.
+import { html, nothing, type TemplateResult } from 'lit';
 import type { Episode, EpisodeTurn } from '../../extension/run-data/episode';
-import { h } from '../shared/dom';
 import { counted, formatNumber } from '../shared/format';
 import { hue, withAlpha } from '../shared/palette';
 import type { Theme } from '../shared/theme';
@@ -40,7 +40,7 @@ const surprise = -4;
 const fullest = 0.35;
 
 /** The ids in a row; less likely tokens are shaded more strongly. */
-export function tokenStrip(tokens: readonly SampledToken[], theme: Theme): HTMLElement {
+export function tokenStrip(tokens: readonly SampledToken[], theme: Theme): TemplateResult {
   const colour = theme.palette[hue.orange];
   const cells = tokens.map(({ id, logprob, advantage }, i) => {
     const share = logprob === null ? 0 : Math.min(1, logprob / surprise);
@@ -49,12 +49,8 @@ export function tokenStrip(tokens: readonly SampledToken[], theme: Theme): HTMLE
       logprob !== null && `log-prob ${formatNumber(logprob)}`,
       advantage !== null && `advantage ${formatNumber(advantage)}`,
     ];
-    const style = share > 0.02 ? `background:${withAlpha(colour, Number((share * fullest).toFixed(3)))}` : null;
-    return h('span', { class: 'token', style, title: parts.filter(Boolean).join(' · ') }, String(id));
+    const style = share > 0.02 ? `background:${withAlpha(colour, Number((share * fullest).toFixed(3)))}` : nothing;
+    return html`<span class="token" style=${style} title=${parts.filter(Boolean).join(' · ')}>${id}</span>`;
   });
-  return h(
-    'div',
-    { class: 'tokens', role: 'group', 'aria-label': 'Sampled tokens by id, shaded by surprise' },
-    ...cells,
-  );
+  return html`<div class="tokens" role="group" aria-label="Sampled tokens by id, shaded by surprise">${cells}</div>`;
 }

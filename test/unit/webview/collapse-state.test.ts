@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { paletteOf } from '../../../extension/common/palette';
 import type { CollapseSnapshot, PromptGroup } from '../../../extension/protocol/collapse-page';
 import type { CollapseFamily } from '../../../extension/run-data/diagnostics';
-import type { RunEvent } from '../../../extension/run-data/run-folder';
+import type { RunEvent } from '../../../extension/run-data/run-events';
 import { reduce, type CollapseEvent } from '../../../webview/collapse/reducer';
 import { RunSeries } from '../../../webview/collapse/run-series';
 import {

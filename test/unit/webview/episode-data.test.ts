@@ -267,7 +267,7 @@ describe('the list', () => {
     const at = listing.find('train-000001-g001-m00');
     expect(listing.at(at)).toMatchObject({ kind: 'episode', row: { step: 1, group_id: 1 } });
     expect([listing.find('train-000009-g000-m00'), listing.find('nothing')]).toEqual([-1, -1]);
-    expect([listing.episodeFrom(0, 1), listing.episodeFrom(0, -1), listing.episodeFrom(at - 1, -1)]).toEqual([
+    expect([listing.selectableFrom(0, 1), listing.selectableFrom(0, -1), listing.selectableFrom(at - 1, -1)]).toEqual([
       1,
       -1,
       at - 1,

@@ -116,6 +116,7 @@ describe('the list', () => {
     clock.mockReturnValue(2000);
     host.send(episodesFound, { search: 1, found: Int32Array.of(1), share: 0.25 });
     host.send(episodesFound, { search: 99, found: Int32Array.of(2), share: 1 });
+    await settle();
     expect([rows().length, text('.list-facts')]).toMatchObject([2, expect.stringContaining('searched 25.0 %')]);
     clock.mockRestore();
   });

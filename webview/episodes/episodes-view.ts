@@ -1,0 +1,89 @@
+// The Episodes page as a view of its state: the list with its header on the left, the reader on the right; on a narrow
+// page, one of them.
+import { html, nothing, type TemplateResult } from 'lit';
+import { guard } from 'lit/directives/guard.js';
+import type { EpisodeRow } from '../../extension/run-data/episode-table';
+import { notice, skeleton } from '../components/notice';
+import '../components/virtual-list';
+import { listHead } from './list-head';
+import { renderItem } from './list-rows';
+import type { ListItem, Sort } from './listing';
+import { paneView } from './pane';
+import { readerTools } from './reader-tools';
+import { sideBar } from './side-bar';
+import { matchesNothing, type EpisodesSettings, type EpisodesState, type Mode, type Reading } from './state';
+
+/** What the user can do on the page. */
+export interface EpisodesActions {
+  load(): void;
+  filter(line: string): void;
+  mode(mode: Mode): void;
+  sort(sort: Sort | null): void;
+  /** The same, with the list at its start. */
+  sortFromStart(sort: Sort | null): void;
+  /** The first index of the list on screen has changed. */
+  scrolled(top: number): void;
+  /** To the previous (−1) or next (1) step of training, or to the newest (0). */
+  goStep(by: -1 | 0 | 1): void;
+  open(row: EpisodeRow): void;
+  openId(id: string): void;
+  /** To an occurrence of the open episode's prompt, by its index. */
+  goOccurrence(at: number): void;
+  compareWith(against: EpisodesSettings['against']): void;
+  readAs(reading: Reading): void;
+  toggle(setting: 'raw' | 'tokens'): void;
+  openTrace(): void;
+  /** Reads the chosen episode again. */
+  retry(): void;
+  /** Back to the list. */
+  back(): void;
+}
+
+const rowHeight = 24;
+
+export function episodesView(state: EpisodesState, actions: EpisodesActions): TemplateResult {
+  const { connection, run, front } = state;
+  if (typeof connection === 'object')
+    return notice({
+      kind: 'error',
+      title: 'The episodes could not be read',
+      text: connection.failed,
+      action: { label: 'Try again', run: actions.load },
+    });
+  if (!run) return skeleton('skeleton-rows', 14, 'Loading the episodes');
+  return html`<div class=${front === 'reader' ? 'episodes reading' : 'episodes'}>
+    <aside class="side">${sideBar(run, state, actions)} ${listView(state, actions)}</aside>
+    <div class="reader">
+      ${readerTools(state, actions)}
+      <main class="episode-pane" tabindex="-1">${paneView(run, state, actions)}</main>
+    </div>
+  </div>`;
+}
+
+/** The list under its column headers; if no episode matches the filter, a notice in its place. */
+function listView(state: EpisodesState, actions: EpisodesActions): TemplateResult {
+  const { matches, subject, settings } = state;
+  const { sort } = settings;
+  const isEmpty = matchesNothing(state);
+  const empty = notice({
+    kind: 'empty',
+    title: 'No episode matches the filter',
+    text: 'Change a term, or clear the filter.',
+    action: { label: 'Clear the filter', run: () => actions.filter('') },
+  });
+  return html`<div class="list-heads">${guard([sort], () => listHead(sort, actions))}</div>
+    ${isEmpty ? html`<div>${empty}</div>` : nothing}
+    <virtual-list
+      class="list"
+      aria-label="Episodes"
+      ?hidden=${isEmpty}
+      .rowHeight=${rowHeight}
+      .renderRow=${guard([sort], () => (item: ListItem) => renderItem(item, sort))}
+      .source=${matches?.listing ?? noItems}
+      .selected=${subject?.row.id ?? null}
+      .onChoose=${(item: ListItem) => item.kind === 'episode' && actions.open(item.row)}
+      .onTop=${actions.scrolled}
+    ></virtual-list>`;
+}
+
+const noItems = { length: 0, at: () => null as never, find: () => -1, selectableFrom: () => -1 };

@@ -1,0 +1,41 @@
+// What the list is asked for: the filter line, parsed and applied as far as the columns decide it. The host decides the
+// text terms. Pure.
+import { namesMode, parseFilter, rowTest, textTerms, type TextTerm } from '../../extension/run-data/episode-filter';
+import { sortRows } from './listing';
+import { listedMode, type EpisodeData, type EpisodesSettings } from './state';
+
+export interface Query {
+  /** The rows that match all terms but those of `texts`, in list order. */
+  readonly rows: Uint32Array;
+  /** Number of episodes before filtering. */
+  readonly all: number;
+  /** Terms that need the episodes' texts. */
+  readonly texts: TextTerm[];
+  /** The filter itself sets training or validation, so the choice of the mode has no effect. */
+  readonly namesMode: boolean;
+  /** One sentence per term that could not be parsed. */
+  readonly problems: readonly string[];
+}
+
+export function queryOf(data: EpisodeData, settings: EpisodesSettings): Query {
+  const { table, order } = data;
+  const { terms, problems } = parseFilter(settings.filter);
+  const byFilter = namesMode(terms);
+  const mode = listedMode(data, settings);
+  const wanted = byFilter || mode === 'all' ? null : Number(mode === 'val');
+  const column = table.column('mode');
+  const passes = rowTest(terms, table);
+  let all = 0;
+  const rows = order.filter(row => {
+    if (wanted !== null && column[row] !== wanted) return false;
+    all++;
+    return passes(row);
+  });
+  return {
+    rows: settings.sort ? sortRows(rows, table, settings.sort) : rows,
+    all,
+    texts: table.rows === 0 ? [] : textTerms(terms),
+    namesMode: byFilter,
+    problems,
+  };
+}

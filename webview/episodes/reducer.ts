@@ -1,0 +1,166 @@
+// The changes of the Episodes page's state. Whatever changes the query lists its matches at once, unless texts have to
+// be searched: those follow as `matched`. Answers to an older query or subject are dropped. Pure.
+import type { EpisodesSnapshot } from '../../extension/protocol/episodes-page';
+import type { EpisodeRow } from '../../extension/run-data/episode-table';
+import type { Episode } from '../../extension/run-data/episode';
+import type { Theme } from '../shared/theme';
+import { Listing, type Sort } from './listing';
+import { queryOf, type Query } from './query';
+import type { EpisodeData, EpisodesSettings, EpisodesState, Mode, Reading } from './state';
+import { episodeAt, historyOf, membersOf, subjectOf, type Subject } from './subject';
+
+export type EpisodesEvent =
+  | { readonly type: 'connecting' }
+  | { readonly type: 'failed'; readonly message: string }
+  | ({ readonly type: 'grew'; readonly data: EpisodeData } & Pick<EpisodesSnapshot, 'run' | 'read'>)
+  | { readonly type: 'filter'; readonly line: string }
+  | { readonly type: 'mode'; readonly mode: Mode }
+  | { readonly type: 'sort'; readonly sort: Sort | null }
+  | SearchEvent
+  | { readonly type: 'scrolled'; readonly top: number }
+  /** The user chose an episode. */
+  | { readonly type: 'open'; readonly row: EpisodeRow }
+  | { readonly type: 'open-id'; readonly id: string }
+  /** To another member of the prompt group. */
+  | { readonly type: 'member'; readonly by: number }
+  /** To another occurrence of the prompt, by its index or from the open one. */
+  | { readonly type: 'occurrence'; readonly at: number }
+  | { readonly type: 'next-occurrence'; readonly by: -1 | 1 }
+  | { readonly type: 'reading'; readonly reading: Reading }
+  | { readonly type: 'against'; readonly against: EpisodesSettings['against'] }
+  | { readonly type: 'toggle'; readonly setting: 'raw' | 'tokens' }
+  | { readonly type: 'retry' }
+  | {
+      readonly type: 'read';
+      readonly subject: Subject;
+      /** Null if the file no longer contains it. */
+      readonly episode: Episode | null;
+      readonly others: readonly (Episode | null)[];
+    }
+  | { readonly type: 'unreadable'; readonly subject: Subject; readonly message: string }
+  | { readonly type: 'back' }
+  | { readonly type: 'theme'; readonly theme: Theme };
+
+/** What a text search reports: the matches so far, and the share of the episodes that has been searched. */
+export type SearchEvent =
+  | {
+      readonly type: 'matched';
+      readonly query: Query;
+      readonly rows: Uint32Array;
+      /** Null at the end. */
+      readonly searched: number | null;
+    }
+  | { readonly type: 'search-failed'; readonly query: Query; readonly message: string };
+
+export function reduce(state: EpisodesState, event: EpisodesEvent): EpisodesState {
+  const { data, settings, subject } = state;
+  switch (event.type) {
+    case 'connecting':
+      return state.run ? state : { ...state, connection: 'connecting' };
+    case 'failed':
+      return { ...state, connection: { failed: event.message }, run: null, top: 0 };
+    case 'grew': {
+      const next: EpisodesState = { ...state, connection: 'connected', run: event.run, read: event.read };
+      return event.data === data && state.query ? next : relisted({ ...next, data: event.data });
+    }
+    case 'filter':
+      return relisted({ ...state, settings: { ...settings, filter: event.line } });
+    case 'mode':
+      return relisted({ ...state, settings: { ...settings, mode: event.mode } });
+    case 'sort':
+      return relisted({ ...state, settings: { ...settings, sort: event.sort } });
+    case 'matched':
+      return event.query === state.query ? listed(state, event.query, event.rows, event.searched) : state;
+    case 'search-failed':
+      return event.query === state.query ? { ...state, searchFailure: event.message } : state;
+    case 'scrolled':
+      return event.top === state.top ? state : { ...state, top: event.top };
+    case 'open':
+      return opened(state, event.row);
+    case 'open-id': {
+      const at = data.table.find(event.id);
+      return at < 0 ? state : opened(state, data.table.row(at));
+    }
+    case 'member':
+      return subject ? toMember(state, subject.row, event.by) : state;
+    case 'occurrence':
+      return subject ? toOccurrence(state, subject.row, event.at) : state;
+    case 'next-occurrence':
+      return subject ? toOccurrence(state, subject.row, historyOf(data, settings, subject.row).at + event.by) : state;
+    case 'reading':
+      return reopened({ ...state, settings: { ...settings, reading: event.reading } });
+    case 'against':
+      return reopened({ ...state, settings: { ...settings, against: event.against } });
+    case 'toggle':
+      return { ...state, settings: { ...settings, [event.setting]: !settings[event.setting] } };
+    case 'retry':
+      return subject ? { ...state, subject: subjectOf(data, settings, subject.row) } : state;
+    case 'read':
+      return event.subject === subject ? read(state, event.subject, event.episode, event.others) : state;
+    case 'unreadable':
+      return event.subject === subject
+        ? withFailure(state, 'The episode could not be read', event.message, true)
+        : state;
+    case 'back':
+      return { ...state, front: 'list' };
+    case 'theme':
+      return { ...state, theme: event.theme };
+  }
+}
+
+/** Applies mode, filter and order anew. */
+function relisted(state: EpisodesState): EpisodesState {
+  const query = queryOf(state.data, state.settings);
+  const next = { ...state, query };
+  return query.texts.length > 0 ? next : listed(next, query, query.rows, null);
+}
+
+/** Lists rows; with the first ones, opens the remembered episode, or else the first without remembering it. */
+function listed(state: EpisodesState, query: Query, rows: Uint32Array, searched: number | null): EpisodesState {
+  const { data, settings } = state;
+  const { table, order } = data;
+  const success = table.column('success');
+  const listing = new Listing(table, rows, settings.sort === null, order);
+  const solved = rows.reduce((total, row) => total + success[row], 0);
+  const next = { ...state, query, matches: { listing, solved, searched }, searchFailure: null };
+  if (state.subject || table.rows === 0) return next;
+  if (settings.open === null)
+    return rows.length === 0 ? next : { ...next, subject: subjectOf(data, settings, table.row(rows[0])) };
+  const at = table.find(settings.open);
+  return at < 0 ? next : opened(next, table.row(at));
+}
+
+/** Opens an episode chosen by the user: it is remembered, and replaces the list on a narrow page. */
+function opened(state: EpisodesState, row: EpisodeRow): EpisodesState {
+  const settings = state.settings.open === row.id ? state.settings : { ...state.settings, open: row.id };
+  return { ...state, settings, front: 'reader', subject: subjectOf(state.data, settings, row) };
+}
+
+const reopened = (state: EpisodesState): EpisodesState => (state.subject ? opened(state, state.subject.row) : state);
+
+function toMember(state: EpisodesState, row: EpisodeRow, by: number): EpisodesState {
+  const members = membersOf(state.data.table, row);
+  const at = members.findIndex(({ id }) => id === row.id) + by;
+  return at in members ? opened(state, members[at]) : state;
+}
+
+function toOccurrence(state: EpisodesState, row: EpisodeRow, at: number): EpisodesState {
+  const { all, table } = historyOf(state.data, state.settings, row);
+  return at in all ? opened(state, episodeAt(table, all[at], row)) : state;
+}
+
+function read(
+  state: EpisodesState,
+  subject: Subject,
+  episode: Episode | null,
+  others: readonly (Episode | null)[],
+): EpisodesState {
+  if (episode) return { ...state, shown: { kind: 'episode', subject, episode, others } };
+  const text = `${subject.row.id} is no longer in the run folder; a resume may have repeated its step.`;
+  return withFailure(state, 'Episode no longer available', text, false);
+}
+
+const withFailure = (state: EpisodesState, title: string, text: string, canRetry: boolean): EpisodesState => ({
+  ...state,
+  shown: { kind: 'failed', title, text, canRetry },
+});

@@ -1,0 +1,143 @@
+// The state of the Episodes page. Every change is made by the reducer. The table of 100,000 episodes is not copied: rows
+// are only appended to it, and a new `data` says so. The list's items are made when drawn.
+import type { RunSummary } from '../../extension/protocol/pages';
+import { EpisodeTable } from '../../extension/run-data/episode-table';
+import type { Episode } from '../../extension/run-data/episode';
+import { formatNumber, formatPercent } from '../shared/format';
+import type { Theme } from '../shared/theme';
+import type { Listing, Sort } from './listing';
+import type { Query } from './query';
+import type { Subject } from './subject';
+
+/** Which episodes are listed. */
+export type Mode = 'train' | 'val' | 'all';
+
+/** Content of the right side: an episode's turns, its prompt group side by side, or its prompt over training. */
+export type Reading = 'episode' | 'group' | 'training';
+
+/** What the page keeps when it is hidden or restored. */
+export interface EpisodesSettings {
+  /** Which episodes are listed, unless the filter sets it. Null: training, if there is any. */
+  readonly mode: Mode | null;
+  /** Null: by step, group and member. */
+  readonly sort: Sort | null;
+  /** Id of the open episode. */
+  readonly open: string | null;
+  readonly reading: Reading;
+  /** Over training, which episode to compare with. */
+  readonly against: 'first' | 'before';
+  readonly filter: string;
+  readonly raw: boolean;
+  readonly tokens: boolean;
+}
+
+/** Increased when the meaning of a setting changes. */
+export const settingsSchema = 2;
+
+export const firstSettings: EpisodesSettings = {
+  mode: null,
+  sort: null,
+  open: null,
+  reading: 'episode',
+  against: 'first',
+  filter: '',
+  raw: false,
+  tokens: false,
+};
+
+/** All episodes of the run; another object whenever rows have been added. */
+export interface EpisodeData {
+  readonly table: EpisodeTable;
+  /** All rows in natural order: by step, group and member. */
+  readonly order: Uint32Array;
+  /** Modes for which there are episodes. */
+  readonly modes: readonly Mode[];
+}
+
+/** The listed episodes: those that match the filter, as far as they are known. */
+export interface Matches {
+  readonly listing: Listing;
+  /** Number of successful episodes. */
+  readonly solved: number;
+  /** Share of the episodes that a running text search has read; null if none is running. */
+  readonly searched: number | null;
+}
+
+/** What the reader shows. An episode of `others` is null if its file no longer contains it. */
+export type Shown =
+  | {
+      readonly kind: 'episode';
+      readonly subject: Subject;
+      readonly episode: Episode;
+      readonly others: readonly (Episode | null)[];
+    }
+  | { readonly kind: 'failed'; readonly title: string; readonly text: string; readonly canRetry: boolean };
+
+export interface EpisodesState {
+  /** `failed` is the message of a refused connection. */
+  readonly connection: 'connecting' | 'connected' | { readonly failed: string };
+  readonly run: RunSummary | null;
+  /** Share of the run's episodes that is indexed, 0…1. */
+  readonly read: number;
+  readonly data: EpisodeData;
+  /** What mode and filter ask for. */
+  readonly query: Query | null;
+  readonly matches: Matches | null;
+  /** Why the texts could not be searched. */
+  readonly searchFailure: string | null;
+  /** The first index of the list that is on screen. */
+  readonly top: number;
+  /** The episode chosen in the list, which `shown` becomes when it has been read. */
+  readonly subject: Subject | null;
+  readonly shown: Shown | null;
+  /** Which side is visible on a narrow page. */
+  readonly front: 'list' | 'reader';
+  readonly settings: EpisodesSettings;
+  readonly theme: Theme;
+}
+
+export const initialState = (settings: EpisodesSettings, theme: Theme): EpisodesState => ({
+  connection: 'connecting',
+  run: null,
+  read: 1,
+  data: { table: new EpisodeTable(), order: new Uint32Array(0), modes: [] },
+  query: null,
+  matches: null,
+  searchFailure: null,
+  top: 0,
+  subject: null,
+  shown: null,
+  front: 'list',
+  settings,
+  theme,
+});
+
+/** The mode in use: the chosen one if there are such episodes. */
+export const listedMode = ({ modes }: EpisodeData, { mode }: EpisodesSettings): Mode =>
+  mode !== null && modes.includes(mode) ? mode : (modes[0] ?? 'train');
+
+/** Whether no episode matches the filter; not while a search is running. */
+export const matchesNothing = ({ data, matches }: EpisodesState): boolean =>
+  data.table.rows > 0 && matches?.listing.rows.length === 0 && matches.searched === null;
+
+/** The line below the filter: number of episodes, share of success, and what is still being read. */
+export function listFacts({ data, query, matches, read, searchFailure }: EpisodesState): string {
+  if (data.table.rows === 0) return read < 1 ? 'reading the episodes' : '';
+  if (!query || !matches || searchFailure !== null) return '';
+  const reading = read < 1 ? [`reading the episodes, ${formatPercent(read)}`] : [];
+  const searched = matches.searched === null ? [] : [`searched ${formatPercent(matches.searched)}`];
+  return [summary(matches, query.all), ...searched, ...reading].join(' · ');
+}
+
+/** `96 of 128 episodes · 41.2 % success`. */
+function summary({ listing: { rows }, solved }: Matches, all: number): string {
+  const number = (count: number): string => (count < 10_000 ? String(count) : formatNumber(count));
+  const count = rows.length === all ? `${number(all)} episodes` : `${number(rows.length)} of ${number(all)} episodes`;
+  return rows.length === 0 ? count : `${count} · ${formatPercent(solved / rows.length)} success`;
+}
+
+/** What is wrong with the filter, or why the texts could not be searched. */
+export function listProblems({ data, query, searchFailure }: EpisodesState): string {
+  if (searchFailure !== null) return searchFailure;
+  return data.table.rows === 0 ? '' : (query?.problems.join('; ') ?? '');
+}
