@@ -38,7 +38,13 @@ export class PlotCanvas extends LitElement {
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    this.destroyPlot();
+    // A canvas that is only moved is connected again by then.
+    queueMicrotask(() => !this.isConnected && this.destroyPlot());
+  }
+
+  /** Draws now what would be drawn in the next microtask, for an owner that is itself scheduled. */
+  flush(): void {
+    if (this.isUpdatePending) this.performUpdate();
   }
 
   protected override createRenderRoot(): HTMLElement {
