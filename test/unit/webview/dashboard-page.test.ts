@@ -27,6 +27,7 @@ beforeEach(() => {
     'ResizeObserver',
     class {
       observe() {}
+      disconnect() {}
     },
   );
 });
@@ -128,12 +129,14 @@ describe('the dashboard', () => {
     const move = new PointerEvent('pointermove', { bubbles: true });
     Object.defineProperty(move, 'offsetX', { value: 69.4 });
     plotArea.dispatchEvent(move);
+    await settle();
     const labels = new Set(
       [...root.querySelectorAll<HTMLElement>('.crosshair')].filter(each => !each.hidden).map(each => each.textContent),
     );
     expect(labels).toEqual(new Set(['69']));
     expect(card('entropy').querySelector('strong')!.textContent).toBe('0.996');
     plotArea.dispatchEvent(new PointerEvent('pointerleave'));
+    await settle();
     expect(card('entropy').querySelector('strong')!.textContent).toBe('0.630');
   });
 
@@ -141,8 +144,10 @@ describe('the dashboard', () => {
     const { card } = await open('running');
     const plotArea = card('reward').querySelector('.chart-plot')!;
     press('ArrowLeft', plotArea);
+    await settle();
     expect(card('entropy').querySelector('.crosshair')!.textContent).toBe('140');
     press('PageUp', plotArea);
+    await settle();
     expect(card('entropy').querySelector('.crosshair')!.textContent).toBe('130');
   });
 
@@ -217,6 +222,7 @@ describe('the dashboard', () => {
   it('has a table for each chart and one for the run', async () => {
     const { root, card } = await open('running');
     click(card('entropy').querySelector('[title="Table of entropy"]'));
+    await settle();
     const rows = card('entropy').querySelectorAll('tbody tr');
     expect(rows).toHaveLength(140);
     expect(rows[0].textContent).toBe('1400.630');
@@ -445,6 +451,7 @@ describe('the dashboard', () => {
     expect(svg.querySelectorAll('path')).toHaveLength(1);
     expect(svg.documentElement.textContent).toContain('training step');
     click(root.querySelector('[title="Export the metrics shown as CSV"]'));
+    await settle();
     expect((asked[2] as Extract<Export, { kind: 'csv' }>).keys).toEqual(
       expect.arrayContaining(['critic/score/min', 'timing_s/gen']),
     );

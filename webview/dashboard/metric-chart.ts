@@ -1,0 +1,261 @@
+// One chart of metrics with its header: short name, latest value, change over the last ten steps, key and description
+// on hover, a menu, and a table of the values. What it draws is computed when its turn in the draw queue comes, and only
+// if the rows, the columns or the look have changed since the last drawing.
+import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
+import { guard } from 'lit/directives/guard.js';
+import { chartCard } from '../components/chart-card';
+import { button } from '../components/controls';
+import { openMenu } from '../components/menu';
+import '../components/plot-canvas';
+import type { PlotCanvas } from '../components/plot-canvas';
+import { setAttribute } from '../shared/dom';
+import { areSame } from '../shared/latest';
+import { relativePosition, type Range } from './axis';
+import { keysOf, type ChartSpec } from './catalogue';
+import { listenForDrags } from './chart-drag';
+import { ChartElement } from './chart-element';
+import { chartKeys, chartMenu } from './chart-menu';
+import { chartTable, newestFirst } from './chart-table';
+import { explanation, keysHint, nameOfPicture, titleHint } from './chart-texts';
+import { chartValues } from './chart-values';
+import { pictureSize } from './svg-plot';
+import { formatX } from './format-x';
+import { axisWidth } from './plot';
+import { plotData, type PlotData } from './plot-data';
+import { listenForZoom } from './zoom';
+
+export class MetricChart extends ChartElement {
+  static override properties = { ...ChartElement.properties, spec: { attribute: false }, log: { attribute: false } };
+
+  /** A chart's keys may increase during a run (a second tag, validation). */
+  declare spec: ChartSpec;
+  /** Draws a logarithmic scale. */
+  declare log: boolean;
+
+  private data: PlotData | null = null;
+  private isDrawn = false;
+  private filling: 'drawn' | 'waiting' | 'empty' = 'drawn';
+  private range: Range | null = null;
+  /** Width in pixels, cached because reading it forces a layout. */
+  private width = 0;
+  /** What the last computed drawing depends on, apart from new rows at its end. */
+  private shape: readonly unknown[] = [];
+  /** The rows of the last computed drawing. */
+  private rows: readonly unknown[] = [];
+  /** Fingerprint of the visible end of the last drawing. */
+  private end = '';
+  private readonly resizes = new ResizeObserver(() => (this.width = this.canvas?.clientWidth ?? 0));
+
+  constructor() {
+    super();
+    this.log = false;
+  }
+
+  /** The drawing of an exported picture; null if there is no data. */
+  picture(): PlotData | null {
+    const { spec, context, log, range } = this;
+    const { width } = pictureSize;
+    const marks = context.marks(width);
+    return plotData(spec, context, { log, large: true, width, marks, previous: range });
+  }
+
+  openMenu(): void {
+    const anchor = this.querySelector<HTMLElement>('[aria-haspopup]')!;
+    openMenu(anchor, this.spec.title, chartMenu(this));
+  }
+
+  protected override enterScreen(): void {
+    this.context.store.want(keysOf(this.spec));
+  }
+
+  protected override leaveScreen(): void {
+    super.leaveScreen();
+    this.forget();
+    if (!this.canvas) return;
+    this.canvas.data = null;
+    this.canvas.flush();
+  }
+
+  protected override shouldUpdate(changed: PropertyValues): boolean {
+    if (!super.shouldUpdate(changed)) return false;
+    const isRowsOnly = this.hasUpdated && [...changed.keys()].every(key => key === 'context');
+    return !isRowsOnly || !areSame(this.shape, this.shapeNow()) || !areSame(this.rows, this.rowsNow());
+  }
+
+  protected override willUpdate(changed: PropertyValues<this>): void {
+    if (changed.has('log') && changed.get('log') !== undefined) this.range = null;
+    if (!this.isOnScreen) return;
+    if (changed.has('context')) this.context.store.want(keysOf(this.spec));
+    this.compute();
+  }
+
+  protected override render(): TemplateResult {
+    const { spec, context, large, table, hovered, tools } = this;
+    const { id, title } = spec;
+    const { toggle, openEvent } = tools.actions;
+    const enlarge = (): void => toggle(id, 'enlarged');
+    const isOpen = table !== null;
+    return chartCard({
+      id,
+      label: title,
+      title: html`<button class="plain chart-title" type="button" title=${titleHint(spec, context)} @click=${enlarge}
+        >${title}</button
+      >`,
+      large,
+      state: this.filling,
+      values: this.isDrawn ? chartValues(spec, context, hovered, openEvent) : nothing,
+      tools: html`${button({
+        label: `${isOpen ? 'Chart' : 'Table'} of ${title}`,
+        icon: isOpen ? 'chart' : 'table',
+        iconOnly: true,
+        pressed: isOpen,
+        onClick: () => tools.actions.table(id, isOpen ? null : newestFirst),
+      })}${button({
+        label: `${large ? 'Shrink' : 'Enlarge'} ${title}`,
+        icon: large ? 'shrink' : 'grow',
+        iconOnly: true,
+        onClick: enlarge,
+      })}${button({
+        label: `More about ${title}`,
+        icon: 'more',
+        iconOnly: true,
+        hasPopup: true,
+        onClick: () => this.openMenu(),
+      })}`,
+      draggable: true,
+      content: html`${large ? explanation(spec, context) : nothing}${this.plotView()}${table ? this.tableView() : nothing}`,
+    });
+  }
+
+  protected override firstUpdated(): void {
+    super.firstUpdated();
+    const area = this.querySelector<HTMLElement>('.chart-plot')!;
+    const { actions } = this.tools;
+    this.resizes.observe(area);
+    listenForZoom(area, area.querySelector<HTMLElement>('.selection')!, {
+      xAt: pixel => this.canvas?.plot?.xAt(pixel) ?? Number.NaN,
+      edges: () => [axisWidth, this.canvas!.clientWidth - 10],
+      zoomBy: (factor, about) => this.canvas?.plot && actions.zoomBy(factor, about),
+      panBy: distance => Number.isFinite(distance) && actions.panBy(distance),
+      show: part => actions.show(part),
+      reset: () => actions.show(null),
+    });
+    listenForDrags(
+      this.querySelector('article')!,
+      () => this.spec.id,
+      id => actions.move(id, this.spec.id),
+    );
+  }
+
+  protected override updated(): void {
+    this.canvas?.flush(); // in this turn of the draw queue
+  }
+
+  private get canvas(): PlotCanvas | null {
+    return this.querySelector('plot-canvas');
+  }
+
+  private plotView(): TemplateResult {
+    const { spec, context, hovered, table } = this;
+    const { min, max } = context.x;
+    const x = hovered === null ? Number.NaN : context.xs[hovered];
+    const isInside = x >= min && x <= max;
+    const crosshair = isInside && { x, label: formatX(x, context.axis, context.store.steps[hovered!]) };
+    return html`<div
+      class="chart-plot"
+      tabindex="0"
+      aria-label=${keysHint(spec)}
+      ?hidden=${table !== null}
+      @pointermove=${this.onPoint}
+      @pointerleave=${this.onLeave}
+      @blur=${this.onLeave}
+      @click=${this.onClick}
+      @keydown=${this.onKey}
+    >
+      <plot-canvas
+        .plotter=${this.tools.plotter}
+        .data=${table ? null : this.data}
+        .crosshair=${crosshair || null}
+        .label=${nameOfPicture(spec, context)}
+      ></plot-canvas>
+      <div class="selection" hidden></div>
+    </div>`;
+  }
+
+  private tableView(): unknown {
+    const { spec, context, table, tools } = this;
+    return guard([spec, context, table], () =>
+      chartTable(spec, context, table!, sort => tools.actions.table(spec.id, sort)),
+    );
+  }
+
+  private readonly onPoint = ({ currentTarget, offsetX, offsetY }: PointerEvent): void => {
+    const plot = this.canvas?.plot;
+    if (plot) this.tools.actions.hover(plot.xAt(offsetX));
+    const mark = plot?.markAt(offsetX, offsetY);
+    const area = currentTarget as HTMLElement;
+    area.style.cursor = mark ? 'pointer' : '';
+    setAttribute(area, 'title', mark?.event.message ?? null);
+  };
+
+  private readonly onLeave = (): void => this.tools.actions.hover(null);
+
+  private readonly onClick = ({ offsetX, offsetY }: MouseEvent): void => {
+    const mark = this.canvas?.plot?.markAt(offsetX, offsetY);
+    if (mark) this.tools.actions.openEvent(mark.event);
+  };
+
+  private readonly onKey = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const act = chartKeys(this)[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act(event);
+  };
+
+  private shapeNow(): readonly unknown[] {
+    const { context, spec, log, large, table } = this;
+    return [context.look, spec, log, large, table !== null, ...keysOf(spec).map(key => context.store.curve(key))];
+  }
+
+  private rowsNow(): readonly unknown[] {
+    const { x, xs } = this.context;
+    return [xs.length, x.min, x.max];
+  }
+
+  /** Computes the drawing, unless neither rows nor shape have changed since the last one. */
+  private compute(): void {
+    const { spec, context, log, large } = this;
+    const [shape, rows] = [this.shapeNow(), this.rowsNow()];
+    const isSameShape = areSame(shape, this.shape);
+    if (isSameShape && areSame(rows, this.rows)) return;
+    this.width ||= this.canvas?.clientWidth || 280;
+    const { width } = this;
+    const data = plotData(spec, context, { log, large, width, marks: context.marks(width), previous: this.range });
+    const { store } = context;
+    const isWaiting = !data && keysOf(spec).some(key => store.has(key) && !store.curve(key));
+    const end = data ? endOf(data, width) : '';
+    this.filling = data ? 'drawn' : isWaiting ? 'waiting' : 'empty';
+    // While columns are loaded again, the last drawing is kept behind the scenes.
+    if (!isWaiting && (!isSameShape || end !== this.end || !this.data)) this.data = data;
+    if (data) this.range = data.y;
+    Object.assign(this, { shape, rows, end, isDrawn: true });
+  }
+
+  private forget(): void {
+    Object.assign(this, { data: null, shape: [], rows: [], end: '' });
+  }
+}
+
+/** The end of a drawing in half pixels: while it is unchanged, an additional row makes no visible difference. */
+function endOf({ x, y, log, lines }: PlotData, width: number): string {
+  const half = (position: number, pixels: number): number => Math.round(position * pixels * 2);
+  const ends = lines.map(({ points }) =>
+    points
+      .slice(-4)
+      .map(point => [half(relativePosition(point.x, x), width), half(relativePosition(point.y, y, log), 120)]),
+  );
+  return JSON.stringify([x, y, width, ends]);
+}
+
+customElements.define('metric-chart', MetricChart);
