@@ -105,8 +105,11 @@ export abstract class ChartElement extends LitElement {
     if (!this.isOnScreen) return super.scheduleUpdate();
     return new Promise<void>(resolve => {
       this.tools.queue.add(() => {
-        void super.scheduleUpdate();
-        resolve();
+        try {
+          void super.scheduleUpdate();
+        } finally {
+          resolve();
+        }
       });
     });
   }

@@ -1,7 +1,10 @@
-// What a chart offers by keys and in its menu.
+// What a chart offers by keys, by the buttons in its head, and in its menu.
+import { html, type TemplateResult } from 'lit';
+import { button } from '../components/controls';
 import type { MenuItem } from '../components/menu';
 import { keysOf } from './catalogue';
 import type { ChartElement } from './chart-element';
+import { newestFirst } from './chart-table';
 import type { MetricChart } from './metric-chart';
 
 type Act = (event: KeyboardEvent) => unknown;
@@ -35,6 +38,31 @@ export function arrangementKeys(id: string, { tools }: ChartElement): Readonly<R
     p: () => actions.toggle(id, 'pinned'),
     Enter: () => actions.toggle(id, 'enlarged'),
   };
+}
+
+/** A table instead of the drawing, the size, and the menu. */
+export function chartButtons(chart: MetricChart): TemplateResult {
+  const { large, table, tools } = chart;
+  const { id, title } = chart.spec;
+  const isOpen = table !== null;
+  return html`${button({
+    label: `${isOpen ? 'Chart' : 'Table'} of ${title}`,
+    icon: isOpen ? 'chart' : 'table',
+    iconOnly: true,
+    pressed: isOpen,
+    onClick: () => tools.actions.table(id, isOpen ? null : newestFirst),
+  })}${button({
+    label: `${large ? 'Shrink' : 'Enlarge'} ${title}`,
+    icon: large ? 'shrink' : 'grow',
+    iconOnly: true,
+    onClick: () => tools.actions.toggle(id, 'enlarged'),
+  })}${button({
+    label: `More about ${title}`,
+    icon: 'more',
+    iconOnly: true,
+    hasPopup: true,
+    onClick: () => chart.openMenu(),
+  })}`;
 }
 
 export function chartMenu(chart: MetricChart): (MenuItem | null)[] {

@@ -4,24 +4,21 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { chartCard } from '../components/chart-card';
-import { button } from '../components/controls';
 import { openMenu } from '../components/menu';
 import '../components/plot-canvas';
 import type { PlotCanvas } from '../components/plot-canvas';
 import { setAttribute } from '../shared/dom';
-import { areSame } from '../shared/latest';
-import { relativePosition, type Range } from './axis';
 import { keysOf, type ChartSpec } from './catalogue';
 import { listenForDrags } from './chart-drag';
+import { ChartDrawing } from './chart-drawing';
 import { ChartElement } from './chart-element';
-import { chartKeys, chartMenu } from './chart-menu';
-import { chartTable, newestFirst } from './chart-table';
+import { chartButtons, chartKeys, chartMenu } from './chart-menu';
+import { chartTable } from './chart-table';
 import { explanation, keysHint, nameOfPicture, titleHint } from './chart-texts';
 import { chartValues } from './chart-values';
-import { pictureSize } from './svg-plot';
 import { formatX } from './format-x';
 import { axisWidth } from './plot';
-import { plotData, type PlotData } from './plot-data';
+import type { PlotData } from './plot-data';
 import { listenForZoom } from './zoom';
 
 export class MetricChart extends ChartElement {
@@ -32,18 +29,9 @@ export class MetricChart extends ChartElement {
   /** Draws a logarithmic scale. */
   declare log: boolean;
 
-  private data: PlotData | null = null;
-  private isDrawn = false;
-  private filling: 'drawn' | 'waiting' | 'empty' = 'drawn';
-  private range: Range | null = null;
+  private readonly drawing = new ChartDrawing();
   /** Width in pixels, cached because reading it forces a layout. */
   private width = 0;
-  /** What the last computed drawing depends on, apart from new rows at its end. */
-  private shape: readonly unknown[] = [];
-  /** The rows of the last computed drawing. */
-  private rows: readonly unknown[] = [];
-  /** Fingerprint of the visible end of the last drawing. */
-  private end = '';
   private readonly resizes = new ResizeObserver(() => (this.width = this.canvas?.clientWidth ?? 0));
 
   constructor() {
@@ -53,10 +41,7 @@ export class MetricChart extends ChartElement {
 
   /** The drawing of an exported picture; null if there is no data. */
   picture(): PlotData | null {
-    const { spec, context, log, range } = this;
-    const { width } = pictureSize;
-    const marks = context.marks(width);
-    return plotData(spec, context, { log, large: true, width, marks, previous: range });
+    return this.drawing.picture(this);
   }
 
   openMenu(): void {
@@ -70,7 +55,7 @@ export class MetricChart extends ChartElement {
 
   protected override leaveScreen(): void {
     super.leaveScreen();
-    this.forget();
+    this.drawing.forget();
     if (!this.canvas) return;
     this.canvas.data = null;
     this.canvas.flush();
@@ -79,22 +64,23 @@ export class MetricChart extends ChartElement {
   protected override shouldUpdate(changed: PropertyValues): boolean {
     if (!super.shouldUpdate(changed)) return false;
     const isRowsOnly = this.hasUpdated && [...changed.keys()].every(key => key === 'context');
-    return !isRowsOnly || !areSame(this.shape, this.shapeNow()) || !areSame(this.rows, this.rowsNow());
+    return !isRowsOnly || !this.drawing.isOf(this);
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
-    if (changed.has('log') && changed.get('log') !== undefined) this.range = null;
     if (!this.isOnScreen) return;
     if (changed.has('context')) this.context.store.want(keysOf(this.spec));
-    this.compute();
+    if (this.drawing.isOf(this)) return;
+    this.width ||= this.canvas?.clientWidth || 280;
+    this.drawing.update(this, this.width);
   }
 
   protected override render(): TemplateResult {
     const { spec, context, large, table, hovered, tools } = this;
+    const { filling } = this.drawing;
     const { id, title } = spec;
     const { toggle, openEvent } = tools.actions;
     const enlarge = (): void => toggle(id, 'enlarged');
-    const isOpen = table !== null;
     return chartCard({
       id,
       label: title,
@@ -102,26 +88,9 @@ export class MetricChart extends ChartElement {
         >${title}</button
       >`,
       large,
-      state: this.filling,
-      values: this.isDrawn ? chartValues(spec, context, hovered, openEvent) : nothing,
-      tools: html`${button({
-        label: `${isOpen ? 'Chart' : 'Table'} of ${title}`,
-        icon: isOpen ? 'chart' : 'table',
-        iconOnly: true,
-        pressed: isOpen,
-        onClick: () => tools.actions.table(id, isOpen ? null : newestFirst),
-      })}${button({
-        label: `${large ? 'Shrink' : 'Enlarge'} ${title}`,
-        icon: large ? 'shrink' : 'grow',
-        iconOnly: true,
-        onClick: enlarge,
-      })}${button({
-        label: `More about ${title}`,
-        icon: 'more',
-        iconOnly: true,
-        hasPopup: true,
-        onClick: () => this.openMenu(),
-      })}`,
+      state: filling === 'unknown' ? 'drawn' : filling,
+      values: filling !== 'unknown' ? chartValues(spec, context, hovered, openEvent) : nothing,
+      tools: chartButtons(this),
       draggable: true,
       content: html`${large ? explanation(spec, context) : nothing}${this.plotView()}${table ? this.tableView() : nothing}`,
     });
@@ -174,7 +143,7 @@ export class MetricChart extends ChartElement {
     >
       <plot-canvas
         .plotter=${this.tools.plotter}
-        .data=${table ? null : this.data}
+        .data=${table ? null : this.drawing.data}
         .crosshair=${crosshair || null}
         .label=${nameOfPicture(spec, context)}
       ></plot-canvas>
@@ -212,50 +181,6 @@ export class MetricChart extends ChartElement {
     event.preventDefault();
     act(event);
   };
-
-  private shapeNow(): readonly unknown[] {
-    const { context, spec, log, large, table } = this;
-    return [context.look, spec, log, large, table !== null, ...keysOf(spec).map(key => context.store.curve(key))];
-  }
-
-  private rowsNow(): readonly unknown[] {
-    const { x, xs } = this.context;
-    return [xs.length, x.min, x.max];
-  }
-
-  /** Computes the drawing, unless neither rows nor shape have changed since the last one. */
-  private compute(): void {
-    const { spec, context, log, large } = this;
-    const [shape, rows] = [this.shapeNow(), this.rowsNow()];
-    const isSameShape = areSame(shape, this.shape);
-    if (isSameShape && areSame(rows, this.rows)) return;
-    this.width ||= this.canvas?.clientWidth || 280;
-    const { width } = this;
-    const data = plotData(spec, context, { log, large, width, marks: context.marks(width), previous: this.range });
-    const { store } = context;
-    const isWaiting = !data && keysOf(spec).some(key => store.has(key) && !store.curve(key));
-    const end = data ? endOf(data, width) : '';
-    this.filling = data ? 'drawn' : isWaiting ? 'waiting' : 'empty';
-    // While columns are loaded again, the last drawing is kept behind the scenes.
-    if (!isWaiting && (!isSameShape || end !== this.end || !this.data)) this.data = data;
-    if (data) this.range = data.y;
-    Object.assign(this, { shape, rows, end, isDrawn: true });
-  }
-
-  private forget(): void {
-    Object.assign(this, { data: null, shape: [], rows: [], end: '' });
-  }
-}
-
-/** The end of a drawing in half pixels: while it is unchanged, an additional row makes no visible difference. */
-function endOf({ x, y, log, lines }: PlotData, width: number): string {
-  const half = (position: number, pixels: number): number => Math.round(position * pixels * 2);
-  const ends = lines.map(({ points }) =>
-    points
-      .slice(-4)
-      .map(point => [half(relativePosition(point.x, x), width), half(relativePosition(point.y, y, log), 120)]),
-  );
-  return JSON.stringify([x, y, width, ends]);
 }
 
 customElements.define('metric-chart', MetricChart);

@@ -2,13 +2,10 @@
 // timers are connected to the state; the metrics themselves are in a series store.
 import { render } from 'lit';
 import {
-  dashboardCommand,
-  dashboardExport,
   dashboardLines,
   dashboardRead,
   dashboardReady,
   dashboardView as dashboardSettings,
-  type Export,
 } from '../../extension/protocol/dashboard-page';
 import { messageOf, type Host } from '../shared/host';
 import { onKeys } from '../shared/keyboard';
@@ -16,19 +13,18 @@ import { latest } from '../shared/latest';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
+import { dashboardActions } from './actions';
 import type { Charts } from './chart-sections';
-import { contextMaker, nearestRow } from './context';
-import { dashboardView, type DashboardActions } from './dashboard-view';
+import { contextMaker } from './context';
+import { dashboardView } from './dashboard-view';
 import { areDrawn, DrawQueue } from './draw-queue';
-import { pictureExport, rowsExport, shownExport } from './export';
 import { IncomingLines } from './incoming-lines';
 import { OnScreen } from './on-screen';
 import type { Plotter } from './plot';
-import { reduce } from './reducer';
+import { reduce, type DashboardEvent } from './reducer';
 import { SeriesStore } from './series';
 import { firstSettings, settingsSchema } from './settings';
 import { groupsOf, initialState, isTable } from './state';
-import { panned, spansOf, zoomed } from './zoom';
 
 /** Starts the page in `root`. `plotter` draws on a canvas. */
 export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter): void {
@@ -37,47 +33,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   const series = new SeriesStore(host, columnsCame);
   const contextOf = contextMaker(series);
   const groups = latest(groupsOf);
-  const actions: DashboardActions = {
-    connect,
-    command: command => host.notify(dashboardCommand, { command }),
-    change: part => dispatch({ type: 'settings', part }),
-    fold: group => dispatch({ type: 'fold', group }),
-    search: text => dispatch({ type: 'search', text }),
-    dismiss: () => dispatch({ type: 'refused', message: null }),
-    hover: x => dispatch({ type: 'hover', row: x === null ? null : nearestRow(charts()!.context, x) }),
-    hoverBy: rows => dispatch({ type: 'hover-by', rows }),
-    toggle: (id, toggles) => dispatch({ type: 'chart', id, toggles }),
-    table: (id, sort) => dispatch({ type: 'table', id, sort }),
-    openEvent(event) {
-      dispatch({ type: 'open', event });
-      const row = root.querySelector<HTMLElement>('.event-table .opened');
-      row?.scrollIntoView({ block: 'nearest' });
-      row?.focus();
-    },
-    move(id, to) {
-      const focused = document.activeElement;
-      dispatch({ type: 'move', id, to });
-      if (focused instanceof HTMLElement && focused !== document.activeElement) focused.focus();
-    },
-    zoomBy(factor, about) {
-      const { context } = charts()!;
-      const { whole, shown } = spansOf(context, store.state.settings.zoom);
-      const { hovered } = store.state;
-      const middle = about ?? (hovered === null ? (shown.from + shown.to) / 2 : context.xs[hovered]);
-      actions.show(zoomed(shown, whole, factor, middle));
-    },
-    panBy(distance) {
-      const { zoom } = store.state.settings;
-      if (!zoom) return;
-      const { whole, shown } = spansOf(charts()!.context, zoom);
-      const quarter = (shown.to - shown.from) / 4;
-      actions.show(panned(shown, whole, distance === 'left' ? -quarter : distance === 'right' ? quarter : distance));
-    },
-    show: zoom => actions.change({ zoom }),
-    exportShown: () => void write(shownExport(store.state, charts()!.groups, charts()!.context)),
-    exportRows: (id, keys) => void write(rowsExport(id, keys, charts()!.context, store.state.settings)),
-    exportPicture: (id, format, data) => void write(pictureExport(id, format, data)),
-  };
+  const actions = dashboardActions({ host, root, connect, state: () => store.state, dispatch, charts });
   const tools = { host, plotter, queue: new DrawQueue(() => areDrawn(root)), screen: new OnScreen(), actions };
   const store = createStore(initialState(saved.value, isFresh, readTheme()), reduce, (state, before) => {
     const { settings, run } = state;
@@ -91,7 +47,6 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     if (isTable(state)) series.want(state.series.keys);
     render(dashboardView(state, charts(state), actions), root);
   });
-  const { dispatch } = store;
   const incoming = new IncomingLines(({ run, lines, events }) => {
     series.append(lines);
     dispatch({ type: 'grown', run, events, series: series.summary });
@@ -103,6 +58,10 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     if (!run) return null;
     const { tag, pinned, order } = settings;
     return { groups: groups(rows.keys, scored, tag, pinned, order), context: contextOf(state, run), tools };
+  }
+
+  function dispatch(event: DashboardEvent): void {
+    store.dispatch(event);
   }
 
   function connect(): void {
@@ -127,14 +86,6 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     if (!isTable(store.state)) return pass();
     if (!isFrameAsked) requestAnimationFrame(pass);
     isFrameAsked = true;
-  }
-
-  async function write(file: Export | Promise<Export>): Promise<void> {
-    try {
-      await host.request(dashboardExport, await file);
-    } catch (error) {
-      dispatch({ type: 'refused', message: messageOf(error) });
-    }
   }
 
   host.onNotify(dashboardLines, message => {
