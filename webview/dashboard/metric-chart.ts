@@ -90,7 +90,8 @@ export class MetricChart extends ChartElement {
       large,
       state: filling === 'unknown' ? 'drawn' : filling,
       values: filling !== 'unknown' ? chartValues(spec, context, hovered, openEvent) : nothing,
-      tools: chartButtons(this),
+      // Buttons of charts that have never been on screen would only delay the opening.
+      tools: filling !== 'unknown' ? chartButtons(this) : undefined,
       draggable: true,
       content: html`${large ? explanation(spec, context) : nothing}${this.plotView()}${table ? this.tableView() : nothing}`,
     });

@@ -26,7 +26,7 @@ export class ScoreChart extends ChartElement {
   declare private size: { readonly width: number; readonly height: number };
 
   private loader: ScoreLoader | null = null;
-  /** What the last drawing depends on. */
+  /** The inputs of the last drawing. */
   private drawn: readonly unknown[] = [];
   private readonly resizes = new ResizeObserver(() => this.measure());
 
@@ -45,6 +45,12 @@ export class ScoreChart extends ChartElement {
     super.leaveScreen();
     this.drawn = [];
     this.loader?.stop();
+  }
+
+  protected override shouldUpdate(changed: PropertyValues): boolean {
+    if (!super.shouldUpdate(changed)) return false;
+    const isRowsOnly = this.hasUpdated && [...changed.keys()].every(key => key === 'context');
+    return !isRowsOnly || !areSame(this.inputs, this.drawn);
   }
 
   protected override willUpdate(changed: PropertyValues): void {
@@ -85,12 +91,17 @@ export class ScoreChart extends ChartElement {
   }
 
   protected override updated(): void {
-    const { context, scores, size, large, table } = this;
-    if (!this.isOnScreen || table) return;
-    const inputs = [context, scores, size, large];
-    if (areSame(inputs, this.drawn)) return;
+    const { context, scores, size, large, table, inputs } = this;
+    if (!this.isOnScreen || table || areSame(inputs, this.drawn)) return;
     this.drawn = inputs;
     drawScores(this.querySelector('canvas')!, size, scores, context, large);
+  }
+
+  /** What the drawing depends on. */
+  private get inputs(): readonly unknown[] {
+    const { context, scores, size, large } = this;
+    const { look, xs, x } = context;
+    return [look, xs.length, x.min, x.max, scores, size, large];
   }
 
   private plotView(): TemplateResult {
