@@ -92,6 +92,9 @@ export abstract class ChartElement extends LitElement {
   /** The chart has come on screen: time to request what it shows. */
   protected abstract enterScreen(): void;
 
+  /** Whether a drawing of the present properties would be the last one again. */
+  protected abstract isCurrent(): boolean;
+
   /** Frees what is only needed on screen. */
   protected leaveScreen(): void {
     this.isOnScreen = false;
@@ -115,7 +118,10 @@ export abstract class ChartElement extends LitElement {
   }
 
   protected override shouldUpdate(changed: PropertyValues): boolean {
-    return this.isOnScreen || !this.hasUpdated || [...changed.keys()].some(key => !onScreenOnly.has(key));
+    if (!this.hasUpdated) return true;
+    const keys = [...changed.keys()];
+    if (!this.isOnScreen) return keys.some(key => !onScreenOnly.has(key));
+    return keys.some(key => key !== 'context') || !this.isCurrent();
   }
 
   protected override firstUpdated(): void {

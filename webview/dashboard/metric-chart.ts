@@ -61,16 +61,14 @@ export class MetricChart extends ChartElement {
     this.canvas.flush();
   }
 
-  protected override shouldUpdate(changed: PropertyValues): boolean {
-    if (!super.shouldUpdate(changed)) return false;
-    const isRowsOnly = this.hasUpdated && [...changed.keys()].every(key => key === 'context');
-    return !isRowsOnly || !this.drawing.isOf(this);
+  protected override isCurrent(): boolean {
+    return this.drawing.isOf(this);
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
     if (!this.isOnScreen) return;
     if (changed.has('context')) this.context.store.want(keysOf(this.spec));
-    if (this.drawing.isOf(this)) return;
+    if (this.isCurrent()) return;
     this.width ||= this.canvas?.clientWidth || 280;
     this.drawing.update(this, this.width);
   }

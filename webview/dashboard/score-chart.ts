@@ -47,10 +47,8 @@ export class ScoreChart extends ChartElement {
     this.loader?.stop();
   }
 
-  protected override shouldUpdate(changed: PropertyValues): boolean {
-    if (!super.shouldUpdate(changed)) return false;
-    const isRowsOnly = this.hasUpdated && [...changed.keys()].every(key => key === 'context');
-    return !isRowsOnly || !areSame(this.inputs, this.drawn);
+  protected override isCurrent(): boolean {
+    return areSame(this.inputs, this.drawn);
   }
 
   protected override willUpdate(changed: PropertyValues): void {
@@ -91,9 +89,9 @@ export class ScoreChart extends ChartElement {
   }
 
   protected override updated(): void {
-    const { context, scores, size, large, table, inputs } = this;
-    if (!this.isOnScreen || table || areSame(inputs, this.drawn)) return;
-    this.drawn = inputs;
+    const { context, scores, size, large, table } = this;
+    if (!this.isOnScreen || table || this.isCurrent()) return;
+    this.drawn = this.inputs;
     drawScores(this.querySelector('canvas')!, size, scores, context, large);
   }
 

@@ -457,6 +457,43 @@ describe('the dashboard', () => {
     );
   });
 
+  it('says why an export failed, until that is closed', async () => {
+    const { root, host } = await open('running');
+    host.refuse(dashboardExport.method, '/work/metrics.csv is read-only: choose another folder');
+    click(root.querySelector('[title="Export the metrics shown as CSV"]'));
+    await settle();
+    const said = root.querySelector('.notice-error')!;
+    expect(said.textContent).toContain('/work/metrics.csv is read-only');
+    click(said.querySelector('vscode-button'));
+    expect(root.querySelector('.notice-error')).toBeNull();
+  });
+
+  it('gathers lines that come within a moment into one drawing', async () => {
+    const { host, plot, text } = await open('running');
+    const lines = numbers(144).slice(140);
+    const send = (step: number) =>
+      host.send(dashboardLines, { run: runAt(step, 200), lines: [lines[step - 141]], events: [] });
+    send(141);
+    send(142);
+    send(143);
+    await settle();
+    expect([plot('entropy').lines[0].points.length, text('.facts').slice(0, 13)]).toEqual([141, 'step141 / 200']);
+    await vi.waitFor(() => expect(plot('entropy').lines[0].points).toHaveLength(143));
+    expect(text('.facts')).toContain('step143 / 200');
+  });
+
+  it('draws a chart’s buttons once it is on screen', async () => {
+    const observe = vi.spyOn(IntersectionObserver.prototype, 'observe').mockImplementation(() => undefined);
+    const { card } = await open('running');
+    expect(card('entropy').querySelector('[title="Table of entropy"]')).toBeNull();
+    visibility.show(card('entropy'), true);
+    await settle();
+    expect(card('entropy').querySelector('[title="Table of entropy"]')).not.toBeNull();
+    visibility.show(card('entropy'), false);
+    expect(card('entropy').querySelector('[title="Table of entropy"]')).not.toBeNull();
+    observe.mockRestore();
+  });
+
   it('sorts the table of all metrics by a column, and keeps the order', async () => {
     const { root, host } = await open('running');
     press('t');
