@@ -2,7 +2,6 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import { link } from '../components/controls';
-import { h } from '../shared/dom';
 
 /** Maximum number of alarms shown, newest first. */
 const shown = 100;

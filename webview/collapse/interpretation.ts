@@ -5,9 +5,6 @@
 import { enoughPrompts } from '../../extension/run-data/regimes';
 import type { FilterSettings, PolicySettings } from '../../extension/protocol/collapse-page';
 import { alarmRules, boundsOver } from '../../extension/run-data/alarm-rules';
-import { median } from '../../extension/common/estimate';
-import { retrievalOverChance } from '../../extension/run-data/regimes';
-import type { SettingChange } from '../../extension/run-data/run-events';
 import { formatNumber, formatPercent } from '../shared/format';
 import { adviceFor, type Advice } from './advice';
 import { assess, type Assessment, type ReasoningState } from './assessment';

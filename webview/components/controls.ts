@@ -83,18 +83,22 @@ export interface DropdownOptions<V extends string> {
   label: string;
   choices: readonly (readonly [value: V, text: string])[];
   value: V;
+  /** Choices that are shown but cannot be chosen. */
+  disabled?: readonly V[];
   onChange(value: V): void;
 }
 
-export function dropdown<V extends string>({ label, choices, value, onChange }: DropdownOptions<V>): TemplateResult {
+export function dropdown<V extends string>(options: DropdownOptions<V>): TemplateResult {
+  const { label, choices, value, disabled = [], onChange } = options;
   const onChoice = (event: Event): void => {
     const chosen = choices.find(([choice]) => choice === valueOf(event));
     if (chosen) onChange(chosen[0]);
   };
-  const options = choices.map(([choice, text]) => html`<vscode-option value=${choice}>${text}</vscode-option>`);
-  return html`<vscode-dropdown aria-label=${label} @change=${onChoice}
-    >${options}${chosenValue(value)}</vscode-dropdown
-  >`;
+  const items = choices.map(
+    ([choice, text]) =>
+      html`<vscode-option value=${choice} ?disabled=${disabled.includes(choice)}>${text}</vscode-option>`,
+  );
+  return html`<vscode-dropdown aria-label=${label} @change=${onChoice}>${items}${chosenValue(value)}</vscode-dropdown>`;
 }
 
 export interface CheckboxOptions {

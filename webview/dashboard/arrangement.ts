@@ -1,11 +1,11 @@
 // The user's arrangement of charts: charts pinned to the top, and moved within their group. Pure functions on ids.
 import { pinnedAtFirst, type ChartGroup, type ChartSpec } from './catalogue';
-import type { DashboardView } from './view';
+import type { DashboardSettings } from './settings';
 
 /** The group of the pinned charts. */
 export const pinnedGroup = 'pinned';
 
-type Order = Pick<DashboardView, 'pinned' | 'order'>;
+type Order = Pick<DashboardSettings, 'pinned' | 'order'>;
 
 /** The groups, preceded by a group of the pinned charts, each in the user's order. */
 export function arranged(groups: readonly ChartGroup[], view: Order): ChartGroup[] {

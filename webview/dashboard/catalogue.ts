@@ -25,6 +25,12 @@ export interface ChartSpec {
   scores?: boolean;
 }
 
+/** The keys that a chart shows: those of its lines, then those of their bands. */
+export const keysOf = ({ lines }: ChartSpec): string[] => [
+  ...lines.map(({ key }) => key),
+  ...lines.flatMap(({ band }) => (!band ? [] : 'low' in band ? [band.low, band.high] : [band.episodes])),
+];
+
 export interface ChartGroup {
   id: string;
   title: string;

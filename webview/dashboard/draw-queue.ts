@@ -43,3 +43,13 @@ export class DrawQueue {
     });
   }
 }
+
+/** Performance mark set when all charts on screen are drawn for the first time, to measure how long opening takes. */
+const drawnMark = 'ragen.charts-drawn';
+
+/** Whether the charts on screen have their lines, which is marked the first time. */
+export function areDrawn(page: HTMLElement): boolean {
+  if (page.querySelector('.chart[data-empty="waiting"]') || !page.querySelector('.chart')) return false;
+  if (performance.getEntriesByName(drawnMark).length === 0) performance.mark(drawnMark);
+  return true;
+}

@@ -1,10 +1,11 @@
 // Results of an evaluation as a table: an evaluation has no steps, so charts would show a single dot each. Success with
 // its 95 % interval (Wilson) over the episodes, other metrics with their bounds.
-import { h } from '../shared/dom';
-import { formatValue } from '../shared/format';
+import { html, nothing, type TemplateResult } from 'lit';
+import { formatValue, type Unit } from '../shared/format';
 import type { ChartGroup, ChartLine } from './catalogue';
 import { wilson } from './plot-data';
 import type { SeriesStore } from './series';
+import { numberCell } from './sorting';
 
 const columns = ['metric', 'value', '95 % or bounds', 'meaning'];
 
@@ -12,36 +13,36 @@ export function evaluationTable(
   groups: readonly ChartGroup[],
   store: SeriesStore,
   meaning: (key: string) => string | undefined,
-): HTMLElement {
+): TemplateResult {
   const bodies = groups.map(({ title, charts }) => {
-    const rows = charts.flatMap(({ unit, lines }) =>
-      lines.map(({ key, band }) => {
-        const bounds = boundsOf(key, band, store);
-        const text = bounds && `${formatValue(bounds.low, unit)} … ${formatValue(bounds.high, unit)}`;
-        const value = newest(store, key);
-        return h(
-          'tr',
-          {},
-          h('th', { scope: 'row' }, key),
-          h('td', { title: Number.isFinite(value) ? String(value) : null }, formatValue(value, unit)),
-          h('td', {}, text ?? ''),
-          h('td', { class: 'meaning' }, meaning(key) ?? ''),
-        );
-      }),
-    );
-    return (
-      rows.length > 0 &&
-      h('tbody', {}, h('tr', {}, h('th', { scope: 'rowgroup', colspan: columns.length }, title)), ...rows)
-    );
+    const rows = charts.flatMap(({ unit, lines }) => lines.map(line => metricRow(line, unit, store, meaning)));
+    if (rows.length === 0) return nothing;
+    return html`<tbody>
+      <tr><th scope="rowgroup" colspan=${columns.length}>${title}</th></tr>
+      ${rows}
+    </tbody>`;
   });
-  const heads = columns.map(label => h('th', { scope: 'col' }, label));
-  return h(
-    'table',
-    { class: 'run-table' },
-    h('caption', { class: 'visually-hidden' }, 'Evaluation results'),
-    h('thead', {}, h('tr', {}, ...heads)),
-    ...bodies,
-  );
+  return html`<table class="run-table">
+    <caption class="visually-hidden">Evaluation results</caption>
+    <thead><tr>${columns.map(label => html`<th scope="col">${label}</th>`)}</tr></thead>
+    ${bodies}
+  </table>`;
+}
+
+function metricRow(
+  { key, band }: ChartLine,
+  unit: Unit,
+  store: SeriesStore,
+  meaning: (key: string) => string | undefined,
+): TemplateResult {
+  const bounds = boundsOf(key, band, store);
+  const value = newest(store, key);
+  return html`<tr
+    ><th scope="row">${key}</th>
+    ${numberCell(value, formatValue(value, unit))}
+    <td>${bounds ? `${formatValue(bounds.low, unit)} … ${formatValue(bounds.high, unit)}` : ''}</td>
+    <td class="meaning">${meaning(key) ?? ''}</td>
+  </tr>`;
 }
 
 function boundsOf(key: string, band: ChartLine['band'], store: SeriesStore): { low: number; high: number } | undefined {

@@ -1,38 +1,39 @@
 // The run's events, newest first: the texts of the marks below the charts.
+import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEvent } from '../../extension/run-data/run-events';
-import { h } from '../shared/dom';
 import { glyphs, markOf } from './marks';
 
 /** Maximum number of rows; events.jsonl has all events. */
 const shownEvents = 500;
 
 /** A table of the events. `opened` is highlighted and shown with its data. */
-export function eventList(events: readonly RunEvent[], opened: RunEvent | null): HTMLElement {
+export function eventList(events: readonly RunEvent[], opened: RunEvent | null): TemplateResult {
   const rows = events
     .slice(-shownEvents)
     .reverse()
-    .map(event => {
-      const kind = markOf(event);
-      const isOpen =
-        opened !== null && event.time === opened.time && event.kind === opened.kind && event.message === opened.message;
-      const data = isOpen && event.data ? h('pre', {}, JSON.stringify(event.data, null, 2)) : null;
-      return h(
-        'tr',
-        { class: isOpen ? 'opened' : null, tabindex: isOpen ? -1 : null },
-        h('td', { class: `glyph glyph-${kind ?? 'none'}`, 'aria-hidden': 'true' }, kind ? glyphs[kind] : ''),
-        h('th', { scope: 'row' }, `step ${event.step}`),
-        h('td', {}, event.kind.replaceAll('_', ' ')),
-        h('td', { class: 'message' }, event.message, data),
-        h('td', { class: 'muted' }, clock(event.time)),
-      );
-    });
-  return h(
-    'table',
-    { class: 'event-table' },
-    h('caption', { class: 'visually-hidden' }, 'Events of the run'),
-    h('tbody', {}, ...rows),
-  );
+    .map(event => eventRow(event, isSame(event, opened)));
+  return html`<table class="event-table">
+    <caption class="visually-hidden">Events of the run</caption>
+    <tbody>${rows}</tbody>
+  </table>`;
+}
+
+function eventRow(event: RunEvent, isOpen: boolean): TemplateResult {
+  const kind = markOf(event);
+  const data = isOpen && event.data ? html`<pre>${JSON.stringify(event.data, null, 2)}</pre>` : nothing;
+  return html`<tr class=${isOpen ? 'opened' : nothing} tabindex=${isOpen ? -1 : nothing}>
+    <td class="glyph glyph-${kind ?? 'none'}" aria-hidden="true">${kind ? glyphs[kind] : ''}</td>
+    <th scope="row">${`step ${event.step}`}</th>
+    <td>${event.kind.replaceAll('_', ' ')}</td>
+    <td class="message">${event.message}${data}</td>
+    <td class="muted">${clock(event.time)}</td>
+  </tr>`;
+}
+
+/** Whether an event is the opened one: after a new snapshot, it is another object. */
+function isSame({ time, kind, message }: RunEvent, opened: RunEvent | null): boolean {
+  return opened !== null && time === opened.time && kind === opened.kind && message === opened.message;
 }
 
 /** Date and time of an ISO timestamp, in the timezone that the run wrote. */
-const clock = (time: string) => time.slice(0, 16).replace('T', ' ');
+const clock = (time: string): string => time.slice(0, 16).replace('T', ' ');

@@ -144,10 +144,6 @@ export function wilson(share: number, n: number): { low: number; high: number } 
   return { low: Math.max(0, middle - half), high: Math.min(1, middle + half) };
 }
 
-/** Keys that a chart needs in addition to those of its lines. */
-export const bandKeys = ({ lines }: ChartSpec): string[] =>
-  lines.flatMap(({ band }) => (!band ? [] : 'low' in band ? [band.low, band.high] : [band.episodes]));
-
 const intervals = new WeakMap<Curve, { rows: number; low: Curve; high: Curve }>();
 
 function edgesOf(

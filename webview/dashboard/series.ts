@@ -15,6 +15,20 @@ interface Held {
   smoothed?: { factor: number; curve: Curve; average: MovingAverage };
 }
 
+/** What a store holds, for the page's state: another object after each change. */
+export interface SeriesSummary {
+  readonly rows: number;
+  readonly keys: readonly string[];
+}
+
+/** The x axes that a run's metrics allow; `episodesAStep` is the configured number of training episodes. */
+export function axesOf(keys: readonly string[], episodesAStep: number | null): XAxis[] {
+  const axes: XAxis[] = ['step'];
+  if (keys.includes(timeKey)) axes.push('time');
+  if (keys.includes(episodesKey) || episodesAStep !== null) axes.push('episodes');
+  return axes;
+}
+
 /** Number of recent lines kept to complete columns in flight, which lag behind by fewer lines. */
 const recentLines = 256;
 
@@ -25,6 +39,7 @@ export class SeriesStore {
   private stepCurve = new Curve();
   private held = new Map<string, Held>();
   private known = new Set<string>();
+  private keyList: readonly string[] = [];
   private asked = new Set<string>();
   /** Keys whose complete column is requested after the pending overviews have arrived. */
   private readonly toFollow = new Set<string>();
@@ -40,7 +55,7 @@ export class SeriesStore {
   constructor(
     private readonly host: Pick<Host, 'request'>,
     /** Called when curves have arrived. */
-    private readonly came: (keys: ReadonlySet<string>) => void,
+    private readonly came: (keys: readonly string[]) => void,
     /** Milliseconds without requests before complete columns are requested after overviews. */
     private readonly idleMs = 500,
   ) {}
@@ -54,9 +69,13 @@ export class SeriesStore {
     return this.stepCurve.values;
   }
 
-  /** Metric keys in order of first appearance. */
-  get keys(): string[] {
-    return [...this.known];
+  /** Metric keys in order of first appearance; the same list until a key is added. */
+  get keys(): readonly string[] {
+    return this.keyList;
+  }
+
+  get summary(): SeriesSummary {
+    return { rows: this.length, keys: this.keys };
   }
 
   has(key: string): boolean {
@@ -85,6 +104,7 @@ export class SeriesStore {
     this.stepCurve = new Curve();
     for (const [first, count] of steps) for (let i = 0; i < count; i++) this.stepCurve.push(first + i);
     this.known = new Set(keys);
+    this.keyList = [...this.known];
     this.held = new Map();
     this.asked = new Set();
     this.recent = [];
@@ -94,6 +114,7 @@ export class SeriesStore {
 
   /** Appends lines in order. */
   append(lines: readonly MetricNumbers[]): void {
+    const knownBefore = this.known.size;
     for (const line of lines) {
       const row = this.length;
       this.stepCurve.push(line.step);
@@ -111,6 +132,7 @@ export class SeriesStore {
         held.smoothed?.curve.push(held.smoothed.average.next(row, value));
       }
     }
+    if (this.known.size > knownBefore) this.keyList = [...this.known];
   }
 
   /** Requests the curves of these keys: an overview if the run is long, then the complete column. */
@@ -136,10 +158,7 @@ export class SeriesStore {
 
   /** The x axes that the run's metrics allow. */
   get axes(): XAxis[] {
-    const axes: XAxis[] = ['step'];
-    if (this.known.has(timeKey)) axes.push('time');
-    if (this.known.has(episodesKey) || this.episodesAStep !== null) axes.push('episodes');
-    return axes;
+    return axesOf(this.keys, this.episodesAStep);
   }
 
   /** X positions of the rows, increasing, one per row; steps while the axis's column is loading. */
@@ -190,7 +209,7 @@ export class SeriesStore {
       if (answer.epoch !== this.epoch || epoch !== this.epoch) return; // a new load has started
       if (this.length - answer.rows > this.recent.length) return forget(); // too old: requested again when needed
       for (const [key, part] of Object.entries(answer.columns)) this.take(key, part, answer.rows, smoothing);
-      this.came(new Set(fresh));
+      this.came(fresh);
     }, forget);
   }
 

@@ -10,6 +10,9 @@ import { glyphs, isSevere } from './marks';
 import { type PlotData, type PlotLine } from './plot-data';
 import { axisTitles, tickOfX } from './format-x';
 
+/** Size of an exported picture in SVG units; the PNG has twice as many pixels. */
+export const pictureSize = { width: 720, height: 400 };
+
 const edge = { left: 64, right: 20, top: 44, bottom: 52 };
 const noun = { step: 'step', time: 'time', episodes: 'episodes' };
 

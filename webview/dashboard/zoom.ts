@@ -1,9 +1,17 @@
 // Zooming and panning of the shared x axis by wheel, dragging and keys. A plain wheel scrolls the page; with Ctrl (or
 // ⌘) it zooms around the pointer. Dragging selects a part to show; with Shift it moves the visible part.
 
+import type { Range } from './axis';
+
 export interface Span {
-  from: number;
-  to: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The whole x axis and the visible part of it. */
+export function spansOf({ whole }: { whole: Range }, zoom: Span | null): { whole: Span; shown: Span } {
+  const all = { from: whole.min, to: whole.max };
+  return { whole: all, shown: zoom ?? all };
 }
 
 /** The visible part scaled by `factor` around a position, kept inside `whole`; null if it is all of it. */

@@ -20,7 +20,7 @@ import { marksOf, thinned } from '../../../webview/dashboard/marks';
 import { wilson } from '../../../webview/dashboard/plot-data';
 import { SeriesStore } from '../../../webview/dashboard/series';
 import { changeOverTenSteps } from '../../../webview/dashboard/transforms';
-import { firstView } from '../../../webview/dashboard/view';
+import { firstSettings } from '../../../webview/dashboard/settings';
 import { panned, zoomed } from '../../../webview/dashboard/zoom';
 import { reinterpret } from '../../support/partial';
 
@@ -392,7 +392,7 @@ describe('the arrangement of charts', () => {
   const titles = (keys: string[], group: string) => chartsOf(keys, group)?.map(chart => chart.title);
 
   it('begins with the four main charts, with or without data', () => {
-    const top = arranged(arrange({ keys: [] }), firstView)[0];
+    const top = arranged(arrange({ keys: [] }), firstSettings)[0];
     expect(top.id).toBe('pinned');
     expect(top.charts.map(chart => chart.title)).toEqual(['success', 'reward', 'in-group reward std', 'entropy']);
     const [success, reward] = chartsOf(
@@ -501,12 +501,12 @@ describe('the arrangement of charts', () => {
 
   it('can be customized with pins and positions', () => {
     const groups = arrange({ keys: ['actor/lr', 'actor/ppo_kl', 'actor/pg_loss', 'actor/entropy'] });
-    const ids = (view: typeof firstView, group: string) =>
+    const ids = (view: typeof firstSettings, group: string) =>
       arranged(groups, view)
         .find(each => each.id === group)
         ?.charts.map(chart => chart.id);
-    expect(ids(firstView, 'policy')).toEqual(['KL', 'policy loss', 'learning rate']);
-    const pinned = { ...firstView, ...pinToggled(firstView, 'learning rate') };
+    expect(ids(firstSettings, 'policy')).toEqual(['KL', 'policy loss', 'learning rate']);
+    const pinned = { ...firstSettings, ...pinToggled(firstSettings, 'learning rate') };
     expect(ids(pinned, 'pinned')).toEqual(['success', 'reward', 'in-group reward std', 'entropy', 'learning rate']);
     expect(ids(pinned, 'policy')).toEqual(['KL', 'policy loss']);
     const unpinned = { ...pinned, ...pinToggled(pinned, 'entropy') };

@@ -28,6 +28,7 @@ beforeEach(() => {
     'ResizeObserver',
     class {
       observe() {}
+      disconnect() {}
     },
   );
 });
@@ -129,12 +130,14 @@ describe('the dashboard', () => {
     const move = new PointerEvent('pointermove', { bubbles: true });
     Object.defineProperty(move, 'offsetX', { value: 69.4 });
     plotArea.dispatchEvent(move);
+    await settle();
     const labels = new Set(
       [...root.querySelectorAll<HTMLElement>('.crosshair')].filter(each => !each.hidden).map(each => each.textContent),
     );
     expect(labels).toEqual(new Set(['69']));
     expect(card('entropy').querySelector('strong')!.textContent).toBe('0.996');
     plotArea.dispatchEvent(new PointerEvent('pointerleave'));
+    await settle();
     expect(card('entropy').querySelector('strong')!.textContent).toBe('0.630');
   });
 
@@ -142,8 +145,10 @@ describe('the dashboard', () => {
     const { card } = await open('running');
     const plotArea = card('reward').querySelector('.chart-plot')!;
     press('ArrowLeft', plotArea);
+    await settle();
     expect(card('entropy').querySelector('.crosshair')!.textContent).toBe('140');
     press('PageUp', plotArea);
+    await settle();
     expect(card('entropy').querySelector('.crosshair')!.textContent).toBe('130');
   });
 
@@ -218,6 +223,7 @@ describe('the dashboard', () => {
   it('has a table for each chart and one for the run', async () => {
     const { root, card } = await open('running');
     click(card('entropy').querySelector('[title="Table of entropy"]'));
+    await settle();
     const rows = card('entropy').querySelectorAll('tbody tr');
     expect(rows).toHaveLength(140);
     expect(rows[0].textContent).toBe('1400.630');
@@ -446,9 +452,47 @@ describe('the dashboard', () => {
     expect(svg.querySelectorAll('path')).toHaveLength(1);
     expect(svg.documentElement.textContent).toContain('training step');
     click(root.querySelector('[title="Export the metrics shown as CSV"]'));
+    await settle();
     expect((asked[2] as Extract<Export, { kind: 'csv' }>).keys).toEqual(
       expect.arrayContaining(['critic/score/min', 'timing_s/gen']),
     );
+  });
+
+  it('says why an export failed, until that is closed', async () => {
+    const { root, host } = await open('running');
+    host.refuse(dashboardExport.method, '/work/metrics.csv is read-only: choose another folder');
+    click(root.querySelector('[title="Export the metrics shown as CSV"]'));
+    await settle();
+    const said = root.querySelector('.notice-error')!;
+    expect(said.textContent).toContain('/work/metrics.csv is read-only');
+    click(said.querySelector('vscode-button'));
+    expect(root.querySelector('.notice-error')).toBeNull();
+  });
+
+  it('gathers lines that come within a moment into one drawing', async () => {
+    const { host, plot, text } = await open('running');
+    const lines = numbers(144).slice(140);
+    const send = (step: number) =>
+      host.send(dashboardLines, { run: runAt(step, 200), lines: [lines[step - 141]], events: [] });
+    send(141);
+    send(142);
+    send(143);
+    await settle();
+    expect([plot('entropy').lines[0].points.length, text('.facts').slice(0, 13)]).toEqual([141, 'step141 / 200']);
+    await vi.waitFor(() => expect(plot('entropy').lines[0].points).toHaveLength(143));
+    expect(text('.facts')).toContain('step143 / 200');
+  });
+
+  it('draws a chart’s buttons once it is on screen', async () => {
+    const observe = vi.spyOn(IntersectionObserver.prototype, 'observe').mockImplementation(() => undefined);
+    const { card } = await open('running');
+    expect(card('entropy').querySelector('[title="Table of entropy"]')).toBeNull();
+    visibility.show(card('entropy'), true);
+    await settle();
+    expect(card('entropy').querySelector('[title="Table of entropy"]')).not.toBeNull();
+    visibility.show(card('entropy'), false);
+    expect(card('entropy').querySelector('[title="Table of entropy"]')).not.toBeNull();
+    observe.mockRestore();
   });
 
   it('sorts the table of all metrics by a column, and keeps the order', async () => {

@@ -1,0 +1,139 @@
+// A chart of the page as an element without a shadow root. It owns what a template cannot: whether it is on screen, and
+// its canvas. On screen, every update waits for its turn in the draw queue, so that many charts together stay within
+// a frame; off screen nothing is requested or drawn, and no canvas memory is held.
+import { LitElement, type PropertyDeclarations, type PropertyValues } from 'lit';
+import type { RunEvent } from '../../extension/run-data/run-events';
+import type { Host } from '../shared/host';
+import type { ChartContext } from './context';
+import type { DrawQueue } from './draw-queue';
+import type { OnScreen } from './on-screen';
+import type { PlotData } from './plot-data';
+import type { Plotter } from './plot';
+import type { ChartSetting } from './reducer';
+import type { Sort } from './sorting';
+import type { Span } from './zoom';
+
+/** What the user can do at a chart. */
+export interface ChartActions {
+  /** The pointer is at this x value, or has left the chart (null). */
+  hover(x: number | null): void;
+  /** Moves the crosshair by a number of rows. */
+  hoverBy(rows: number): void;
+  openEvent(event: RunEvent): void;
+  toggle(id: string, setting: ChartSetting): void;
+  /** Moves the chart by a number of positions in its group, or before another chart. */
+  move(id: string, to: number | string): void;
+  /** Shows a table in place of the drawing, or the drawing again (null). */
+  table(id: string, sort: Sort | null): void;
+  zoomBy(factor: number, about: number | null): void;
+  panBy(distance: number | 'left' | 'right'): void;
+  show(part: Span | null): void;
+  exportRows(id: string, keys: readonly string[]): void;
+  exportPicture(id: string, format: 'png' | 'svg', data: PlotData): void;
+}
+
+/** What charts share that never changes. */
+export interface ChartTools {
+  readonly host: Pick<Host, 'request'>;
+  readonly plotter: Plotter;
+  readonly queue: DrawQueue;
+  readonly screen: OnScreen;
+  readonly actions: ChartActions;
+}
+
+/** Changes that an update of a chart off screen leaves out. */
+const onScreenOnly: ReadonlySet<PropertyKey> = new Set(['context', 'hovered', 'isOnScreen']);
+
+export abstract class ChartElement extends LitElement {
+  static override properties: PropertyDeclarations = {
+    context: { attribute: false },
+    hovered: { attribute: false },
+    large: { attribute: false },
+    pinned: { attribute: false },
+    table: { attribute: false },
+    isOnScreen: { state: true },
+  };
+
+  declare tools: ChartTools;
+  declare context: ChartContext;
+  /** Row of the crosshair. */
+  declare hovered: number | null;
+  declare large: boolean;
+  declare pinned: boolean;
+  /** The order of the table shown in place of the drawing. */
+  declare table: Sort | null;
+  declare protected isOnScreen: boolean;
+
+  constructor() {
+    super();
+    this.hovered = null;
+    this.large = false;
+    this.pinned = false;
+    this.table = null;
+    this.isOnScreen = false;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    if (this.hasUpdated) this.watch();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    // A chart that is only moved is connected again by then.
+    queueMicrotask(() => {
+      if (this.isConnected) return;
+      const article = this.querySelector('article');
+      if (article) this.tools.screen.unobserve(article);
+      this.leaveScreen();
+    });
+  }
+
+  /** The chart has come on screen: time to request what it shows. */
+  protected abstract enterScreen(): void;
+
+  /** Whether a drawing of the present properties would be the last one again. */
+  protected abstract isCurrent(): boolean;
+
+  /** Frees what is only needed on screen. */
+  protected leaveScreen(): void {
+    this.isOnScreen = false;
+  }
+
+  protected override createRenderRoot(): HTMLElement {
+    return this;
+  }
+
+  protected override scheduleUpdate(): void | Promise<unknown> {
+    if (!this.isOnScreen) return super.scheduleUpdate();
+    return new Promise<void>(resolve => {
+      this.tools.queue.add(() => {
+        try {
+          void super.scheduleUpdate();
+        } finally {
+          resolve();
+        }
+      });
+    });
+  }
+
+  protected override shouldUpdate(changed: PropertyValues): boolean {
+    if (!this.hasUpdated) return true;
+    const keys = [...changed.keys()];
+    if (!this.isOnScreen) return keys.some(key => !onScreenOnly.has(key));
+    return keys.some(key => key !== 'context') || !this.isCurrent();
+  }
+
+  protected override firstUpdated(): void {
+    this.watch();
+  }
+
+  private watch(): void {
+    this.tools.screen.observe(this.querySelector('article')!, isOnScreen => {
+      if (isOnScreen === this.isOnScreen) return;
+      if (!isOnScreen) return this.leaveScreen();
+      this.isOnScreen = true;
+      this.enterScreen();
+    });
+  }
+}

@@ -1,0 +1,76 @@
+// The Dashboard as a view of its state: a bar, and below it charts, a table of all metrics, or the reason why there are
+// none yet.
+import { html, nothing, type TemplateResult } from 'lit';
+import { guard } from 'lit/directives/guard.js';
+import type { RunSummary } from '../../extension/protocol/pages';
+import { notice, skeleton } from '../components/notice';
+import type { ChartActions } from './chart-element';
+import { chartSections, eventSection, type Charts } from './chart-sections';
+import { emptyView } from './empty-view';
+import { evaluationTable } from './evaluation-table';
+import { runTable } from './run-table';
+import type { DashboardSettings } from './settings';
+import { isTable, searchedText, type DashboardState } from './state';
+import { topBar } from './top-bar';
+
+export type DashboardCommand = 'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'log';
+
+/** What the user can do on the page. */
+export interface DashboardActions extends ChartActions {
+  connect(): void;
+  command(command: DashboardCommand): void;
+  change(part: Partial<DashboardSettings>): void;
+  fold(group: string): void;
+  search(text: string): void;
+  /** Exports the displayed metrics to a file. */
+  exportShown(): void;
+  /** Removes the message of a failed export. */
+  dismiss(): void;
+}
+
+/** `charts` is null until there is a run. */
+export function dashboardView(state: DashboardState, charts: Charts | null, actions: DashboardActions): TemplateResult {
+  const { connection, run, refusal } = state;
+  if (typeof connection === 'object')
+    return notice({
+      kind: 'error',
+      title: 'The run could not be read',
+      text: connection.failed,
+      action: { label: 'Try again', run: actions.connect },
+    });
+  if (!run || !charts) return skeleton('skeleton-charts', 8, 'Loading the run');
+  const close = { label: 'Close', run: actions.dismiss };
+  return html`${topBar(run, state, actions)}
+    <main class="dashboard-body">
+      ${
+        refusal === null
+          ? nothing
+          : notice({ kind: 'error', title: 'The file was not written', text: refusal, action: close })
+      }
+      ${body(run, state, charts, actions)}
+    </main>
+    <p class="visually-hidden" aria-live="polite">${state.announcement}</p>`;
+}
+
+function body(run: RunSummary, state: DashboardState, charts: Charts, actions: DashboardActions): TemplateResult {
+  if (state.series.rows === 0) return emptyView(run, () => actions.command('log'));
+  const events = eventSection(state, actions.fold);
+  if (!isTable(state)) return html`${chartSections(state, charts, actions.fold)}${events}`;
+  return html`${run.status.episodes ? evaluation(charts) : allMetrics(state, charts, actions)}${events}`;
+}
+
+const evaluation = ({ groups, context }: Charts): TemplateResult =>
+  html`<div class="table-scroll" tabindex="0">
+    ${guard([groups, context], () => evaluationTable(groups, context.store, context.meaning))}
+  </div>`;
+
+function allMetrics(state: DashboardState, { groups, context }: Charts, actions: DashboardActions): TemplateResult {
+  const { sort } = state.settings;
+  const search = searchedText(state);
+  const { meaning, store } = context;
+  return html`<div class="table-scroll run-table-scroll" tabindex="0">
+    ${guard([groups, context, search, sort], () =>
+      runTable(groups, store, { search, meaning, sort, onSort: next => actions.change({ sort: next }) }),
+    )}
+  </div>`;
+}

@@ -1,0 +1,23 @@
+// What the page says before the first step: what the run is doing, or why it has ended.
+import type { TemplateResult } from 'lit';
+import type { RunSummary } from '../../extension/protocol/pages';
+import { notice } from '../components/notice';
+import { displayStatus } from '../shared/run-status';
+
+export function emptyView(run: RunSummary, openLog: () => void): TemplateResult {
+  const { status, name } = run;
+  const { episodes } = status;
+  const displayed = displayStatus(run);
+  const isWorking = displayed === 'starting' || displayed === 'running';
+  const atWork = episodes
+    ? `${episodes.done} of ${episodes.of} episodes finished. Results appear when all are finished.`
+    : `${name} is running (${status.phase || displayed}). The first step takes longest, because the model is loaded first. Its metrics appear here when it ends.`;
+  const ended = `The run is ${displayed}, and ${episodes ? `${episodes.done} of ${episodes.of} episodes have finished` : 'no step has finished'}. See the log for details.`;
+  const waits = episodes ? 'No results yet' : 'No step has finished yet';
+  return notice({
+    kind: status.error ? 'error' : 'empty',
+    title: isWorking ? waits : `The run is ${displayed}`,
+    text: isWorking ? atWork : (status.error ?? ended),
+    action: { label: 'Open the log', run: openLog },
+  });
+}

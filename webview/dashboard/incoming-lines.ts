@@ -1,0 +1,45 @@
+// Gathers a running run's new lines, because one more step is less than a pixel: the first are passed on at once, those
+// that come during the next moment together at its end.
+import { appendAll } from '../../extension/common/lists';
+import type { RunSummary } from '../../extension/protocol/pages';
+import type { MetricNumbers } from '../../extension/run-data/metric-segments';
+import type { RunEvent } from '../../extension/run-data/run-events';
+
+/** Minimum milliseconds between two drawings of a growing run. */
+const growthMs = 200;
+
+/** As in a message of the host. */
+export interface Lines {
+  run: RunSummary;
+  lines: MetricNumbers[];
+  events: RunEvent[];
+}
+
+export class IncomingLines {
+  private waiting: Lines | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly pass: (gathered: Lines) => void) {}
+
+  add({ run, lines, events }: Lines): void {
+    this.waiting ??= { run, lines: [], events: [] };
+    this.waiting.run = run;
+    appendAll(this.waiting.lines, lines);
+    appendAll(this.waiting.events, events);
+    if (this.timer === undefined) this.passOn();
+  }
+
+  /** Forgets lines that a new snapshot includes. */
+  drop(): void {
+    this.waiting = null;
+  }
+
+  private passOn(): void {
+    const gathered = this.waiting;
+    this.waiting = null;
+    this.timer = undefined;
+    if (!gathered) return;
+    this.timer = setTimeout(() => this.passOn(), growthMs);
+    this.pass(gathered);
+  }
+}

@@ -1,0 +1,22 @@
+// Tells the charts of a page whether they are on screen, or close to it.
+
+export class OnScreen {
+  private readonly tell = new WeakMap<Element, (isOnScreen: boolean) => void>();
+  private readonly observer = new IntersectionObserver(
+    entries => {
+      for (const { target, isIntersecting } of entries) this.tell.get(target)?.(isIntersecting);
+    },
+    { rootMargin: '100px' },
+  );
+
+  /** Calls back now and whenever the element comes on screen or leaves it. */
+  observe(element: Element, changed: (isOnScreen: boolean) => void): void {
+    this.tell.set(element, changed);
+    this.observer.observe(element);
+  }
+
+  unobserve(element: Element): void {
+    this.tell.delete(element);
+    this.observer.unobserve(element);
+  }
+}

@@ -1,0 +1,36 @@
+// The order of a table's rows by one of its columns, and the header by which the user chooses it.
+import { html, nothing, type TemplateResult } from 'lit';
+
+export interface Sort {
+  readonly column: string;
+  readonly down: boolean;
+}
+
+/** A row of column headers that sort on click: first descending, then ascending. */
+export function sortableHead(
+  labels: readonly string[],
+  sort: Sort | null,
+  onSort: (sort: Sort) => void,
+): TemplateResult {
+  const heads = labels.map(label => {
+    const isChosen = sort?.column === label;
+    const order = !isChosen ? nothing : sort.down ? 'descending' : 'ascending';
+    const choose = (): void => onSort({ column: label, down: isChosen ? !sort.down : true });
+    return html`<th scope="col" aria-sort=${order}>
+      <button class="plain sort" type="button" @click=${choose}>${label}</button>
+    </th>`;
+  });
+  return html`<tr> ${heads} </tr>`;
+}
+
+/** Compares numbers by size and texts alphabetically; missing values come last in both directions. */
+export function compared(a: number | string, b: number | string, down: boolean): number {
+  const missing = Number(typeof a === 'number' && Number.isNaN(a)) - Number(typeof b === 'number' && Number.isNaN(b));
+  if (missing !== 0) return missing;
+  const order = typeof a === 'string' || typeof b === 'string' ? String(b).localeCompare(String(a)) : a - b;
+  return down ? -order : order;
+}
+
+/** A cell with a number as text; its full precision is shown on hover. */
+export const numberCell = (value: number, text: string): TemplateResult =>
+  html`<td title=${Number.isFinite(value) ? String(value) : nothing}>${text}</td>`;
