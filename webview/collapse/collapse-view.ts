@@ -1,5 +1,6 @@
 // The Collapse page as a view of its state: the plane on top with the diagnosis next to it, everything else below, for
 // the same step.
+import type { CollapseActions } from './actions';
 import { html, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { notice, skeleton } from '../components/notice';
@@ -9,38 +10,11 @@ import { circumstancesAt, evidenceUpTo } from './evidence';
 import { interpret } from './interpretation';
 import { interpretationView } from './interpretation-view';
 import './line-chart';
-import type { Cell } from './matrix';
-import type { GroupCell } from './groups';
 import './plane';
-import type { FamilyName } from './run-series';
-import type { Anchor } from './signs';
 import { isDiagnosable, positionOf, type CollapseState, type Position, type RunFacts } from './state';
 import { stepFiles } from './step-files';
 import { missingFamily, missingNotice } from './switched-off';
 import { topBar } from './top-bar';
-
-/** What the user can do on the page. */
-export interface CollapseActions {
-  load(): void;
-  command(command: 'dashboard' | 'episodes'): void;
-  openEpisode(id: string): void;
-  explain(anchor: Anchor): void;
-  copy(text: string): void;
-  go(step: number): void;
-  /** Selects a step by hand, which ends playing; null follows the newest. */
-  scrub(step: number | null): void;
-  /** To the previous or next diagnosis. */
-  move(by: -1 | 1): void;
-  togglePlay(): void;
-  chooseFamily(family: FamilyName): void;
-  selectCell(cell: Cell): void;
-  /** Opens the episode of the selected cell. */
-  openCell(): void;
-  openTable(open: boolean): void;
-  /** Moves the tab stop among the scores. */
-  stopAt(cell: GroupCell): void;
-  chooseAnalysis(name: string): void;
-}
 
 export function collapseView(state: CollapseState, actions: CollapseActions): TemplateResult {
   const { failure, facts, series } = state;

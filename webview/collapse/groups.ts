@@ -1,12 +1,13 @@
 // The prompt groups of a step: the deviation of scores within each, what the filter kept and why, and each episode's
 // score as a cell. A table, for screen readers. One score cell has the tab stop; arrow keys move it and Enter opens its
 // episode.
+import type { GroupCell } from './group-cell';
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import type { FilterSettings, PromptGroup } from '../../extension/protocol/collapse-page';
 import { maximum, minimum } from '../../extension/common/lists';
 import { formatNumber, formatTick } from '../shared/format';
-import type { CollapseActions } from './collapse-view';
+import type { CollapseActions } from './actions';
 import { formatFilter, judgedGroups, type JudgedGroup } from './format-filter';
 
 /** Maximum number of rows, those with the largest deviation. */
@@ -24,12 +25,6 @@ export interface JudgedStep {
   readonly high: number;
   /** Episodes of the largest group. */
   readonly width: number;
-}
-
-/** A score by the row of its group and its place in it. */
-export interface GroupCell {
-  readonly row: number;
-  readonly member: number;
 }
 
 /** Judges the groups of a step by the filter that was in effect. */

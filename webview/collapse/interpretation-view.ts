@@ -2,7 +2,7 @@
 // of the guide.
 import { html, nothing, type TemplateResult } from 'lit';
 import { link } from '../components/controls';
-import type { CollapseActions } from './collapse-view';
+import type { CollapseActions } from './actions';
 import type { Interpretation } from './interpretation';
 import type { Anchor, Sign } from './signs';
 

@@ -3,8 +3,6 @@
 // distinguishes a policy whose reasoning has come to ignore the prompt from one that has not yet learnt to use it. The
 // rules of thumb are explained in docs/METRICS.md.
 import { enoughPrompts } from '../../extension/run-data/regimes';
-import type { FilterSettings, PolicySettings } from '../../extension/protocol/collapse-page';
-import { alarmRules, boundsOver } from '../../extension/run-data/alarm-rules';
 import { formatNumber, formatPercent } from '../shared/format';
 import { adviceFor, type Advice } from './advice';
 import { assess, type Assessment, type ReasoningState } from './assessment';

@@ -3,7 +3,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { button, link } from '../components/controls';
 import { formatNumber, formatSigned } from '../shared/format';
-import type { CollapseActions } from './collapse-view';
+import type { CollapseActions } from './actions';
 import { describeCell, type ScoredFamily } from './matrix';
 import './matrix-canvas';
 import type { CollapseState } from './state';

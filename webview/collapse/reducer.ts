@@ -4,7 +4,8 @@ import type { CollapseSnapshot, PromptGroup } from '../../extension/protocol/col
 import type { CollapseFamily, GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
 import type { Theme } from '../shared/theme';
 import { filterAt } from './format-filter';
-import { judgedStep, type GroupCell } from './groups';
+import { judgedStep } from './groups';
+import { type GroupCell } from './group-cell';
 import { cellWithin, firstCell, scoredFamily, type Cell } from './matrix';
 import type { FamilyName } from './run-series';
 import { diagnosesOf, matrixInView, positionOf, type CollapseState, type RunFacts, type StepFiles } from './state';

@@ -2,7 +2,7 @@
 import { html, type TemplateResult } from 'lit';
 import { live } from 'lit/directives/live.js';
 import { button } from '../components/controls';
-import type { CollapseActions } from './collapse-view';
+import type { CollapseActions } from './actions';
 import type { CollapseState, Position } from './state';
 
 export function scrubber(state: CollapseState, position: Position, actions: CollapseActions): TemplateResult {

@@ -5,7 +5,8 @@ import type { GradientAnalysisRecord } from '../../extension/run-data/diagnostic
 import type { Theme } from '../shared/theme';
 import { familyCharts, type LineChartSpec } from './charts';
 import { evidenceOf, type Evidence } from './evidence';
-import type { GroupCell, JudgedStep } from './groups';
+import type { GroupCell } from './group-cell';
+import type { JudgedStep } from './groups';
 import type { Cell, ScoredFamily } from './matrix';
 import type { RunSeries } from './run-series';
 import { pathOf, reached, type FamilyName, type PathPoint } from './run-series';

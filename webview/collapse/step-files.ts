@@ -1,7 +1,7 @@
 // The parts of the page that show files of the selected step: the matrix, the prompt groups and the gradients.
 import { html, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
-import type { CollapseActions } from './collapse-view';
+import type { CollapseActions } from './actions';
 import { gradientsView } from './gradients';
 import { groupsView } from './groups';
 import { matrixView } from './matrix-view';

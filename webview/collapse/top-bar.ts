@@ -3,7 +3,7 @@ import { html, type TemplateResult } from 'lit';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { button } from '../components/controls';
 import { choices, runTitle } from '../components/toolbar';
-import type { CollapseActions } from './collapse-view';
+import type { CollapseActions } from './actions';
 import { families, type FamilyName } from './run-series';
 import { scrubber } from './scrubber';
 import type { CollapseState, Position } from './state';

@@ -1,73 +1,18 @@
-// What the user can do on the page: as events, and as requests to the host.
-import { dashboardCommand, dashboardExport, type Export } from '../../extension/protocol/dashboard-page';
-import { messageOf, type Host } from '../shared/host';
-import type { Charts } from './chart-sections';
-import { nearestRow } from './context';
-import type { DashboardActions } from './dashboard-view';
-import { pictureExport, rowsExport, shownExport } from './export';
-import type { DashboardEvent } from './reducer';
-import type { DashboardState } from './state';
-import { panned, spansOf, zoomed } from './zoom';
+// What a user can do on the Dashboard page; the views call it.
+import type { ChartActions } from './chart-element';
+import type { DashboardSettings } from './settings';
 
-/** What the page gives its actions to work with. */
-export interface ActionsOptions {
-  readonly host: Host;
-  readonly root: HTMLElement;
+/** What the user can do on the page. */
+export interface DashboardActions extends ChartActions {
   connect(): void;
-  state(): DashboardState;
-  dispatch(event: DashboardEvent): void;
-  /** What the charts are drawn from; null while there is no run, and therefore no chart. */
-  charts(): Charts | null;
+  command(command: DashboardCommand): void;
+  change(part: Partial<DashboardSettings>): void;
+  fold(group: string): void;
+  search(text: string): void;
+  /** Exports the displayed metrics to a file. */
+  exportShown(): void;
+  /** Removes the message of a failed export. */
+  dismiss(): void;
 }
 
-export function dashboardActions({ host, root, connect, state, dispatch, charts }: ActionsOptions): DashboardActions {
-  const write = async (file: Export | Promise<Export>): Promise<void> => {
-    try {
-      await host.request(dashboardExport, await file);
-    } catch (error) {
-      dispatch({ type: 'refused', message: messageOf(error) });
-    }
-  };
-  const actions: DashboardActions = {
-    connect,
-    command: command => host.notify(dashboardCommand, { command }),
-    change: part => dispatch({ type: 'settings', part }),
-    fold: group => dispatch({ type: 'fold', group }),
-    search: text => dispatch({ type: 'search', text }),
-    dismiss: () => dispatch({ type: 'refused', message: null }),
-    hover: x => dispatch({ type: 'hover', row: x === null ? null : nearestRow(charts()!.context, x) }),
-    hoverBy: rows => dispatch({ type: 'hover-by', rows }),
-    toggle: (id, toggles) => dispatch({ type: 'chart', id, toggles }),
-    table: (id, sort) => dispatch({ type: 'table', id, sort }),
-    openEvent(event) {
-      dispatch({ type: 'open', event });
-      const row = root.querySelector<HTMLElement>('.event-table .opened');
-      row?.scrollIntoView({ block: 'nearest' });
-      row?.focus();
-    },
-    move(id, to) {
-      const focused = document.activeElement;
-      dispatch({ type: 'move', id, to });
-      if (focused instanceof HTMLElement && focused !== document.activeElement) focused.focus();
-    },
-    zoomBy(factor, about) {
-      const { context } = charts()!;
-      const { hovered, settings } = state();
-      const { whole, shown } = spansOf(context, settings.zoom);
-      const middle = about ?? (hovered === null ? (shown.from + shown.to) / 2 : context.xs[hovered]);
-      actions.show(zoomed(shown, whole, factor, middle));
-    },
-    panBy(distance) {
-      const { zoom } = state().settings;
-      if (!zoom) return;
-      const { whole, shown } = spansOf(charts()!.context, zoom);
-      const quarter = (shown.to - shown.from) / 4;
-      actions.show(panned(shown, whole, distance === 'left' ? -quarter : distance === 'right' ? quarter : distance));
-    },
-    show: zoom => actions.change({ zoom }),
-    exportShown: () => void write(shownExport(state(), charts()!.groups, charts()!.context)),
-    exportRows: (id, keys) => void write(rowsExport(id, keys, charts()!.context, state().settings)),
-    exportPicture: (id, format, data) => void write(pictureExport(id, format, data)),
-  };
-  return actions;
-}
+export type DashboardCommand = 'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'log';

@@ -5,12 +5,23 @@ import type { MenuItem } from '../components/menu';
 import { keysOf } from './catalogue';
 import type { ChartElement } from './chart-element';
 import { newestFirst } from './chart-table';
-import type { MetricChart } from './metric-chart';
+import type { ChartSpec } from './catalogue';
+import type { PlotData } from './plot-data';
 
 type Act = (event: KeyboardEvent) => unknown;
 
+/** A chart of metrics, as its menu and its keys use it (metric-chart.ts). */
+export interface MenuChart extends ChartElement {
+  readonly spec: ChartSpec;
+  /** Draws a logarithmic scale. */
+  readonly log: boolean;
+  /** What is drawn; null before there is anything. */
+  picture(): PlotData | null;
+  openMenu(): void;
+}
+
 /** By key, what it does while the chart has the focus. */
-export function chartKeys(chart: MetricChart): Readonly<Record<string, Act | undefined>> {
+export function chartKeys(chart: MenuChart): Readonly<Record<string, Act | undefined>> {
   const { actions } = chart.tools;
   const { id } = chart.spec;
   return {
@@ -41,7 +52,7 @@ export function arrangementKeys(id: string, { tools }: ChartElement): Readonly<R
 }
 
 /** A table instead of the drawing, the size, and the menu. */
-export function chartButtons(chart: MetricChart): TemplateResult {
+export function chartButtons(chart: MenuChart): TemplateResult {
   const { large, table, tools } = chart;
   const { id, title } = chart.spec;
   const isOpen = table !== null;
@@ -65,7 +76,7 @@ export function chartButtons(chart: MetricChart): TemplateResult {
   })}`;
 }
 
-export function chartMenu(chart: MetricChart): (MenuItem | null)[] {
+export function chartMenu(chart: MenuChart): (MenuItem | null)[] {
   const { actions } = chart.tools;
   const { id } = chart.spec;
   const [pin, enlarge, ...moves] = arrangementItems(id, chart);

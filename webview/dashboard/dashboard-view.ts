@@ -1,32 +1,16 @@
 // The Dashboard as a view of its state: a bar, and below it charts, a table of all metrics, or the reason why there are
 // none yet.
+import type { DashboardActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { notice, skeleton } from '../components/notice';
-import type { ChartActions } from './chart-element';
 import { chartSections, eventSection, type Charts } from './chart-sections';
 import { emptyView } from './empty-view';
 import { evaluationTable } from './evaluation-table';
 import { runTable } from './run-table';
-import type { DashboardSettings } from './settings';
 import { isTable, searchedText, type DashboardState } from './state';
 import { topBar } from './top-bar';
-
-export type DashboardCommand = 'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'log';
-
-/** What the user can do on the page. */
-export interface DashboardActions extends ChartActions {
-  connect(): void;
-  command(command: DashboardCommand): void;
-  change(part: Partial<DashboardSettings>): void;
-  fold(group: string): void;
-  search(text: string): void;
-  /** Exports the displayed metrics to a file. */
-  exportShown(): void;
-  /** Removes the message of a failed export. */
-  dismiss(): void;
-}
 
 /** `charts` is null until there is a run. */
 export function dashboardView(state: DashboardState, charts: Charts | null, actions: DashboardActions): TemplateResult {

@@ -13,7 +13,7 @@ import { latest } from '../shared/latest';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
-import { dashboardActions } from './actions';
+import { dashboardActions } from './page-actions';
 import type { Charts } from './chart-sections';
 import { contextMaker } from './context';
 import { dashboardView } from './dashboard-view';

@@ -8,7 +8,8 @@ import { markChanges } from './changes';
 import { markedText } from './marked-text';
 import { stateView } from './state-view';
 import { successMark } from './success-mark';
-import { actionsView, rewardView, type TurnOptions } from './turn-view';
+import { actionsView, rewardView } from './turn-view';
+import { type TurnOptions } from './turn-options';
 
 export interface GridColumn {
   episode: Episode;

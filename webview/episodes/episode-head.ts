@@ -3,7 +3,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { Episode } from '../../extension/run-data/episode';
 import { formatNumber, formatSigned } from '../shared/format';
-import type { EpisodesActions } from './episodes-view';
+import type { EpisodesActions } from './actions';
 import { successMark } from './success-mark';
 
 export function episodeHead(

@@ -6,7 +6,7 @@ import { episodeOpen, episodesFound, episodesSearch, episodesSearchEnd } from '.
 import type { Episode } from '../../extension/run-data/episode';
 import type { Host } from '../shared/host';
 import { naturalOrder } from './listing';
-import type { EpisodeData, Mode } from './state';
+import type { EpisodeData, Mode } from './settings';
 
 /** Maximum number of complete episodes kept. */
 const keptEpisodes = 64;

@@ -6,9 +6,10 @@ import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { Episode } from '../../extension/run-data/episode';
 import { counted } from '../shared/format';
 import { episodeHead } from './episode-head';
-import type { EpisodesActions } from './episodes-view';
+import type { EpisodesActions } from './actions';
 import { stateView } from './state-view';
-import { turnView, type TurnOptions } from './turn-view';
+import { turnView } from './turn-view';
+import { type TurnOptions } from './turn-options';
 
 /** `members` are all episodes of the prompt group, including this one. */
 export function episodeView(

@@ -1,43 +1,17 @@
 // The Episodes page as a view of its state: the list with its header on the left, the reader on the right; on a narrow
 // page, one of them.
+import type { EpisodesActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
-import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import { notice, skeleton } from '../components/notice';
 import '../components/virtual-list';
 import { listHead } from './list-head';
 import { renderItem } from './list-rows';
-import type { ListItem, Sort } from './listing';
+import type { ListItem } from './listing';
 import { paneView } from './pane';
 import { readerTools } from './reader-tools';
 import { sideBar } from './side-bar';
-import { matchesNothing, type EpisodesSettings, type EpisodesState, type Mode, type Reading } from './state';
-
-/** What the user can do on the page. */
-export interface EpisodesActions {
-  load(): void;
-  filter(line: string): void;
-  mode(mode: Mode): void;
-  sort(sort: Sort | null): void;
-  /** The same, with the list at its start. */
-  sortFromStart(sort: Sort | null): void;
-  /** The first index of the list on screen has changed. */
-  scrolled(top: number): void;
-  /** To the previous (−1) or next (1) step of training, or to the newest (0). */
-  goStep(by: -1 | 0 | 1): void;
-  open(row: EpisodeRow): void;
-  openId(id: string): void;
-  /** To an occurrence of the open episode's prompt, by its index. */
-  goOccurrence(at: number): void;
-  compareWith(against: EpisodesSettings['against']): void;
-  readAs(reading: Reading): void;
-  toggle(setting: 'raw' | 'tokens'): void;
-  openTrace(): void;
-  /** Reads the chosen episode again. */
-  retry(): void;
-  /** Back to the list. */
-  back(): void;
-}
+import { matchesNothing, type EpisodesState } from './state';
 
 const rowHeight = 24;
 

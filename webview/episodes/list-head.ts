@@ -1,7 +1,7 @@
 // The sortable column headers of the list: the first click sorts by the column, the second reverses the order, the third
 // removes the sorting.
 import { html, type TemplateResult } from 'lit';
-import type { EpisodesActions } from './episodes-view';
+import type { EpisodesActions } from './actions';
 import { extraColumn } from './list-rows';
 import type { Sort, SortColumn } from './listing';
 

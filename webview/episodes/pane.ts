@@ -4,10 +4,10 @@ import { guard } from 'lit/directives/guard.js';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { notice } from '../components/notice';
 import { episodeView } from './episode-view';
-import type { EpisodesActions } from './episodes-view';
+import type { EpisodesActions } from './actions';
 import { groupView, trainingView } from './side-by-side';
 import type { EpisodesState, Shown } from './state';
-import type { TurnOptions } from './turn-view';
+import type { TurnOptions } from './turn-options';
 
 const hint =
   'Select one on the left. Keys: j/k next or previous member of the prompt group; g group side by side; t prompt over training; [ ] previous or next step; / filter; o open the trace in the editor.';

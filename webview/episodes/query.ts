@@ -2,7 +2,7 @@
 // text terms. Pure.
 import { namesMode, parseFilter, rowTest, textTerms, type TextTerm } from '../../extension/run-data/episode-filter';
 import { sortRows } from './listing';
-import { listedMode, type EpisodeData, type EpisodesSettings } from './state';
+import { listedMode, type EpisodeData, type EpisodesSettings } from './settings';
 
 export interface Query {
   /** The rows that match all terms but those of `texts`, in list order. */

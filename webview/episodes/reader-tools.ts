@@ -1,8 +1,9 @@
 // The buttons above the open episode: reading, raw text, tokens, trace, and the way back to the list if that is hidden.
 import { html, nothing, type TemplateResult } from 'lit';
 import { button } from '../components/controls';
-import type { EpisodesActions } from './episodes-view';
-import type { EpisodesState, Reading } from './state';
+import type { EpisodesActions } from './actions';
+import type { EpisodesState } from './state';
+import type { Reading } from './settings';
 
 const readings: readonly [Reading, string, string][] = [
   ['episode', 'Episode', 'The episode’s turns ( e )'],

@@ -6,7 +6,8 @@ import type { Episode } from '../../extension/run-data/episode';
 import type { Theme } from '../shared/theme';
 import { Listing, type Sort } from './listing';
 import { queryOf, type Query } from './query';
-import type { EpisodeData, EpisodesSettings, EpisodesState, Mode, Reading } from './state';
+import type { EpisodeData, EpisodesSettings, Mode, Reading } from './settings';
+import type { EpisodesState } from './state';
 import { episodeAt, historyOf, membersOf, subjectOf, type Subject } from './subject';
 
 export type EpisodesEvent =

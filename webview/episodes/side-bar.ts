@@ -4,9 +4,10 @@ import { guard } from 'lit/directives/guard.js';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { button, dropdown, textField } from '../components/controls';
 import { statusDot } from '../components/status-dot';
-import type { EpisodesActions } from './episodes-view';
+import type { EpisodesActions } from './actions';
 import { sortColumns, type Sort, type SortColumn } from './listing';
-import { listedMode, listFacts, listProblems, type EpisodesState, type Mode } from './state';
+import { listedMode, type Mode } from './settings';
+import { listFacts, listProblems, type EpisodesState } from './state';
 import { stepAtTop } from './steps';
 
 const filterHelp =

@@ -6,11 +6,11 @@ import type { Episode } from '../../extension/run-data/episode';
 import { button } from '../components/controls';
 import { notice } from '../components/notice';
 import { compareGrid, type GridColumn } from './compare-grid';
-import type { EpisodesActions } from './episodes-view';
+import type { EpisodesActions } from './actions';
 import { occurrenceName } from './over-training';
 import type { PromptHistory, Subject } from './subject';
 import { timelineView } from './timeline';
-import type { TurnOptions } from './turn-view';
+import type { TurnOptions } from './turn-options';
 
 /** The members of a group; `episodes` corresponds to `members`, null for an episode that no longer exists. */
 export function groupView(

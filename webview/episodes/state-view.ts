@@ -5,7 +5,7 @@ import type { Episode } from '../../extension/run-data/episode';
 import { boardPicture } from '../components/board-picture';
 import { markedLines } from './changes';
 import { markedText } from './marked-text';
-import type { TurnOptions } from './turn-view';
+import type { TurnOptions } from './turn-options';
 
 export function stateView(
   state: string,

@@ -1,58 +1,14 @@
 // The state of the Episodes page. Every change is made by the reducer. The table of 100,000 episodes is not copied: rows
 // are only appended to it, and a new `data` says so. The list's items are made when drawn.
+import { type EpisodeData, type EpisodesSettings } from './settings';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { EpisodeTable } from '../../extension/run-data/episode-table';
 import type { Episode } from '../../extension/run-data/episode';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { Theme } from '../shared/theme';
-import type { Listing, Sort } from './listing';
+import type { Listing } from './listing';
 import type { Query } from './query';
 import type { Subject } from './subject';
-
-/** Which episodes are listed. */
-export type Mode = 'train' | 'val' | 'all';
-
-/** Content of the right side: an episode's turns, its prompt group side by side, or its prompt over training. */
-export type Reading = 'episode' | 'group' | 'training';
-
-/** What the page keeps when it is hidden or restored. */
-export interface EpisodesSettings {
-  /** Which episodes are listed, unless the filter sets it. Null: training, if there is any. */
-  readonly mode: Mode | null;
-  /** Null: by step, group and member. */
-  readonly sort: Sort | null;
-  /** Id of the open episode. */
-  readonly open: string | null;
-  readonly reading: Reading;
-  /** Over training, which episode to compare with. */
-  readonly against: 'first' | 'before';
-  readonly filter: string;
-  readonly raw: boolean;
-  readonly tokens: boolean;
-}
-
-/** Increased when the meaning of a setting changes. */
-export const settingsSchema = 2;
-
-export const firstSettings: EpisodesSettings = {
-  mode: null,
-  sort: null,
-  open: null,
-  reading: 'episode',
-  against: 'first',
-  filter: '',
-  raw: false,
-  tokens: false,
-};
-
-/** All episodes of the run; another object whenever rows have been added. */
-export interface EpisodeData {
-  readonly table: EpisodeTable;
-  /** All rows in natural order: by step, group and member. */
-  readonly order: Uint32Array;
-  /** Modes for which there are episodes. */
-  readonly modes: readonly Mode[];
-}
 
 /** The listed episodes: those that match the filter, as far as they are known. */
 export interface Matches {
@@ -111,10 +67,6 @@ export const initialState = (settings: EpisodesSettings, theme: Theme): Episodes
   settings,
   theme,
 });
-
-/** The mode in use: the chosen one if there are such episodes. */
-export const listedMode = ({ modes }: EpisodeData, { mode }: EpisodesSettings): Mode =>
-  mode !== null && modes.includes(mode) ? mode : (modes[0] ?? 'train');
 
 /** Whether no episode matches the filter; not while a search is running. */
 export const matchesNothing = ({ data, matches }: EpisodesState): boolean =>

@@ -3,7 +3,7 @@
 import type { EpisodeRow, EpisodeTable } from '../../extension/run-data/episode-table';
 import { groupRows, promptRows } from './listing';
 import { counterpart, occurrences, type Occurrence } from './over-training';
-import type { EpisodeData, EpisodesSettings, Reading } from './state';
+import type { EpisodeData, EpisodesSettings, Reading } from './settings';
 
 export interface Subject {
   readonly row: EpisodeRow;

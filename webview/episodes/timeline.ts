@@ -1,7 +1,7 @@
 // A strip of a prompt's returns by step, over a slider of the steps at which it was played.
 import { html, svg, type TemplateResult } from 'lit';
 import { formatSigned } from '../shared/format';
-import type { EpisodesActions } from './episodes-view';
+import type { EpisodesActions } from './actions';
 import { occurrenceName, type Occurrence } from './over-training';
 import type { PromptHistory } from './subject';
 

@@ -1,5 +1,6 @@
 // One turn: the state shown to the model, its reasoning and actions, and the reward. Everything from the model and the
 // environment is inserted as text.
+import type { TurnOptions } from './turn-options';
 import { html, nothing, type TemplateResult } from 'lit';
 import { actionOutcomes } from '../../extension/run-data/action-outcomes';
 import type { Episode, EpisodeTurn } from '../../extension/run-data/episode';
@@ -8,14 +9,6 @@ import { hue } from '../shared/palette';
 import type { Theme } from '../shared/theme';
 import { stateView } from './state-view';
 import { sampledTokens, tokenStrip, tokenSummary } from './tokens';
-
-export interface TurnOptions {
-  theme: Theme;
-  /** Shows the model's complete text and the state's text unchanged. */
-  raw: boolean;
-  /** Shows the sampled ids, shaded by log-prob. */
-  tokens: boolean;
-}
 
 /**
  * The section of a turn. `running` is the return up to and including this turn (without penalties); `largest` scales

@@ -1,22 +1,14 @@
 // The New Run page as a view of its state: a bar with the preset and the commands, the form, and beside it the estimated
 // resources and the configuration.
+import type { NewRunActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
-import type { FieldGroup, NewRunChoice, NewRunForm } from '../../extension/protocol/new-run-page';
+import type { FieldGroup, NewRunForm } from '../../extension/protocol/new-run-page';
 import { button, dropdown } from '../components/controls';
 import { notice, skeleton } from '../components/notice';
 import { environmentsView } from './environments';
 import { estimateView } from './estimate';
 import { fieldRow } from './field-row';
 import { canStart, emptyPlan, placedProblems, type NewRunState, type PlacedProblems } from './state';
-
-/** What the user can do on the page. */
-export interface NewRunActions {
-  connect(): void;
-  /** Changes the choices; `now` plans them without a pause. */
-  change(part: Partial<NewRunChoice>, now?: boolean): void;
-  save(): void;
-  start(): void;
-}
 
 export function newRunView(state: NewRunState, actions: NewRunActions): TemplateResult {
   const { connection, form } = state;

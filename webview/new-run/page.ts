@@ -5,7 +5,8 @@ import { newRunPlan, newRunReady, newRunSave, newRunStart } from '../../extensio
 import { messageOf, type Host } from '../shared/host';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
-import { newRunView, type NewRunActions } from './new-run-view';
+import { newRunView } from './new-run-view';
+import { type NewRunActions } from './actions';
 import { reduce } from './reducer';
 import { canStart, firstChoice, initialState } from './state';
 

@@ -6,14 +6,12 @@ import type { EpisodeRow } from '../../../extension/run-data/episode-table';
 import type { Episode } from '../../../extension/run-data/episode';
 import { naturalOrder } from '../../../webview/episodes/listing';
 import { reduce, type EpisodesEvent } from '../../../webview/episodes/reducer';
+import { firstSettings, type EpisodeData, type EpisodesSettings } from '../../../webview/episodes/settings';
 import {
-  firstSettings,
   initialState,
   listFacts,
   listProblems,
   matchesNothing,
-  type EpisodeData,
-  type EpisodesSettings,
   type EpisodesState,
 } from '../../../webview/episodes/state';
 import { indexOfStep, stepAtTop } from '../../../webview/episodes/steps';

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { maximum } from '../../../../../extension/common/lists';
 import { MetricColumns } from '../../../../../extension/vscode/run-files/metrics/metric-columns';
 import { segmentRows } from '../../../../../extension/run-data/metric-segments';
 import { ColumnLog } from '../../../../../extension/trainer/store/column-log';
@@ -143,6 +144,6 @@ test('a long file is read in slices that do not block the event loop, its newest
   expect(table.rows).toBe(2500);
   expect(received.length).toBeGreaterThan(20);
   expect(received).toEqual([...received].sort((a, b) => a - b));
-  expect(Math.max(...turns.slice(1).map((reports, i) => reports - turns[i]))).toBe(1); // one slice a turn
+  expect(maximum(turns.slice(1).map((reports, i) => reports - turns[i]))).toBe(1); // one slice a turn
   expect(await columns.isLong()).toBe(false);
 });
