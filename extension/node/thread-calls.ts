@@ -104,6 +104,6 @@ export class WorkerCalls<Remote extends Functions<Remote>> {
   /** Fails all pending and later calls with `reason`; only the first reason counts. */
   end(reason: Error): void {
     const ended = (this.ended ??= reason);
-    this.rpc.$rejectPendingCalls(({ reject }) => reject(ended));
+    void this.rpc.$rejectPendingCalls(({ reject }) => reject(ended));
   }
 }

@@ -4,7 +4,7 @@
 import { html, LitElement, nothing, svg, type PropertyValues, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
-import { ticksOf, valueRange, type Range } from '../dashboard/axis';
+import { ticksOf, valueRange, type Range } from '../charts/axis';
 import { formatTick, formatValue } from '../shared/format';
 import type { LineChartSpec } from './charts';
 import type { RunSeries } from './run-series';

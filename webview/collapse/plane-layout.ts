@@ -1,7 +1,7 @@
 // Where a run's diagnoses lie in the plane of H(Z|X) and I(X;Z), in a unit square from its upper left. H(Z|X) has a
 // square-root scale because collapses happen near zero.
 import { regimeRule } from '../../extension/run-data/regimes';
-import { valueRange, type Range } from '../dashboard/axis';
+import { valueRange, type Range } from '../charts/axis';
 import type { PathPoint } from './run-series';
 
 /** A path, laid out once however often its steps are gone through. */

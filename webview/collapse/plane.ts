@@ -3,7 +3,7 @@
 // a stretched unit square of SVG, with labels and ring in HTML over it. A click on a diagnosis selects its step.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { minimum } from '../../extension/common/lists';
-import { ticksOf } from '../dashboard/axis';
+import { ticksOf } from '../charts/axis';
 import { formatNumber, formatPercent, formatTick } from '../shared/format';
 import { acrossTicks, layoutOf, thresholdsOf, type Layout } from './plane-layout';
 import { intervals, quadrants, regimeLabels, trail } from './plane-marks';

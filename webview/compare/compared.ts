@@ -3,7 +3,7 @@
 // group uses it.
 import type { ComparedGroup, CompareSnapshot } from '../../extension/protocol/compare-page';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
-import { arrange, unitOf } from '../dashboard/catalogue';
+import { arrange, unitOf } from '../charts/catalogue';
 import type { Unit } from '../shared/format';
 import { colourOfRun, hue } from '../shared/palette';
 

@@ -1,9 +1,9 @@
 // The drawing of a metric over compared runs: one line per group with its band over seeds, and each seed as a thin line
 // behind it. Pure.
 import { maximum } from '../../extension/common/lists';
-import { progressRange, type Range } from '../dashboard/axis';
-import type { Point } from '../dashboard/curve';
-import { lineStyle, yRange, type PlotData, type PlotLine } from '../dashboard/plot-data';
+import { progressRange, type Range } from '../charts/axis';
+import type { Point } from '../charts/curve';
+import { lineStyle, yRange, type PlotData, type PlotLine } from '../charts/plot-data';
 import type { Theme } from '../shared/theme';
 import type { ColouredGroup, ComparedMetric } from './compared';
 import { groupCurve, pointsOf, type RunCurve } from './group-curves';

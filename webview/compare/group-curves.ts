@@ -3,7 +3,7 @@
 // key.
 import { smooth } from '../../extension/common/curves';
 import { estimate, type Estimate } from '../../extension/common/estimate';
-import type { Point } from '../dashboard/curve';
+import type { Point } from '../charts/curve';
 
 /** A key's values over the steps of a run; both arrays have the same length, and steps increase. */
 export interface RunCurve {

@@ -2,7 +2,7 @@
 import '../shared/base.css';
 import '../dashboard/dashboard.css';
 import './compare.css';
-import { chartPlotter } from '../dashboard/plot';
+import { chartPlotter } from '../charts/plot';
 import { copyPlainNumbers } from '../shared/format';
 import { connectHost } from '../shared/host';
 import { registerToolkit } from '../shared/toolkit';

@@ -3,8 +3,8 @@
 import { render } from 'lit';
 import { compareColumns, compareGrew, compareOpen, compareReady } from '../../extension/protocol/compare-page';
 import { OnScreen } from '../components/on-screen';
-import { DrawQueue } from '../dashboard/draw-queue';
-import type { Plotter } from '../dashboard/plot';
+import { DrawQueue } from '../charts/draw-queue';
+import type { Plotter } from '../charts/plot';
 import { messageOf, type Host } from '../shared/host';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';

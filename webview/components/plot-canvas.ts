@@ -1,8 +1,8 @@
 // Owns a canvas and the plot drawn on it. The plot is made when there is data to draw and destroyed when the element
 // leaves the page or its data is taken away, so that a chart off screen holds no canvas memory.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
-import type { Plot, Plotter } from '../dashboard/plot';
-import type { PlotData } from '../dashboard/plot-data';
+import type { Plot, Plotter } from '../charts/plot';
+import type { PlotData } from '../charts/plot-data';
 
 export interface Crosshair {
   x: number;

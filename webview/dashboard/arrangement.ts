@@ -1,5 +1,5 @@
 // The user's arrangement of charts: charts pinned to the top, and moved within their group. Pure functions on ids.
-import { pinnedAtFirst, type ChartGroup, type ChartSpec } from './catalogue';
+import { pinnedAtFirst, type ChartGroup, type ChartSpec } from '../charts/catalogue';
 import type { DashboardSettings } from './settings';
 
 /** The group of the pinned charts. */

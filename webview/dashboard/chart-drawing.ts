@@ -1,10 +1,10 @@
 // What a chart draws, computed from the columns only if rows, columns or look have changed since the last time. A
 // growing run adds less than a pixel with most rows: then the last drawing is kept.
 import { areSame } from '../shared/latest';
-import { relativePosition, type Range } from './axis';
-import { keysOf, type ChartSpec } from './catalogue';
+import { relativePosition, type Range } from '../charts/axis';
+import { keysOf, type ChartSpec } from '../charts/catalogue';
 import type { ChartContext } from './context';
-import { plotData, type PlotData } from './plot-data';
+import { plotData, type PlotData } from '../charts/plot-data';
 import { pictureSize } from './svg-plot';
 
 /** What a drawing depends on. */

@@ -5,10 +5,10 @@ import { LitElement, type PropertyDeclarations, type PropertyValues } from 'lit'
 import type { RunEvent } from '../../extension/run-data/run-events';
 import type { Host } from '../shared/host';
 import type { ChartContext } from './context';
-import type { DrawQueue } from './draw-queue';
-import type { OnScreen } from './on-screen';
-import type { PlotData } from './plot-data';
-import type { Plotter } from './plot';
+import type { DrawQueue } from '../charts/draw-queue';
+import type { OnScreen } from '../components/on-screen';
+import type { PlotData } from '../charts/plot-data';
+import type { Plotter } from '../charts/plot';
 import type { ChartSetting } from './reducer';
 import type { Sort } from './sorting';
 import type { Span } from './zoom';

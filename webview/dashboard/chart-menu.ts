@@ -2,11 +2,11 @@
 import { html, type TemplateResult } from 'lit';
 import { button } from '../components/controls';
 import type { MenuItem } from '../components/menu';
-import { keysOf } from './catalogue';
+import { keysOf } from '../charts/catalogue';
 import type { ChartElement } from './chart-element';
 import { newestFirst } from './chart-table';
-import type { ChartSpec } from './catalogue';
-import type { PlotData } from './plot-data';
+import type { ChartSpec } from '../charts/catalogue';
+import type { PlotData } from '../charts/plot-data';
 
 type Act = (event: KeyboardEvent) => unknown;
 

@@ -4,7 +4,7 @@ import { guard } from 'lit/directives/guard.js';
 import { repeat } from 'lit/directives/repeat.js';
 import { notice } from '../components/notice';
 import { pinnedGroup } from './arrangement';
-import type { ChartGroup, ChartSpec } from './catalogue';
+import type { ChartGroup, ChartSpec } from '../charts/catalogue';
 import type { ChartTools } from './chart-element';
 import type { ChartContext } from './context';
 import { eventList } from './event-list';

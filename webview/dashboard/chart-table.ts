@@ -1,9 +1,9 @@
 // The values of a chart as a table, for screen readers and for copying exact numbers.
 import { html, type TemplateResult } from 'lit';
 import { formatValue } from '../shared/format';
-import type { ChartSpec } from './catalogue';
-import { lowerBound } from './curve';
-import type { PlotContext } from './plot-data';
+import type { ChartSpec } from '../charts/catalogue';
+import { lowerBound } from '../charts/curve';
+import type { PlotContext } from '../charts/plot-data';
 import { compared, numberCell, sortableHead, type Sort } from './sorting';
 
 /** Maximum number of rows; the exported file has all rows. */

@@ -1,7 +1,7 @@
 // What a chart says about itself, on hover, when enlarged and to screen readers.
 import { html, type TemplateResult } from 'lit';
 import { formatValue } from '../shared/format';
-import type { ChartSpec } from './catalogue';
+import type { ChartSpec } from '../charts/catalogue';
 import type { ChartContext } from './context';
 
 /** Keys and descriptions of the lines, and what their bands are. */

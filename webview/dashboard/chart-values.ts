@@ -4,10 +4,10 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import { chartValue } from '../components/chart-card';
 import { formatChange, formatValue } from '../shared/format';
-import type { ChartSpec } from './catalogue';
+import type { ChartSpec } from '../charts/catalogue';
 import type { ChartContext } from './context';
 import { glyphs } from './marks';
-import { lineStyle } from './plot-data';
+import { lineStyle } from '../charts/plot-data';
 import { changeOverTenSteps } from './transforms';
 
 export function chartValues(

@@ -6,10 +6,10 @@ import type { RunSummary } from '../../extension/protocol/pages';
 import { latest } from '../shared/latest';
 import { colourOfRun } from '../shared/palette';
 import { displayStatus } from '../shared/run-status';
-import { progressRange, zoomRange, type Range } from './axis';
-import { lowerBound } from './curve';
+import { progressRange, zoomRange, type Range } from '../charts/axis';
+import { lowerBound } from '../charts/curve';
 import { marksOf, thinned, type Mark } from './marks';
-import type { PlotContext } from './plot-data';
+import type { PlotContext } from '../charts/plot-data';
 import type { SeriesStore, XAxis } from './series';
 import type { DashboardState } from './state';
 

@@ -2,8 +2,8 @@
 // its 95 % interval (Wilson) over the episodes, other metrics with their bounds.
 import { html, nothing, type TemplateResult } from 'lit';
 import { formatValue, type Unit } from '../shared/format';
-import type { ChartGroup, ChartLine } from './catalogue';
-import { wilson } from './plot-data';
+import type { ChartGroup, ChartLine } from '../charts/catalogue';
+import { wilson } from '../charts/plot-data';
 import type { SeriesStore } from './series';
 import { numberCell } from './sorting';
 

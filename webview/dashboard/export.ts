@@ -1,8 +1,8 @@
 // What the page asks the host to write to a file: rows of metrics, or the picture of a chart.
 import type { Export } from '../../extension/protocol/dashboard-page';
-import { keysOf, type ChartGroup } from './catalogue';
+import { keysOf, type ChartGroup } from '../charts/catalogue';
 import { rowsShown, type ChartContext } from './context';
-import type { PlotData } from './plot-data';
+import type { PlotData } from '../charts/plot-data';
 import { foundGroups, searchedText, type DashboardState } from './state';
 import { pictureSize, pngOf, svgOf } from './svg-plot';
 
@@ -29,5 +29,5 @@ export function shownExport(state: DashboardState, groups: readonly ChartGroup[]
 export async function pictureExport(name: string, format: 'png' | 'svg', data: PlotData): Promise<Export> {
   const svg = svgOf(data, pictureSize);
   const bytes = format === 'svg' ? new TextEncoder().encode(svg) : await pngOf(svg, pictureSize, 2);
-  return { kind: 'picture', name, format, bytes: bytes as Uint8Array<ArrayBuffer> };
+  return { kind: 'picture', name, format, bytes: bytes };
 }

@@ -5,7 +5,7 @@ import { copyPlainNumbers } from '../shared/format';
 import { connectHost } from '../shared/host';
 import { registerToolkit } from '../shared/toolkit';
 import { startDashboard } from './page';
-import { chartPlotter } from './plot';
+import { chartPlotter } from '../charts/plot';
 
 registerToolkit();
 copyPlainNumbers(document);

@@ -8,7 +8,7 @@ import { openMenu } from '../components/menu';
 import '../components/plot-canvas';
 import type { PlotCanvas } from '../components/plot-canvas';
 import { setAttribute } from '../shared/dom';
-import { keysOf, type ChartSpec } from './catalogue';
+import { keysOf, type ChartSpec } from '../charts/catalogue';
 import { listenForDrags } from './chart-drag';
 import { ChartDrawing } from './chart-drawing';
 import { ChartElement } from './chart-element';
@@ -17,8 +17,8 @@ import { chartTable } from './chart-table';
 import { explanation, keysHint, nameOfPicture, titleHint } from './chart-texts';
 import { chartValues } from './chart-values';
 import { formatX } from './format-x';
-import { axisWidth } from './plot';
-import type { PlotData } from './plot-data';
+import { axisWidth } from '../charts/plot';
+import type { PlotData } from '../charts/plot-data';
 import { listenForZoom } from './zoom';
 
 export class MetricChart extends ChartElement {

@@ -2,7 +2,7 @@
 // unless sorted by a column.
 import { html, nothing, type TemplateResult } from 'lit';
 import { formatChange, formatValue } from '../shared/format';
-import { unitOf, type ChartGroup } from './catalogue';
+import { unitOf, type ChartGroup } from '../charts/catalogue';
 import type { SeriesStore } from './series';
 import { compared, numberCell, sortableHead, type Sort } from './sorting';
 import { changeOverTenSteps } from './transforms';

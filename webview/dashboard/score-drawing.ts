@@ -3,10 +3,10 @@
 import type { ScoreStrip } from '../../extension/protocol/dashboard-page';
 import { formatNumber } from '../shared/format';
 import { withAlpha } from '../shared/palette';
-import { progressTicks, relativePosition } from './axis';
+import { progressTicks, relativePosition } from '../charts/axis';
 import type { ChartContext } from './context';
 import { tickOfX } from './format-x';
-import { axisWidth } from './plot';
+import { axisWidth } from '../charts/plot';
 import type { LoadedScores } from './score-loader';
 
 const right = 10;

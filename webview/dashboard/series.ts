@@ -4,7 +4,7 @@ import { MovingAverage, smoothOn } from '../../extension/common/curves';
 import { dashboardColumns, type ColumnPart, type DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { MetricNumbers } from '../../extension/run-data/metric-segments';
 import type { Host } from '../shared/host';
-import { Curve, lowerBound } from './curve';
+import { Curve, lowerBound } from '../charts/curve';
 
 /** Unit of the x axis: step number, seconds of run time, or number of training episodes. */
 export type XAxis = 'step' | 'time' | 'episodes';

@@ -5,7 +5,7 @@ import type { RunSummary } from '../../extension/protocol/pages';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import type { Theme } from '../shared/theme';
 import { arranged } from './arrangement';
-import { arrange, type ChartGroup, type ChartSpec } from './catalogue';
+import { arrange, type ChartGroup, type ChartSpec } from '../charts/catalogue';
 import type { SeriesSummary } from './series';
 import type { DashboardSettings } from './settings';
 import type { Sort } from './sorting';

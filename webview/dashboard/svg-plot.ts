@@ -4,10 +4,10 @@
 import { appendAll } from '../../extension/common/lists';
 import { formatTick } from '../shared/format';
 import type { Theme } from '../shared/theme';
-import { logTicks, relativePosition, progressTicks, ticksOf } from './axis';
-import type { Point } from './curve';
+import { logTicks, relativePosition, progressTicks, ticksOf } from '../charts/axis';
+import type { Point } from '../charts/curve';
 import { glyphs, isSevere } from './marks';
-import { type PlotData, type PlotLine } from './plot-data';
+import { type PlotData, type PlotLine } from '../charts/plot-data';
 import { axisTitles, tickOfX } from './format-x';
 
 /** Size of an exported picture in SVG units; the PNG has twice as many pixels. */

@@ -1,5 +1,5 @@
 // Statistics of a curve. Pure functions.
-import type { Curve } from './curve';
+import type { Curve } from '../charts/curve';
 
 /** The latest value minus the latest one at least ten steps earlier; NaN if there is no such pair. */
 export function changeOverTenSteps(steps: Float64Array, curve: Curve): number {

@@ -1,7 +1,7 @@
 // Zooming and panning of the shared x axis by wheel, dragging and keys. A plain wheel scrolls the page; with Ctrl (or
 // ⌘) it zooms around the pointer. Dragging selects a part to show; with Shift it moves the visible part.
 
-import type { Range } from './axis';
+import type { Range } from '../charts/axis';
 
 export interface Span {
   readonly from: number;

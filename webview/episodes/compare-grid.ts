@@ -82,7 +82,7 @@ function rowView(grid: Grid, at: number, parted: readonly number[]): TemplateRes
   const before = reference.turns[at - 1]?.state ?? null;
   const shared = (): TemplateResult =>
     html`<div class="grid-shared" data-turn=${at + 1}
-        ><span class="muted">same state in all episodes</span>${stateView(states[0]!, before, reference, options)}</div
+        ><span class="muted">same state in all episodes</span>${stateView(states[0], before, reference, options)}</div
       ><div class="grid-turn"></div>`;
   const cells = columns.map((column, i) => cellView(grid, column, at, parted[i] === at, isShared));
   return html`<div class="grid-turn muted" title=${isEnd ? 'Final state' : `Turn ${at + 1}`}

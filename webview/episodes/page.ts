@@ -12,12 +12,12 @@ import { onThemeChange, readTheme } from '../shared/theme';
 import { holdPosition } from './anchor';
 import { EpisodeStore } from './episode-store';
 import { episodesView } from './episodes-view';
-import { type EpisodesActions } from './actions';
+import type { EpisodesActions } from './actions';
 import type { ListItem } from './listing';
 import { reduce } from './reducer';
-import { firstSettings } from './settings';
+import { firstSettings, settingsSchema } from './settings';
 import { initialState, type EpisodesState } from './state';
-import { settingsSchema } from '../collapse/state';
+
 import { indexOfStep } from './steps';
 import type { Subject } from './subject';
 import { textSearch } from './text-search';

@@ -1,7 +1,6 @@
-// A run's status as a dot with a label. A run whose status is active but whose trainer is not alive was interrupted.
+// The status of a run as pages show it. A run whose status is active but whose trainer is not alive was interrupted.
 import type { RunSummary } from '../../extension/protocol/pages';
 import { isInterrupted } from '../../extension/run-data/run-progress';
-import { h, setAttribute, setText } from './dom';
 
 export type DisplayStatus = RunSummary['status']['state'] | 'interrupted';
 
@@ -25,28 +24,4 @@ export function commandsFor(displayed: DisplayStatus): readonly ('pause' | 'resu
     case 'finished':
       return [];
   }
-}
-
-/**
- * The dot and its label; `update` changes both in place, so that the pulse animation of a live run does not restart.
- */
-export function statusDot(): { element: HTMLElement; update(run: RunSummary): void } {
-  const label = h('span', { class: 'status-word' });
-  const element = h(
-    'span',
-    { class: 'status', role: 'status' },
-    h('span', { class: 'dot', 'aria-hidden': 'true' }),
-    label,
-  );
-  return {
-    element,
-    update(run) {
-      const displayed = displayStatus(run);
-      const phase = displayed === 'running' && !['', 'idle'].includes(run.status.phase) ? run.status.phase : null;
-      const activity = phase && run.status.activity ? ` · ${run.status.activity}` : '';
-      const halted = displayed === 'running' && run.status.debugging ? ' · debugger attached' : '';
-      setText(label, (phase ? `${displayed} · ${phase}${activity}` : displayed) + halted);
-      setAttribute(element, 'data-standing', displayed);
-    },
-  };
 }

@@ -13,11 +13,11 @@ import {
   ticksOf,
   valueRange,
   zoomRange,
-} from '../../../webview/dashboard/axis';
-import { arrange, tagsOf, unitOf } from '../../../webview/dashboard/catalogue';
-import { Curve, lowerBound } from '../../../webview/dashboard/curve';
+} from '../../../webview/charts/axis';
+import { arrange, tagsOf, unitOf } from '../../../webview/charts/catalogue';
+import { Curve, lowerBound } from '../../../webview/charts/curve';
 import { marksOf, thinned } from '../../../webview/dashboard/marks';
-import { wilson } from '../../../webview/dashboard/plot-data';
+import { wilson } from '../../../webview/charts/plot-data';
 import { SeriesStore } from '../../../webview/dashboard/series';
 import { changeOverTenSteps } from '../../../webview/dashboard/transforms';
 import { firstSettings } from '../../../webview/dashboard/settings';

@@ -125,7 +125,7 @@ describe('the run', () => {
     expect(wantedFiles(state)).toBeNull();
     const { series } = loaded([0, 1]);
     const evaluation = { ...snapshot.run, status: { ...snapshot.run.status, episodes: { done: 1, of: 2 } } };
-    expect(isDiagnosable({ ...snapshot, run: evaluation as never }, series)).toBe(false);
+    expect(isDiagnosable({ ...snapshot, run: evaluation }, series)).toBe(false);
   });
 
   it('keeps its diagnoses when only its status changes', () => {

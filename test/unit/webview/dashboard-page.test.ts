@@ -14,7 +14,7 @@ import type { MetricNumbers } from '../../../extension/run-data/metric-segments'
 import { startDashboard } from '../../../webview/dashboard/page';
 import { paletteOf } from '../../../webview/shared/palette';
 import { hostileTexts, metricLines, runAt, runEvents } from '../../e2e/preview/data';
-import type { PlotLine } from '../../../webview/dashboard/plot-data';
+import type { PlotLine } from '../../../webview/charts/plot-data';
 import type { Mark } from '../../../webview/dashboard/marks';
 import type { Scenario } from '../../e2e/preview/memory-host';
 import { freshPage, pageHost, press, recordingPlotter, settle, stubVisibility } from './page-host';

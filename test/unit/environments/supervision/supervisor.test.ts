@@ -131,6 +131,7 @@ class FakeRuntime implements Runtime<string> {
   }
 }
 
+// eslint-disable-next-line no-restricted-syntax -- simulated time: the timers are vitest's
 const wait = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms));
 /** The result of a promise, with all time passed that it needs. */
 async function settled<T>(promise: Promise<T>): Promise<T> {

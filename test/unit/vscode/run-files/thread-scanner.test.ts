@@ -6,6 +6,7 @@ import type { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ThreadScanner } from '../../../../extension/vscode/run-files/episodes/thread-scanner';
 import type { SearchFile } from '../../../../extension/vscode/run-files/episodes/episode-scan';
+import { reinterpret } from '../../../support/partial';
 import { temporaryFolder } from '../../../support/temporary-folder';
 
 const folder = temporaryFolder();
@@ -63,7 +64,7 @@ it('fails a request with the text of its error, and answers the next', async () 
 it('fails what waits when its thread ends, and starts another for the next request', async () => {
   const files = Array.from({ length: 200 }, (_, i) => fileWith(`${i}.jsonl`, ['apple'], i));
   const waiting = scanner.search(files, [], noFindings);
-  const { worker } = (scanner as unknown as { thread: { worker: Worker } }).thread;
+  const { worker } = reinterpret<{ thread: { worker: Worker } }>(scanner).thread;
   await worker.terminate();
   await expect(waiting).rejects.toThrow('The episode reader stopped unexpectedly: try again');
   expect(await scanner.search(files.slice(0, 1), [], noFindings)).toBe(true);

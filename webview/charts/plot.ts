@@ -19,9 +19,9 @@ import { withAlpha } from '../shared/palette';
 import type { Theme } from '../shared/theme';
 import { logTicks, progressTicks, ticksOf } from './axis';
 import type { Point } from './curve';
-import { glyphs, isSevere, type Mark } from './marks';
+import { glyphs, isSevere, type Mark } from '../dashboard/marks';
 import type { PlotData, PlotLine } from './plot-data';
-import { tickOfX } from './format-x';
+import { tickOfX } from '../dashboard/format-x';
 
 export interface Plot {
   update(data: PlotData): void;

@@ -6,8 +6,8 @@ import type { Theme } from '../shared/theme';
 import { logRange, shareRange, valueRange, type Range } from './axis';
 import type { ChartSpec, LineBand } from './catalogue';
 import { Curve, type Point } from './curve';
-import type { Mark } from './marks';
-import type { SeriesStore, XAxis } from './series';
+import type { Mark } from '../dashboard/marks';
+import type { SeriesStore, XAxis } from '../dashboard/series';
 
 export interface PlotLine {
   label: string;
