@@ -145,7 +145,7 @@ const sourceOf = (place: Place | 'nowhere', body: string, flag: string): string 
   const at = (here: Place, condition: string) =>
     here === place ? `if (${condition}) { const made = bad(); if (made !== undefined) return made as never; }` : '';
   return `import { spawn } from 'node:child_process';
-import { writeSync } from 'node:fs';
+import { existsSync, rmSync, writeSync } from 'node:fs';
 import { z } from 'zod';
 import { defineEnvironment } from 'ragen-workbench/api';
 void [spawn, writeSync, existsSync, rmSync];
@@ -430,7 +430,9 @@ const manyFaces = (mark: string, flag: string): string => {
   const names = Object.keys(behaviours);
   const functions = names.map(name => `() => { ${behaviours[name].code(mark)} }`).join(',\n  ');
   return `import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { z } from 'zod';
+import { defineEnvironment } from 'ragen-workbench/api';
 void [spawn, writeSync];
 const bad: (() => unknown)[] = [
   ${functions},

@@ -187,6 +187,8 @@ print([opened(f"/proc/1/{name}", mode) for name in ["mem", "task/1/mem", "maps",
   test('inherits no descriptor that its parent was given', async () => {
     const bundle = join(folder, 'run.cjs');
     const contents = `
+import { runnerOf } from './programs';
+import { runProgram } from './sandbox';
 const program = { ...runnerOf('python', null), source: 'import os; print(os.readlink("/proc/self/fd/89"))', stdin: '' };
 for (const isolation of ['bubblewrap', 'none'])
   void runProgram(program, { seconds: 5, megabytes: 256 }, isolation).then(({ stdout, stderr }) => console.log(stdout + stderr));`;
