@@ -1,7 +1,7 @@
 // Splits kept samples into mini-batches, one optimizer step each, in an order drawn from a seeded stream. Invariant:
 // every sample is in exactly one mini-batch. If the count does not divide, the last mini-batch is smaller; nothing is
-// duplicated or dropped. models/packing.ts cuts a mini-batch into micro-batches; with `aggregationWeights` over the
-// mini-batch, any cut gives the exact gradient.
+// duplicated or dropped. models/graphs/pass-plan.ts cuts a mini-batch into micro-batches; with `aggregationWeights`
+// over the mini-batch, any cut gives the exact gradient.
 
 /** Seeded random stream used for shuffling. */
 export interface IntegerStream {

@@ -1,6 +1,6 @@
 // Names, options and bounds of the policy loss, shared by the configuration's schema, the engine, `ragen algo` and both
-// forms of the loss: its definition (policy-loss.ts) and the graph operations that train (models/policy-loss-graph.ts).
-// Names follow verl.
+// forms of the loss: its definition (policy-loss.ts) and the graph operations that train
+// (models/graphs/policy-loss-graph.ts). Names follow verl.
 
 /** The token-level clipped surrogate (PPO), GSPO or CISPO. */
 export const lossModes = ['vanilla', 'gspo', 'cispo'] as const;

@@ -1,7 +1,7 @@
 // The definition of the policy loss, in plain TypeScript: PPO's clipped surrogate (Schulman et al., 2017) with
 // asymmetric clipping (DAPO, Yu et al., 2025) and dual clip (Ye et al., 2020), or the GSPO or CISPO loss, minus the
-// entropy bonus, plus the KL loss. `ragen algo` evaluates it. models/policy-loss-graph.ts computes the same as graph
-// operations and is what trains; a test compares loss and gradient of both for every combination of options.
+// entropy bonus, plus the KL loss. `ragen algo` evaluates it. models/graphs/policy-loss-graph.ts computes the same as
+// graph operations and is what trains; a test compares loss and gradient of both for every combination of options.
 import {
   largestLogRatio,
   lossModeOf,

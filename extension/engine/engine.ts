@@ -15,7 +15,7 @@ import type {
 
 /**
  * AdamW state of one network: moments with the length of its flat weights, or bytes in blocks of 256 with one scale
- * each (engine/byte-moments.ts).
+ * each (engine/optimizer/byte-moments.ts).
  */
 export type MomentState =
   | { format: 'float32'; step: number; m: Float32Array; v: Float32Array }

@@ -1,5 +1,5 @@
 // Implementation of Engine: actor, reference policy and critic with their sessions, on one provider. Runs in a worker
-// thread (engine/worker.ts), because onnxruntime's run() blocks its thread. Trains all weights, or adapters over a base
+// thread (engine-worker.ts), because onnxruntime's run() blocks its thread. Trains all weights, or adapters over a base
 // that stays in its files and is shared by actor, reference policy (the base without adapters) and critic.
 import type {
   CriticLossOptions,

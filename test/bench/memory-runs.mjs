@@ -1,8 +1,8 @@
 // Runs against their memory plans, on Linux: node test/bench/memory-runs.mjs [--only TEXT] [--points FILE]. For each
 // run of the grid it asks `ragen plan`, trains in a process of its own, and sums the most resident memory, seen ten
 // times a second, of the trainer and of the processes that it starts. Prints planned / measured; with --points it
-// replaces the measured runs in the file, which test/unit/trainer/plan/planned-runs.test.ts holds the plan to, after each
-// run, with the commit of the plan that predicted it. A temperature of 5 makes the policy near uniform, so that an
+// replaces the measured runs in the file, which test/unit/trainer/plan/planned-runs.test.ts holds the plan to, after
+// each run, with the commit of the plan that predicted it. A temperature of 5 makes the policy near uniform, so that an
 // answer ends early only by chance (two of 800 tokens end it), and the lengths are chosen so that episodes fill
 // max_model_len: the worst case that a plan must cover.
 import { spawn, spawnSync } from 'node:child_process';

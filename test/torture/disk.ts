@@ -1,7 +1,7 @@
 // Injects a disk fault at every file-system call of a step's logging and checkpointing, one call at a time and in every
 // way. A later resume must find the state before the step or after it, never a mixture. A run that may wait must end in
-// the state after the step, as without the fault. The journal (trainer/run/journal.ts), the checkpoints and the resume are
-// the product's own; the step is synthetic.
+// the state after the step, as without the fault. The journal (trainer/run/journal.ts), the checkpoints and the resume
+// are the product's own; the step is synthetic.
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';

@@ -1,5 +1,6 @@
 // What a run's diagnoses say of its reasoning: how far it depends on its prompt, how much it varies, and whether it has
-// lost what it had. Distinguishes a policy that has come to ignore the prompt from one that has not yet learnt to use it.
+// lost what it had. Distinguishes a policy that has come to ignore the prompt from one that has not yet learnt to use
+// it.
 import { median } from '../../extension/common/estimate';
 import { retrievalOverChance } from '../../extension/run-data/regimes';
 import type { PathPoint } from './run-series';

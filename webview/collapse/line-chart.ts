@@ -1,6 +1,6 @@
-// A small chart: lines over steps, an interval band, a bound, and the cursor of the selected step. An SVG without layout
-// measurement: lines are drawn in a unit square that stretches, with strokes that do not; texts are HTML. The lines are
-// made once for each version of the series, however the step moves. Dragging on the chart changes the step.
+// A small chart: lines over steps, an interval band, a bound, and the cursor of the selected step. An SVG without
+// layout measurement: lines are drawn in a unit square that stretches, with strokes that do not; texts are HTML. The
+// lines are made once for each version of the series, however the step moves. Dragging on the chart changes the step.
 import { html, LitElement, nothing, svg, type PropertyValues, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { meaningOf } from '../../extension/run-data/metric-meanings';

@@ -1,6 +1,6 @@
-// The cross-scoring matrix of one diagnosis: one row per reasoning text, one column per prompt, with rows sorted by their
-// own prompt, so that own prompts form a diagonal. A cell is the log-prob of the reasoning under a prompt relative to its
-// own prompt.
+// The cross-scoring matrix of one diagnosis: one row per reasoning text, one column per prompt, with rows sorted by
+// their own prompt, so that own prompts form a diagonal. A cell is the log-prob of the reasoning under a prompt
+// relative to its own prompt.
 import { maximum } from '../../extension/common/lists';
 import type { CollapseFamily } from '../../extension/run-data/diagnostics';
 import { formatNumber, formatSigned } from '../shared/format';

@@ -1,6 +1,7 @@
 // The plane of H(Z|X) (horizontal) and I(X;Z) (vertical): the four regimes as quadrants at the selected diagnosis's
-// thresholds, the run's path, and the selected diagnosis as a ring with its 95 % intervals. Drawn like the small charts:
-// a stretched unit square of SVG, with labels and ring in HTML over it. A click on a diagnosis selects its step.
+// thresholds, the run's path, and the selected diagnosis as a ring with its 95 % intervals. Drawn like the small
+// charts: a stretched unit square of SVG, with labels and ring in HTML over it. A click on a diagnosis selects its
+// step.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { minimum } from '../../extension/common/lists';
 import { ticksOf } from '../charts/axis';

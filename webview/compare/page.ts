@@ -1,5 +1,6 @@
 // The page that compares runs: a table of each configuration's results, and a chart of all runs for every metric. Runs
-// that differ only by seed are one line with a band. Columns are requested for what is on screen, one request at a time.
+// that differ only by seed are one line with a band. Columns are requested for what is on screen, one request at a
+// time.
 import { render } from 'lit';
 import { compareColumns, compareGrew, compareOpen, compareReady } from '../../extension/protocol/compare-page';
 import { OnScreen } from '../components/on-screen';

@@ -1,5 +1,6 @@
 // A scroll container that stays at its end while `following`. Its children belong to the template around it; it owns
-// the scroll position alone, and reports when the user scrolls back. The page gives it its role, its name and its focus.
+// the scroll position alone, and reports when the user scrolls back. The page gives it its role, its name and its
+// focus.
 import { ReactiveElement, type PropertyValues } from 'lit';
 
 /** Maximum distance in pixels from the end that still counts as the end. */

@@ -1,6 +1,6 @@
 // One chart of metrics with its header: short name, latest value, change over the last ten steps, key and description
-// on hover, a menu, and a table of the values. What it draws is computed when its turn in the draw queue comes, and only
-// if the rows, the columns or the look have changed since the last drawing.
+// on hover, a menu, and a table of the values. What it draws is computed when its turn in the draw queue comes, and
+// only if the rows, the columns or the look have changed since the last drawing.
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { chartCard } from '../components/chart-card';

@@ -1,5 +1,5 @@
-// The Dashboard page: one run's metrics as small multiples that grow during training. Here the host's messages, keys and
-// timers are connected to the state; the metrics themselves are in a series store.
+// The Dashboard page: one run's metrics as small multiples that grow during training. Here the host's messages, keys
+// and timers are connected to the state; the metrics themselves are in a series store.
 import { render } from 'lit';
 import {
   dashboardLines,

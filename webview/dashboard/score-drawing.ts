@@ -1,5 +1,5 @@
-// Draws the distribution of scores on a canvas: one strip per tag, steps on the x axis, scores on the y axis, darker for
-// a larger share of the step's episodes. Axes and colours are those of the other charts.
+// Draws the distribution of scores on a canvas: one strip per tag, steps on the x axis, scores on the y axis, darker
+// for a larger share of the step's episodes. Axes and colours are those of the other charts.
 import type { ScoreStrip } from '../../extension/protocol/dashboard-page';
 import { formatNumber } from '../shared/format';
 import { withAlpha } from '../shared/palette';

@@ -1,5 +1,5 @@
-// The distribution of scores in words and numbers: the most frequent scores in the header of the chart, and the table in
-// its place.
+// The distribution of scores in words and numbers: the most frequent scores in the header of the chart, and the table
+// in its place.
 import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../extension/common/lists';
 import { scoreColumn, type ScoreStrip } from '../../extension/protocol/dashboard-page';

@@ -1,4 +1,5 @@
-// The list's items as rows: headings of steps and groups, and episodes.
+// The list's items as rows: headings of steps and groups, and episodes. The titles of the columns are in
+// list-head.ts, their widths in episodes.css.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { ListRow } from '../components/virtual-list';

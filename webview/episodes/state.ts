@@ -1,5 +1,5 @@
-// The state of the Episodes page. Every change is made by the reducer. The table of 100,000 episodes is not copied: rows
-// are only appended to it, and a new `data` says so. The list's items are made when drawn.
+// The state of the Episodes page. Every change is made by the reducer. The table of 100,000 episodes is not copied:
+// rows are only appended to it, and a new `data` says so. The list's items are made when drawn.
 import { type EpisodeData, type EpisodesSettings } from './settings';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { EpisodeTable } from '../../extension/run-data/episode-table';

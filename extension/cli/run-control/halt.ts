@@ -1,5 +1,5 @@
-// What `ragen stop` and `ragen pause` share: the counterparts of the editor's buttons, for a run that is not followed in
-// a terminal. `ragen resume` undoes both.
+// What `ragen stop` and `ragen pause` share: the counterparts of the editor's buttons, for a run that is not followed
+// in a terminal. `ragen resume` undoes both.
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import type { RunStatus } from '../../run-data/run-status-file';

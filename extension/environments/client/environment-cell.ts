@@ -1,7 +1,7 @@
-// One environment process with the state it must hold, supervised (environments/supervision/supervisor.ts): sends requests, and records
-// the episodes they begin and continue. If the process dies, the supervisor rebuilds it and repeats the requests, so that
-// only the episode whose code ends the process fails. If a process shared by several tags violates a limit or dies again,
-// the tag at fault, or every tag if it is unknown, moves to a process of its own.
+// One environment process with the state it must hold, supervised (environments/supervision/supervisor.ts): sends
+// requests, and records the episodes they begin and continue. If the process dies, the supervisor rebuilds it and
+// repeats the requests, so that only the episode whose code ends the process fails. If a process shared by several tags
+// violates a limit or dies again, the tag at fault, or every tag if it is unknown, moves to a process of its own.
 import type {
   CoveredCode,
   EnvironmentSpec,

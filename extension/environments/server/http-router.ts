@@ -1,9 +1,8 @@
-// Routes requests of `ragen env serve` to the protocols: checks who may ask, reads bodies within their limit, and answers
-// every failure with a status and a sentence.
-// Security: clients run environment code, as configured here. Every route except `openRoutes` requires the key; the
-// check uses the matched method and route, never the raw path. Requests from web pages are refused, since a page can
-// reach a loopback address: they carry an Origin or Sec-Fetch-Site header or, after DNS rebinding, the page's name as
-// Host. Clients cannot read file paths of this machine.
+// Routes requests of `ragen env serve` to the protocols: checks who may ask, reads bodies within their limit, and
+// answers every failure with a status and a sentence. Security: clients run environment code, as configured here. Every
+// route except `openRoutes` requires the key; the check uses the matched method and route, never the raw path. Requests
+// from web pages are refused, since a page can reach a loopback address: they carry an Origin or Sec-Fetch-Site header
+// or, after DNS rebinding, the page's name as Host. Clients cannot read file paths of this machine.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { timingSafeEquals } from '../../node/timing-safe-equal';
 import { clientOf } from './connections';

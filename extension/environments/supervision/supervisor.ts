@@ -1,9 +1,9 @@
-// Supervises one replaceable runtime of environment code: a thread (environments/runtime/threads/thread.ts) or a process
-// (environments/client/process-runtime.ts). If the runtime ends, a new one is started and the live episodes are replayed.
-// Calls without a result are repeated, so that each is answered exactly once.
-// The culprit of an ending is the episode that the runtime names. If it names none, the calls (or replays) are repeated
-// one at a time with nothing else under way: then it is the episode whose call is. Only the culprit fails.
-// Calls of one episode run in order; everything else overlaps.
+// Supervises one replaceable runtime of environment code: a thread (environments/runtime/threads/thread.ts) or a
+// process (environments/client/process-runtime.ts). If the runtime ends, a new one is started and the live episodes are
+// replayed. Calls without a result are repeated, so that each is answered exactly once. The culprit of an ending is the
+// episode that the runtime names. If it names none, the calls (or replays) are repeated one at a time with nothing else
+// under way: then it is the episode whose call is. Only the culprit fails. Calls of one episode run in order;
+// everything else overlaps.
 import { KeyedQueue } from '../../common/keyed-queue';
 
 /**

@@ -1,6 +1,6 @@
 // One checksum over a model's weight files. A run's manifest stores it, and a run that reads the base model again
 // compares it, since the same adapters on another base train differently. Files are hashed completely; the hash of an
-// unchanged file is cached (store/checksum-cache.ts).
+// unchanged file is cached (node/checksum-cache.ts).
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

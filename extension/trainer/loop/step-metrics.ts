@@ -1,4 +1,5 @@
-// Metrics of a step under RAGEN's keys (docs/METRICS.md), from rollouts and per-token arrays.
+// Metrics of a step under RAGEN's keys (docs/METRICS.md), from rollouts and per-token arrays. train.ts
+// assigns them to the step's `metrics` and writes the line.
 import type { RolloutBatch } from '../rollout/rollout-batch';
 import type { RolloutSample } from '../rollout/rollout-sample';
 

@@ -1,5 +1,5 @@
-// A stored checkpoint: `checkpoint.json` with the checksums of its files, and reading it. Every file is verified when it is
-// read. checkpoint-writer.ts writes checkpoints, newest-checkpoint.ts finds the one to continue from.
+// A stored checkpoint: `checkpoint.json` with the checksums of its files, and reading it. Every file is verified when
+// it is read. checkpoint-writer.ts writes checkpoints, newest-checkpoint.ts finds the one to continue from.
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync } from 'node:fs';
 import { basename, join } from 'node:path';

@@ -1,6 +1,6 @@
 // The optimizer's moments as checkpoint files: `actor.m` and `actor.v`, as float32 or, with `actor.m_scale` and
-// `actor.v_scale` beside them, quantised to bytes in blocks (engine/byte-moments.ts). They round-trip bit for bit in
-// the format they were written in.
+// `actor.v_scale` beside them, quantised to bytes in blocks (engine/optimizer/byte-moments.ts). They round-trip bit for
+// bit in the format they were written in.
 import { UserError } from '../../common/user-error';
 import type { MomentState } from '../../engine/engine';
 import { bytesOf } from '../../node/files';

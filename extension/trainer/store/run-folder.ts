@@ -1,6 +1,6 @@
-// The folder of one run: opening and listing runs, the status and the labels, and the writers of its logs. The status is
-// replaced atomically. A folder without a manifest is not a run. Beside it: run-creation.ts, rollback.ts,
-// environment-store.ts and checkpoint.ts.
+// The folder of one run: opening and listing runs, the status and the labels, and the writers of its logs. The status
+// is replaced atomically. A folder without a manifest is not a run. Beside it: run-creation.ts, rollback.ts,
+// environment-store.ts and checkpoint.ts. The names of the files are in run-data/run-files.ts.
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';

@@ -1,7 +1,7 @@
 // All runs of the workspace, kept up to date: found under `.ragen/runs` of each workspace folder by file watching and
 // by polling (watchers miss changes on network drives and in containers), and connected to their trainers. Owns the
-// readers and connections; views subscribe. Runs started or ended elsewhere (terminal, another window) appear in the same
-// way.
+// readers and connections; views subscribe. Runs started or ended elsewhere (terminal, another window) appear in the
+// same way.
 import { lstat, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -121,7 +121,9 @@ export class RunStore implements vscode.Disposable {
     return this.get(folder);
   }
 
-  /** Returns the connection to a run's trainer. Throws a UserError if no trainer is alive or the workspace is untrusted. */
+  /**
+   * Returns the connection to a run's trainer. Throws a UserError if no trainer is alive or the workspace is untrusted.
+   */
   trainer(run: Run): TrainerClient {
     const trainer = this.entries.get(run.folder)?.trainer;
     if (trainer) return trainer;

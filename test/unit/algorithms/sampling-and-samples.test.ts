@@ -1,4 +1,5 @@
-// Which samples a step trains on: DAPO's dynamic sampling and overlong penalty, and RAGEN's ways to make the batch divisible.
+// Which samples a step trains on: DAPO's dynamic sampling and overlong penalty, and RAGEN's ways to make the batch
+// divisible.
 import { describe, expect, it } from 'vitest';
 import { adjustedSamples, batchMultiple } from '../../../extension/algorithms/batch-adjustment';
 import { groupsToSample, overlongReward, filterGroups } from '../../../extension/algorithms/dapo';

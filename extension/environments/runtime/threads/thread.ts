@@ -1,6 +1,7 @@
-// One loaded environment and its supervised worker thread (environments/supervision/supervisor.ts). A call that times out or a worker
-// that exits fails only its own episode: a new worker is started and the other live episodes are replayed, invisibly to
-// the trainer. Batches, and calls that return promises, overlap; items of one episode run in order.
+// One loaded environment and its supervised worker thread (environments/supervision/supervisor.ts). A call that times
+// out or a worker that exits fails only its own episode: a new worker is started and the other live episodes are
+// replayed, invisibly to the trainer. Batches, and calls that return promises, overlap; items of one episode run in
+// order.
 import type { EnvironmentFailure } from '../../../protocol/environment-link';
 import { Supervisor, type Job, type Results } from '../../supervision/supervisor';
 import type { Bundle } from '../build/build';

@@ -1,5 +1,5 @@
-// Commands that change the labels of runs: name, tags, notes, archived. Labels are written to the run folder, from which
-// the views read them.
+// Commands that change the labels of runs: name, tags, notes, archived. Labels are written to the run folder, from
+// which the views read them.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../../protocol/pages';
 import type { Labels } from '../../../run-data/run-manifest';

@@ -88,7 +88,9 @@ afterAll(async () => {
   for (const session of sessions.values()) await (await session).release();
 });
 
-/** A graph of the loss alone: log-probs and entropies are inputs, and its gradients with respect to them are outputs. */
+/**
+ * A graph of the loss alone: log-probs and entropies are inputs, and its gradients with respect to them are outputs.
+ */
 function lossSession(mode: LossMode, kl: KlKind | null, entropy: boolean): Promise<Session> {
   const key = `${mode} ${kl} ${entropy}`;
   const known = sessions.get(key);

@@ -1,5 +1,5 @@
-// docs/CONFIGURATION.md matches the schema. `UPDATE=1 npx vitest run test/unit/trainer/config/documentation.test.ts` rewrites
-// it.
+// docs/CONFIGURATION.md matches the schema. `UPDATE=1 npx vitest run test/unit/trainer/config/documentation.test.ts`
+// rewrites it.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { configurationDocument } from './documentation';

@@ -1,5 +1,6 @@
 // Values of RAGEN's shipped configurations (its config/*.yaml), the tags of its envs.yaml, and the command-line
-// overrides of its published scripts. The runs themselves are tested in test/unit/trainer/config/ragen-configurations.runs.test.ts.
+// overrides of its published scripts. The runs themselves are tested in
+// test/unit/trainer/config/ragen-configurations.runs.test.ts.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

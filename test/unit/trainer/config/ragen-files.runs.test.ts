@@ -1,6 +1,6 @@
 // One step of each of RAGEN's own files in a workspace's config/, with the shipped model and fewer, shorter episodes.
-// Servers and data that are not shipped are replaced by stand-ins. test/unit/trainer/config/ragen-files.test.ts shows that the
-// files load unchanged.
+// Servers and data that are not shipped are replaced by stand-ins. test/unit/trainer/config/ragen-files.test.ts shows
+// that the files load unchanged.
 import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
