@@ -191,8 +191,8 @@ async function isolated(program: Program, limits: Limits): Promise<Outcome & { g
   const outcome = await watched(child, program.stdin, limits, {
     begun,
     end: () => {
-      // Once the sandbox has started, killing bwrap ends its processes. Before that, they would wait for it with the
-      // outputs open.
+      // Killing bwrap ends a sandbox that has started. While it starts, bwrap's children would survive and keep the
+      // output pipes open, so they are killed too.
       const isAlive = child.exitCode === null && child.signalCode === null && child.pid !== undefined;
       const started = isAlive ? processesBelow(child.pid).slice(1) : [];
       if (inside !== undefined && space !== undefined && processSpace(inside) === space) started.push(inside);

@@ -1,4 +1,4 @@
-// Assembles the seccomp filter of system calls for programs of a model, as classic BPF for `bwrap --seccomp`. The
+// Assembles the seccomp filter of system calls for model-written programs, as classic BPF for `bwrap --seccomp`. The
 // filter is linear: architecture, highest call number, then one comparison per rule. A call through another
 // architecture's interface kills the process. Source: docs.kernel.org/userspace-api/seccomp_filter.html,
 // linux/bpf_common.h.

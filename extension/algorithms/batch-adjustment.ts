@@ -1,7 +1,7 @@
 // `agent_proxy.batch_adjust_mode`: how the kept samples of a step are split into mini-batches of equal size. With the
 // default (`weights`) the last mini-batch is smaller instead, and the loss weights account for it exactly
 // (mini-batches.ts, loss-aggregation.ts). RAGEN copies or drops samples until the count is a multiple of
-// `batchMultiple`. It does so before computing advantages, so copies count twice in their group's moments there.
+// `batchMultiple`. It does so before computing advantages, so there copies count twice in their group's mean and std.
 import { appendAll } from '../common/lists';
 import { shuffledIndices, type IntegerStream } from './mini-batches';
 

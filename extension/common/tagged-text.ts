@@ -27,7 +27,7 @@ export function thoughtAndAnswer(text: string, tag: AnswerTag = 'answer'): { tho
     answer.lastIndex = at + close.length;
     if (!answer.test(text)) continue;
     const end = text.indexOf(`</${tag}>`, answer.lastIndex);
-    // a later answer would need a later closing tag
+    // without a closing tag after this `<answer>`, a later one has none either
     return end < 0 ? null : { thought: text.slice(from, at), answer: text.slice(answer.lastIndex, end) };
   }
   return null;

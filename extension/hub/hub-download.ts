@@ -90,7 +90,7 @@ async function fill(
       await partial.restart();
       if (damaged)
         throw new UserError(
-          `hub: ${file.name} of ${model.repo} arrived damaged twice (its content is not ${file.etag}): try again later, and check whether a proxy modifies downloads`,
+          `hub: ${file.name} of ${model.repo} arrived damaged twice (its hash is not ${file.etag}): try again later, and check whether a proxy modifies downloads`,
         );
       damaged = true;
     } catch (error) {

@@ -109,7 +109,7 @@ export async function completeOrDiscarded(
 /** The error for a damaged cached file while the hub cannot be reached. */
 export const damagedOffline = ({ folder }: CachedModel, { name, etag }: HubFile, error: HubUnreachable): UserError =>
   new UserError(
-    `hub: ${join(folder, name)} is damaged (its content is not ${etag}), and it cannot be fetched again now (${error.what}): go online once, or delete ${folder} and put the files there by hand`,
+    `hub: ${join(folder, name)} is damaged (its hash is not ${etag}), and it cannot be fetched again now (${error.what}): go online once, or delete ${folder} and put the files there by hand`,
     { cause: error },
   );
 
@@ -131,7 +131,7 @@ export async function fetchHubModel(model: HubModel, options: FetchOptions = {})
   );
 }
 
-/** Calls `work` with a folder that has a found model's small files and no weights. */
+/** Calls `work` with a folder that contains the model's files except its weights. */
 export function withSmallFiles<T>(facts: HubModelFacts, work: (folder: string) => Promise<T>): Promise<T> {
   const files = facts.files.filter(file => !isWeights(file));
   return new HubCache(facts.repo).withFiles(files, work);

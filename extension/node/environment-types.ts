@@ -7,7 +7,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { readBounded } from './bounded-file';
 
-/** Writes the declarations into a workspace folder. With `onlyAgain`, only if the folder already has some. */
+/** Writes the declarations into a workspace folder. `onlyAgain`: only if `.ragen/types` exists. */
 export async function writeEnvironmentTypes(extensionPath: string, folder: string, onlyAgain = false): Promise<void> {
   const types = join(folder, '.ragen', 'types');
   if (onlyAgain && !existsSync(types)) return;

@@ -45,10 +45,9 @@ const bareAddress = /^(?<user>[^\s/?#@:]*):[^\s/?#@]+@[\w.-]+(:\d+)?(\/\S*)?$/;
 const noUser = /^(mailto|sips?|xmpp|acct|npm|jsr|workspace)$/i;
 
 /**
- * The texts to redact of a value that is an address (of a proxy or database) with a password, or with a token in place
- * of the user name: the password, or the user and password together if the password is so short or plain that other
- * texts may contain it. A truncated text is redacted from `least` characters on, because the user alone is not a
- * secret.
+ * Returns the parts to redact of a proxy or database address that has a password, or a token in place of the user name:
+ * the password alone, or `user:password` if the password is short or plain enough to occur in other text. `least`: a
+ * truncated `user:password` is redacted only from this length on, because the user name alone is not a secret.
  */
 function passwordIn(value: string): { text: string; least?: number }[] {
   const user = bareAddress.exec(value)?.groups?.user;
@@ -151,7 +150,7 @@ export class Secrets {
     return this.pattern ? text.replace(this.pattern, form => this.marks.get(form)!) : text;
   }
 
-  /** @param leastAtEnd minimum length of a secret's start that is cleared at the end of the text */
+  /** @param leastAtEnd minimum length of a secret's prefix that is redacted at the end of the text */
   private withoutPrefixes(text: string, leastAtEnd: number): string {
     if (!this.pattern) return text;
     let cleared = '';

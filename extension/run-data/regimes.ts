@@ -15,7 +15,7 @@ export const regimes = [
 ] as const;
 export type Regime = (typeof regimes)[number];
 
-/** Of one diagnosis, in nats a token. */
+/** Of one diagnosis, in nats per token. */
 export interface RegimeMeasure {
   /** I(X;Z). */
   information: number;
@@ -31,7 +31,7 @@ export interface RegimeMeasure {
 export type RegimeHistory = {
   /** Largest lower end of the interval of I(X;Z) so far: what the run has certainly had. */
   best: number;
-  /** I(X;Z), H(Z|X) and retrieval of the last diagnosis; null where retrieval was not computed. */
+  /** I(X;Z), H(Z|X) and retrieval of the last diagnosis; retrieval is null if it was not computed. */
   information: number;
   entropy: number;
   retrieval: number | null;
@@ -41,15 +41,15 @@ export interface RegimeJudgement {
   regime: Regime;
   /** Probability that the regime is right, from 0.25 to 1, calibrated on the panel. */
   confidence: number;
-  /** From this I(X;Z) on the reasoning depends on its prompt, and from this H(Z|X) on it varies; nats a token. */
+  /** From this I(X;Z) on the reasoning depends on its prompt, and from this H(Z|X) on it varies; nats per token. */
   thresholds: { information: number; entropy: number };
 }
 
 /**
  * The rule's constants. `share`: the part of its best I(X;Z) that a run may lose before its reasoning counts as
  * independent of the prompt is 1 − share. `retrieval`: reasoning depends on its prompt however little it says of it
- * while prompts are found again this well. `floor`: less I(X;Z) than this, nats a token, is none at any time.
- * `entropy`: reasoning that depends on its prompt varies under one prompt from this H(Z|X) on, nats a token.
+ * while prompts are found again this well. `floor`: less I(X;Z) than this, nats per token, is none at any time.
+ * `entropy`: reasoning that depends on its prompt varies under one prompt from this H(Z|X) on, nats per token.
  * `entropyAlone`: the same for reasoning that does not depend on it, where a few odd texts among equal ones raise the
  * mean. `newest`: weight of a diagnosis against the one before it. `dependenceSlope`, `varietySlope`: slopes of the two
  * logistic curves over the logarithm of value ÷ threshold.

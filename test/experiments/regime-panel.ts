@@ -12,7 +12,7 @@ export interface PanelStep {
   /** Mean similarity of two first thoughts under the same prompt, from 0 to 1, mean of this step and its neighbours. */
   similarity: number;
   /**
-   * I(X;Z) of trajectories, the lower end of its interval, and H(Z|X), nats a token; retrieval from 0 (chance) to 1.
+   * I(X;Z) of trajectories, the lower end of its interval, and H(Z|X), nats per token; retrieval from 0 (chance) to 1.
    */
   information: number;
   informationLow: number;

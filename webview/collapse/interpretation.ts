@@ -58,17 +58,17 @@ const headlines: Record<ReasoningState, string> = {
   compressed: 'Reasoning still differs between prompts, but under one prompt it hardly varies',
   falling: 'Reasoning still differs between prompts, but less than it did',
   begun: 'Reasoning has begun to depend on the prompt',
-  faint: 'Reasoning still tells prompts apart, but says less about them than it did',
-  'faint and narrow': 'Reasoning still tells prompts apart, but says little about them and hardly varies',
-  template: 'Reasoning has come to ignore the prompt: what is written varies, what was asked hardly shows in it',
+  faint: 'Reasoning still depends on the prompt, but less than it did',
+  'faint and narrow': 'Reasoning depends only weakly on the prompt, and under one prompt it hardly varies',
+  template: 'Reasoning no longer depends on the prompt: it varies, but hardly differs between prompts',
   'not yet': 'Reasoning does not depend on the prompt yet',
   'low entropy': 'Reasoning has become nearly the same text whatever the prompt',
   never: 'Reasoning is nearly the same text whatever the prompt, and never was otherwise',
 };
 
 /**
- * `Mutual information is 1.31 of at most 2.08 nats, retrieval 71 % against 13 % by chance; within a prompt it narrowed
- * since step 60.`
+ * `Mutual information is 1.31 of at most 2.08 nats, retrieval finds 71 % against 13 % by chance; the entropy under one
+ * prompt has fallen since step 60, from 1.69 to 0.14 nats per token.`
  */
 function sentenceOf(path: readonly PathPoint[], { fall }: Assessment): string {
   const now = path[path.length - 1];
@@ -83,8 +83,8 @@ function sentenceOf(path: readonly PathPoint[], { fall }: Assessment): string {
   const clauses = [
     parts.join(', '),
     narrowed
-      ? `under one prompt it narrowed since step ${narrowed.since}, from ${formatNumber(narrowed.from)} to ${formatNumber(now.entropy.value)} nats a token`
-      : `under one prompt it has ${formatNumber(now.entropy.value)} nats a token`,
+      ? `the entropy under one prompt has fallen since step ${narrowed.since}, from ${formatNumber(narrowed.from)} to ${formatNumber(now.entropy.value)} nats per token`
+      : `the entropy under one prompt is ${formatNumber(now.entropy.value)} nats per token`,
     ...(fall
       ? [
           `the information has been under ${Math.round(100 * fallen)} % of its best since step ${fall.since} (${formatNumber(fall.from.value)} around step ${fall.from.step}, ${formatNumber(fall.now)} now, each the mean of 3 diagnoses)`,

@@ -41,7 +41,7 @@ export class RunPlane extends LitElement {
     const up = ticksOf(range, true).map(tick => tickLabel('top', y(tick), tick));
     const across = acrossTicks(xMax).map(tick => tickLabel('left', x(tick), tick));
     return html`<figure class="plane">
-      <span class="plane-name-up" title="Mutual information of reasoning Z and prompt X, nats a token"
+      <span class="plane-name-up" title="Mutual information of reasoning Z and prompt X, nats per token"
         >I(X;Z) nats</span
       >
       <div class="plane-up">${up}</div>
@@ -49,8 +49,8 @@ export class RunPlane extends LitElement {
       <div class="plane-across">${across}</div>
       <span
         class="plane-name-across"
-        title="Entropy of the reasoning Z given its prompt X, nats a token; square-root scale"
-        >H(Z|X) nats a token</span
+        title="Entropy of the reasoning Z given its prompt X, nats per token; square-root scale"
+        >H(Z|X) nats per token</span
       >
       <p class="plane-words muted">${text}</p>
     </figure>`;

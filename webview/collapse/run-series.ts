@@ -71,9 +71,9 @@ export interface Estimate {
 /** What one diagnosis says of a family of pairs. */
 export interface PathPoint {
   step: number;
-  /** H(Z|X), nats a token. */
+  /** H(Z|X), nats per token. */
   entropy: Estimate;
-  /** I(X;Z), nats a token, at most `bound` = ln N. */
+  /** I(X;Z), nats per token, at most `bound` = ln N. */
   information: Estimate;
   bound: number;
   retrieval: Estimate;

@@ -149,9 +149,9 @@ export function episodeOfCell(state: CollapseState): string | undefined {
   return scored.family.samples[scored.matrix.order[state.cell.row]].episode;
 }
 
-/** Milliseconds from one stop to the next, and maximum milliseconds for a whole run. */
+/** Milliseconds per diagnosed step, and maximum milliseconds for a complete run. */
 const pace = { stop: 350, whole: 20_000 };
 
-/** Milliseconds between two stops while the page plays. */
+/** Milliseconds between two diagnosed steps while the page plays the run. */
 export const playInterval = ({ diagnoses }: CollapseState): number =>
   Math.max(30, Math.min(pace.stop, pace.whole / diagnoses.stops.length));

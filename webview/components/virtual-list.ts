@@ -177,7 +177,7 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
     if (next !== undefined) this.choose(next);
   }
 
-  /** Keeps the row at the top where it is. Without it, the list stays where it was scrolled to, or ends earlier. */
+  /** Keeps the first visible row in place. If that row is gone, keeps the scroll offset, limited to the new length. */
   private keepPosition(before: ListSource<T>): void {
     if (this.scrollTop === 0) return;
     const { rowHeight, source } = this;

@@ -24,7 +24,7 @@ export class ChartDrawing {
   private isLog = false;
   private rows: readonly unknown[] = [];
   private shape: readonly unknown[] = [];
-  /** Fingerprint of the visible end of the last drawing. */
+  /** Axes, width and last points of the last drawing (`endOf`), to detect a visible change. */
   private end = '';
 
   /** Whether the inputs are those of the last `update`. */

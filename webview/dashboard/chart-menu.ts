@@ -10,7 +10,7 @@ import type { PlotData } from '../charts/plot-data';
 
 type Act = (event: KeyboardEvent) => unknown;
 
-/** A chart of metrics, as its menu and its keys use it (metric-chart.ts). */
+/** The part of a metric chart that its menu and shortcuts use; implemented in metric-chart.ts. */
 export interface MenuChart extends ChartElement {
   readonly spec: ChartSpec;
   /** Draws a logarithmic scale. */

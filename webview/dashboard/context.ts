@@ -85,7 +85,7 @@ function known(meanings: DashboardState['meanings']): (key: string) => string | 
 
 type Facts = Pick<DashboardState, 'events' | 'meanings' | 'episodes'>;
 
-/** All rows, and those planned while the run is running. */
+/** The x range of all rows; while the run is running, up to its planned end. */
 function rangeOf(
   axis: XAxis,
   xs: Float64Array,

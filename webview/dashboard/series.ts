@@ -45,7 +45,7 @@ export class SeriesStore {
   private readonly toFollow = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private epoch = Number.NaN;
-  /** The latest lines, to complete columns that were in flight when these arrived. */
+  /** The latest lines; completes columns whose response was on its way when the lines arrived. */
   private recent: MetricNumbers[] = [];
   private episodesAStep: number | null = null;
   private episodesAt: Curve | null = null;

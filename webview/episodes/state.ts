@@ -41,7 +41,7 @@ export interface EpisodesState {
   readonly matches: Matches | null;
   /** Why the texts could not be searched. */
   readonly searchFailure: string | null;
-  /** The first index of the list that is on screen. */
+  /** Index of the first visible row of the list. */
   readonly top: number;
   /** The episode chosen in the list, which `shown` becomes when it has been read. */
   readonly subject: Subject | null;

@@ -44,7 +44,7 @@ function parseLines(text: string, file: string): InputRow[] {
     } catch (error) {
       if (isJson(text)) throw new UserError(`${file}: holds an object, not an array: put it into [ ]`);
       throw new UserError(
-        `${file}:${i + 1}: is not JSON (${(error as Error).message}): give a JSON array, or one object a line`,
+        `${file}:${i + 1}: is not JSON (${(error as Error).message}): give a JSON array, or one object per line`,
       );
     }
     rows.push(checkRow(value, `[${rows.length}]`, () => `${file}:${i + 1}`));
@@ -109,7 +109,7 @@ function parseJson(text: string, file: string, firstLine: number): unknown {
     const at = position === undefined ? end : Number(position);
     const line = at === undefined ? '' : `:${firstLine + text.slice(0, at).split('\n').length - 1}`;
     throw new UserError(
-      `${file}${line}: is not JSON (${message.replaceAll(/\s+/g, ' ')}): give a JSON array, or one object a line`,
+      `${file}${line}: is not JSON (${message.replaceAll(/\s+/g, ' ')}): give a JSON array, or one object per line`,
     );
   }
 }

@@ -62,7 +62,7 @@ export function addGenerate(program: Command): void {
     .addHelpText(
       'after',
       `
-Input: a JSON array (or one object a line) of {"tokens": [id, …]} or {"messages": [{"role", "content"}, …]}. Messages are
+Input: a JSON array (or one object per line) of {"tokens": [id, …]} or {"messages": [{"role", "content"}, …]}. Messages are
 rendered with the model's chat template, with a generation prompt.
 Output with --json: an array of {"prompt_tokens", "tokens", "logprobs", "text", "finish"} in the input's order. finish is "stop" (the
 model ended its answer) or "length". A row's tokens follow from the model, its prompt, --seed and its index.`,

@@ -22,7 +22,7 @@ export function addScore(program: Command): void {
     .addHelpText(
       'after',
       `
-Input: a JSON array (or one object a line) of {"tokens": [id, …]} or {"messages": [{"role", "content"}, …]}. Messages are
+Input: a JSON array (or one object per line) of {"tokens": [id, …]} or {"messages": [{"role", "content"}, …]}. Messages are
 rendered with the model's chat template, without a generation prompt.
 Output with --json: an array of {"tokens": [id, …], "logprobs": [null, number, …]} in the input's order. logprobs has the length of
 tokens; logprobs[0] is null, logprobs[t] is ln P(tokens[t] | tokens before it) at temperature 1.`,

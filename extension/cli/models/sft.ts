@@ -87,6 +87,6 @@ function formatResult({
   return [
     `Trained on ${train} demonstrations in ${steps} steps; cross-entropy on ${val} others ${val_loss.before.toFixed(4)} → ${val_loss.after.toFixed(4)}`,
     `Model: ${model}`,
-    `Go on with: ragen train --config-name <name> model_path=${model}`,
+    `Next: ragen train --config-name <name> model_path=${model}`,
   ].join('\n');
 }

@@ -24,7 +24,7 @@ export function formatEvaluation({ tags, overall, api, entropy, files, run }: Ev
       .join('  ')
       .trimEnd(),
   );
-  if (entropy !== null) lines.push(`Entropy ${entropy.toFixed(3)} nats a token`);
+  if (entropy !== null) lines.push(`Entropy ${entropy.toFixed(3)} nats per token`);
   if (api) {
     const { length, content_filter, refused } = api.failed_episodes;
     const cost = api.cost === null ? '' : `, cost ${api.cost.toFixed(4)}`;

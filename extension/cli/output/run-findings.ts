@@ -37,12 +37,12 @@ export function regimeAt(step: number, metrics: Readonly<Record<string, number>>
   };
 }
 
-/** `template collapse, 94 % sure (I(X;Z) 0.11 of at most 4.16 nats, H(Z|X) 0.62 nats a token)`. */
+/** `template collapse, 94 % sure (I(X;Z) 0.11 of at most 4.16 nats, H(Z|X) 0.62 nats per token)`. */
 export function formatRegime({ regime, confidence, mutual_information, bound, entropy }: DiagnosedRegime): string {
   // calibrated on diagnoses of many prompts
   const known = confidence !== undefined && bound >= Math.log(enoughPrompts);
   const sure = known ? `, ${Math.round(100 * confidence)} % sure` : '';
-  return `${regime}${sure} (I(X;Z) ${mutual_information.toFixed(2)} of at most ${bound.toFixed(2)} nats, H(Z|X) ${entropy.toFixed(2)} nats a token)`;
+  return `${regime}${sure} (I(X;Z) ${mutual_information.toFixed(2)} of at most ${bound.toFixed(2)} nats, H(Z|X) ${entropy.toFixed(2)} nats per token)`;
 }
 
 /** `alarm at step 15: in-group reward std fell under …`; null for events that the terminal does not print. */

@@ -52,7 +52,7 @@ export interface SweepPoint {
   /** The entry's name and values, such as `GRPO, rollout_filter_value=0.9`. */
   label: string;
   config: string;
-  /** The name of its entry in the list, if given. */
+  /** The `name` of the sweep's list entry, if given. */
   name?: string;
   /** Values of the keys that the sweep sets, by key. */
   values: Record<string, unknown>;

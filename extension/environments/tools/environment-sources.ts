@@ -46,7 +46,7 @@ function candidates(workspace: string, name: string): string[] {
 }
 
 /**
- * The specification for a name: a built-in environment, one of the workspace's own by its folder's name, or a file.
+ * Returns the specification for `name`: a built-in environment, a folder or file in the workspace's `envs/`, or a path.
  * Fetches hub data sets that its configuration names.
  * @throws UserError if it is none of these, or a data set cannot be fetched
  */

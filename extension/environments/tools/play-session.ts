@@ -182,7 +182,7 @@ export class Session {
   /** Replays the actions on the code in use, until the episode ends. */
   private async replay(actions: readonly (number | string)[]): Promise<Episode> {
     const { loaded, seed } = this;
-    if (!loaded) throw new UserError('the environment has not loaded yet: fix it, then reload');
+    if (!loaded) throw new UserError('the environment is not loaded: fix its error, then reload');
     const [state] = await this.environments.reset([
       { episode: this.id, tag: this.spec.tag, seed, member: 0, mode: 'train' },
     ]);
@@ -204,7 +204,7 @@ export class Session {
   }
 
   private current(): Episode {
-    if (!this.episode) throw new UserError('the environment has not loaded yet: fix it, then reload');
+    if (!this.episode) throw new UserError('the environment is not loaded: fix its error, then reload');
     return this.episode;
   }
 }

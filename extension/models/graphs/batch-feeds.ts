@@ -21,7 +21,7 @@ export interface BatchFeeds<S extends Sample> {
    * the sample, else 0, so that MᵀM·x gives each token its sample's mean of x.
    */
   memberships(): Tensor;
-  /** The inverse of gather: writes each member's array to its sample's index in `into`; zeros where the mask is 0. */
+  /** The inverse of gather: sets `into[i]` for each sample i of the pass; zeros where the mask is 0. */
   scatter(flat: Float32Array, into: Float32Array[]): void;
 }
 

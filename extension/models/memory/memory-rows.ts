@@ -170,8 +170,8 @@ export class MemoryRows {
   }
 
   /**
-   * The copies of a checkpoint's content, which the trainer's main thread writes (trainer/run/training-checkpoints.ts);
-   * an engine alone writes none.
+   * The copies that a checkpoint makes of its content (trainer/run/training-checkpoints.ts). None for an engine without
+   * a run (`environments` is 0), which writes no checkpoints.
    */
   private checkpointRows(): PlanRow[] {
     const { critic, moments, environments } = this.input;

@@ -48,7 +48,7 @@ export class BatchPlayer {
     this.proxy = openProxy(run.config);
   }
 
-  /** Plays the following batches by the run's changed settings, from the same seeds. */
+  /** Uses the run's changed settings from the next batch on; the seeds stay unchanged. */
   applySettings(): void {
     const seeds = this.proxy.state;
     this.proxy = this.openProxy(this.run.config);
@@ -86,8 +86,8 @@ export class BatchPlayer {
   }
 
   /**
-   * Plays one episode per group of the training batch whose first group has `seed`, with greedy decoding (ReMax's
-   * baseline), as the group's first member. Training's seeds stay unchanged.
+   * Plays ReMax's baselines: for each group of the training batch that starts at `seed`, one episode (member 0) with
+   * greedy decoding. Training's seeds stay unchanged.
    */
   async rolloutGreedy({ step, round, layout, seed }: Greedy): Promise<RolloutBatch> {
     const { actor_rollout_ref, es_manager } = this.run.config;

@@ -194,12 +194,12 @@ export class Journal {
     }
   }
 
-  /** Resolves once every earlier write succeeded. @throws StoreRefusal as `retryUntilWritable` */
+  /** Resolves once every earlier write succeeded. @throws StoreRefusal like `retryUntilWritable` */
   async settled(): Promise<void> {
     await this.retryUntilWritable(() => this.flush());
   }
 
-  /** Makes every earlier write durable. @throws StoreRefusal as `retryUntilWritable` */
+  /** Makes every earlier write durable. @throws StoreRefusal like `retryUntilWritable` */
   async sync(): Promise<void> {
     await this.retryUntilWritable(async () => {
       this.flush();

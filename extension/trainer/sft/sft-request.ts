@@ -1,5 +1,5 @@
-// What a fine-tuning is asked to do and what it returns, and the names of the files in its folder. The result is stored
-// in the folder too, so a repeated request returns it at once.
+// Request and result of a fine-tuning, and the names of the files in its folder. The result is stored in the folder, so
+// that a repeated request returns it at once.
 import type { FineTuneStep } from './fine-tune';
 import type { SftConfig } from './sft-config';
 

@@ -103,7 +103,7 @@ test('rows changed in the cache are fetched again, or refused by name without th
   };
   damage();
   await expect(fetchHubDataSet(set, { client: client({ offline: true }) })).rejects.toThrow(
-    `hub: ${join(folder, train)} is damaged (its content is not `,
+    `hub: ${join(folder, train)} is damaged (its hash is not `,
   );
   expect(await fetchHubDataSet(set, { client: client() })).toBe(folder);
   expect(readFileSync(join(folder, train))).toEqual(golden(`countdown/${train}`));

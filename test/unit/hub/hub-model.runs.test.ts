@@ -156,7 +156,7 @@ describe('a file that changed in the cache', () => {
     damage(join(folder, firstShard));
     const offline = { client: clientFor({ HF_HUB_OFFLINE: '1' }) };
     const said = await sentence(fetchModel('main', offline));
-    expect(said).toContain(`hub: ${join(folder, firstShard)} is damaged (its content is not ${sha256(weights)})`);
+    expect(said).toContain(`hub: ${join(folder, firstShard)} is damaged (its hash is not ${sha256(weights)})`);
     expect(said).toMatch(/HF_HUB_OFFLINE is set\): go online once, or delete .*$/);
     await fetchModel();
     expect((await fetchModel('main', offline)).folder).toBe(folder);
@@ -489,7 +489,7 @@ describe('content that does not match the list', () => {
     sent[1_234_567] ^= 1;
     peer.models[repo] = single({ sent });
     expect(await sentence(fetchModel())).toMatch(
-      /^hub: model\.safetensors of org\/small-1\.5 arrived damaged twice \(its content is not [0-9a-f]{64}\): try again later/,
+      /^hub: model\.safetensors of org\/small-1\.5 arrived damaged twice \(its hash is not [0-9a-f]{64}\): try again later/,
     );
     expect(visible()).toEqual([]);
     expect(partials()).toEqual([]);

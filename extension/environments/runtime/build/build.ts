@@ -26,7 +26,7 @@ export interface Bundle {
 
 /**
  * Thrown when a source does not build. Carries the location of the first error (`file:line` where known), a message
- * phrased as a predicate, and all problems.
+ * that completes the sentence `<location> …` ("does not build (…): …"), and all problems.
  */
 export class BuildError extends Error {
   override readonly name = 'BuildError';

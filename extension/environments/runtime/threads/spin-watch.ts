@@ -24,7 +24,7 @@ export class SpinWatch {
     this.timer.unref();
   }
 
-  /** Starts the idle period again, since items are sent. */
+  /** Discards the current idle period: called when items are sent. */
   restart(): void {
     this.from = undefined;
   }

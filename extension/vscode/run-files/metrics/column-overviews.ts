@@ -1,5 +1,5 @@
-// Overviews of a long run's columns, which its charts draw first. Each is computed once, ahead of time or on request,
-// and then extended with new rows. Must not import `vscode`.
+// Overviews of metric columns: minimum and maximum per part. The charts of a long run draw them first. Each is computed
+// once, ahead of time or on request, and then extended with new rows. Must not import `vscode`.
 import { MovingAverage, overviewOf, smoothOn, type CurvePoints } from '../../../common/curves';
 import type { ColumnPart } from '../../../protocol/dashboard-page';
 import type { ColumnTable } from './column-table';

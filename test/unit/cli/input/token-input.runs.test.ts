@@ -51,7 +51,7 @@ describe('an invalid input', () => {
     ['tokens: [1]', /^rows\.json.*: is not JSON \(.+\): give a JSON array/],
     [
       '{"tokens": [1]}\n{"tokens": [1}\n',
-      /^rows\.json:2: is not JSON \(.+\): give a JSON array, or one object a line$/,
+      /^rows\.json:2: is not JSON \(.+\): give a JSON array, or one object per line$/,
     ],
     ['[{"tokens": [1]},\n 5]', /^rows\.json:2: \[1\] is the number 5: give \{"tokens"/],
     ['[[1, 2]]', /^rows\.json:1: \[0\] is an array: give /],

@@ -66,7 +66,7 @@ describe('the summary of a run', () => {
     expect(text).toContain('Stopped early at step 10: early_stop found');
     expect(text).toContain('Validation return 8.60 → 38.70');
     expect(text).toContain(
-      'Diagnosis at step 10: template collapse (I(X;Z) 0.20 of at most 2.08 nats, H(Z|X) 0.50 nats a token)',
+      'Diagnosis at step 10: template collapse (I(X;Z) 0.20 of at most 2.08 nats, H(Z|X) 0.50 nats per token)',
     );
     expect(text).toContain('Alarms: reward_variance (step 10)');
   });
@@ -92,8 +92,8 @@ describe('the table of a run', () => {
       .split('\n')
       .filter(text => /^[a-z]+ /.test(text));
     expect(printed).toEqual([
-      'diagnosis at step 1: diverse reasoning (I(X;Z) 1.50 of at most 2.08 nats, H(Z|X) 0.50 nats a token)',
-      'diagnosis at step 10: template collapse (I(X;Z) 0.20 of at most 2.08 nats, H(Z|X) 0.50 nats a token)',
+      'diagnosis at step 1: diverse reasoning (I(X;Z) 1.50 of at most 2.08 nats, H(Z|X) 0.50 nats per token)',
+      'diagnosis at step 10: template collapse (I(X;Z) 0.20 of at most 2.08 nats, H(Z|X) 0.50 nats per token)',
       'alarm at step 10: alarm found',
       'stopped early at step 10: early_stop found',
     ]);
