@@ -134,9 +134,10 @@ scenario('a run is exported for other programs', async () => {
   const into = `${workspace}/out/`;
   const table = join(workspace, 'out/b-sokoban-grpo/metrics.csv');
   const accept = async () => {
-    // The dialog may fill in its start folder late, and it validates a typed folder before accepting it.
-    if ((await input().inputValue({ timeout: 1000 })) !== into) await input().fill(into, { timeout: 1000 });
-    await input().press('Enter', { timeout: 1000 });
+    // The dialog may replace a typed folder by its start folder, late, and it validates a typed folder before it accepts
+    // it: Enter is pressed on a folder that was still there at the next look.
+    if ((await input().inputValue({ timeout: 1000 })) === into) await input().press('Enter', { timeout: 1000 });
+    else await input().fill(into, { timeout: 1000 });
   };
   await until('the export', async () => {
     await accept().catch(() => undefined);
@@ -189,6 +190,9 @@ async function open(name) {
 async function goTo(line, column) {
   await editor.command('Go to Line/Column');
   await editor.answer(`:${line}:${column}`);
+  // Keys typed before the editor has the focus again are lost.
+  await editor.page.locator('.statusbar-item', { hasText: `Ln ${line}, Col` }).waitFor();
+  await editor.page.locator('.monaco-editor.focused').first().waitFor();
 }
 
 scenario('a run configuration has code lenses, and other YAML files have none', async () => {
