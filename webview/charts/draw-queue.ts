@@ -23,10 +23,6 @@ export class DrawQueue {
     this.ask();
   }
 
-  remove(draw: () => void): void {
-    this.due.delete(draw);
-  }
-
   private ask(): void {
     if (this.asked || this.due.size === 0) return;
     this.asked = true;

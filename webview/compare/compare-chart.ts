@@ -1,15 +1,17 @@
 // The chart of one metric as an element without a shadow root. What it draws is computed when its turn in the draw
 // queue comes, and only if its values or their look have changed; off screen nothing is drawn, and no canvas memory is
 // held.
-import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
+import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { chartCard, chartValue } from '../components/chart-card';
 import type { OnScreen } from '../components/on-screen';
 import '../components/plot-canvas';
 import type { PlotCanvas } from '../components/plot-canvas';
+import { QueuedChart } from '../components/queued-chart';
 import type { Range } from '../charts/axis';
 import type { DrawQueue } from '../charts/draw-queue';
 import type { Plotter } from '../charts/plot';
 import { formatValue } from '../shared/format';
+import { areSame } from '../shared/latest';
 import type { Theme } from '../shared/theme';
 import type { ColouredGroup, ComparedMetric } from './compared';
 import { comparisonOf, type Comparison } from './comparison';
@@ -26,7 +28,7 @@ export interface ChartTools {
   appear(key: string, isOnScreen: boolean): void;
 }
 
-export class CompareChart extends LitElement {
+export class CompareChart extends QueuedChart {
   static override properties = {
     metric: { attribute: false },
     groups: { attribute: false },
@@ -61,35 +63,6 @@ export class CompareChart extends LitElement {
     this.isOnScreen = false;
   }
 
-  override connectedCallback(): void {
-    super.connectedCallback();
-    if (this.hasUpdated) this.watch();
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    // A chart that is only moved is connected again by then.
-    queueMicrotask(() => {
-      if (this.isConnected) return;
-      this.tools.screen.unobserve(this.firstElementChild!);
-      this.tools.appear(this.metric.key, false);
-    });
-  }
-
-  protected override createRenderRoot(): HTMLElement {
-    return this;
-  }
-
-  protected override scheduleUpdate(): void | Promise<unknown> {
-    if (!this.isOnScreen) return super.scheduleUpdate();
-    return new Promise<void>(resolve => {
-      this.tools.queue.add(() => {
-        void super.scheduleUpdate();
-        resolve();
-      });
-    });
-  }
-
   protected override shouldUpdate(changed: PropertyValues): boolean {
     return this.isOnScreen || !this.hasUpdated || changed.has('isOnScreen') || changed.has('metric');
   }
@@ -97,7 +70,7 @@ export class CompareChart extends LitElement {
   protected override willUpdate(): void {
     const { isOnScreen, metric, groups, curves, theme, smoothing, range } = this;
     const inputs = [metric, groups, curves, theme, smoothing];
-    if (!isOnScreen || !curves || inputs.every((input, i) => input === this.inputs[i])) return;
+    if (!isOnScreen || !curves || areSame(inputs, this.inputs)) return;
     this.inputs = inputs;
     this.comparison = comparisonOf(metric, groups, curves, { theme, smoothing, previous: range });
     if (this.comparison.data) this.range = this.comparison.data.y;
@@ -125,10 +98,6 @@ export class CompareChart extends LitElement {
     });
   }
 
-  protected override firstUpdated(): void {
-    this.watch();
-  }
-
   protected override updated(): void {
     this.canvas.flush(); // in this turn of the draw queue
   }
@@ -137,9 +106,8 @@ export class CompareChart extends LitElement {
     return this.querySelector('plot-canvas')!;
   }
 
-  private watch(): void {
-    const { screen, appear } = this.tools;
-    screen.observe(this.firstElementChild!, isOnScreen => appear(this.metric.key, isOnScreen));
+  protected override appear(isOnScreen: boolean): void {
+    this.tools.appear(this.metric.key, isOnScreen);
   }
 
   private readonly onPoint = ({ offsetX }: PointerEvent): void => {

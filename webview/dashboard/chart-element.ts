@@ -1,12 +1,12 @@
-// A chart of the page as an element without a shadow root. It owns what a template cannot: whether it is on screen, and
-// its canvas. On screen, every update waits for its turn in the draw queue, so that many charts together stay within
-// a frame; off screen nothing is requested or drawn, and no canvas memory is held.
-import { LitElement, type PropertyDeclarations, type PropertyValues } from 'lit';
+// A chart of the page. It owns what a template cannot: whether it is on screen, and its canvas. Off screen nothing is
+// requested or drawn, and no canvas memory is held.
+import type { PropertyDeclarations, PropertyValues } from 'lit';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import type { Host } from '../shared/host';
 import type { ChartContext } from './context';
 import type { DrawQueue } from '../charts/draw-queue';
 import type { OnScreen } from '../components/on-screen';
+import { QueuedChart } from '../components/queued-chart';
 import type { PlotData } from '../charts/plot-data';
 import type { Plotter } from '../charts/plot';
 import type { ChartSetting } from './reducer';
@@ -44,7 +44,7 @@ export interface ChartTools {
 /** Changes that an update of a chart off screen leaves out. */
 const onScreenOnly: ReadonlySet<PropertyKey> = new Set(['context', 'hovered', 'isOnScreen']);
 
-export abstract class ChartElement extends LitElement {
+export abstract class ChartElement extends QueuedChart {
   static override properties: PropertyDeclarations = {
     context: { attribute: false },
     hovered: { attribute: false },
@@ -73,22 +73,6 @@ export abstract class ChartElement extends LitElement {
     this.isOnScreen = false;
   }
 
-  override connectedCallback(): void {
-    super.connectedCallback();
-    if (this.hasUpdated) this.watch();
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    // A chart that is only moved is connected again by then.
-    queueMicrotask(() => {
-      if (this.isConnected) return;
-      const article = this.querySelector('article');
-      if (article) this.tools.screen.unobserve(article);
-      this.leaveScreen();
-    });
-  }
-
   /** The chart has come on screen: time to request what it shows. */
   protected abstract enterScreen(): void;
 
@@ -100,23 +84,6 @@ export abstract class ChartElement extends LitElement {
     this.isOnScreen = false;
   }
 
-  protected override createRenderRoot(): HTMLElement {
-    return this;
-  }
-
-  protected override scheduleUpdate(): void | Promise<unknown> {
-    if (!this.isOnScreen) return super.scheduleUpdate();
-    return new Promise<void>(resolve => {
-      this.tools.queue.add(() => {
-        try {
-          void super.scheduleUpdate();
-        } finally {
-          resolve();
-        }
-      });
-    });
-  }
-
   protected override shouldUpdate(changed: PropertyValues): boolean {
     if (!this.hasUpdated) return true;
     const keys = [...changed.keys()];
@@ -124,16 +91,10 @@ export abstract class ChartElement extends LitElement {
     return keys.some(key => key !== 'context') || !this.isCurrent();
   }
 
-  protected override firstUpdated(): void {
-    this.watch();
-  }
-
-  private watch(): void {
-    this.tools.screen.observe(this.querySelector('article')!, isOnScreen => {
-      if (isOnScreen === this.isOnScreen) return;
-      if (!isOnScreen) return this.leaveScreen();
-      this.isOnScreen = true;
-      this.enterScreen();
-    });
+  protected override appear(isOnScreen: boolean): void {
+    if (isOnScreen === this.isOnScreen) return;
+    if (!isOnScreen) return this.leaveScreen();
+    this.isOnScreen = true;
+    this.enterScreen();
   }
 }

@@ -1,0 +1,54 @@
+// A chart as an element without a shadow root that knows whether it is on screen. On screen, every update waits for its
+// turn in the draw queue, so that many charts together stay within a frame; off screen it updates at once, and its owner
+// draws nothing. Its outermost element is the card.
+import { LitElement } from 'lit';
+import type { DrawQueue } from '../charts/draw-queue';
+import type { OnScreen } from './on-screen';
+
+export abstract class QueuedChart extends LitElement {
+  abstract tools: { readonly queue: DrawQueue; readonly screen: OnScreen };
+  protected abstract isOnScreen: boolean;
+
+  /** The chart has come on screen, or left it or the page. */
+  protected abstract appear(isOnScreen: boolean): void;
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    if (this.hasUpdated) this.watch();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    // A chart that is only moved is connected again by then.
+    queueMicrotask(() => {
+      if (this.isConnected) return;
+      if (this.firstElementChild) this.tools.screen.unobserve(this.firstElementChild);
+      this.appear(false);
+    });
+  }
+
+  protected override createRenderRoot(): HTMLElement {
+    return this;
+  }
+
+  protected override scheduleUpdate(): void | Promise<unknown> {
+    if (!this.isOnScreen) return super.scheduleUpdate();
+    return new Promise<void>(resolve => {
+      this.tools.queue.add(() => {
+        try {
+          void super.scheduleUpdate();
+        } finally {
+          resolve();
+        }
+      });
+    });
+  }
+
+  protected override firstUpdated(): void {
+    this.watch();
+  }
+
+  private watch(): void {
+    this.tools.screen.observe(this.firstElementChild!, isOnScreen => this.appear(isOnScreen));
+  }
+}
