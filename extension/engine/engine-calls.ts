@@ -1,5 +1,6 @@
-// What the engine's worker thread (worker.ts) and its caller (remote-engine.ts) call of each other. Errors keep their
+// What the engine's worker thread (models/engine-worker.ts) and its caller (remote-engine.ts) call of each other. Errors keep their
 // class across threads.
+import { recordOf } from '../common/records';
 import type { ErrorCodec } from '../node/thread-calls';
 import { UserError } from '../common/user-error';
 import type { Engine } from './engine';
@@ -46,9 +47,8 @@ const methods: Record<keyof Engine, true> = {
 };
 
 /** Returns an object with the engine's methods, each made by `method`. */
-export const engineOf = (method: (name: keyof Engine) => unknown): Engine =>
-  // eslint-disable-next-line no-restricted-syntax -- `methods` has every key of Engine; `method` answers for its types
-  Object.fromEntries(Object.keys(methods).map(name => [name, method(name as keyof Engine)])) as unknown as Engine;
+export const engineOf = (method: (name: keyof Engine) => (...args: unknown[]) => Promise<never>): Engine =>
+  recordOf(Object.keys(methods) as (keyof Engine)[], method);
 
 interface EncodedError {
   message: string;

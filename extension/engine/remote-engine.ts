@@ -49,8 +49,8 @@ export function startEngine(workerFile: string): RemoteEngine {
   const pending = new Set<Promise<unknown>>();
   const call =
     (method: keyof Engine) =>
-    (...args: never): Promise<unknown> => {
-      const result = calls.call(method, ...args);
+    (...args: unknown[]): Promise<never> => {
+      const result = calls.call(method, ...(args as never)) as Promise<never>;
       pending.add(result);
       return result.finally(() => pending.delete(result));
     };

@@ -25,7 +25,7 @@ function serve(port: MessagePort): void {
   const joined = new Set<Promise<unknown>>();
   const queued =
     (method: keyof Engine) =>
-    (...args: unknown[]): Promise<unknown> => {
+    (...args: unknown[]): Promise<never> => {
       const run = engine[method] as (...args: unknown[]) => Promise<unknown>;
       const work = async (): Promise<unknown> => {
         const result = await run.apply(engine, args);
@@ -38,7 +38,7 @@ function serve(port: MessagePort): void {
         joined.add(over);
         void over.then(() => joined.delete(over));
       } else last = over;
-      return result;
+      return result as Promise<never>;
     };
   const calls: EngineCalls = {
     ...engineOf(queued),

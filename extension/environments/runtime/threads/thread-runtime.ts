@@ -44,7 +44,6 @@ export class ThreadRuntime implements Runtime<Fault> {
   handle: WorkerHandle | undefined;
   /** What the environment says about itself, since it has loaded. */
   loaded: Description | undefined;
-  /** Whether calls of several episodes are sent one at a time. */
   readonly repeatsTogether = false;
   private stopped = false;
 
