@@ -1,24 +1,21 @@
 // The import rules of the layers (docs/ARCHITECTURE.md). TypeScript's project references (tsconfig.json of each folder)
 // decide which layer sees which; the rules here are those that references cannot express.
+import { readFileSync, readdirSync } from 'node:fs';
+import { basename } from 'node:path';
+
 const not = (name, from, to, comment) => ({ name, severity: 'error', comment, from: { path: from }, to: { path: to } });
 
-/** Below each layer: the layers that it may import, as in its tsconfig.json. */
-const below = {
-  common: [],
-  'run-data': ['common'],
-  protocol: ['common', 'run-data'],
-  algorithms: ['common', 'run-data', 'protocol'],
-  node: ['common', 'run-data', 'protocol'],
-  hub: ['common', 'run-data', 'protocol', 'node'],
-  engine: ['common', 'run-data', 'protocol', 'node', 'algorithms'],
-  models: ['common', 'run-data', 'protocol', 'node', 'algorithms', 'hub', 'engine'],
-  environments: ['common', 'run-data', 'protocol', 'node', 'hub'],
-  trainer: ['common', 'run-data', 'protocol', 'node', 'algorithms', 'hub', 'engine', 'models', 'environments'],
-  cli: ['common', 'run-data', 'protocol', 'node', 'algorithms', 'hub', 'engine', 'models', 'environments', 'trainer'],
-  vscode: ['common', 'run-data', 'protocol', 'node'],
-};
+/** Below each layer: the layers that its tsconfig.json names. TypeScript also accepts what those name in turn. */
+const below = Object.fromEntries(
+  readdirSync('extension', { withFileTypes: true })
+    .filter(entry => entry.isDirectory())
+    .map(({ name }) => {
+      const { references = [] } = JSON.parse(readFileSync(`extension/${name}/tsconfig.json`, 'utf8'));
+      return [name, references.map(({ path }) => basename(path))];
+    }),
+);
 
-module.exports = {
+export default {
   forbidden: [
     {
       name: 'no-circular',
