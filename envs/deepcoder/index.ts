@@ -121,12 +121,12 @@ function mishap({ by, code, stderr }: Outcome, { test_timeout, memory_mb }: Conf
   if (by === 'memory') return `used more than ${memory_mb} MB.`;
   if (by === 'output') return 'wrote too much.';
   const lines = stderr.trim().split('\n');
-  const told = lines.findLast(line => /^\w*(Error|Exception|Exit|Interrupt)\b/.test(line)) ?? lines.at(-1);
-  return `ended with ${code === null ? 'a signal' : `exit code ${code}`}${told ? ` (${cut(told)})` : ''}.`;
+  const cause = lines.findLast(line => /^\w*(Error|Exception|Exit|Interrupt)\b/.test(line)) ?? lines.at(-1);
+  return `ended with ${code === null ? 'a signal' : `exit code ${code}`}${cause ? ` (${cut(cause)})` : ''}.`;
 }
 
 /** The task as shown to the model. */
-const told = ({ text, starter, functionName }: Problem): string =>
+const observationOf = ({ text, starter, functionName }: Problem): string =>
   text.trim() +
   (starter.trim() === '' ? '' : `\n\nStarter code:\n${starter.replace(/^\n+|\s+$/g, '')}`) +
   (functionName === undefined
@@ -167,7 +167,7 @@ export default defineEnvironment({
         task = await taskOf(config, seed, mode);
         steps = 0;
         over = false;
-        observation = told(task);
+        observation = observationOf(task);
         return { observation };
       },
 
@@ -180,7 +180,7 @@ export default defineEnvironment({
         steps++;
         const isLast = steps >= config.max_steps;
         if (answer.trim() === '') {
-          observation = `${told(task)}\n\nFeedback: that is no program.`;
+          observation = `${observationOf(task)}\n\nFeedback: that is no program.`;
           const info = { action_is_valid: false, action_is_effective: false, success: false };
           return { observation, reward: config.invalid_action_score, terminated: false, truncated: isLast, info };
         }
@@ -190,7 +190,11 @@ export default defineEnvironment({
         const reward = total > 0 ? passed / total : 0;
         over = success || isLast;
         const feedback = `${passed} of ${total} tests passed.${detail === '' ? '' : ` ${detail}`}`;
-        observation = success ? 'Correct!' : over ? `Incorrect. ${feedback}` : `${told(task)}\n\nFeedback: ${feedback}`;
+        observation = success
+          ? 'Correct!'
+          : over
+            ? `Incorrect. ${feedback}`
+            : `${observationOf(task)}\n\nFeedback: ${feedback}`;
         return {
           observation,
           reward,

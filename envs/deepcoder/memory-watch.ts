@@ -1,7 +1,7 @@
 // Measures the memory of an isolated program from outside: all of its processes, found through the children of all
 // threads, and the files in its private folders. If the quick sum exceeds the limit, shared pages are counted once. The
 // kernel's own structures for a process are not included; only a cgroup counts them.
-import { readdirSync, readFileSync, statfsSync } from 'node:fs';
+import { readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 
 /** Memory of a file in addition to its pages: its inode and its name. */
 const fileBytes = 1536;
@@ -19,15 +19,18 @@ export function memoryOf(pid: number, limit: number): number {
 
 /**
  * Bytes that the files in a program's private folders use in addition to their pages; `pid` is one of its processes.
+ * Until the sandbox has mounted its own folders, the paths lead to this machine's folders, whose files do not count.
  */
 export function memoryOfFiles(pid: number, folders: readonly string[]): number {
   return sum(
     folders.map(folder => {
       try {
-        const { files, ffree } = statfsSync(`/proc/${pid}/root${folder}`);
+        const path = `/proc/${pid}/root${folder}`;
+        if (statSync(path).dev === statSync(folder, { throwIfNoEntry: false })?.dev) return 0;
+        const { files, ffree } = statfsSync(path);
         return (files - ffree) * fileBytes;
       } catch {
-        return 0; // the process has ended
+        return 0; // the process has ended, or its folders are being mounted
       }
     }),
   );

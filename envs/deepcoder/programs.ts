@@ -113,13 +113,13 @@ def _call_and_tell():
         except Exception:
             values = [given["lines"]]
     result = ${target}(*values)
-    told = {"text": str(result)}
+    answer = {"text": str(result)}
     try:
         json.dumps(result)
-        told["value"] = result
+        answer["value"] = result
     except Exception:
         pass
-    sys.stdout.write("\\n${'\\x1e'}" + json.dumps(told))
+    sys.stdout.write("\\n${'\\x1e'}" + json.dumps(answer))
 
 _call_and_tell()
 `;

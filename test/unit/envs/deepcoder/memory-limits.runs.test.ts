@@ -7,10 +7,12 @@ import { join } from 'node:path';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ControlGroup } from '../../../../envs/deepcoder/control-group';
-import { memoryOf, processesBelow } from '../../../../envs/deepcoder/memory-watch';
+import { memoryOf, memoryOfFiles, processesBelow } from '../../../../envs/deepcoder/memory-watch';
 import { runnerOf } from '../../../../envs/deepcoder/programs';
+import { isolationMissing } from './isolation';
 
 const mebibyte = 2 ** 20;
+const missing = await isolationMissing();
 
 describe.skipIf(process.platform !== 'linux')('the external monitor', () => {
   let child: ChildProcess | undefined;
@@ -51,6 +53,21 @@ sys.stdin.read()`);
     expect(memoryOf(pid, Infinity)).toBeGreaterThan(400 * mebibyte);
     expect(memoryOf(pid, 100 * mebibyte)).toBeLessThan(200 * mebibyte);
     expect(memoryOf(pid, 100 * mebibyte)).toBeGreaterThan(80 * mebibyte);
+  });
+
+  test("does not count the files of this machine's own folders, which a sandbox that is starting still sees", async () => {
+    const pid = await started(sleeper);
+    expect(memoryOfFiles(pid, ['/tmp', '/dev/shm'])).toBe(0);
+  });
+
+  test.skipIf(missing !== undefined)('counts the files of a folder that only the program has', async () => {
+    const mounted = ['--dev-bind', '/', '/', '--tmpfs', '/tmp'];
+    child = spawn('bwrap', [...mounted, '--', 'sh', '-c', 'for i in $(seq 1000); do : > /tmp/$i; done; echo; cat'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    await once(child.stdout!, 'data');
+    const [pid] = processesBelow(child.pid!).slice(-1);
+    expect(memoryOfFiles(pid, ['/tmp'])).toBeGreaterThan(1000 * 1024);
   });
 
   test('counts an ended process as 0', async () => {
