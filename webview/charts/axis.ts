@@ -1,5 +1,5 @@
-// Axis ranges that grow in discrete steps, so that charts do not jump while data arrives: a range is kept as long as
-// the data fits into it and fills at least a third.
+// Axis ranges that grow in discrete steps, so that charts do not jump while data arrives: the previous range stays in
+// use while the data fits into it and fills at least a third of it.
 import { appendAll } from '../../extension/common/lists';
 
 export interface Range {
@@ -15,8 +15,8 @@ export function relativePosition(value: number, { min, max }: Range, log = false
 }
 
 /**
- * A range of integer powers of ten around positive values; `previous` is kept while the values fit into it and fill a
- * third of its decades.
+ * A range of integer powers of ten around positive values; returns `previous` while the values fit into it and fill at
+ * least a third of its decades.
  */
 export function logRange(low: number, high: number, previous: Range | null): Range {
   const decades = (from: number, to: number) => Math.log10(to / from);
@@ -24,13 +24,14 @@ export function logRange(low: number, high: number, previous: Range | null): Ran
     if (decades(low, high) >= decades(previous.min, previous.max) / 3 || previous.max / previous.min <= 10.001)
       return previous;
   }
-  const min = Number(`1e${Math.floor(Math.log10(low) + 1e-9)}`); // exact, unlike a power
+  const min = Number(`1e${Math.floor(Math.log10(low) + 1e-9)}`); // exact; `10 ** n` has rounding errors
   const max = Number(`1e${Math.ceil(Math.log10(high) - 1e-9)}`);
   return { min, max: max > min ? max : min * 10, step: 0 };
 }
 
 /**
- * Powers of ten inside a logarithmic range, thinned to a few; for at most two decades, also their multiples by 2 and 5.
+ * Ticks of a logarithmic range: at most nine powers of ten if `roomy`, else four. In a range of at most two decades,
+ * multiples of the powers are added: 2 and 5 if `roomy`, else 3 for a single decade.
  */
 export function logTicks({ min, max }: Range, roomy: boolean): number[] {
   const [first, last] = [Math.round(Math.log10(min)), Math.round(Math.log10(max))];
@@ -47,16 +48,19 @@ export function logTicks({ min, max }: Range, roomy: boolean): number[] {
   return ticks;
 }
 
-/** A rounded range around [low, high] with two to five tick intervals; `previous` is kept if it still fits. */
+/**
+ * A rounded range around [low, high] with two to five tick intervals; returns `previous` if the values fit into it and
+ * fill at least a third of it.
+ */
 export function valueRange(low: number, high: number, previous: Range | null): Range {
   if (previous && low >= previous.min && high <= previous.max && high - low >= (previous.max - previous.min) / 3)
     return previous;
   const size = Math.max(Math.abs(low), Math.abs(high));
-  // A constant gets a range with the value in its middle, wide enough for floating point.
+  // A constant value is drawn in the middle of a range of its own size, because a range of width 0 has no ticks.
   const flat = high - low <= size * 1e-9;
   const pad = flat ? (size === 0 ? 0.5 : size * 0.5) : 0;
   let [from, to] = [low - pad, high + pad];
-  // A range close to zero starts at zero.
+  // If the end closer to zero is less than 40 % of the other end, the range starts at zero.
   if (from > 0 && from < to * 0.4) from = 0;
   if (to < 0 && to > from * 0.4) to = 0;
   const step = roundUp((to - from) / 4, [1, 2, 2.5, 5]);
@@ -64,10 +68,13 @@ export function valueRange(low: number, high: number, previous: Range | null): R
   return { min: clean(first * step, step), max: clean(Math.max(last, first + 1) * step, step), step };
 }
 
-/** Range of shares: 0 to 1, whatever the data. */
+/** Fixed range of shares: 0 to 1. */
 export const shareRange: Range = { min: 0, max: 1, step: 0.5 };
 
-/** From zero to a rounded number at or above `last`; ends at `limit` (the run's planned length) once that is close. */
+/**
+ * From zero to a rounded number at or above `last`; ends at `limit` (the run's planned length) when `last` is close to
+ * it.
+ */
 export function progressRange(last: number, limit: number | null): Range {
   const round = roundUp(Math.max(last, 1), [1, 1.2, 1.4, 1.6, 1.8, 2, 2.4, 2.8, 3.2, 3.6, 4, 5, 6, 7, 8, 9]);
   const near = Math.max(round, last * 1.3, 10);
@@ -75,7 +82,7 @@ export function progressRange(last: number, limit: number | null): Range {
   return { min: 0, max, step: max / 2 };
 }
 
-/** Round values inside a range: every `step`, or fewer if there is little room. */
+/** Multiples of `step` inside a range; without `roomy`, fewer. */
 export function ticksOf({ min, max, step }: Range, roomy: boolean): number[] {
   const count = Math.round((max - min) / step);
   const every = roomy || count <= 3 ? 1 : Math.ceil(count / 3);
@@ -92,7 +99,7 @@ export const zoomRange = (from: number, to: number): Range => ({
   step: roundUp((to - from) / 4, [1, 2, 2.5, 5]),
 });
 
-/** Ends and middle of a progress axis; round values if there is room or only a part is shown. */
+/** Ticks of a progress axis: both ends and the middle; round values instead if `roomy` or if the range is zoomed. */
 export function progressTicks(range: Range, roomy: boolean): number[] {
   if (!roomy && range.min === 0 && range.step * 2 === range.max) return [0, Math.round(range.step), range.max];
   return ticksOf({ ...range, step: roundUp((range.max - range.min) / (roomy ? 8 : 2.5), [1, 2, 2.5, 5]) }, true);
@@ -105,7 +112,7 @@ function roundUp(value: number, multiples: readonly number[]): number {
   return 10 * power;
 }
 
-/** Removes floating-point noise after the tick's own digits. */
+/** Rounds a tick to the digits of `step`, to remove floating-point noise. */
 function clean(value: number, step: number): number {
   const digits = Math.max(0, 2 - Math.floor(Math.log10(step)));
   return digits > 15 ? value : Number(value.toFixed(Math.min(digits, 20)));

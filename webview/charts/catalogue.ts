@@ -1,22 +1,28 @@
-// Assigns metrics to charts, and charts to groups. The metrics that show whether a run is healthy come first, then
-// those that an RL practitioner checks next. Every other key is assigned to a group by its name, so a new metric
-// appears without a change here.
+// Assigns metrics to charts, and charts to groups. The metrics that show whether a run is healthy come first, then the
+// metrics that an RL practitioner checks next. Every other key is assigned to a group by its name, so a new metric gets
+// a chart without a change of this file.
 import type { Unit } from '../shared/format';
 
-/** Band around a line: two other metrics, or the confidence interval of a share counted over a number of episodes. */
+/**
+ * Band around a line: two other metrics, or the confidence interval of a share; `episodes` is the metric with the
+ * number of episodes.
+ */
 export type LineBand = { low: string; high: string } | { episodes: string; tag: string; side: 'train' | 'val' };
 
 export interface ChartLine {
   key: string;
-  /** Distinguishes the line from the others of its chart. */
+  /** Name of the line in its chart; unique there. */
   label: string;
-  /** Offset of its colour from the run's own. Validation has the same offset with and without training next to it. */
+  /**
+   * Offset of the line's colour from the run's colour in the palette. A validation line has the same offset in charts
+   * with and without a training line.
+   */
   colourOffset: number;
   band?: LineBand;
 }
 
 export interface ChartSpec {
-  /** Stable over the run: enlarged, pinned and moved charts are stored by id. */
+  /** Identifier under which the settings store enlarged, pinned and moved charts; the same throughout a run. */
   id: string;
   title: string;
   unit: Unit;
@@ -25,7 +31,7 @@ export interface ChartSpec {
   scores?: boolean;
 }
 
-/** The keys that a chart shows: those of its lines, then those of their bands. */
+/** The keys that a chart reads: the keys of its lines, then the keys of its bands. */
 export const keysOf = ({ lines }: ChartSpec): string[] => [
   ...lines.map(({ key }) => key),
   ...lines.flatMap(({ band }) => (!band ? [] : 'low' in band ? [band.low, band.high] : [band.episodes])),
@@ -39,12 +45,12 @@ export interface ChartGroup {
 
 interface Planned {
   title: string;
-  /** Keys or patterns that share the chart; with `first`, only the first one that the run has. */
+  /** Keys or patterns of the chart's lines; with `first`, only the first key or pattern that the run has. */
   keys: (string | RegExp)[];
   first?: boolean;
-  /** Shown even before the run has any of its keys. */
+  /** Shows the chart even if the run has none of its keys yet. */
   always?: boolean;
-  /** No bands, because minimum and maximum would flatten the important line. */
+  /** Omits bands of minimum and maximum, because they would flatten the line. */
   plain?: boolean;
 }
 
@@ -52,11 +58,11 @@ interface PlannedGroup {
   id: string;
   title: string;
   charts: Planned[];
-  /** Other keys of the group, one per chart. */
+  /** Pattern of further keys of the group, each with its own chart. */
   rest: RegExp;
 }
 
-/** Titles of the charts pinned initially, until the user pins others. */
+/** Titles of the charts that are pinned until the user changes the pinned charts. */
 export const pinnedAtFirst: readonly string[] = ['success', 'reward', 'in-group reward std', 'entropy'];
 
 const groupsOfCharts: PlannedGroup[] = [
@@ -163,7 +169,7 @@ const groupsOfCharts: PlannedGroup[] = [
   },
 ];
 
-/** The environment tags in a run's keys, in order. */
+/** The environment tags in a run's keys, in the order of their first appearance. */
 export function tagsOf(keys: readonly string[]): string[] {
   const tags = keys.flatMap(key => /^(?:train|val-env)\/([^/]+)\/(?:success|num_actions)$/.exec(key)?.[1] ?? []);
   return [...new Set(tags)];
@@ -172,13 +178,16 @@ export function tagsOf(keys: readonly string[]): string[] {
 /** Input of `arrange`. */
 export interface Arranged {
   keys: readonly string[];
-  /** The run stores the distribution of scores. */
+  /** Whether the run stores the distribution of scores. */
   scored?: boolean;
   /** Shows only metrics of this environment tag and metrics without a tag. */
   tag?: string;
 }
 
-/** The groups, in order, for a run's keys; every key is in one chart, as a line or as the edge of a band. */
+/**
+ * The chart groups of a run in display order. Each shown key is in exactly one chart, as a line or as the edge of a
+ * band.
+ */
 export function arrange({ keys, scored = false, tag }: Arranged): ChartGroup[] {
   const tags = tagsOf(keys);
   const hidden = tag !== undefined && tags.includes(tag) ? tags.filter(other => other !== tag) : [];
@@ -217,7 +226,7 @@ export function unitOf(key: string): Unit {
 
 /**
  * Finds the edges of bands and removes them from the free keys: `x/min`, `x/max` around `x/mean`, and `x_ci_low`,
- * `x_ci_high` around x.
+ * `x_ci_high` around `x`.
  */
 function boundsOf(free: Set<string>): Map<string, LineBand> {
   const bounds = new Map<string, LineBand>();
@@ -247,7 +256,7 @@ function take(planned: Planned, free: Set<string>, bounds: Map<string, LineBand>
     const band = bounds.get(key);
     if (!planned.plain || !band || !('low' in band)) continue;
     bounds.delete(key);
-    for (const edge of [band.low, band.high]) free.add(edge); // they get charts of their own
+    for (const edge of [band.low, band.high]) free.add(edge); // each edge gets its own chart
   }
   const { title } = planned;
   return { id: title, title, unit: unitOf(found[0] ?? ''), lines: labelled(found.sort(bySide), bounds) };
@@ -283,7 +292,7 @@ function single(key: string, bounds: Map<string, LineBand>): ChartSpec {
   };
 }
 
-/** Prefix of a short name that another key may share. */
+/** Prefix for a chart title, because keys of different sections have the same last part. */
 function sideOf(key: string): string {
   if (key.startsWith('val-env/')) return 'validation ';
   if (key.startsWith('critic/') && !/^critic\/(score|rewards|values|vf|advantages|returns|vpred)/.test(key))
@@ -294,16 +303,17 @@ function sideOf(key: string): string {
   return lengths ? `${lengths[1]} length ` : '';
 }
 
-/** Training before validation; otherwise in the original order. */
+/** Sorts training before validation and keeps the order otherwise. */
 const bySide = (a: string, b: string) => Number(isValidation(a)) - Number(isValidation(b));
 const isValidation = (key: string): boolean => key.startsWith('val-env/');
 
 /**
- * Colour offset of the i-th key of a chart: validation lines keep training's offset free in charts without training.
+ * Colour offset of the i-th key of a chart: in charts without training lines, validation lines start at 1, because 0 is
+ * the colour of training.
  */
 const colourOffset = (keys: readonly string[], i: number): number => i + (isValidation(keys[0]) ? 1 : 0);
 
-/** The shortest labels that distinguish the lines: `train`, `val`, with the tag if there are several. */
+/** The shortest labels that distinguish the lines: `train`, `val`, with the tag if the keys have several tags. */
 function labelled(keys: readonly string[], bounds: ReadonlyMap<string, LineBand>): ChartLine[] {
   const parts = keys.map(key => key.split('/'));
   const tags = new Set(parts.filter(part => part.length >= 3).map(part => part[1]));

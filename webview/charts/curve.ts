@@ -1,5 +1,6 @@
-// One metric over the rows of a run, append-only, with an index for fast drawing: the rows of the lowest and highest
-// value of each block, so that drawing 100,000 rows reads only a few thousand values. NaN marks a row without a value.
+// One metric over the rows of a run. Values are only appended. An index stores the rows of the lowest and the highest
+// value of each block of 64 rows, so that drawing 100,000 rows reads only a few thousand values. NaN marks a row
+// without a value.
 import type { CurvePoints } from '../../extension/common/curves';
 
 export interface Point {
@@ -13,17 +14,20 @@ const blockRows = 64;
 export class Curve {
   private data = new Float64Array(blockRows);
   private rows = 0;
-  /** By block, the row of its lowest and of its highest finite value; −1 if there is none. */
+  /** By block, the rows of the lowest and the highest finite value; −1 if all values are NaN. */
   private low = new Int32Array(1).fill(-1);
   private high = new Int32Array(1).fill(-1);
-  /** Histogram of the distances in rows between values; distances since the last change are in `alike`. */
+  /**
+   * Histogram of the distances in rows between neighbouring finite values. `alike` counts the latest run of equal
+   * distances, which is added to the histogram later.
+   */
   private readonly spacings = new Map<number, number>();
   private alike = { spacing: 1, count: 0 };
   private lastFiniteRow = -1;
-  /** Distance in rows from which a gap counts as a hole; undefined to derive it from the usual spacing. */
+  /** Distance in rows above which a gap breaks the line; undefined: 1.5 usual spacings. */
   private fixedHole: number | undefined;
 
-  /** A curve of all values. */
+  /** A curve with one row per value. */
   static of(values: Float64Array): Curve {
     const curve = new Curve();
     curve.reserve(values.length);
@@ -31,7 +35,7 @@ export class Curve {
     return curve;
   }
 
-  /** A curve of `rows` rows of which only some are known; the gaps between them are not holes. */
+  /** A curve of `length` rows with values only at `rows`; the line is not broken between these rows. */
   static overview({ rows, values }: CurvePoints, length: number): Curve {
     const curve = new Curve();
     curve.reserve(length);
@@ -50,7 +54,7 @@ export class Curve {
     return this.rows;
   }
 
-  /** All values. A view: valid until the next `push`. */
+  /** All values, as a view of the internal array; invalid after the next `push`. */
   get values(): Float64Array {
     return this.data.subarray(0, this.rows);
   }
@@ -92,8 +96,8 @@ export class Curve {
   }
 
   /**
-   * The usual distance in rows between finite values: the median, the larger of two; 1 for a metric logged at every
-   * row.
+   * The median distance in rows between neighbouring finite values; of two middle distances, the larger. 1 for a metric
+   * logged at every row, and for fewer than two values.
    */
   get usualSpacing(): number {
     this.countSpacings();
@@ -108,10 +112,11 @@ export class Curve {
   }
 
   /**
-   * The points to draw: for each of `buckets` equal parts of [from, to], the lowest and the highest value in order, so
-   * that no spike is lost, plus one value beyond each end, so that a zoomed line reaches the edges. A hole wider than
-   * 1.5 usual spacings (non-finite values) breaks the line; a metric logged every tenth row has no such holes.
-   * @param xs increasing, at least as long as the curve
+   * The points to draw. [from, to] is divided into `buckets` equal parts; each part contributes its lowest and its
+   * highest value in row order, so that every spike is drawn. One value beyond each end is added, so that a zoomed line
+   * reaches the edges of the plot. A gap of more than 1.5 usual spacings breaks the line, so a metric logged every
+   * tenth row is drawn without breaks.
+   * @param xs x values of the rows, increasing, at least as many as the curve has rows
    */
   points(xs: Float64Array, from: number, to: number, buckets: number): Point[] {
     const points: Point[] = [];
@@ -122,7 +127,7 @@ export class Curve {
     while (end < rows && !Number.isFinite(data[end])) end++;
     end = Math.min(rows, end + 1);
     let last = -1;
-    let slack = 0; // rows that a bucket may skip between its points and the next ones
+    let slack = 0; // rows per bucket: the distance that decimation itself may add between two points
     const put = (row: number) => {
       if (last >= 0 && row - last > hole + slack) points.push({ x: (xs[last] + xs[row]) / 2, y: Number.NaN });
       points.push({ x: xs[row], y: data[row] });
@@ -145,7 +150,7 @@ export class Curve {
     return points;
   }
 
-  /** Rows of the lowest and the highest finite value in [from, to); −1 if there is none. */
+  /** Rows of the lowest and the highest finite value in [from, to); −1 if all values are NaN. */
   private extremes(from: number, to: number): [low: number, high: number] {
     const { data } = this;
     let low = -1;
@@ -201,7 +206,7 @@ export function lowerBound(sorted: ArrayLike<number>, value: number, length = so
   return low;
 }
 
-/** The first index whose value is above `value`. */
+/** The first index of a sorted array whose value is above `value`. */
 function upperBound(sorted: ArrayLike<number>, value: number, length: number): number {
   let at = lowerBound(sorted, value, length);
   while (at < length && sorted[at] === value) at++;

@@ -1,8 +1,9 @@
-// Spreads drawing over frames: queued drawings run for a few milliseconds per frame, in order, so that scrolling and
-// the pointer stay smooth while many charts change.
+// Spreads drawing over animation frames: queued drawings run in order, for a few milliseconds per frame. This keeps
+// scrolling and pointer movement smooth while many charts change.
 
 /**
- * Milliseconds per frame for drawing; more until the first full drawing, because nothing can be scrolled before that.
+ * Milliseconds of drawing per frame. `firstBudget` applies until all charts are drawn once, because the user cannot
+ * scroll a page that is still empty.
  */
 const budget = 7;
 const firstBudget = 60;
@@ -12,12 +13,10 @@ export class DrawQueue {
   private asked = false;
   private drawnOnce = false;
 
-  /**
-   * @param drained called when the queue is empty; returns whether drawing is complete for now
-   */
+  /** @param drained called when the queue becomes empty; returns whether all charts on screen are drawn */
   constructor(private readonly drained: () => boolean) {}
 
-  /** Draws in one of the next frames; a drawing already queued is not queued again. */
+  /** Calls `draw` in one of the next frames; a function that is already queued is not added again. */
   add(draw: () => void): void {
     this.due.add(draw);
     this.ask();
@@ -40,10 +39,13 @@ export class DrawQueue {
   }
 }
 
-/** Performance mark set when all charts on screen are drawn for the first time, to measure how long opening takes. */
+/**
+ * Performance mark set when all charts on screen are drawn for the first time; used to measure how long the page takes
+ * to open.
+ */
 const drawnMark = 'ragen.charts-drawn';
 
-/** Whether the charts on screen have their lines, which is marked the first time. */
+/** Whether all charts on screen are drawn. The first time, sets the performance mark. */
 export function areDrawn(page: HTMLElement): boolean {
   if (page.querySelector('.chart[data-empty="waiting"]') || !page.querySelector('.chart')) return false;
   if (performance.getEntriesByName(drawnMark).length === 0) performance.mark(drawnMark);

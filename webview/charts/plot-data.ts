@@ -16,11 +16,11 @@ export interface PlotLine {
   colour: string;
   width: number;
   dash: readonly number[];
-  /** Opacity, 0 to 1; the raw line behind a smoothed one is faint. */
+  /** Opacity, 0 to 1; the raw line behind a smoothed line is faint. */
   alpha: number;
   /** Edges of a filled band. */
   band?: { low: Point[]; high: Point[] };
-  /** Excluded from legends: the raw line behind a smoothed one. */
+  /** Excluded from legends; set for the raw line behind a smoothed line. */
   quiet?: boolean;
 }
 
@@ -34,7 +34,7 @@ export interface PlotData {
   axis: XAxis;
   marks: readonly Mark[];
   theme: Theme;
-  /** An enlarged chart has more ticks. */
+  /** Whether the chart is enlarged; an enlarged chart has more ticks. */
   large: boolean;
 }
 
@@ -50,12 +50,12 @@ export interface PlotContext {
   xs: Float64Array;
   /** The visible x range. */
   x: Range;
-  /** Number of episodes of a validation or training step by tag, for runs that do not log it. */
+  /** Episodes per training or validation step of a tag, for runs that do not log this number; undefined if unknown. */
   episodes: (tag: string, side: 'train' | 'val') => number | undefined;
 }
 
 /**
- * The content of a chart `width` pixels wide; null if there is nothing to draw. `previous` is the y range of the last
+ * The content of a chart `width` pixels wide; null if no line has a value. `previous` is the y range of the last
  * drawing.
  */
 export function plotData(
@@ -113,7 +113,7 @@ export function lineStyle(
   };
 }
 
-/** The y range of the points within [x.min, x.max]; null if there are none. */
+/** The y range of the points within [x.min, x.max]; null if no point lies there. */
 export function yRange(
   lines: readonly PlotLine[],
   x: Range,
@@ -155,8 +155,8 @@ function edgesOf(
     const [low, high] = [store.curve(band.low), store.curve(band.high)];
     return low && high && { low, high };
   }
-  // Only validation has an interval, since conclusions are drawn from it; training's would hide its line, which changes
-  // at each step.
+  // Only validation has an interval, since conclusions are drawn from validation. An interval of training success would
+  // hide the training line, because it changes at each step.
   if (band.side === 'train') return undefined;
   let known = intervals.get(curve);
   if (!known) intervals.set(curve, (known = { rows: 0, low: new Curve(), high: new Curve() }));

@@ -1,6 +1,6 @@
 // One drawn chart; the only file that uses Chart.js. Draws prepared data and converts between pixels and values;
 // smoothing, decimation and ranges are computed elsewhere. No animation or parsing; all y axes have the same width, so
-// that crosshairs align. Unchanged parts are not updated, because most drawings only add a few points.
+// that crosshairs align. Most drawings only add a few points, so unchanged parts of the chart are not updated.
 import {
   Chart,
   Filler,
@@ -28,12 +28,12 @@ export interface Plot {
   /** X value at a pixel of the canvas, and the reverse. */
   xAt(pixel: number): number;
   pixelOf(x: number): number;
-  /** The mark at a pixel of the canvas. */
+  /** The mark at a pixel of the canvas; null if no mark is close. */
   markAt(x: number, y: number): Mark | null;
   destroy(): void;
 }
 
-/** Creates a plot on a canvas; replaced in tests. */
+/** Creates a plot on a canvas; tests pass a fake. */
 export type Plotter = (canvas: HTMLCanvasElement) => Plot;
 
 export const axisWidth = 48;
@@ -148,10 +148,12 @@ function setScales(chart: Chart<'line', Point[]>, { x, y, unit, axis, theme, lar
   };
 }
 
-/** A theme's colour with an opacity, whatever notation the theme uses. */
+/** A theme colour in any CSS notation, with opacity `alpha` (0 to 1). */
 const mixed = (colour: string, alpha: number) => `color-mix(in srgb, ${colour} ${alpha * 100}%, transparent)`;
 
-/** Draws a dashed line where the environment's code changed: episodes to its right used different code. */
+/**
+ * Draws a dashed line where the environment's code changed: episodes left and right of the line used different code.
+ */
 function divide(ctx: CanvasRenderingContext2D, at: number, { top, bottom }: ChartArea, { muted }: Theme): void {
   ctx.strokeStyle = mixed(muted, 0.7);
   ctx.lineWidth = 1;

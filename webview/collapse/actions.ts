@@ -1,10 +1,9 @@
-// What a user can do on the Collapse page; the views call it.
+// User actions of the Collapse page, called by the views.
 import type { Cell } from './matrix';
 import type { GroupCell } from './group-cell';
 import type { FamilyName } from './run-series';
 import type { Anchor } from './signs';
 
-/** What the user can do on the page. */
 export interface CollapseActions {
   load(): void;
   command(command: 'dashboard' | 'episodes'): void;
@@ -12,9 +11,9 @@ export interface CollapseActions {
   explain(anchor: Anchor): void;
   copy(text: string): void;
   go(step: number): void;
-  /** Selects a step by hand, which ends playing; null follows the newest. */
+  /** Selects a step and stops playback; null follows the newest step. */
   scrub(step: number | null): void;
-  /** To the previous or next diagnosis. */
+  /** Selects the previous or the next diagnosis. */
   move(by: -1 | 1): void;
   togglePlay(): void;
   chooseFamily(family: FamilyName): void;
@@ -22,7 +21,7 @@ export interface CollapseActions {
   /** Opens the episode of the selected cell. */
   openCell(): void;
   openTable(open: boolean): void;
-  /** Moves the tab stop among the scores. */
+  /** Moves the tab stop to another score of the table of groups. */
   stopAt(cell: GroupCell): void;
   chooseAnalysis(name: string): void;
 }

@@ -1,5 +1,5 @@
-// What to try, by the signs in a run's metrics and by the state of its reasoning. Every suggestion links to the section
-// of docs/METRICS.md that explains it.
+// Suggestions for the user, derived from the signs in a run's metrics and from the state of its reasoning. Each
+// suggestion links to the section of docs/METRICS.md that explains it.
 import type { FilterSettings, PolicySettings } from '../../extension/protocol/collapse-page';
 import type { ReasoningState } from './assessment';
 import type { Evidence } from './evidence';
@@ -22,7 +22,7 @@ const filterMore = (filter: FilterSettings | null): Advice => ({
       : 'Play more prompts (env_groups) or filter more strictly: what is trained on should differ in score within its group',
 });
 
-/** What to try by each sign. */
+/** Suggestions for each sign. */
 const bySign: Record<SignKind, (evidence: Evidence, sign: Sign) => Advice[]> = {
   validation: evidence => [goBack(evidence, fallOf(evidence.validation), 'what came after it made the policy worse')],
   setting: (_, { key }) => [{ anchor: 'policy', text: `Set ${key} back and see whether it recovers` }],
@@ -50,7 +50,10 @@ const bySign: Record<SignKind, (evidence: Evidence, sign: Sign) => Advice[]> = {
 
 const klIsOff = ({ kl_loss_coef, kl_coef }: PolicySettings): boolean => kl_loss_coef === 0 && kl_coef === 0;
 
-/** The terms that move the policy where scores do not differ; those that are off are not named, none where all are. */
+/**
+ * Names the loss terms that change the policy even if scores do not differ: KL and entropy, without disabled terms.
+ * Empty if both are disabled.
+ */
 function termsOf({ policy }: Evidence): string {
   const terms = [
     !(policy && klIsOff(policy)) && 'KL',
@@ -71,7 +74,10 @@ function watchOn(evidence: Evidence): Advice {
   return { anchor: 'collapse', text };
 }
 
-/** Back to the newest checkpoint of before a fall, where one is left. */
+/**
+ * Suggests resuming from the newest checkpoint before a fall; if no such checkpoint is left, names the setting that
+ * keeps more.
+ */
 function goBack({ checkpoints }: Evidence, fall: Fall | null, why: string): Advice {
   const before = checkpoints?.filter(step => fall === null || step < fall.onset.began) ?? [];
   const last = before.at(-1);
@@ -87,7 +93,7 @@ function goBack({ checkpoints }: Evidence, fall: Fall | null, why: string): Advi
 
 const waitForMore: Advice = { anchor: 'collapse', text: 'Wait for more diagnoses: every run begins here' };
 
-/** What to try by what the reasoning looks like. */
+/** Suggestions for each state of the reasoning. */
 const byState: Record<ReasoningState, (evidence: Evidence) => Advice[]> = {
   diverse: () => [],
   begun: ({ path }) => (path.length < 3 ? [waitForMore] : []),
@@ -123,7 +129,7 @@ const byState: Record<ReasoningState, (evidence: Evidence) => Advice[]> = {
   ],
 };
 
-/** What to try; never empty. `state` is null if there is no valid diagnosis. */
+/** All suggestions without duplicates; never empty. `state` is null without a valid diagnosis. */
 export function adviceFor(state: ReasoningState | null, signs: readonly Sign[], evidence: Evidence): Advice[] {
   const all = [...signs.flatMap(sign => bySign[sign.kind](evidence, sign)), ...(state ? byState[state](evidence) : [])];
   const advice = all.filter(({ text }, i) => all.findIndex(other => other.text === text) === i);

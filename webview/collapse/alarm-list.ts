@@ -6,7 +6,7 @@ import { link } from '../components/controls';
 /** Maximum number of alarms shown, newest first. */
 const shown = 100;
 
-/** The list, or the reason why it is empty. `watching` is whether alarms were enabled in the run. */
+/** The list, or the reason why it is empty. `watching`: whether alarms were enabled in the run. */
 export function alarmList(
   events: readonly RunEvent[],
   step: number,
@@ -25,7 +25,7 @@ export function alarmList(
 }
 
 function alarmItem(event: RunEvent, step: number, go: (step: number) => void): TemplateResult {
-  // The event is written after its step ended; its data has the step that raised the alarm.
+  // `event.step` is the step at which the event was written; `data.step` is the step that raised the alarm.
   const at = typeof event.data?.step === 'number' ? event.data.step : event.step;
   return html`<li class=${at > step ? 'later' : nothing}
     ><span class="alarm-sign" aria-hidden="true">▲</span

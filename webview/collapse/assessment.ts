@@ -1,21 +1,21 @@
-// What a run's diagnoses say of its reasoning: how far it depends on its prompt, how much it varies, and whether it has
-// lost what it had. Distinguishes a policy that has come to ignore the prompt from one that has not yet learnt to use
-// it.
+// Assesses from a run's diagnoses how far the reasoning depends on its prompt, how much it varies, and whether its
+// mutual information has fallen. A fall separates a policy that no longer uses the prompt from a policy that has not
+// yet learnt to use it.
 import { median } from '../../extension/common/estimate';
 import { retrievalOverChance } from '../../extension/run-data/regimes';
 import type { PathPoint } from './run-series';
 import { informationFall, type Fall } from './trends';
 
-/** Number of diagnoses whose median is taken. */
+/** Number of latest diagnoses whose median is used. */
 const medianOver = 3;
 /**
- * Reasoning says much about its prompt from this share of ln N on, or from this retrieval accuracy on (0 chance, 1
- * certainty).
+ * Lower bounds of clear dependence on the prompt: mutual information as a share of ln N, or retrieval accuracy rescaled
+ * to 0 (chance) to 1 (always correct).
  */
 const strongShare = 0.25;
 const foundAgain = 0.5;
 
-/** `faint`: the reasoning depends on its prompt, but says little about it. */
+/** `faint`: the reasoning depends on its prompt, but contains little information about it. */
 export type Dependence = 'clear' | 'faint' | 'none';
 export type ReasoningState =
   | 'diverse'
@@ -32,7 +32,7 @@ export type ReasoningState =
 export interface Assessment {
   state: ReasoningState;
   dependence: Dependence;
-  /** Best mean over three diagnoses of the mutual information, where it has fallen from that for good. */
+  /** Lasting fall of the mutual information; null if it has not fallen. */
   fall: Fall | null;
 }
 

@@ -1,5 +1,5 @@
-// Specifications of the page's small charts: the diagnosis over training and the signals of an Echo Trap, each with the
-// bound at which its alarm is raised.
+// Specifications of the page's small charts: the diagnosis over training, and the signals of an Echo Trap with the
+// bounds of their alarms.
 import { alarmNames, alarmRules, boundsOver, streaksOver, type AlarmName } from '../../extension/run-data/alarm-rules';
 import { formatValue, type Unit } from '../shared/format';
 import { hue } from '../shared/palette';
@@ -11,11 +11,11 @@ export interface ChartLine {
   label: string;
   /** A CSS colour. */
   colour: string;
-  /** Keys of the ends of the interval around the line. */
+  /** Keys of the lower and the upper end of the interval around the line. */
   band?: { low: string; high: string };
-  /** A reference for other lines, drawn dashed. */
+  /** Draws the line dashed, as a reference for the other lines. */
   bound?: boolean;
-  /** Computes the values instead of reading them by key. */
+  /** Computes the line's values; without it, they are read by `key`. */
   values?(series: RunSeries): ArrayLike<number>;
 }
 
@@ -26,14 +26,17 @@ export interface LineChartSpec {
   lines: readonly ChartLine[];
   /** Text under the title if the chart is empty. */
   empty: string;
-  /** Returns a function from a row to notes about the lines' values there, one sentence each. */
+  /** Returns a function that maps a row to notes about the lines' values at this row, one sentence per note. */
   notes?(columns: readonly ArrayLike<number>[]): (row: number) => string[];
 }
 
 const colour = (index: number): string => `var(--c${index})`;
 const bound = 'var(--muted)';
 
-/** The charts of a family of pairs, with success for comparison; `path` has the family's diagnoses in `series`. */
+/**
+ * The charts of a family of pairs, and a chart of success for comparison. `path` contains the family's diagnoses in
+ * `series`.
+ */
 export function familyCharts(family: string, series: RunSeries, path: readonly PathPoint[]): LineChartSpec[] {
   const key = (suffix: string) => `${family}/${suffix}`;
   const line = (suffix: string, label: string, index: number, interval = false): ChartLine => ({
@@ -43,7 +46,7 @@ export function familyCharts(family: string, series: RunSeries, path: readonly P
     ...(interval && { band: { low: key(`${suffix}_ci_low`), high: key(`${suffix}_ci_high`) } }),
   });
   const empty = 'not diagnosed yet';
-  /** A threshold of the regime at each diagnosis. */
+  /** Line of a regime threshold, with one value per diagnosis. */
   const threshold = (suffix: string, label: string, axis: 'information' | 'entropy'): ChartLine => ({
     key: key(suffix),
     label,
@@ -134,7 +137,7 @@ const titles: Record<AlarmName, string> = {
   missing_thoughts: 'Answers with a thought',
 };
 
-/** Why a line beyond its bound has raised no alarm: `alarm after 5 steps in a row over 81.1; now 4`. */
+/** Explains why a line beyond its bound has raised no alarm: `alarm after 5 steps in a row over 81.1; now 4`. */
 function formatStreak(
   name: AlarmName,
   values: ArrayLike<number>,
@@ -151,7 +154,7 @@ function formatStreak(
   };
 }
 
-/** The charts of alarm signals, one per metric; a metric with two rules has both bounds. */
+/** The charts of alarm signals, one per metric; a metric with two alarm rules has two bounds. */
 export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => alarmRules[name].metric))].map(
   metric => {
     const names = alarmNames.filter(name => alarmRules[name].metric === metric);

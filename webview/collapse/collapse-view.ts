@@ -1,5 +1,5 @@
-// The Collapse page as a view of its state: the plane on top with the diagnosis next to it, everything else below, for
-// the same step.
+// Renders the Collapse page: the plane on top with the diagnosis next to it, the other parts below. All parts show the
+// same step.
 import type { CollapseActions } from './actions';
 import { html, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';

@@ -1,8 +1,11 @@
-// The data colours as CSS variables, for SVG and bars.
+// Defines the data colours as CSS variables, for SVG and bars.
 import { colourOfRun } from '../shared/palette';
 import type { Theme } from '../shared/theme';
 
-/** Writes the variables on the root element; unchanged ones are left alone, since the theme's observer watches them. */
+/**
+ * Writes the variables on the root element; unchanged variables are not written, because each write triggers the
+ * theme's observer.
+ */
 export function setDataColours({ palette, warning }: Theme, runId: string): void {
   const { style } = document.documentElement;
   const set = (property: string, value: string): void => {

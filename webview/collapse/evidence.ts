@@ -5,29 +5,29 @@ import type { RunEvent, SettingChange } from '../../extension/run-data/run-event
 import { filterAt } from './format-filter';
 import { pathOf, reached, type PathPoint, type RunSeries, type StepValue } from './run-series';
 
-/** A value of the configuration that was changed while the run trained, from the step after `step` on. */
+/** A configuration value changed while the run trained; in effect from step `step` + 1. */
 export type ChangedSetting = SettingChange & { step: number };
 
-/** What holds at the step that is looked at; null where it is not known. */
+/** Settings and checkpoints at the selected step; null if unknown. */
 export interface Circumstances {
   filter: FilterSettings | null;
   policy: PolicySettings | null;
-  /** In their order. */
+  /** Ordered by step. */
   changes: readonly ChangedSetting[];
-  /** Steps whose checkpoints are left, ascending. */
+  /** Steps whose checkpoints still exist, ascending. */
   checkpoints: readonly number[] | null;
 }
 
-/** All that the reading is made from; nothing of it lies after the step that is looked at. */
+/** All data of an interpretation, up to the selected step. */
 export interface Evidence extends Circumstances {
   path: readonly PathPoint[];
   rewardStd: readonly StepValue[];
   tokenEntropy: readonly StepValue[];
   gradientNorm: readonly StepValue[];
   invalidAnswers: readonly StepValue[];
-  /** Share of training episodes that succeed, mean over tags. */
+  /** Share of successful training episodes, mean over tags. */
   success: readonly StepValue[];
-  /** The same of validations. */
+  /** Share of successful validation episodes, mean over tags. */
   validation: readonly StepValue[];
   /** Share of turns with a thought (`collapse/valid_thinking_rate`). */
   thinking: readonly StepValue[];
@@ -55,7 +55,7 @@ function changeOf({ kind, step, data }: RunEvent): ChangedSetting[] {
   return [{ key, from, to, step }];
 }
 
-/** Keys of the weights of the policy loss's terms. */
+/** Maps configuration keys of loss weights to the fields of `PolicySettings`. */
 const weights = {
   'actor_rollout_ref.actor.kl_loss_coef': 'kl_loss_coef',
   'algorithm.kl_ctrl.kl_coef': 'kl_coef',
@@ -104,7 +104,7 @@ export function evidenceUpTo(all: Evidence, step: number, circumstances: Circums
   };
 }
 
-/** Mean over all columns whose key matches, at each step where at least one has a value. */
+/** Mean over all columns whose key matches `pattern`, at each step for which at least one column has a value. */
 function meanOver(series: RunSeries, pattern: RegExp): StepValue[] {
   const columns = series.keys.filter(key => pattern.test(key)).map(key => series.column(key));
   return series.steps.flatMap((step, row) => {

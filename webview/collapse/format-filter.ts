@@ -1,6 +1,6 @@
-// Describes what the rollout filter did with the prompt groups of a step. Which groups were kept comes from the run's
-// log. The reason is derived from the scores and never overrides the log; a filter on data that episodes do not contain
-// (entropy) is explained by its rule only.
+// Describes what the rollout filter did with the prompt groups of a step. The run's log records which groups were kept.
+// The reason is derived from the scores and never overrides the log. For a filter on data that episodes do not contain
+// (entropy), only the rule is shown.
 import type { FilterSettings, PromptGroup } from '../../extension/protocol/collapse-page';
 import { maximum } from '../../extension/common/lists';
 import type { RunEvent } from '../../extension/run-data/run-events';
@@ -10,11 +10,11 @@ export interface JudgedGroup extends PromptGroup {
   mean: number;
   /** Unbiased standard deviation of the scores; 0 for one episode. */
   std: number;
-  /** Why the group was kept or left out; empty if unknown. */
+  /** Why the group was kept or dropped; empty if unknown. */
   why: string;
 }
 
-/** The filter settings of a step's rollout, including changes made before it. */
+/** The filter settings of a step's rollout, including changes made before the step. */
 export function filterAt(
   filter: FilterSettings | null,
   events: readonly RunEvent[],
@@ -64,7 +64,7 @@ export function judgedGroups(filter: FilterSettings | null, groups: readonly Pro
 interface Rank {
   measure: number;
   rank: number;
-  /** Cumulative measure of the groups before this one, and including it. */
+  /** Cumulative measure of the higher-ranked groups; `mass` includes this group. */
   before: number;
   mass: number;
   total: number;
@@ -109,7 +109,7 @@ function ruleOf(filter: FilterSettings, groups: number): string {
   }
 }
 
-/** The filter's measure of a group; null if the run's files do not contain it. */
+/** The filter's measure of a group; null if it cannot be computed from the run's files. */
 function measureOf({ metric, normalised }: FilterSettings, { episodes, mean, std }: JudgedGroup): number | null {
   if (normalised) return null;
   switch (metric) {

@@ -1,6 +1,6 @@
-// Gradients of the loss's parts by bucket of prompt groups, from the lowest score deviation to the highest: norms as
-// bars, the ratio of each to its noise, and whether the parts point in the same direction. A sentence above summarizes
-// them.
+// Gradients of the loss terms by bucket of prompt groups, from the lowest score deviation to the highest: norms as
+// bars, the ratio of each norm to its noise, and whether the terms point in the same direction. A sentence above
+// summarizes the result.
 import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../extension/common/lists';
 import type { GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
@@ -15,7 +15,7 @@ const analysisNames: Record<string, string> = {
   grad_norm_prefilter: 'before the filter',
 };
 
-/** `chosen` is the name of the analysis to show, where the record has it. */
+/** `chosen` is the name of the analysis to show, if the record contains it. */
 export function gradientsView(
   { analyses }: GradientAnalysisRecord,
   chosen: string,

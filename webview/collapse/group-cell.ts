@@ -1,6 +1,6 @@
-// Names a score in the table of groups.
+// The position of a score in the table of groups.
 
-/** A score by the row of its group and its place in it. */
+/** The row of the group, and the index of the score within the group. */
 export interface GroupCell {
   readonly row: number;
   readonly member: number;

@@ -1,6 +1,6 @@
-// The prompt groups of a step: the deviation of scores within each, what the filter kept and why, and each episode's
-// score as a cell. A table, for screen readers. One score cell has the tab stop; arrow keys move it and Enter opens its
-// episode.
+// The prompt groups of a step as a table that screen readers can read: the deviation of scores within each group, the
+// filter's decision with its reason, and each episode's score as a cell. One score cell has the tab stop; arrow keys
+// move the tab stop, and Enter opens the cell's episode.
 import type { GroupCell } from './group-cell';
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
@@ -10,24 +10,24 @@ import { formatNumber, formatTick } from '../shared/format';
 import type { CollapseActions } from './actions';
 import { formatFilter, judgedGroups, type JudgedGroup } from './format-filter';
 
-/** Maximum number of rows, those with the largest deviation. */
+/** Maximum number of rows; groups with the largest deviation come first. */
 const shownGroups = 200;
-/** In larger groups, cells have no room for their number. */
+/** Maximum group size for which cells show numbers; larger groups have narrower cells. */
 const numbersUpTo = 16;
 
-/** The groups of a step as shown. */
+/** The displayed groups of a step. */
 export interface JudgedStep {
   readonly caption: string;
   readonly groups: readonly JudgedGroup[];
-  /** Largest deviation, and the ends of all scores. */
+  /** Largest deviation of a group. `low` and `high`: lowest and highest score of all groups. */
   readonly most: number;
   readonly low: number;
   readonly high: number;
-  /** Episodes of the largest group. */
+  /** Number of episodes in the largest group. */
   readonly width: number;
 }
 
-/** Judges the groups of a step by the filter that was in effect. */
+/** Computes statistics and reasons for the groups of a step; `filter` was in effect at this step. */
 export function judgedStep(groups: readonly PromptGroup[], filter: FilterSettings | null): JudgedStep {
   const judged = judgedGroups(filter, groups);
   const scores = judged.flatMap(({ episodes }) => episodes.map(({ score }) => score));
@@ -48,7 +48,7 @@ export function judgedStep(groups: readonly PromptGroup[], filter: FilterSetting
   };
 }
 
-/** `stop` is the cell with the tab stop. */
+/** Renders the table. `stop` is the cell with the tab stop. */
 export function groupsView(step: JudgedStep, stop: GroupCell, actions: CollapseActions): TemplateResult {
   const { caption, groups, low, high, width } = step;
   const rows = groups.map((group, row) => {
@@ -130,7 +130,7 @@ function scoreCell(
 ): TemplateResult {
   const outcome = success === null ? '' : success ? ', solved' : ', not solved';
   const description = `group ${group}, member ${member}: score ${formatNumber(score)}${outcome}`;
-  // Colour intensity; 30 if all scores are equal.
+  // Colour intensity in percent, 0 to 60; 30 if all scores are equal.
   const share = high > low ? Math.round((60 * (score - low)) / (high - low)) : 30;
   return html`<td class="score" style="--share:${share}%"
     ><button

@@ -1,7 +1,6 @@
 // Interprets a run's diagnoses for the user: one sentence on the state of its reasoning, the confidence, other signs,
-// and what to try. A pure function of what was logged up to the selected step; it reads no texts and runs no model. It
-// distinguishes a policy whose reasoning has come to ignore the prompt from one that has not yet learnt to use it. The
-// rules of thumb are explained in docs/METRICS.md.
+// and what to try. A pure function of the metrics logged up to the selected step; it reads no texts and runs no model.
+// The rules of thumb are explained in docs/METRICS.md.
 import { enoughPrompts } from '../../extension/run-data/regimes';
 import { formatNumber, formatPercent } from '../shared/format';
 import { adviceFor, type Advice } from './advice';
@@ -12,26 +11,26 @@ import { signsOf, type Sign } from './signs';
 import { fallen, narrowing } from './trends';
 
 export interface Interpretation {
-  /** What it looks like, in one sentence. */
+  /** The state of the reasoning in one sentence. */
   headline: string;
-  /** The numbers behind it, in one sentence; empty where there are none. */
+  /** The numbers that support the headline, in one sentence; empty without a valid diagnosis. */
   sentence: string;
   confidence: 'none' | 'low' | 'moderate' | 'high';
-  /** Why no surer. */
+  /** Reasons for the confidence, and what lowers it. */
   why: string;
-  /** Anything besides that bears on it, the gravest first. */
+  /** Other signs of trouble in the metrics, most severe first. */
   signs: Sign[];
   advice: Advice[];
 }
 
-/** Number of diagnoses that should agree on the regime. */
+/** Number of latest diagnoses that must agree on the regime for high confidence. */
 const recent = 5;
-/** Probabilities of the regime from which on the confidence has these names. */
+/** Minimum probability of the regime for each level of confidence. */
 const confident = { high: 0.9, moderate: 0.7 } as const;
-/** A bound ln N above this is none of any number of prompts. */
+/** Largest valid bound ln N, in nats; a larger value cannot come from a number of prompts. */
 const largestBound = 100;
 
-/** Reads the evidence. Deterministic; every number in its texts is finite. */
+/** Interprets the evidence. Deterministic; all numbers in the returned texts are finite. */
 export function interpret(evidence: Evidence): Interpretation {
   const { path } = evidence;
   const now = path.at(-1);
@@ -94,7 +93,10 @@ function sentenceOf(path: readonly PathPoint[], { fall }: Assessment): string {
   return `${clauses.join('; ')}.`;
 }
 
-/** From the calibrated probability that the regime is right; few diagnoses or prompts lower it. */
+/**
+ * The confidence follows from the calibrated probability of the regime. Few diagnoses or few prompts make it low;
+ * contradicting diagnoses and wide intervals prevent high confidence.
+ */
 function confidenceOf(
   path: readonly PathPoint[],
   { dependence }: Assessment,

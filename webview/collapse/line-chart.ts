@@ -1,6 +1,7 @@
-// A small chart: lines over steps, an interval band, a bound, and the cursor of the selected step. An SVG without
-// layout measurement: lines are drawn in a unit square that stretches, with strokes that do not; texts are HTML. The
-// lines are made once for each version of the series, however the step moves. Dragging on the chart changes the step.
+// A small chart: lines over steps, an interval band, a bound, and the cursor of the selected step. It needs no layout
+// measurement: lines are SVG paths in a stretched unit square with strokes of constant width, and texts are HTML. The
+// lines are drawn once per version of the series, and a change of the step only moves the cursor. Dragging on the chart
+// selects a step.
 import { html, LitElement, nothing, svg, type PropertyValues, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
@@ -31,12 +32,12 @@ export class LineChart extends LitElement {
 
   private columns: ArrayLike<number>[] = [];
   private notesAt: (row: number) => string[] = () => [];
-  /** The range of the axis, which changes rarely while a run grows; null if there are no values. */
+  /** The y range of the last drawing, reused while the values fit; null before the first drawing. */
   private range: Range | null = null;
   private last = 1;
-  /** Key and description of each line, shown on hover of the title. */
+  /** Key and description of each line; the tooltip of the title. */
   private hint = '';
-  /** The lines as drawn; null if there are no values. */
+  /** The drawn lines, bands and ticks; null if no line has a value. */
   private picture: TemplateResult | null = null;
 
   protected override createRenderRoot(): HTMLElement {
@@ -75,7 +76,7 @@ export class LineChart extends LitElement {
       <span class="tick-x">${this.last}</span>`;
   }
 
-  /** The latest values at a row, with their colours and names where there are several. */
+  /** The latest values at or before a row; with several lines, each with colour and name. */
   private values(row: number): TemplateResult[] {
     const { lines, unit } = this.spec;
     return lines.map(({ label, colour, bound }, i) => {

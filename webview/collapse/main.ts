@@ -1,4 +1,4 @@
-// Entry of the Collapse page.
+// Entry point of the Collapse page.
 import '../shared/base.css';
 import './collapse.css';
 import { copyPlainNumbers } from '../shared/format';

@@ -1,6 +1,6 @@
-// The matrix as a heat map (blue: less likely than under the own prompt; orange: more likely), with its own prompts and
-// the selected cell outlined. The cell is selected by pointer or arrow keys. Screen readers read the text of the cell
-// and the table instead of the canvas.
+// The matrix as a heat map. Blue: less likely than under the reasoning's own prompt; orange: more likely. The cells of
+// own prompts and the selected cell are outlined. Pointer and arrow keys select a cell. For screen readers, a text of
+// the selected cell and a table replace the canvas.
 import { html, LitElement, type TemplateResult } from 'lit';
 import { hue, withAlpha } from '../shared/palette';
 import type { Theme } from '../shared/theme';

@@ -1,4 +1,4 @@
-// The cross-scoring matrix with the two texts of the selected cell next to it, and the same as a table.
+// The cross-scoring matrix, with the two texts of the selected cell next to it, and a table of the same data.
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { button, link } from '../components/controls';
@@ -57,8 +57,7 @@ function cellView(scored: ScoredFamily, { cell }: CollapseState, actions: Collap
 }
 
 /**
- * One row per reasoning text: the text, its log-prob under its own prompt, and the prompt under which it is most
- * likely.
+ * One row per reasoning text: the text, its log-prob under its own prompt, and the prompt with the highest log-prob.
  */
 function rowsTable({ family, matrix }: ScoredFamily, { openEpisode }: CollapseActions): TemplateResult {
   const { order, own, best, against } = matrix;

@@ -1,6 +1,6 @@
-// The cross-scoring matrix of one diagnosis: one row per reasoning text, one column per prompt, with rows sorted by
-// their own prompt, so that own prompts form a diagonal. A cell is the log-prob of the reasoning under a prompt
-// relative to its own prompt.
+// The cross-scoring matrix of one diagnosis: one row per reasoning text, one column per prompt, with rows sorted by the
+// column of their own prompt, so that these cells form a diagonal. A cell is the log-prob of the reasoning under the
+// column's prompt minus the log-prob under its own prompt.
 import { maximum } from '../../extension/common/lists';
 import type { CollapseFamily } from '../../extension/run-data/diagnostics';
 import { formatNumber, formatSigned } from '../shared/format';
@@ -11,20 +11,23 @@ export interface Cell {
   readonly column: number;
 }
 
-/** A family, prepared for drawing. */
+/** The matrix of a family, prepared for drawing. */
 export interface Matrix {
-  /** Row of the family for each row of the picture. */
+  /** For each drawn row, the index of its sample in the family. */
   order: number[];
-  /** Log-prob per token under each prompt minus that under the own prompt, by picture row. */
+  /**
+   * By drawn row and column: log-prob per token under the column's prompt minus log-prob per token under the own
+   * prompt.
+   */
   against: number[][];
-  /** The own column and the most likely column of each picture row. */
+  /** For each drawn row, the column of its own prompt; `best` is the column with the highest log-prob. */
   own: number[];
   best: number[];
-  /** Largest absolute value of the colour scale. */
+  /** Absolute value at both ends of the colour scale. */
   scale: number;
 }
 
-/** Sorts the rows by their prompts and subtracts the own prompt's value from each row. */
+/** Sorts the rows by the column of their own prompt, and subtracts from each row its value under the own prompt. */
 export function matrixOf({ log_probs_per_token: values, column }: CollapseFamily): Matrix {
   const order = values.map((_, i) => i).sort((a, b) => column[a] - column[b] || a - b);
   const own = order.map(i => column[i]);
@@ -35,7 +38,7 @@ export function matrixOf({ log_probs_per_token: values, column }: CollapseFamily
     .map(Math.abs)
     .filter(Number.isFinite)
     .sort((a, b) => a - b);
-  // The scale is the 95th percentile, so that a few outliers do not wash out the other cells.
+  // The scale is the 95th percentile, because a few outliers would make all other cells pale.
   const scale = sizes[Math.floor(0.95 * (sizes.length - 1))] || 1;
   return { order, against, own, best, scale };
 }
@@ -62,14 +65,14 @@ export const cellWithin = ({ family, matrix }: ScoredFamily, { row, column }: Ce
   column: Math.max(0, Math.min(family.prompts.length - 1, column)),
 });
 
-/** The matrix for screen readers. */
+/** Text of the matrix for screen readers. */
 export function describeMatrix({ family, matrix }: ScoredFamily): string {
   const { samples, prompts, signatures } = family;
   const found = matrix.best.filter((column, row) => signatures[column] === signatures[matrix.own[row]]).length;
   return `Matrix of ${samples.length} reasoning texts by ${prompts.length} prompts; ${found} reasoning texts are most likely under their own prompt. Arrow keys move the selection, Home selects the own prompt, Enter opens the episode.`;
 }
 
-/** A cell in words: its value, its rank in the row, and where the reasoning comes from. */
+/** Text of a cell: its value, its rank in the row, and the episode and turn of the reasoning. */
 export function describeCell({ family, matrix }: ScoredFamily, { row, column }: Cell): string {
   const { samples, prompts, signatures, lengths, log_probs_per_token: values } = family;
   const i = matrix.order[row];

@@ -1,5 +1,6 @@
-// The Collapse page: whether the model's reasoning still depends on its prompt. The host sends the run's series at once
-// and as they grow; matrices, groups and gradients are in one file per step and are requested for the selected step.
+// The Collapse page: whether the model's reasoning still depends on its prompt. The host sends the complete series
+// first and then new lines. Matrices, groups and gradients are stored in one file per step and requested for the
+// selected step.
 import { render } from 'lit';
 import {
   collapseCommand,
@@ -74,7 +75,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
   }
 
   host.onNotify(collapseLines, ({ lines, ...facts }) => {
-    if (!store.state.facts) return; // the pending snapshot includes them
+    if (!store.state.facts) return; // the pending snapshot includes these lines
     if (lines.length > 0) {
       series.append(lines);
       requests.retry();
@@ -89,7 +90,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     End: () => dispatch({ type: 'step', step: null }),
     ' ': actions.togglePlay,
   });
-  // A hidden page receives no messages, so it loads a new snapshot.
+  // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') load();
   });

@@ -1,21 +1,21 @@
-// Where a run's diagnoses lie in the plane of H(Z|X) and I(X;Z), in a unit square from its upper left. H(Z|X) has a
-// square-root scale because collapses happen near zero.
+// Coordinates of a run's diagnoses in the plane of H(Z|X) and I(X;Z), in a unit square with the origin at the upper
+// left. The axis of H(Z|X) has a square-root scale, because collapses happen near zero.
 import { regimeRule } from '../../extension/run-data/regimes';
 import { valueRange, type Range } from '../charts/axis';
 import type { PathPoint } from './run-series';
 
-/** A path, laid out once however often its steps are gone through. */
+/** A path with its coordinates, computed once per path. */
 export interface Layout {
   path: readonly PathPoint[];
   scales: Scales;
-  /** In the unit square. */
+  /** Coordinates (x, y) of each point of the path, 0 to 1. */
   spots: [number, number][];
 }
 
 export interface Scales {
   xMax: number;
   range: Range;
-  /** To the unit square, from its upper left. */
+  /** Converts to the unit square with the origin at the upper left. */
   x(entropy: number): number;
   y(information: number): number;
 }
@@ -49,11 +49,14 @@ function scalesOf(path: readonly PathPoint[]): Scales {
   };
 }
 
-/** Round values of H(Z|X) that a square-root scale keeps apart. */
+/** Tick values of H(Z|X), chosen so that their labels do not overlap on the square-root scale. */
 export const acrossTicks = (max: number): number[] =>
   [0, 0.05, 0.2, 0.5, 1, 2, 3, 5, 8, 12].filter(tick => tick <= max);
 
-/** Thresholds in the unit square: of H(Z|X) above and below the threshold `y` of I(X;Z). */
+/**
+ * Thresholds in the unit square. `y` is the threshold of I(X;Z); `above` and `below` are the thresholds of H(Z|X) above
+ * and below it.
+ */
 export interface ThresholdLines {
   above: number;
   below: number;

@@ -1,11 +1,11 @@
-// The marks of the plane: the regimes as quadrants, the run's path, fading into the past, and the intervals of the
-// selected diagnosis. The style sheet keeps old parts of the path visible.
+// The marks of the plane: the regimes as quadrants, the run's path, and the intervals of the selected diagnosis. Older
+// segments of the path are fainter; the style sheet limits how faint they become.
 import { html, nothing, svg, type TemplateResult } from 'lit';
 import type { Scales, ThresholdLines } from './plane-layout';
 import type { PathPoint } from './run-series';
 import { percent } from './unit-square';
 
-/** The opacity of a segment halves with each so many diagnoses. */
+/** Number of diagnoses after which a segment's opacity is halved. */
 const halfLife = 7;
 
 const regimes = [
@@ -26,7 +26,7 @@ export function quadrants({ above, below, y }: ThresholdLines): TemplateResult[]
   ];
 }
 
-/** The names of the regimes, each in the outer corner of its quadrant and as wide as that. */
+/** The names of the regimes, each in the outer corner of its quadrant and no wider than the quadrant. */
 export const regimeLabels = (lines: ThresholdLines): TemplateResult[] =>
   regimes.map(([name, text]) => {
     const anchor = labelAnchor(name, lines);
@@ -42,7 +42,10 @@ function labelAnchor(name: (typeof regimes)[number][0], { above, below, y }: Thr
   return `${across};max-width:${percent(width)};${top ? 'top:0' : 'bottom:0'};max-height:${percent(top ? y : 1 - y)}`;
 }
 
-/** The path up to the selected diagnosis, newest strongest, and faintly what follows it. */
+/**
+ * The path up to the selected diagnosis, with the newest segment strongest; later diagnoses are drawn faintly.
+ * `present` is the index of the selected diagnosis.
+ */
 export function trail(spots: readonly [number, number][], present: number): TemplateResult[] {
   const path = (name: string, from: number, to: number, age: number | null): TemplateResult => {
     const d = spots.slice(from, to + 1).map(([x, y], i) => `${i === 0 ? 'M' : 'L'}${x.toFixed(4)} ${y.toFixed(4)}`);
@@ -51,7 +54,7 @@ export function trail(spots: readonly [number, number][], present: number): Temp
   };
   const parts: TemplateResult[] = [];
   if (present < spots.length - 1) parts.push(path('future', Math.max(0, present), spots.length - 1, null));
-  // Old segments are alike: they are one path, so that thousands of diagnoses stay cheap.
+  // Old segments have the same opacity and are drawn as a single path, because thousands of elements would be slow.
   const distinct = Math.max(0, present - 6 * halfLife);
   if (distinct > 0) parts.push(path('trail', 0, distinct, 6 * halfLife));
   for (let i = distinct; i < present; i++) parts.push(path('trail', i, i + 1, present - 1 - i));

@@ -1,6 +1,6 @@
-// The plane of H(Z|X) (horizontal) and I(X;Z) (vertical): the four regimes as quadrants at the selected diagnosis's
-// thresholds, the run's path, and the selected diagnosis as a ring with its 95 % intervals. Drawn like the small
-// charts: a stretched unit square of SVG, with labels and ring in HTML over it. A click on a diagnosis selects its
+// The plane of H(Z|X) (horizontal) and I(X;Z) (vertical). It shows the four regimes as quadrants, separated by the
+// thresholds of the selected diagnosis, the run's path, and the selected diagnosis as a ring with its 95 % intervals.
+// Drawn as a stretched unit square of SVG, with labels and ring in HTML over it. A click on a diagnosis selects its
 // step.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { minimum } from '../../extension/common/lists';
@@ -88,7 +88,7 @@ export class RunPlane extends LitElement {
     if (point) this.onStep(point.step);
   }
 
-  /** The diagnosis nearest to the pointer, within a twelfth of the field. */
+  /** The diagnosis nearest to the pointer; undefined if it is farther away than a twelfth of the plot. */
   private nearest({ currentTarget, clientX, clientY }: PointerEvent): PathPoint | undefined {
     const { left, top, width, height } = (currentTarget as HTMLElement).getBoundingClientRect();
     const [x, y] = [(clientX - left) / width, (clientY - top) / height];

@@ -1,17 +1,17 @@
-// Prompts of one environment share most of their text; this file extracts the lines in which they differ.
+// Extracts the lines in which prompts differ, because prompts of the same environment share most of their text.
 import { minimum } from '../../extension/common/lists';
 
 export interface PromptParts {
   /** Lines in which this prompt may differ from the others. */
   own: string;
-  /** Lines shared by all prompts, before and after. */
+  /** Lines shared by all prompts, before and after `own`. */
   before: string;
   after: string;
 }
 
 /**
- * Each prompt without the leading and trailing lines that all prompts share. If the prompts are equal, they keep their
- * text.
+ * Each prompt without the leading and trailing lines that all prompts share. If all prompts are equal, each is returned
+ * unchanged.
  */
 export function differingParts(prompts: readonly string[]): PromptParts[] {
   const split = prompts.map(text => text.split('\n'));

@@ -1,5 +1,5 @@
-// The changes of the Collapse page's state. The page changes the run's series before it reports the change: the
-// diagnoses are made anew when the series have another version. Pure for given series.
+// The reducer of the Collapse page. The page updates the run's series in place before it dispatches an event; the
+// reducer recomputes the diagnoses if the version of the series has changed. Pure for a given series.
 import type { CollapseSnapshot, PromptGroup } from '../../extension/protocol/collapse-page';
 import type { CollapseFamily, GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
 import type { Theme } from '../shared/theme';
@@ -19,15 +19,15 @@ export type CollapseEvent =
   | { readonly type: 'groups'; readonly step: number; readonly groups: readonly PromptGroup[] | null }
   | { readonly type: 'gradients'; readonly step: number; readonly record: GradientAnalysisRecord | null }
   | { readonly type: 'unreadable'; readonly part: keyof StepFiles; readonly step: number; readonly message: string }
-  /** Selects a step; null follows the newest. */
+  /** Selects a step; null follows the newest step. */
   | { readonly type: 'step'; readonly step: number | null }
-  /** The same by hand, which ends playing. */
+  /** Selects a step through user input, which stops playback; null follows the newest step. */
   | { readonly type: 'scrubbed'; readonly step: number | null }
-  /** To the previous or next diagnosis, or to the first one. */
+  /** Selects the previous or the next diagnosis. */
   | { readonly type: 'moved'; readonly by: -1 | 1 }
   | { readonly type: 'first' }
   | { readonly type: 'play' }
-  /** The next diagnosis is due while the page plays. */
+  /** The playback timer has fired: selects the next diagnosis. */
   | { readonly type: 'tick' }
   | { readonly type: 'family'; readonly family: FamilyName }
   | { readonly type: 'cell'; readonly cell: Cell }
@@ -36,7 +36,7 @@ export type CollapseEvent =
   | { readonly type: 'analysis'; readonly name: string }
   | { readonly type: 'theme'; readonly theme: Theme };
 
-/** What may have changed with new lines; `events` are the new ones. */
+/** Facts that may change with new metric lines. `events` contains only the new events. */
 export type NewFacts = Pick<RunFacts, 'run' | 'events' | 'diagnosed' | 'checkpoints'>;
 
 export function reduce(state: CollapseState, event: CollapseEvent): CollapseState {
@@ -89,7 +89,7 @@ export function reduce(state: CollapseState, event: CollapseEvent): CollapseStat
   }
 }
 
-/** The state with these changes, and with diagnoses of the current version of the series. */
+/** The state with `change`; diagnoses are recomputed if the version of the series has changed. */
 function withDiagnoses(state: CollapseState, change: Partial<CollapseState>): CollapseState {
   const { series, version, settings } = state;
   if (series.version === version) return { ...state, ...change };
@@ -117,7 +117,7 @@ const withFile = <P extends keyof StepFiles>(state: CollapseState, part: P, file
   files: { ...state.files, [part]: file },
 });
 
-/** Another matrix is shown from its first cell, and not as a table. */
+/** Stores the matrix; for another matrix, selects its first cell and closes the table. */
 function withMatrix(state: CollapseState, step: number, family: CollapseFamily | null): CollapseState {
   if (!family) return withFile(state, 'matrix', { step, content: null });
   const shown = matrixInView(state);
@@ -126,7 +126,7 @@ function withMatrix(state: CollapseState, step: number, family: CollapseFamily |
   return { ...withFile(state, 'matrix', { step, content }), cell: firstCell(content), tableOpen: false };
 }
 
-/** The groups are judged by the filter of their step. */
+/** Stores the groups with the reasons of the filter that was in effect at their step. */
 function withGroups(state: CollapseState, step: number, groups: readonly PromptGroup[] | null): CollapseState {
   const { facts } = state;
   if (!facts || !groups) return withFile(state, 'groups', { step, content: null });
@@ -155,7 +155,7 @@ function moved(state: CollapseState, by: -1 | 1): CollapseState {
   return next === undefined ? paused(state) : atStep(paused(state), next);
 }
 
-/** Starts or ends playing; from the last diagnosis it starts at the first one. */
+/** Starts or stops playback. At the last diagnosis, playback starts again from the first. */
 function played(state: CollapseState): CollapseState {
   const { stops } = state.diagnoses;
   if (state.playing) return paused(state);

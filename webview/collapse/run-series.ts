@@ -1,15 +1,15 @@
-// The run's numbers by step, as they grow, and what the page makes of them: the path through the plane of H(Z|X) and
-// I(X;Z). A value that a step lacks is NaN; diagnoses are logged at some steps only, everything else at nearly all.
+// The metrics of a run by step, and its diagnoses as a path through the plane of H(Z|X) and I(X;Z). Rows are appended
+// while the run trains. A value missing at a step is NaN; diagnoses are logged only at some steps.
 import type { CollapseSnapshot } from '../../extension/protocol/collapse-page';
 import { judgeRegimes, retrievalOverChance, type RegimeJudgement } from '../../extension/run-data/regimes';
 
 export class RunSeries {
   readonly steps: number[] = [];
-  /** Grows with each change. */
+  /** Incremented by each change. */
   version = 0;
   private readonly columns = new Map<string, number[]>();
 
-  /** Takes the place of all there was. */
+  /** Replaces all steps and values. */
   load({ steps, series }: Pick<CollapseSnapshot, 'steps' | 'series'>): void {
     this.steps.length = 0;
     for (const step of steps) this.steps.push(step);
@@ -32,7 +32,7 @@ export class RunSeries {
     }
   }
 
-  /** The values of a key, as long as `steps`; empty where it was never logged. */
+  /** The values of a key, one per step; empty if the key was never logged. */
   column(key: string): readonly number[] {
     return this.columns.get(key) ?? [];
   }
@@ -41,7 +41,7 @@ export class RunSeries {
     return [...this.columns.keys()];
   }
 
-  /** The last row at or before a step; −1 where there is none. */
+  /** The last row at or before a step; −1 before the first step. */
   rowAt(step: number): number {
     return countUpTo(this.steps.length, row => this.steps[row], step) - 1;
   }
@@ -61,14 +61,14 @@ export interface StepValue {
   value: number;
 }
 
-/** A value with its 95 % interval; the ends are NaN where none was logged. */
+/** A value with its 95 % interval; `low` and `high` are NaN if no interval was logged. */
 export interface Estimate {
   value: number;
   low: number;
   high: number;
 }
 
-/** What one diagnosis says of a family of pairs. */
+/** The results of a diagnosis for a family of pairs. */
 export interface PathPoint {
   step: number;
   /** H(Z|X), nats per token. */
@@ -78,11 +78,11 @@ export interface PathPoint {
   bound: number;
   retrieval: Estimate;
   chance: number;
-  /** Made from this diagnosis and the ones before it. */
+  /** Computed from this diagnosis and all earlier diagnoses. */
   judgement: RegimeJudgement;
 }
 
-/** The families of pairs that were diagnosed, by the metrics' prefixes. */
+/** The families of pairs; `name` is the prefix of their metrics. */
 export const families = [
   { name: 'collapse_first_turn_sample', label: 'First turns', title: 'First turns; a column for each prompt group' },
   {
@@ -94,7 +94,7 @@ export const families = [
 ] as const;
 export type FamilyName = (typeof families)[number]['name'];
 
-/** The diagnoses of a family in order; those without both coordinates are left out. */
+/** The diagnoses of a family in order; diagnoses without finite I(X;Z) and H(Z|X) are omitted. */
 export function pathOf(series: RunSeries, family: string): PathPoint[] {
   const column = (suffix: string) => series.column(`${family}/${suffix}`);
   const estimate = (suffix: string) => {
@@ -116,7 +116,7 @@ export function pathOf(series: RunSeries, family: string): PathPoint[] {
   return judgedPath(path);
 }
 
-/** The points, in order, with the regime of each. */
+/** The points with their regimes. */
 export function judgedPath(points: readonly Omit<PathPoint, 'judgement'>[]): PathPoint[] {
   const judgements = judgeRegimes(
     points.map(({ information, entropy, retrieval, chance }) => ({
@@ -129,11 +129,11 @@ export function judgedPath(points: readonly Omit<PathPoint, 'judgement'>[]): Pat
   return points.map((point, i) => ({ ...point, judgement: judgements[i] }));
 }
 
-/** How many points of a path stand at or before a step. */
+/** Number of points of a path at or before a step. */
 export const reached = (path: readonly { step: number }[], step: number): number =>
   countUpTo(path.length, i => path[i].step, step);
 
-/** Of ascending values, how many are not above `value`. */
+/** Number of values ≤ `value` among `length` ascending values, which `at` returns by index. */
 function countUpTo(length: number, at: (i: number) => number, value: number): number {
   let [low, high] = [0, length];
   while (low < high) {

@@ -1,4 +1,5 @@
-// The page's only time control: a slider over the run's steps, play, and a button that follows the newest step.
+// The step control of the page: a slider over the run's steps, a play button, and a button that follows the newest
+// step.
 import { html, type TemplateResult } from 'lit';
 import { live } from 'lit/directives/live.js';
 import { button } from '../components/controls';

@@ -1,11 +1,11 @@
-// Other signs in a run's metrics that bear on its reasoning: falls, spikes, lost formats, and settings changed shortly
-// before one of them. The rules of thumb are explained in docs/METRICS.md.
+// Signs of trouble in a run's other metrics: falls, spikes, lost formats, and settings changed shortly before a fall or
+// a spike. The rules of thumb are explained in docs/METRICS.md.
 import { alarmRules, boundsOver } from '../../extension/run-data/alarm-rules';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { Evidence } from './evidence';
 import { fallOf, fallUnderFirst, tail, type Fall, type Onset } from './trends';
 
-/** A heading's anchor in docs/METRICS.md. */
+/** Anchor of a heading in docs/METRICS.md. */
 export type Anchor =
   'in-what-order-to-look' | 'the-task' | 'policy' | 'rollout-filter' | 'rollout' | 'collapse' | 'alarms';
 
@@ -15,10 +15,10 @@ export interface Sign {
   kind: SignKind;
   text: string;
   anchor: Anchor;
-  /** Where it began, to scrub there. */
+  /** Step at which the sign began; a click selects it. */
   step?: number;
   onset?: Onset;
-  /** The setting that is suspected. */
+  /** Key of the changed setting that may be the cause. */
   key?: string;
 }
 
@@ -27,7 +27,7 @@ type DatedSign = Sign & { step: number; onset: Onset };
 /** Steps before a fall within which a changed setting may be its cause. */
 const suspicious = 10;
 
-/** The signs, the gravest first; `information` is the fall of the mutual information. */
+/** The signs, most severe first. `information` is the fall of the mutual information; null if it has not fallen. */
 export function signsOf(evidence: Evidence, information: Fall | null): Sign[] {
   const dated = [validationFall(evidence), rewardStdFall(evidence), gradientSpike(evidence), entropyFall(evidence)];
   const falls = dated.filter(sign => sign !== null);
@@ -45,7 +45,7 @@ export function signsOf(evidence: Evidence, information: Fall | null): Sign[] {
   ].filter(sign => sign !== null);
 }
 
-/** Settings that were changed shortly before something fell or spiked. */
+/** Settings that were changed shortly before one of the onsets. */
 function recentChanges({ changes }: Evidence, onsets: readonly Onset[]): Sign[] {
   const before = changes.filter(({ step }) =>
     onsets.some(({ fine, began }) => step >= fine - suspicious && step < began),
@@ -66,7 +66,7 @@ function validationFall({ validation }: Evidence): DatedSign | null {
   return { kind: 'validation', text, anchor: 'the-task', step: fall.since, onset: fall.onset };
 }
 
-/** The Echo Trap's first sign; of a solved task it is none. */
+/** The first sign of an Echo Trap; expected (`solved`) if training success is at least 90 %. */
 function rewardStdFall({ rewardStd, success }: Evidence): DatedSign | null {
   const fall = fallUnderFirst(rewardStd, 0.5);
   if (!fall) return null;
@@ -79,7 +79,7 @@ function rewardStdFall({ rewardStd, success }: Evidence): DatedSign | null {
 }
 
 function gradientSpike({ gradientNorm }: Evidence): DatedSign | null {
-  const last = gradientNorm.slice(-60); // the last 20, with what they are compared with
+  const last = gradientNorm.slice(-60); // the last 20 norms and 40 earlier ones, from which their bounds are computed
   const values = last.map(({ value }) => value);
   const bounds = boundsOver(alarmRules.gradient_spike, values);
   const at = values.findLastIndex((value, i) => i >= values.length - 20 && value > bounds[i]);

@@ -1,5 +1,5 @@
-// The state of the Collapse page. It is immutable, every change is made by the reducer, except for the run's series:
-// these grow in place, and `version` is the one from which the diagnoses in this state were made.
+// The state of the Collapse page. It is immutable except for the run's series, which grow in place; `version` is the
+// version of the series from which `diagnoses` was computed.
 import type { CollapseSnapshot } from '../../extension/protocol/collapse-page';
 import type { GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
 import type { Theme } from '../shared/theme';
@@ -11,35 +11,38 @@ import type { Cell, ScoredFamily } from './matrix';
 import type { RunSeries } from './run-series';
 import { pathOf, reached, type FamilyName, type PathPoint } from './run-series';
 
-/** What the page keeps when it is hidden or restored. */
+/** Settings that are restored when the page is shown again. */
 export interface ViewSettings {
   readonly family: FamilyName;
-  /** The selected step; null follows the newest. */
+  /** The selected step; null follows the newest step. */
   readonly step: number | null;
 }
 
-/** Increased when the meaning of a setting changes. */
+/** Version of `ViewSettings`; increased when the meaning of a setting changes. */
 export const settingsSchema = 1;
 
 export const firstSettings: ViewSettings = { family: 'collapse_first_turn_sample', step: null };
 
-/** What the host sends about a run besides its series. */
+/** The host's data about a run without the series. */
 export type RunFacts = Omit<CollapseSnapshot, 'steps' | 'series'>;
 
-/** What is made of the series for the selected family of pairs. */
+/** Data derived from the series for the selected family of pairs. */
 export interface Diagnoses {
   readonly path: readonly PathPoint[];
-  /** Steps of the path, at which playing and arrow keys stop. */
+  /** Diagnosed steps, at which playback and arrow keys stop. */
   readonly stops: readonly number[];
   readonly evidence: Evidence;
   readonly charts: readonly LineChartSpec[];
 }
 
-/** The file of one step in a part of the page; its content is null if the run's folder does not have it. */
+/**
+ * The file of a step: its content, null if the run's folder does not contain the file, or the message of a failed
+ * request.
+ */
 export type StepFile<T> =
   { readonly step: number; readonly content: T | null } | { readonly step: number; readonly failed: string };
 
-/** The files in view; null until the first answer. */
+/** The displayed files; each is null until its first answer. */
 export interface StepFiles {
   readonly matrix: StepFile<ScoredFamily> | null;
   readonly groups: StepFile<JudgedStep> | null;
@@ -47,7 +50,7 @@ export interface StepFiles {
 }
 
 export interface CollapseState {
-  /** The message of a refused snapshot. */
+  /** Message of a failed snapshot request; null if there was no failure. */
   readonly failure: string | null;
   /** Null until the first snapshot. */
   readonly facts: RunFacts | null;
@@ -57,13 +60,13 @@ export interface CollapseState {
   readonly files: StepFiles;
   /** The selected cell of the matrix. */
   readonly cell: Cell;
-  /** Whether the matrix is shown as a table too. */
+  /** Whether the table of the matrix is open. */
   readonly tableOpen: boolean;
-  /** The score with the tab stop. */
+  /** Score cell with the tab stop in the table of groups. */
   readonly groupCell: GroupCell;
-  /** Name of the analysis of gradients to show. */
+  /** Name of the displayed gradient analysis. */
   readonly analysis: string;
-  /** Whether the page plays through the diagnoses. */
+  /** Whether playback is running. */
   readonly playing: boolean;
   readonly settings: ViewSettings;
   readonly theme: Theme;
@@ -87,7 +90,7 @@ export function initialState(series: RunSeries, settings: ViewSettings, theme: T
   };
 }
 
-/** What is made of the series for a family. */
+/** Derives path, evidence and charts of a family from the series. */
 export function diagnosesOf(series: RunSeries, family: FamilyName): Diagnoses {
   const path = pathOf(series, family);
   const charts = familyCharts(family, series, path).filter(
@@ -101,15 +104,15 @@ export const isDiagnosable = (facts: RunFacts, series: RunSeries): boolean =>
   series.steps.length > 0 && !facts.run.status.episodes;
 
 export interface Position {
-  /** The selected step, which is one of the run. */
+  /** The selected step, always a step of the run. */
   readonly step: number;
-  /** Whether it is the newest one, which the page follows. */
+  /** Whether the page follows the newest step. */
   readonly live: boolean;
   /** Index of the latest diagnosis at or before the step; −1 before the first. */
   readonly present: number;
 }
 
-/** The position in a run that has steps. */
+/** The selected position in a run with at least one step. */
 export function positionOf({ series, settings, diagnoses }: CollapseState): Position {
   const newest = series.steps.at(-1) ?? 0;
   const live = settings.step === null || settings.step >= newest;
@@ -117,14 +120,14 @@ export function positionOf({ series, settings, diagnoses }: CollapseState): Posi
   return { step, live, present: reached(diagnoses.path, step) - 1 };
 }
 
-/** The files to show; null where none was written up to the selected step. */
+/** The files to display; a field is null if no file was written up to the selected step. */
 export interface WantedFiles {
   readonly matrix: { step: number; family: FamilyName } | null;
   readonly groups: { step: number } | null;
   readonly gradients: { step: number } | null;
 }
 
-/** The files to show at the selected step; null while nothing can be shown. */
+/** The files to show at the selected step; null before the first snapshot, and for runs without diagnosable steps. */
 export function wantedFiles(state: CollapseState): WantedFiles | null {
   const { facts, series, diagnoses, settings } = state;
   if (!facts || !isDiagnosable(facts, series)) return null;
@@ -138,20 +141,20 @@ export function wantedFiles(state: CollapseState): WantedFiles | null {
   };
 }
 
-/** The matrix in view; null if there is none. */
+/** The displayed matrix; null if it is missing, not loaded or failed. */
 export const matrixInView = ({ files: { matrix } }: CollapseState): ScoredFamily | null =>
   matrix && 'content' in matrix ? matrix.content : null;
 
-/** The episode of the selected cell of the matrix; undefined if there is none. */
+/** The episode of the selected cell of the matrix; undefined without a matrix. */
 export function episodeOfCell(state: CollapseState): string | undefined {
   const scored = matrixInView(state);
   if (!scored || scored.family.samples.length === 0) return undefined;
   return scored.family.samples[scored.matrix.order[state.cell.row]].episode;
 }
 
-/** Milliseconds per diagnosed step, and maximum milliseconds for a complete run. */
+/** Playback speed: milliseconds per diagnosis, and maximum milliseconds for a complete run. */
 const pace = { stop: 350, whole: 20_000 };
 
-/** Milliseconds between two diagnosed steps while the page plays the run. */
+/** Milliseconds between two diagnosed steps during playback, at least 30. */
 export const playInterval = ({ diagnoses }: CollapseState): number =>
   Math.max(30, Math.min(pace.stop, pace.whole / diagnoses.stops.length));

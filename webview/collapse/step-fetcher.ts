@@ -1,5 +1,5 @@
-// Fetches data stored in one file per step, for the selected step. Only one request is in flight; after it, the most
-// recently requested step is fetched, so steps passed while scrubbing are skipped. Recent answers are cached.
+// Fetches data stored in one file per step, for the selected step. Only one request is in flight; when it ends, the
+// latest requested step is fetched, so steps passed while scrubbing are skipped. Recent answers are cached.
 
 /** Maximum number of cached answers. */
 const kept = 12;
@@ -21,7 +21,10 @@ export class StepFetcher<Key extends object, Answer> {
     private readonly fail: (key: Key, error: unknown) => void,
   ) {}
 
-  /** Shows the answer for this key, or nothing. A key that was the last one asked for is not requested again. */
+  /**
+   * Fetches and shows the answer for a key; null cancels the pending request. The same key as in the last call is
+   * ignored.
+   */
   ask(key: Key | null): void {
     const name = JSON.stringify(key);
     if (key && this.wanted?.name === name) return;
@@ -30,7 +33,7 @@ export class StepFetcher<Key extends object, Answer> {
     this.proceed();
   }
 
-  /** Lets a failed request be repeated by the next `ask`. */
+  /** After a failed request, allows the next `ask` to repeat the same key. */
   retry(): void {
     if (this.failed) this.wanted = null;
   }

@@ -1,4 +1,5 @@
-// A part of the page that shows the file of one step: its heading with the step, and its content, or why there is none.
+// A part of the page that shows the file of a step: a heading with the step, and the file's content or the reason why
+// it is missing.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { StepFile } from './state';
 import { missingNotice, type Missing } from './switched-off';
@@ -7,7 +8,7 @@ export interface StepPartOptions<T> {
   title: string;
   class: string;
   hidden?: boolean;
-  /** The latest answer; null before the first. */
+  /** The latest answer; null before the first answer. */
   file: StepFile<T> | null;
   /** Whether a file was written up to the selected step. */
   wanted: boolean;

@@ -6,9 +6,9 @@ import type { StepFiles, WantedFiles } from './state';
 import { StepFetcher } from './step-fetcher';
 
 export interface StepRequests {
-  /** Requests these files, unless they are in view or on their way. */
+  /** Requests the files that are neither displayed nor already requested. */
   ask(wanted: WantedFiles): void;
-  /** Lets failed requests be repeated by the next `ask`. */
+  /** After failed requests, allows the next `ask` to repeat them. */
   retry(): void;
   /** Clears cached answers because the run's folder has changed. */
   forget(): void;

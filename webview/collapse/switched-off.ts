@@ -1,5 +1,5 @@
-// Messages for parts of the page without data: the reason, and the override that enables the measurement, with a copy
-// button.
+// Messages for parts of the page without data: the reason, and the configuration override that enables the measurement,
+// with a copy button.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { CollapseSettings } from '../../extension/protocol/collapse-page';
 import { button } from '../components/controls';
@@ -7,7 +7,7 @@ import type { FamilyName } from './run-series';
 
 export interface Missing {
   text: string;
-  /** The override that enables the diagnosis; undefined if it is enabled. */
+  /** The override that enables the measurement; undefined if the measurement is already enabled. */
   override?: string;
 }
 
@@ -17,7 +17,7 @@ const familyKeys: Record<FamilyName, [on: (settings: CollapseSettings) => boolea
   collapse_turn_sample: [s => s.turn_uniform, 'workbench.collapse_turn_uniform=true'],
 };
 
-/** Why there is no matrix of a family up to a step. */
+/** Explains why no matrix of a family exists up to the selected step. */
 export function missingFamily(settings: CollapseSettings, family: FamilyName): Missing {
   const [isOn, override] = familyKeys[family];
   if (settings.context_window_mode !== 'full')
@@ -43,7 +43,7 @@ export function missingGradients({ gradients, gradients_every }: CollapseSetting
   };
 }
 
-/** Why there are no prompt groups of a step. */
+/** Explains why a step has no prompt groups. */
 export const missingGroups = (step: number): Missing =>
   step === 0 ? { text: 'Step 0 is the validation before training: it has no prompt groups.' } : groupsGone;
 
@@ -52,7 +52,7 @@ const groupsGone: Missing = {
   override: 'trainer.log_group_rv_table=true',
 };
 
-/** The message, with the override and a button that copies it. */
+/** Renders the message, with the override and a button that copies the override. */
 export function missingNotice({ text, override }: Missing, copy: (text: string) => void): TemplateResult {
   const offer = (line: string): TemplateResult =>
     html` <code>${line}</code>${button({ label: 'Copy', title: `Copy ${line}`, onClick: () => copy(line) })}`;

@@ -1,4 +1,5 @@
-// The bar above the diagnoses: the run with its status, the family of pairs, the other pages, and the time control.
+// The bar above the diagnoses: the run with its status, the choice of the family of pairs, links to the other pages,
+// and the scrubber.
 import { html, type TemplateResult } from 'lit';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { button } from '../components/controls';

@@ -1,19 +1,23 @@
-// Trends in a series of a run: whether it has fallen for good, since when, and from what. All comparisons are between
-// means over neighbouring values, since single steps are noisy; the shares come from the runs in test/experiments.
+// Detects lasting falls in a series of a run: since which step, and from which value. Compares means over neighbouring
+// values, because single steps are noisy. The thresholds come from the runs in test/experiments.
 import type { PathPoint, StepValue } from './run-series';
 
-/** A fall for good is one under this share of the best, on means over three (test/experiments). */
+/**
+ * A lasting fall: the mean over three values is below this share of the best earlier mean (source: test/experiments).
+ */
 export const fallen = 0.85;
 
-/** When something fell: the first step that shows it, and the last one before it. */
+/** The onset of a fall: `began` is the first step below the bound, `fine` is the step before it. */
 export interface Onset {
   fine: number;
   began: number;
 }
 
-/** A fall for good. */
+/** A lasting fall. */
 export interface Fall {
-  /** Best mean over three values before the fall, and the newest mean. */
+  /**
+   * Best mean over three values before the fall; `now` is the newest mean. `since` is the step of the first low mean.
+   */
   from: StepValue;
   now: number;
   since: number;
@@ -24,14 +28,11 @@ export interface Fall {
 export const informationFall = (path: readonly PathPoint[]): Fall | null =>
   fallOf(path.map(({ step, information }) => ({ step, value: information.value })));
 
-/** Means over `window` neighbouring values, each at the last one's step. */
+/** Means over `window` neighbouring values; the step of a mean is the step of its last value. */
 const smoothed = (points: readonly StepValue[], window: number): StepValue[] =>
   points.slice(window - 1).map(({ step }, i) => ({ step, value: mean(points.slice(i, i + window)) }));
 
-/**
- * The last stretch over which means of three stay under `fallen` of the best before; null where the newest is not in
- * one.
- */
+/** The lasting fall of a series, if its newest mean over three values is below `fallen` of the best mean; else null. */
 export function fallOf(points: readonly StepValue[]): Fall | null {
   const means = smoothed(points, 3);
   if (means.length < 4) return null;
@@ -50,7 +51,10 @@ export function fallOf(points: readonly StepValue[]): Fall | null {
   return { from, now, since: means[since].step, onset: onsetOf(points, since, fallen * from.value) };
 }
 
-/** Since when means of ten stay under a share of the first ten's; null where they do not, or there are too few. */
+/**
+ * The lasting fall of the mean over ten values below `part` of the first such mean; null if the newest mean is not
+ * below, or with fewer than 11 values.
+ */
 export function fallUnderFirst(
   points: readonly StepValue[],
   part: number,
@@ -65,7 +69,7 @@ export function fallUnderFirst(
 }
 
 /**
- * A mean stands at its last value's step: of the values from `first` on that it is made of, the first under the bound.
+ * The first value below `bound` from index `first` on; `first` is the index of the first value in the first low mean.
  */
 function onsetOf(points: readonly StepValue[], first: number, bound: number): Onset {
   const at = points.findIndex(({ value }, i) => i >= first && value < bound);
@@ -73,7 +77,7 @@ function onsetOf(points: readonly StepValue[], first: number, bound: number): On
   return { fine: points[Math.max(0, began - 1)].step, began: points[began].step };
 }
 
-/** Since when H(Z|X), as means of three, stays under half of where it began. */
+/** The step since which the mean over three values of H(Z|X) stays below half of its first value; null if it is not. */
 export function narrowing(path: readonly PathPoint[]): { since: number; from: number } | null {
   const means = smoothed(
     path.map(({ step, entropy }) => ({ step, value: entropy.value })),
@@ -89,5 +93,5 @@ export function narrowing(path: readonly PathPoint[]): { since: number; from: nu
 const mean = (points: readonly StepValue[]): number =>
   points.reduce((sum, { value }) => sum + value, 0) / points.length;
 
-/** Mean of the last values; NaN of none. */
+/** Mean of the last `count` values; NaN for an empty series. */
 export const tail = (points: readonly StepValue[], count: number): number => mean(points.slice(-count));

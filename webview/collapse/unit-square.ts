@@ -1,14 +1,14 @@
-// Lines in a unit square, from its upper left: a picture that stretches needs no layout. Of very long series, the
-// extremes of each bucket are drawn.
+// Paths in a unit square with the origin at the upper left; the SVG is stretched to its element, so no layout
+// measurement is needed. For very long series, only the extremes of each bucket are drawn.
 import { appendAll } from '../../extension/common/lists';
 
 /** Maximum number of buckets per line; a line with more points is drawn as the extremes of each bucket. */
 const resolution = 400;
 
-/** A share as a CSS length. */
+/** A share (0 to 1) as a CSS percentage. */
 export const percent = (share: number): string => `${(100 * share).toFixed(3)}%`;
 
-/** The latest finite value at or before a row. */
+/** The latest finite value at or before a row; NaN if there is none. */
 export function lastFinite(column: ArrayLike<number>, row: number): number {
   for (let i = Math.min(row, column.length - 1); i >= 0; i--) if (Number.isFinite(column[i])) return column[i];
   return NaN;
@@ -19,7 +19,7 @@ export interface Extent {
   high: number;
 }
 
-/** The least and the largest finite value; null if there is none. */
+/** The lowest and the highest finite value of all columns; null if there is none. */
 export function extentOf(columns: readonly ArrayLike<number>[]): Extent | null {
   let [low, high] = [Infinity, -Infinity];
   for (const column of columns)
@@ -31,25 +31,28 @@ export function extentOf(columns: readonly ArrayLike<number>[]): Extent | null {
   return low <= high ? { low, high } : null;
 }
 
-/** Extends the range to include bounds, unless that more than doubles it: a distant bound would flatten the line. */
+/**
+ * Returns `all` (lines and bounds), or `own` (lines only) if `all` is more than twice as wide, because a distant bound
+ * would flatten the lines.
+ */
 export function withBounds(own: Extent | null, all: Extent | null): Extent | null {
   if (!own || !all) return own;
   const [low, high] = [Math.min(own.low, all.low), Math.max(own.high, all.high)];
   return high - low <= 2 * (own.high - own.low) ? { low, high } : own;
 }
 
-/** From a step or a value to the unit square. */
+/** Converts a step or a value to a coordinate in the unit square. */
 export type ToShare = (value: number) => number;
 const spot = (x: number, y: number): string => `${x.toFixed(4)} ${y.toFixed(4)}`;
 
-/** A line through the finite values: gaps between diagnoses are bridged, a single value is a dot. */
+/** A line through the finite values: it is continuous across NaN; a single value is drawn as a dot. */
 export function linePath(steps: readonly number[], column: ArrayLike<number>, x: ToShare, y: ToShare): string {
   const rows = thinned(column);
   if (rows.length === 1) return `M${spot(x(steps[rows[0]]), y(column[rows[0]]))}h0`;
   return rows.map((row, i) => `${i === 0 ? 'M' : 'L'}${spot(x(steps[row]), y(column[row]))}`).join('');
 }
 
-/** The area between the ends of an interval. */
+/** The area between the lower and the upper end of an interval. */
 export function bandPath(
   steps: readonly number[],
   { low, high }: { low: ArrayLike<number>; high: ArrayLike<number> },
@@ -63,7 +66,7 @@ export function bandPath(
   return `M${edge(high, rows)}L${edge(low, rows.toReversed())}Z`;
 }
 
-/** Rows with a finite value; of very many, the minimum and the maximum of each of `resolution` buckets. */
+/** Rows with a finite value. If there are too many, only the rows of the minimum and the maximum of each bucket. */
 export function thinned(column: ArrayLike<number>): number[] {
   const rows: number[] = [];
   for (let i = 0; i < column.length; i++) if (Number.isFinite(column[i])) rows.push(i);

@@ -1,6 +1,5 @@
-// What a user can do on the Compare page; the views call it.
+// User actions of the Compare page, called by the views.
 
-/** What the user can do on the page. */
 export interface CompareActions {
   load(): void;
   search(text: string): void;

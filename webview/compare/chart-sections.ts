@@ -1,5 +1,5 @@
-// The charts of the comparison, in sections that can be closed; a search shows only the charts it finds, in open
-// sections.
+// The charts of the comparison in collapsible sections. During a search, only matching charts are shown and all
+// sections are open.
 import { html, type TemplateResult } from 'lit';
 import { live } from 'lit/directives/live.js';
 import { repeat } from 'lit/directives/repeat.js';

@@ -1,6 +1,5 @@
-// The chart of one metric as an element without a shadow root. What it draws is computed when its turn in the draw
-// queue comes, and only if its values or their look have changed; off screen nothing is drawn, and no canvas memory is
-// held.
+// The chart of one metric as an element without a shadow root. The drawing is computed when the draw queue calls it,
+// and only if values, theme or smoothing have changed. Off screen, the chart draws nothing and holds no canvas memory.
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { chartCard, chartValue } from '../components/chart-card';
 import type { OnScreen } from '../components/on-screen';
@@ -17,14 +16,14 @@ import type { ColouredGroup, ComparedMetric } from './compared';
 import { comparisonOf, type Comparison } from './comparison';
 import type { RunCurve } from './group-curves';
 
-/** What charts share that never changes. */
+/** Services shared by all charts; constant while the page is open. */
 export interface ChartTools {
   readonly plotter: Plotter;
   readonly queue: DrawQueue;
   readonly screen: OnScreen;
-  /** The pointer is at this step, or has left the chart (null). */
+  /** Reports the step under the pointer; null when the pointer leaves the chart. */
   hover(step: number | null): void;
-  /** The chart of this metric has come on screen, or left it. */
+  /** Reports that the chart of a metric has entered or left the screen. */
   appear(key: string, isOnScreen: boolean): void;
 }
 
@@ -42,7 +41,7 @@ export class CompareChart extends QueuedChart {
   declare tools: ChartTools;
   declare metric: ComparedMetric;
   declare groups: readonly ColouredGroup[];
-  /** By run; null until they have been received. */
+  /** One curve per run; null until they have been received. */
   declare curves: readonly RunCurve[] | null;
   declare theme: Theme;
   declare smoothing: number;
@@ -51,7 +50,7 @@ export class CompareChart extends QueuedChart {
   declare isOnScreen: boolean;
 
   private comparison: Comparison | null = null;
-  /** What the comparison was computed from. */
+  /** Inputs from which `comparison` was computed. */
   private inputs: readonly unknown[] = [];
   /** The y range of the last drawing. */
   private range: Range | null = null;
@@ -99,7 +98,7 @@ export class CompareChart extends QueuedChart {
   }
 
   protected override updated(): void {
-    this.canvas.flush(); // in this turn of the draw queue
+    this.canvas.flush(); // draws within the current call of the draw queue
   }
 
   private get canvas(): PlotCanvas {
@@ -115,7 +114,7 @@ export class CompareChart extends QueuedChart {
     if (plot) this.tools.hover(Math.round(plot.xAt(offsetX)));
   };
 
-  /** The groups' values at a step, or their latest values. */
+  /** The groups' values at a step; without a step, their latest values. */
   private values({ means }: Comparison, step: number | null): TemplateResult {
     const { palette } = this.theme;
     const values = this.groups.map(({ label, colour }, i) => {

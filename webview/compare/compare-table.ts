@@ -1,5 +1,5 @@
-// Results of each group: the final and the best value of the selected metric as mean ± 95 % interval over seeds, then
-// the configuration keys that differ, and the group's runs.
+// Results of each group of runs: the final and the best value of the selected metric as mean ± 95 % interval over
+// seeds, the configuration keys that differ between groups, and the group's runs.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Estimate } from '../../extension/common/estimate';
 import { formatValue, type Unit } from '../shared/format';
@@ -9,7 +9,7 @@ import type { CompareActions } from './actions';
 import type { ColouredGroup, Compared, ComparedMetric } from './compared';
 import { outcomes, type RunCurve } from './group-curves';
 
-/** `curves` are the metric's curves by run; undefined until they have been received. */
+/** Renders the table. `curves` has one curve of the metric per run; undefined until they have been received. */
 export function compareTable(
   compared: Compared,
   metric: ComparedMetric,
@@ -45,7 +45,7 @@ export function compareTable(
   </table>`;
 }
 
-/** A link to the dashboard of each run of a group. */
+/** Links to the dashboards of a group's runs. */
 function runLinks({ members }: ColouredGroup, { snapshot }: Compared, actions: CompareActions): TemplateResult[] {
   return members.map(i => {
     const { run, seed } = snapshot.runs[i];
@@ -61,7 +61,7 @@ function runLinks({ members }: ColouredGroup, { snapshot }: Compared, actions: C
   });
 }
 
-/** A link to the difference of the first group's configuration and a later group's. */
+/** A link to the difference between the configurations of the first group and another group. */
 function differenceLink(
   group: ColouredGroup,
   { groups, snapshot: { runs } }: Compared,
@@ -86,7 +86,7 @@ function shown(value: Estimate | null, unit: Unit): string {
   return value.interval === null ? mean : `${mean} ± ${formatValue(value.interval, unit)}`;
 }
 
-/** The last part of a key, if it is unique among the keys. */
+/** The last part of a key if it is unique among all keys; else the complete key. */
 const shortName =
   (keys: readonly string[]) =>
   (key: string): string => {

@@ -1,4 +1,4 @@
-// The comparison as a view of its state: a bar, the table of results, and the charts in sections.
+// Renders the comparison: a bar, the table of results, and the charts in sections.
 import type { CompareActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';

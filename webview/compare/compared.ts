@@ -1,6 +1,6 @@
-// What follows from a snapshot of the compared runs, computed once: the metrics with a chart, in the dashboard's groups
-// and order, and the groups of runs with their colours. A run has the same colour as on other pages, unless an earlier
-// group uses it.
+// Data derived once from a snapshot of the compared runs: the metrics that have a chart, in the dashboard's groups and
+// order, and the groups of runs with their colours. A group has the colour of its first run on other pages; if an
+// earlier group uses this colour, the next free colour.
 import type { ComparedGroup, CompareSnapshot } from '../../extension/protocol/compare-page';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
 import { arrange, unitOf } from '../charts/catalogue';
@@ -11,9 +11,9 @@ export interface ComparedMetric {
   readonly key: string;
   readonly title: string;
   readonly unit: Unit;
-  /** Key and meaning, shown on hover of the title. */
+  /** Key and meaning of the metric; the tooltip of the title. */
   readonly hint: string;
-  /** The dashboard's group of the metric. */
+  /** Id of the dashboard group that contains the metric; `sectionTitle` is its title. */
   readonly section: string;
   readonly sectionTitle: string;
 }
@@ -38,7 +38,7 @@ export function comparedOf(snapshot: CompareSnapshot): Compared {
   };
 }
 
-/** One chart per key. */
+/** The metrics of all runs, one per key. */
 function metricsOf({ runs, meanings }: CompareSnapshot): ComparedMetric[] {
   const keys = [...new Set(runs.flatMap(run => run.keys))];
   return arrange({ keys }).flatMap(group =>
@@ -55,7 +55,7 @@ function metricsOf({ runs, meanings }: CompareSnapshot): ComparedMetric[] {
   );
 }
 
-/** A palette index for each group: that of its first run, or the next one not used by an earlier group. */
+/** A palette index for each group: the colour of its first run, or the next colour that no earlier group uses. */
 export function coloursOf({ groups, runs }: Pick<CompareSnapshot, 'groups' | 'runs'>): number[] {
   const taken: number[] = [];
   for (const { members } of groups) {

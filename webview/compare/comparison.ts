@@ -1,5 +1,5 @@
-// The drawing of a metric over compared runs: one line per group with its band over seeds, and each seed as a thin line
-// behind it. Pure.
+// The drawing of a metric over compared runs: one line per group with its band over seeds, and a thin line per seed
+// behind it. Pure functions.
 import { maximum } from '../../extension/common/lists';
 import { progressRange, type Range } from '../charts/axis';
 import type { Point } from '../charts/curve';
@@ -11,11 +11,13 @@ import { groupCurve, pointsOf, type RunCurve } from './group-curves';
 export interface Comparison {
   /** Null if no run has a value. */
   readonly data: PlotData | null;
-  /** By group, the line of its mean. */
+  /** For each group, the points of its mean over seeds. */
   readonly means: readonly (readonly Point[])[];
 }
 
-/** `curves` are the metric's curves by run; `previous` is the y range of the last drawing. */
+/**
+ * Computes the drawing. `curves` has one curve of the metric per run; `previous` is the y range of the last drawing.
+ */
 export function comparisonOf(
   { title, unit }: ComparedMetric,
   groups: readonly ColouredGroup[],
@@ -39,7 +41,7 @@ export function comparisonOf(
     1,
   );
   const x = progressRange(last, last);
-  // The range covers means and seeds but not bands: the intervals of two seeds are so wide that they would flatten all
+  // The y range covers means and seeds but not bands, because the wide interval of only two seeds would flatten all
   // lines.
   const y = yRange([...thin, ...lines.map(({ band: _, ...line }) => line)], x, { unit, log: false, previous });
   if (!y) return { data: null, means };

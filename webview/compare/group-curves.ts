@@ -1,11 +1,10 @@
-// Aggregates the curves of runs that differ only by seed: at each step the mean over the seeds with a value there, with
-// its 95 % interval, and the final and best values of the group. Pure functions on columns; NaN marks lines without the
-// key.
+// Aggregates the curves of runs that differ only by seed: the mean over seeds at each step with its 95 % interval, and
+// the final and best values of the group. Pure functions; NaN marks steps without a value.
 import { smooth } from '../../extension/common/curves';
 import { estimate, type Estimate } from '../../extension/common/estimate';
 import type { Point } from '../charts/curve';
 
-/** A key's values over the steps of a run; both arrays have the same length, and steps increase. */
+/** The values of a key in a run. `steps` increases; both arrays have the same length. */
 export interface RunCurve {
   steps: Float64Array;
   values: Float64Array;
@@ -13,7 +12,7 @@ export interface RunCurve {
 
 export interface GroupCurve {
   mean: Point[];
-  /** Only where at least two seeds have a value; undefined if there is no such step. */
+  /** 95 % interval at steps for which at least two seeds have a value; undefined if there is no such step. */
   band?: { low: Point[]; high: Point[] };
 }
 
@@ -24,7 +23,7 @@ export function pointsOf({ steps, values }: RunCurve, smoothing: number): Point[
   return points;
 }
 
-/** The mean over the seeds' points, which are sorted by step. */
+/** The mean curve over seeds. The points of each seed are sorted by step. */
 export function groupCurve(seeds: readonly (readonly Point[])[]): GroupCurve {
   const byStep = new Map<number, number[]>();
   for (const points of seeds)
@@ -43,7 +42,7 @@ export function groupCurve(seeds: readonly (readonly Point[])[]): GroupCurve {
   return curve.band.low.some(({ y }) => Number.isFinite(y)) ? curve : { mean: curve.mean };
 }
 
-/** The final and the highest value of a group's runs, each as an estimate over the seeds that have one. */
+/** The final and the highest value of a group's runs, each as mean with interval over the seeds that have values. */
 export function outcomes(curves: readonly RunCurve[]): { final: Estimate | null; best: Estimate | null } {
   const finite = curves.map(({ values }) => values.filter(Number.isFinite)).filter(({ length }) => length > 0);
   return {

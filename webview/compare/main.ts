@@ -1,4 +1,4 @@
-// Entry of the page that compares runs.
+// Entry point of the Compare page.
 import '../shared/base.css';
 import '../dashboard/dashboard.css';
 import './compare.css';

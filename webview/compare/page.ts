@@ -1,5 +1,5 @@
-// The page that compares runs: a table of each configuration's results, and a chart of all runs for every metric. Runs
-// that differ only by seed are one line with a band. Columns are requested for what is on screen, one request at a
+// The Compare page: a table of each configuration's results, and a chart of all runs for every metric. Runs that differ
+// only by seed are drawn as a line with a band. Only the columns of charts on screen are requested, in one request at a
 // time.
 import { render } from 'lit';
 import { compareColumns, compareGrew, compareOpen, compareReady } from '../../extension/protocol/compare-page';
@@ -38,7 +38,7 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
   const store = createStore(initialState(saved.value, readTheme()), reduce, (state, before) => {
     if (before && state.settings !== before.settings) saved.change(state.settings);
     render(compareView(state, actions, tools), root);
-    // Charts that come on screen together are one request.
+    // Charts that enter the screen in the same task share a request.
     if (!state.asking && wantedKeys(state).length > 0) queueMicrotask(ask);
   });
   const { dispatch } = store;

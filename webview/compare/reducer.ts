@@ -1,12 +1,12 @@
-// The changes of the comparison's state. Columns stay in view while newer ones are loaded, unless other runs are
-// compared. Pure.
+// The reducer of the Compare page. While newer columns load, the old columns stay displayed, except after a change of
+// the compared runs. Pure function.
 import type { CompareSnapshot } from '../../extension/protocol/compare-page';
 import type { Theme } from '../shared/theme';
 import { comparedOf } from './compared';
 import type { RunCurve } from './group-curves';
 import { searchedText, type CompareSettings, type CompareState } from './state';
 
-/** The host's answer to a request of columns. */
+/** The host's answer to a request for columns, one entry per run. */
 export type RunColumns = readonly {
   readonly steps: Float64Array;
   readonly columns: Readonly<Record<string, Float64Array>>;
@@ -17,7 +17,7 @@ export type CompareEvent =
   | { readonly type: 'connected'; readonly snapshot: CompareSnapshot }
   | { readonly type: 'failed'; readonly message: string }
   | { readonly type: 'asked'; readonly keys: readonly string[] }
-  /** `of` is the snapshot at the time of the request. */
+  /** `of` is the snapshot that was current when the request was sent. */
   | {
       readonly type: 'answered';
       readonly keys: readonly string[];
@@ -49,7 +49,7 @@ export function reduce(state: CompareState, event: CompareEvent): CompareState {
       return { ...state, asking: true, asked: new Set([...state.asked, ...event.keys]) };
     case 'answered':
       return { ...state, asking: false, columns: columnsAfter(state, event) };
-    case 'refused': // the runs are being reloaded, after which the columns are requested again
+    case 'refused': // the host is reloading the runs; the next snapshot triggers a new request
       return { ...state, asking: false };
     case 'on-screen':
       return state.onScreen.has(event.key) === event.isOnScreen
@@ -77,7 +77,7 @@ const withSettings = (state: CompareState, part: Partial<CompareSettings>): Comp
 
 const idsOf = ({ runs }: CompareSnapshot): string => runs.map(({ run }) => run.id).join();
 
-/** An answer about other runs than those compared now changes nothing. */
+/** The columns with an answer added; an answer about other runs than the current ones is ignored. */
 function columnsAfter(
   { compared, columns }: CompareState,
   { keys, of, runs }: Extract<CompareEvent, { type: 'answered' }>,
@@ -91,7 +91,10 @@ function columnsAfter(
   return new Map([...columns, ...keys.map(key => [key, curves(key)] as const)]);
 }
 
-/** A search opens all sections, and leaves those that were open before as they are. */
+/**
+ * Stores whether a section is open. A search opens all sections, so sections closed during a search are stored
+ * separately.
+ */
 function unfolded(state: CompareState, section: string, isOpen: boolean): CompareState {
   if (searchedText(state) !== '') {
     const closed = listed(state.closed, section, !isOpen);
@@ -101,7 +104,7 @@ function unfolded(state: CompareState, section: string, isOpen: boolean): Compar
   return open === state.settings.open ? state : withSettings(state, { open });
 }
 
-/** The list with or without an item; the same list if nothing changes. */
+/** Adds an item to a list or removes it; returns the same list if nothing changes. */
 function listed(list: readonly string[], item: string, isIn: boolean): readonly string[] {
   if (list.includes(item) === isIn) return list;
   return isIn ? [...list, item] : list.filter(other => other !== item);

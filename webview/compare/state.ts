@@ -1,35 +1,35 @@
-// The state of the comparison. It is immutable: every change is made by the reducer. Columns are requested for what is
-// on screen: which ones follows from the state (`wantedKeys`), and `page.ts` requests them.
+// The immutable state of the Compare page; only the reducer changes it. `wantedKeys` derives the columns of charts on
+// screen that are missing, and `page.ts` requests them.
 import type { Theme } from '../shared/theme';
 import type { Compared, ComparedMetric } from './compared';
 import type { RunCurve } from './group-curves';
 
-/** What the page keeps when it is hidden or restored. */
+/** Settings that are restored when the page is shown again. */
 export interface CompareSettings {
   readonly smoothing: number;
-  /** Sections that are open. */
+  /** Ids of the open sections. */
   readonly open: readonly string[];
-  /** Metric of the table; null for success, if it was measured. */
+  /** Key of the metric in the table; null selects the default (`tableMetric`). */
   readonly metric: string | null;
 }
 
 export interface CompareState {
-  /** `failed` is the message of runs that could not be read. */
+  /** `failed` is the error message if the runs could not be read. */
   readonly connection: 'connecting' | 'connected' | { readonly failed: string };
   readonly compared: Compared | null;
-  /** By key, one curve per run. */
+  /** For each key, one curve per run. */
   readonly columns: ReadonlyMap<string, readonly RunCurve[]>;
   /** Keys requested since the newest snapshot. */
   readonly asked: ReadonlySet<string>;
-  /** A request of columns is being answered; no other one is sent. */
+  /** Whether a request for columns is in flight; only one is sent at a time. */
   readonly asking: boolean;
   /** Keys of the charts on screen. */
   readonly onScreen: ReadonlySet<string>;
   /** The step under the pointer. */
   readonly hovered: number | null;
-  /** The text in the search field. */
+  /** Text of the search field. */
   readonly search: string;
-  /** Sections closed while searching, which opens all of them. */
+  /** Ids of sections that the user closed during the current search. */
   readonly closed: readonly string[];
   readonly settings: CompareSettings;
   readonly theme: Theme;
@@ -51,10 +51,10 @@ export const initialState = (settings: CompareSettings, theme: Theme): CompareSt
   theme,
 });
 
-/** The text that metrics must contain, in lower case. */
+/** The search text in lower case; empty without a search. */
 export const searchedText = ({ search }: CompareState): string => search.trim().toLowerCase();
 
-/** The metrics whose key or title contains the searched text. */
+/** The metrics whose key or title contains the search text. */
 export function foundMetrics(state: CompareState): readonly ComparedMetric[] {
   const text = searchedText(state);
   const metrics = state.compared?.metrics ?? [];
@@ -64,7 +64,7 @@ export function foundMetrics(state: CompareState): readonly ComparedMetric[] {
 export const isOpen = (state: CompareState, section: string): boolean =>
   searchedText(state) === '' ? state.settings.open.includes(section) : !state.closed.includes(section);
 
-/** The table's metric: the selected one, else validation success, else training success, else the first. */
+/** The table's metric: the selected metric, else validation success, else training success, else the first metric. */
 export function tableMetric({ compared, settings }: CompareState): ComparedMetric | undefined {
   const all = compared?.metrics ?? [];
   const success = (side: string): ComparedMetric | undefined =>

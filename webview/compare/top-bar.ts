@@ -1,4 +1,4 @@
-// The bar of the comparison: what is compared, the search, smoothing, and the table's metric.
+// The bar of the Compare page: the compared runs, search, smoothing, and the choice of the table's metric.
 import { html, type TemplateResult } from 'lit';
 import { dropdown, textField } from '../components/controls';
 import { smoothingSlider } from '../components/toolbar';

@@ -1,26 +1,26 @@
-// The frame of a chart, the same on the dashboard and in the comparison: title, values and tools above, the plot below.
-// What is in them comes from the page.
+// The frame of a chart on the dashboard and in the comparison: title, values and tools above, the plot below. The pages
+// provide the content.
 import { html, nothing, type TemplateResult } from 'lit';
 
 type Content = TemplateResult | typeof nothing;
 
 export interface ChartCardOptions {
-  /** Key or id of the chart, by which the page finds it. */
+  /** Key or id of the chart; written to the element so that the page can find it. */
   id: string;
-  /** The accessible name. */
+  /** Accessible name of the chart. */
   label: string;
-  /** The visible title, which may be a button. */
+  /** Visible title; a page may pass a button. */
   title: TemplateResult | string;
-  /** Key and description, shown on hover of the title. */
+  /** Key and description; the tooltip of the title. */
   hint?: string;
   large?: boolean;
-  /** `waiting`: its values have been requested; `empty`: nothing has been logged. */
+  /** `waiting`: the values have been requested; `empty`: no value has been logged. */
   state: 'drawn' | 'waiting' | 'empty';
   values: Content;
   tools?: TemplateResult;
-  /** Can be dragged to another position by its head. */
+  /** Whether the user can drag the chart by its head to another position. */
   draggable?: boolean;
-  /** The plot, or a table in its place. */
+  /** The plot, or the table that replaces it. */
   content: Content;
 }
 
@@ -37,15 +37,15 @@ export function chartCard(options: ChartCardOptions): TemplateResult {
   </article>`;
 }
 
-/** Name and colour of a line, where a chart has several lines. */
+/** Name and colour of a line in a chart with several lines. */
 export interface NamedLine {
   label: string;
   colour: string;
-  /** Shows the name only on hover of the value. */
+  /** Shows the name only as the tooltip of the value. */
   onHover?: boolean;
 }
 
-/** A value of a line in the head. */
+/** A value in the chart's head; `line` is set in charts with several lines. */
 export function chartValue(value: string, line?: NamedLine): TemplateResult {
   const swatch = line ? html`<span class="swatch" style="background:${line.colour}"></span>` : nothing;
   const label = line && !line.onHover ? html`<span class="muted">${line.label}</span>` : nothing;

@@ -1,6 +1,6 @@
-// The toolkit's controls as templates. The state is the truth: each render writes the value to the control, and the
-// control reports what the user changes. Before `registerToolkit` (or in tests without it) the elements are inert tags
-// that still receive events and values.
+// The toolkit's controls as templates. Each render writes the value from the state to the control, and the control
+// reports changes by the user through callbacks. Before `registerToolkit` (or in tests without it) the elements are
+// inert tags that still receive events and values.
 import { html, nothing, noChange, type TemplateResult } from 'lit';
 import { Directive, directive, type ChildPart, type ElementPart } from 'lit/directive.js';
 import { live } from 'lit/directives/live.js';
@@ -11,19 +11,19 @@ export interface ButtonOptions {
   /** The button's text, or its accessible name if it only has an icon. */
   label: string;
   icon?: IconName;
-  /** Shows only the icon. */
+  /** Shows the icon without the label. */
   iconOnly?: boolean;
   primary?: boolean;
   title?: string;
   /** State of a toggle button. */
   pressed?: boolean;
   /**
-   * `soft` sets `aria-disabled` only: a focused element with `disabled` swallows all keys, including the editor's. The
-   * owner of the action ignores clicks on it.
+   * `soft` sets `aria-disabled` only: a focused element with `disabled` would swallow all keys, including the editor's
+   * shortcuts. The click handler must ignore clicks on a soft-disabled button.
    */
   disabled?: boolean | 'soft';
   hidden?: boolean;
-  /** For a button that opens a menu. */
+  /** Whether the button opens a menu; sets `aria-haspopup`. */
   hasPopup?: boolean;
   onClick(event: Event): void;
 }
@@ -31,7 +31,7 @@ export interface ButtonOptions {
 export function button(options: ButtonOptions): TemplateResult {
   const { label, iconOnly = false, primary, title, pressed, disabled = false, hidden = false, hasPopup } = options;
   const appearance = iconOnly ? 'icon' : primary ? 'primary' : 'secondary';
-  // The toolkit reads the attribute `appearance` only once; the property changes it later.
+  // The toolkit reads the attribute `appearance` only once, so the property is bound to apply later changes.
   return html`<vscode-button
     aria-label=${iconOnly ? label : nothing}
     aria-pressed=${pressed === undefined ? nothing : String(pressed)}
@@ -55,11 +55,11 @@ export interface TextFieldOptions {
   title?: string;
   readonly?: boolean;
   onInput(value: string): void;
-  /** Enter was pressed. */
+  /** Called with the text when Enter is pressed. */
   onEnter?(value: string): void;
 }
 
-/** A text field, which an element of another template finds by its class. */
+/** A text field. Pages find its element by its class. */
 export function textField(options: TextFieldOptions): TemplateResult {
   const { label, value, placeholder, title, readonly = false, onInput, onEnter } = options;
   const onKey = (event: KeyboardEvent): void => {
@@ -83,7 +83,7 @@ export interface DropdownOptions<V extends string> {
   label: string;
   choices: readonly (readonly [value: V, text: string])[];
   value: V;
-  /** Choices that are shown but cannot be chosen. */
+  /** Choices that are listed but cannot be selected. */
   disabled?: readonly V[];
   onChange(value: V): void;
 }
@@ -108,7 +108,8 @@ export interface CheckboxOptions {
 }
 
 export function checkbox({ label, checked, onChange }: CheckboxOptions): TemplateResult {
-  // The toolkit's checkbox also emits `change` when code writes `checked`: the listener is bound before the property.
+  // The toolkit's checkbox also emits `change` when code writes `checked`, so the new listener must be bound before the
+  // property: it ignores events that repeat the rendered value.
   const onTick = ({ target }: Event): void => {
     const now = (target as HTMLElement & { checked: boolean }).checked;
     if (now !== checked) onChange(now);
@@ -123,8 +124,8 @@ export const link = (label: string, onClick: () => void): TemplateResult =>
 const valueOf = (event: Event): string => (event.currentTarget as HTMLElement & { value: string }).value;
 
 /**
- * Writes a text field's value. A field being edited is left alone while the value stays the same: its text may be one
- * that the page does not take, such as a number that is being replaced.
+ * Writes a text field's value. While the user edits the field and the value stays the same, the text is not
+ * overwritten, because it may be temporarily invalid, such as a half-typed number.
  */
 class FieldValue extends Directive {
   private value: string | undefined;
@@ -143,7 +144,7 @@ class FieldValue extends Directive {
 }
 const fieldValue = directive(FieldValue);
 
-/** Writes a dropdown's value after its options, which the toolkit needs in order to find the chosen one. */
+/** Writes a dropdown's value after its options are rendered, because the toolkit selects the option by value. */
 class ChosenValue extends Directive {
   override update({ parentNode }: ChildPart, [value]: [string]): typeof noChange {
     const element = parentNode as HTMLElement & { value: string };
@@ -158,8 +159,8 @@ class ChosenValue extends Directive {
 const chosenValue = directive(ChosenValue);
 
 /**
- * Sets the accessible name and restores it: the toolkit names controls without a text “Text field” or “Checkbox” once
- * they are on the page.
+ * Sets the accessible name and restores it when it is overwritten: after the control is connected, the toolkit names
+ * controls without a text “Text field” or “Checkbox”.
  */
 class LastingLabel extends Directive {
   private label = '';

@@ -1,4 +1,4 @@
-// Small 16 × 16 icons in the text colour, drawn as strokes so that they stay sharp and follow every theme.
+// Small 16 × 16 icons in the text colour, drawn as strokes, so that they are sharp at every scale and follow the theme.
 import { html, type TemplateResult } from 'lit';
 
 const paths = {
@@ -19,7 +19,7 @@ const paths = {
 
 export type IconName = keyof typeof paths;
 
-/** An icon without an accessible name: the control that shows it has one. */
+/** An icon. It has no accessible name, because the control around it has one. */
 export const icon = (name: IconName): TemplateResult =>
   html`<svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
     <path d=${paths[name]} fill="none" stroke="currentColor" stroke-width="1.2" stroke-linejoin="round"></path>

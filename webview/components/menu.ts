@@ -1,17 +1,20 @@
-// A drop-down menu of a button: usable by mouse and arrow keys; closes on Escape, on selection, and when the focus
-// leaves it. It is drawn once, outside the page's root, so that no scroll container clips it.
+// A drop-down menu of a button, for mouse and arrow keys. It closes on Escape, on selection, and when the focus leaves
+// it. It is rendered once, outside the page's root, so that no scroll container clips it.
 import { html, nothing, render, type TemplateResult } from 'lit';
 
 export interface MenuItem {
   label: string;
   /** Keyboard shortcut of the item. */
   key?: string;
-  /** State of a setting that is on or off. */
+  /** State of a toggle item; undefined for a command. */
   checked?: boolean;
   run(): void;
 }
 
-/** Shows the items under `anchor`, which gets the focus back at the end. Null is a separator. */
+/**
+ * Shows the items under `anchor`; null is a separator. When the menu closes by key or selection, the focus returns to
+ * `anchor`.
+ */
 export function openMenu(anchor: HTMLElement, label: string, items: readonly (MenuItem | null)[]): void {
   const menu = document.createElement('div');
   menu.className = 'menu';
@@ -70,7 +73,7 @@ function entry(item: MenuItem, choose: (item: MenuItem) => void): TemplateResult
   </button>`;
 }
 
-/** Puts the menu below the anchor, or above it where there is no room, and inside the window. */
+/** Positions the menu below the anchor, or above it if there is no room below, and keeps it inside the window. */
 function place(menu: HTMLElement, anchor: HTMLElement): void {
   const box = anchor.getBoundingClientRect();
   const { offsetWidth, offsetHeight } = menu;

@@ -1,12 +1,12 @@
-// What a page shows in place of its content: a notice of what is missing and what to do, with one button, and a
-// skeleton while content loads.
+// Placeholders for a page's content: a notice with the cause, the remedy and one button, and a skeleton while content
+// loads.
 import { html, nothing, type TemplateResult } from 'lit';
 import { button } from './controls';
 
 export interface NoticeOptions {
   kind: 'empty' | 'error';
   title: string;
-  /** Plain sentences: the next step, or place, value and remedy. */
+  /** Plain sentences: what to do next; for an error, place, value and remedy. */
   text: string;
   action?: { label: string; run(): void };
 }
@@ -20,7 +20,7 @@ export function notice({ kind, title, text, action }: NoticeOptions): TemplateRe
   </section>`;
 }
 
-/** Grey blocks in the shape of the content; `shape` is a class of the page's style sheet. */
+/** `count` grey blocks in the layout of the content; `shape` is a class of the page's style sheet. */
 export function skeleton(shape: string, count: number, label: string): TemplateResult {
   const blocks = Array.from({ length: count }, () => html`<div class="skeleton-block"></div>`);
   return html`<div class="skeleton ${shape}" role="status" aria-label=${label}>${blocks}</div>`;

@@ -1,4 +1,4 @@
-// Tells the charts of a page whether they are on screen, or close to it.
+// Reports to the charts of a page whether they are on screen or close to it.
 
 export class OnScreen {
   private readonly tell = new WeakMap<Element, (isOnScreen: boolean) => void>();
@@ -9,7 +9,7 @@ export class OnScreen {
     { rootMargin: '100px' },
   );
 
-  /** Calls back now and whenever the element comes on screen or leaves it. */
+  /** Calls `changed` with the current state, and again whenever the element enters or leaves the screen. */
   observe(element: Element, changed: (isOnScreen: boolean) => void): void {
     this.tell.set(element, changed);
     this.observer.observe(element);

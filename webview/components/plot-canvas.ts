@@ -1,5 +1,5 @@
-// Owns a canvas and the plot drawn on it. The plot is made when there is data to draw and destroyed when the element
-// leaves the page or its data is taken away, so that a chart off screen holds no canvas memory.
+// Owns a canvas and the plot drawn on it. The plot is created when there is data to draw. It is destroyed when the
+// element leaves the page or `data` becomes null, so that a chart off screen holds no canvas memory.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import type { Plot, Plotter } from '../charts/plot';
 import type { PlotData } from '../charts/plot-data';
@@ -21,7 +21,7 @@ export class PlotCanvas extends LitElement {
   /** Null while the chart is off screen or has no values. */
   declare data: PlotData | null;
   declare crosshair: Crosshair | null;
-  /** Accessible name of the picture; empty until something is drawn. */
+  /** Accessible name of the drawing; empty before the first drawing. */
   declare label: string;
   /** The plot on screen, which converts between pixels and values. */
   plot: Plot | null = null;
@@ -35,11 +35,11 @@ export class PlotCanvas extends LitElement {
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    // A canvas that is only moved is connected again by then.
+    // An element that is moved within the page is connected again before the microtask runs.
     queueMicrotask(() => !this.isConnected && this.destroyPlot());
   }
 
-  /** Draws now what would be drawn in the next microtask, for an owner that is itself scheduled. */
+  /** Performs a pending update immediately, for an owner that is itself called by the draw queue. */
   flush(): void {
     if (this.isUpdatePending) this.performUpdate();
   }

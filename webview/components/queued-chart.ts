@@ -1,5 +1,5 @@
-// A chart as an element without a shadow root that knows whether it is on screen. On screen, every update waits for its
-// turn in the draw queue, so that many charts together stay within a frame; off screen it updates at once, and its owner
+// A chart as an element without a shadow root that observes whether it is on screen. On screen, updates run through the
+// draw queue, so that many charts together stay within the time of a frame. Off screen, it updates immediately and
 // draws nothing. Its outermost element is the card.
 import { LitElement } from 'lit';
 import type { DrawQueue } from '../charts/draw-queue';
@@ -9,7 +9,7 @@ export abstract class QueuedChart extends LitElement {
   abstract tools: { readonly queue: DrawQueue; readonly screen: OnScreen };
   protected abstract isOnScreen: boolean;
 
-  /** The chart has come on screen, or left it or the page. */
+  /** Called when the chart enters the screen, or leaves the screen or the page. */
   protected abstract appear(isOnScreen: boolean): void;
 
   override connectedCallback(): void {
@@ -19,7 +19,7 @@ export abstract class QueuedChart extends LitElement {
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    // A chart that is only moved is connected again by then.
+    // A chart that is moved within the page is connected again before the microtask runs.
     queueMicrotask(() => {
       if (this.isConnected) return;
       if (this.firstElementChild) this.tools.screen.unobserve(this.firstElementChild);

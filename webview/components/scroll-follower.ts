@@ -1,16 +1,15 @@
-// A scroll container that stays at its end while `following`. Its children belong to the template around it; it owns
-// the scroll position alone, and reports when the user scrolls back. The page gives it its role, its name and its
-// focus.
+// A scroll container that stays at its end while `following` is true. It changes only the scroll position and reports
+// when the user scrolls back. Its children, role, accessible name and focus belong to the surrounding template.
 import { ReactiveElement, type PropertyValues } from 'lit';
 
-/** Maximum distance in pixels from the end that still counts as the end. */
+/** Distance from the end, in pixels, below which the container counts as being at its end. */
 const nearEnd = 24;
 
 export class ScrollFollower extends ReactiveElement {
   static override properties = { following: { attribute: false }, content: { attribute: false } };
 
   declare following: boolean;
-  /** Any value that changes with the children; a change scrolls to the end. */
+  /** Any value that changes with the children. A change scrolls to the end while `following` is true. */
   declare content: unknown;
   declare onScrollBack: () => void;
 

@@ -1,4 +1,5 @@
-// A run's status as a dot with a label. A render changes both in place, so that the pulse of a live run goes on.
+// A run's status as a dot with a label. Each render updates the same elements, so that the pulse animation of a live
+// run is not restarted.
 import { html, type TemplateResult } from 'lit';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { displayStatus } from '../shared/run-status';
@@ -9,7 +10,7 @@ export function statusDot(run: RunSummary): TemplateResult {
   >`;
 }
 
-/** The status with phase and activity, as `running · update`. */
+/** The status; for a live run with phase and activity, such as `running · update`. */
 export function statusLabel({ status, live }: RunSummary): string {
   const displayed = displayStatus({ status, live });
   const phase = displayed === 'running' && !['', 'idle'].includes(status.phase) ? status.phase : null;

@@ -1,5 +1,5 @@
-// Keeps a scrolling element of a template at its end. For a list whose element must stay what it is; a container that
-// the user scrolls back is a `scroll-follower`.
+// Keeps a scrolling element of a template at its end. Use it for a list that must remain an `<ol>` or `<ul>`;
+// `scroll-follower` is for containers in which the user scrolls back.
 import { noChange } from 'lit';
 import { Directive, directive, type ElementPart } from 'lit/directive.js';
 
@@ -9,7 +9,7 @@ class StayAtEnd extends Directive {
   override update({ element }: ElementPart, [on, content]: [boolean, unknown]): typeof noChange {
     const changed = content !== this.content;
     this.content = content;
-    // The children of the element are rendered after its own bindings.
+    // Runs in a microtask, because lit renders the element's children after its bindings.
     if (on && changed) queueMicrotask(() => (element.scrollTop = element.scrollHeight));
     return noChange;
   }
@@ -19,5 +19,8 @@ class StayAtEnd extends Directive {
   }
 }
 
-/** `<ol ${stayAtEnd(isNewest, steps)}>`: scrolls to the end when `content` is another one, while `on`. */
+/**
+ * `<ol ${stayAtEnd(isNewest, steps)}>`: scrolls to the end when the second argument changes, if the first argument is
+ * true.
+ */
 export const stayAtEnd = directive(StayAtEnd);

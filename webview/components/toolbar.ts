@@ -1,11 +1,11 @@
-// What the bars above the pages have in common: the run they belong to, a choice of a few alternatives, and the slider
-// of the smoothing factor. The bar itself is a `header` with a class of the page's style sheet.
+// Shared parts of the bars above the pages: the title of the run, a choice among a few alternatives, and the slider of
+// the smoothing factor. The bar itself is a `header` with a class of the page's style sheet.
 import { html, nothing, type TemplateResult } from 'lit';
 import { live } from 'lit/directives/live.js';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { statusDot } from './status-dot';
 
-/** Name and status of a run; `hint` is shown on hover. */
+/** Name and status of a run; `hint` is the tooltip. */
 export const runTitle = (run: RunSummary, hint?: string): TemplateResult =>
   html`<h1 title=${hint ?? nothing}>${run.name}</h1> ${statusDot(run)}`;
 
@@ -15,7 +15,7 @@ export interface Choice<V extends string> {
   title?: string;
 }
 
-/** A row of toggle buttons, one of which is pressed. */
+/** A row of toggle buttons; the button of the current value is pressed. */
 export function choices<V extends string>(
   label: string,
   alternatives: readonly Choice<V>[],
@@ -37,10 +37,10 @@ export function choices<V extends string>(
 }
 
 export interface SmoothingOptions {
-  /** 0 to 0.99. */
+  /** Smoothing factor, 0 to 0.99. */
   value: number;
   title?: string;
-  /** Whether the value is written beside the slider. */
+  /** Whether to show the value beside the slider. */
   withValue?: boolean;
   onChange(value: number): void;
 }

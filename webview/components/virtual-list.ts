@@ -1,5 +1,5 @@
-// A list that renders only the rows on screen, all of the same height. It is ours and not @lit-labs/virtualizer: see
-// docs/decisions/0017. It is a single tab stop; arrow keys move the selection among selectable rows.
+// A list that renders only the rows on screen, all of the same height. docs/decisions/0017 explains why it replaces
+// @lit-labs/virtualizer. The list is a single tab stop; arrow keys move the selection among selectable rows.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 
 /** Content of a list; items are created when drawn. */
@@ -8,7 +8,7 @@ export interface ListSource<T> {
   at(index: number): T;
   /** Index of the item with a key; -1 if there is none. */
   find(key: string): number;
-  /** The first index from `index` on, in the given direction, whose item is selectable; -1 if there is none. */
+  /** Index of the first selectable item at or beyond `index` in the given direction; -1 if there is none. */
   selectableFrom(index: number, direction: 1 | -1): number;
 }
 
@@ -17,15 +17,15 @@ export interface ListRow {
   content: unknown;
   label: string;
   class: string;
-  /** Headings are not selectable. */
+  /** Whether the row can be selected; false for headings. */
   selectable: boolean;
 }
 
 /** Number of rows drawn above and below the visible ones. */
 const margin = 8;
 /**
- * Maximum height in CSS pixels: browsers limit elements to about 33 million device pixels, of which a CSS pixel may
- * have two.
+ * Maximum height in CSS pixels: browsers limit elements to about 33 million device pixels, and a CSS pixel may be two
+ * device pixels.
  */
 const tallest = 15_000_000;
 
@@ -44,13 +44,13 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
   declare rowHeight: number;
   declare renderRow: (item: T) => ListRow;
   declare onChoose: (item: T) => void;
-  /** Called when the first index on screen has changed. */
+  /** Called with the index of the first row on screen when it has changed. */
   declare onTop: (top: number) => void;
 
   private readonly resizes = new ResizeObserver(() => this.requestUpdate());
-  /** Position to scroll to with the next drawing, in pixels of all rows. */
+  /** Pending scroll position for the next update, in pixels from the first row; null if none is pending. */
   private target: number | null = null;
-  /** The first index on screen that `onTop` has been called with. */
+  /** The last index passed to `onTop`. */
   private reported = 0;
 
   constructor() {
@@ -78,12 +78,12 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
     this.resizes.disconnect();
   }
 
-  /** The first index on screen. */
+  /** Index of the first row on screen. */
   get top(): number {
     return Math.floor(this.scrolled / this.rowHeight);
   }
 
-  /** Scrolls an index to the top. */
+  /** Scrolls the row of an index to the top. */
   showFrom(index: number): void {
     this.scrollToPixel(index * this.rowHeight);
   }
@@ -141,7 +141,7 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
 
   private onScrolled(): void {
     this.requestUpdate();
-    this.performUpdate(); // a frame later would show an empty list while it is scrolled fast
+    this.performUpdate(); // immediately, because waiting a frame shows empty rows during fast scrolling
   }
 
   private onRowClick(event: Event): void {
@@ -149,7 +149,10 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
     if (row?.getAttribute('role') === 'option') this.choose(Number(row.dataset.index));
   }
 
-  /** A new selection is brought into view by `selected`, the old one here. */
+  /**
+   * Selects a row. A new selection scrolls into view when `selected` changes; the current selection scrolls into view
+   * here.
+   */
   private choose(index: number): void {
     const item = this.source.at(index);
     if (item.key === this.selected) this.bringInView(index);
@@ -177,7 +180,10 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
     if (next !== undefined) this.choose(next);
   }
 
-  /** Keeps the first visible row in place. If that row is gone, keeps the scroll offset, limited to the new length. */
+  /**
+   * Keeps the first visible row in place. If the new source does not contain this row, keeps the scroll offset, limited
+   * to the new length.
+   */
   private keepPosition(before: ListSource<T>): void {
     if (this.scrollTop === 0) return;
     const { rowHeight, source } = this;
@@ -191,7 +197,7 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
     if (index < 0) return;
     const { rowHeight } = this;
     const [top, bottom] = [index * rowHeight, (index + 1) * rowHeight];
-    // One more row at the top, so that the group's heading is visible with its first member.
+    // One more row at the top, so that a heading above the selected row is visible too.
     if (top - rowHeight < this.scrolled) this.scrollToPixel(top - rowHeight);
     else if (bottom > this.scrolled + this.viewport) this.scrollToPixel(bottom - this.viewport);
   }
@@ -202,7 +208,7 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
     this.requestUpdate();
   }
 
-  /** Visible height; an estimate if there is no layout yet. */
+  /** Visible height in pixels; an estimate before the first layout. */
   private get viewport(): number {
     return this.clientHeight || 600;
   }
@@ -211,7 +217,7 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
     return this.target ?? this.scrollTop * this.stretch(this.source);
   }
 
-  /** Ratio of the height of all rows to the scrollable height: 1 except for the longest lists. */
+  /** Pixels of rows per pixel of scrolling; above 1 only if the rows exceed the maximum height. */
   private stretch({ length }: ListSource<T>): number {
     const whole = length * this.rowHeight;
     return whole <= tallest ? 1 : (whole - this.viewport) / (tallest - this.viewport);

@@ -1,9 +1,9 @@
-// Dragging a chart by its head to the position of another one.
+// Dragging a chart by its head to the position of another chart.
 
-/** The type of the dragged data, so that nothing else is accepted. */
+/** Data type of a dragged chart; drops of other data types are rejected. */
 const type = 'application/x-ragen-chart';
 
-/** Lets `chart` be dragged, and calls `dropped` with the id of a chart that is dropped on it. */
+/** Handles drag and drop on `chart`; calls `dropped` with the id of a chart dropped on it. */
 export function listenForDrags(chart: HTMLElement, id: () => string, dropped: (id: string) => void): void {
   chart.addEventListener('dragstart', event => {
     event.dataTransfer?.setData(type, id());

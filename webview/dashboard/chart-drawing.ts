@@ -1,5 +1,5 @@
-// What a chart draws, computed from the columns only if rows, columns or look have changed since the last time. A
-// growing run adds less than a pixel with most rows: then the last drawing is kept.
+// The drawing of a chart, recomputed only if rows, columns or settings have changed. In a long run, a new row adds less
+// than a pixel; the last drawing is then reused.
 import { areSame } from '../shared/latest';
 import { relativePosition, type Range } from '../charts/axis';
 import { keysOf, type ChartSpec } from '../charts/catalogue';
@@ -7,7 +7,7 @@ import type { ChartContext } from './context';
 import { plotData, type PlotData } from '../charts/plot-data';
 import { pictureSize } from './svg-plot';
 
-/** What a drawing depends on. */
+/** Inputs of a drawing. */
 export interface DrawingInputs {
   readonly spec: ChartSpec;
   readonly context: ChartContext;
@@ -16,18 +16,18 @@ export interface DrawingInputs {
 }
 
 export class ChartDrawing {
-  /** Null before the first drawing, and while there are no values. */
+  /** The last drawing; null before the first drawing and while no line has a value. */
   data: PlotData | null = null;
-  /** Whether there are values: they may still be loading. */
+  /** `waiting`: values are still loading; `empty`: no value was logged; `unknown`: before the first update. */
   filling: 'unknown' | 'drawn' | 'waiting' | 'empty' = 'unknown';
   private range: Range | null = null;
   private isLog = false;
   private rows: readonly unknown[] = [];
   private shape: readonly unknown[] = [];
-  /** Axes, width and last points of the last drawing (`endOf`), to detect a visible change. */
+  /** Axes, width and last points of the last drawing (`endOf`), used to detect a visible change. */
   private end = '';
 
-  /** Whether the inputs are those of the last `update`. */
+  /** Whether the inputs equal the inputs of the last `update`. */
   isOf(inputs: DrawingInputs): boolean {
     return areSame(this.rows, rowsOf(inputs)) && areSame(this.shape, shapeOf(inputs));
   }
@@ -41,25 +41,25 @@ export class ChartDrawing {
     const isWaiting = !data && keysOf(spec).some(key => store.has(key) && !store.curve(key));
     const end = data ? endOf(data, width) : '';
     this.filling = data ? 'drawn' : isWaiting ? 'waiting' : 'empty';
-    // While columns are loaded again, the last drawing is kept out of sight.
+    // While columns are reloaded, `data` keeps the last drawing, which is hidden.
     if (!isWaiting && (end !== this.end || !this.data || !areSame(shape, this.shape))) this.data = data;
     if (data || log !== this.isLog) this.range = data?.y ?? null;
     Object.assign(this, { rows: rowsOf(inputs), shape, end, isLog: log });
   }
 
-  /** The drawing of an exported picture; null if there is no data. */
+  /** The drawing for an exported picture; null if no line has a value. */
   picture({ spec, context, log }: DrawingInputs): PlotData | null {
     const { width } = pictureSize;
     const marks = context.marks(width);
     return plotData(spec, context, { log, large: true, width, marks, previous: this.rangeFor(log) });
   }
 
-  /** Forgets the drawing but its range, so that the next one is made anew. */
+  /** Discards the drawing but keeps its range, so that the next `update` recomputes the drawing. */
   forget(): void {
     Object.assign(this, { data: null, rows: [], shape: [], end: '' });
   }
 
-  /** The last range, which a drawing of the same kind of scale keeps if its values fit. */
+  /** The y range of the last drawing; null after a change between linear and logarithmic scale. */
   private rangeFor(log: boolean): Range | null {
     return log === this.isLog ? this.range : null;
   }
@@ -67,13 +67,16 @@ export class ChartDrawing {
 
 const rowsOf = ({ context: { x, xs } }: DrawingInputs): unknown[] => [xs.length, x.min, x.max];
 
-/** Everything but the rows. */
+/** All inputs except the rows: a change of any of them requires a new drawing. */
 const shapeOf = ({ spec, context: { look, store }, log, large }: DrawingInputs): unknown[] => [
   ...[look, spec, log, large],
   ...keysOf(spec).map(key => store.curve(key)),
 ];
 
-/** The end of a drawing in half pixels: while it is unchanged, an additional row makes no visible difference. */
+/**
+ * The axes and the last points of a drawing, rounded to half pixels. While this text is unchanged, an additional row
+ * makes no visible difference.
+ */
 function endOf({ x, y, log, lines }: PlotData, width: number): string {
   const half = (position: number, pixels: number): number => Math.round(position * pixels * 2);
   const ends = lines.map(({ points }) =>

@@ -1,5 +1,5 @@
-// A chart of the page. It owns what a template cannot: whether it is on screen, and its canvas. Off screen nothing is
-// requested or drawn, and no canvas memory is held.
+// Base class of the dashboard's charts. It tracks whether the chart is on screen. Off screen, it requests and draws
+// nothing and holds no canvas memory.
 import type { PropertyDeclarations, PropertyValues } from 'lit';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import type { Host } from '../shared/host';
@@ -13,9 +13,9 @@ import type { ChartSetting } from './reducer';
 import type { Sort } from './sorting';
 import type { Span } from './zoom';
 
-/** What the user can do at a chart. */
+/** User actions of a chart. */
 export interface ChartActions {
-  /** The pointer is at this x value, or has left the chart (null). */
+  /** Moves the crosshair to an x value; null hides it. */
   hover(x: number | null): void;
   /** Moves the crosshair by a number of rows. */
   hoverBy(rows: number): void;
@@ -32,7 +32,7 @@ export interface ChartActions {
   exportPicture(id: string, format: 'png' | 'svg', data: PlotData): void;
 }
 
-/** What charts share that never changes. */
+/** Services shared by all charts; constant while the page is open. */
 export interface ChartTools {
   readonly host: Pick<Host, 'request'>;
   readonly plotter: Plotter;
@@ -41,7 +41,7 @@ export interface ChartTools {
   readonly actions: ChartActions;
 }
 
-/** Changes that an update of a chart off screen leaves out. */
+/** Properties whose changes do not update a chart off screen. */
 const onScreenOnly: ReadonlySet<PropertyKey> = new Set(['context', 'hovered', 'isOnScreen']);
 
 export abstract class ChartElement extends QueuedChart {
@@ -56,11 +56,11 @@ export abstract class ChartElement extends QueuedChart {
 
   declare tools: ChartTools;
   declare context: ChartContext;
-  /** Row of the crosshair. */
+  /** Row of the crosshair; null if it is hidden. */
   declare hovered: number | null;
   declare large: boolean;
   declare pinned: boolean;
-  /** The order of the table shown in place of the drawing. */
+  /** Sort order of the table that replaces the drawing; null shows the drawing. */
   declare table: Sort | null;
   declare protected isOnScreen: boolean;
 
@@ -73,13 +73,13 @@ export abstract class ChartElement extends QueuedChart {
     this.isOnScreen = false;
   }
 
-  /** The chart has come on screen: time to request what it shows. */
+  /** Called when the chart enters the screen; requests its data. */
   protected abstract enterScreen(): void;
 
-  /** Whether a drawing of the present properties would be the last one again. */
+  /** Whether the last drawing is still valid for the current properties. */
   protected abstract isCurrent(): boolean;
 
-  /** Frees what is only needed on screen. */
+  /** Called when the chart leaves the screen; frees data that is only needed on screen. */
   protected leaveScreen(): void {
     this.isOnScreen = false;
   }

@@ -1,4 +1,4 @@
-// What a chart offers by keys, by the buttons in its head, and in its menu.
+// The commands of a chart: keyboard shortcuts, the buttons in its head, and its menu.
 import { html, type TemplateResult } from 'lit';
 import { button } from '../components/controls';
 import type { MenuItem } from '../components/menu';
@@ -13,14 +13,14 @@ type Act = (event: KeyboardEvent) => unknown;
 /** The part of a metric chart that its menu and shortcuts use; implemented in metric-chart.ts. */
 export interface MenuChart extends ChartElement {
   readonly spec: ChartSpec;
-  /** Draws a logarithmic scale. */
+  /** Whether the y scale is logarithmic. */
   readonly log: boolean;
-  /** What is drawn; null before there is anything. */
+  /** The drawing for an exported picture; null if no line has a value. */
   picture(): PlotData | null;
   openMenu(): void;
 }
 
-/** By key, what it does while the chart has the focus. */
+/** Actions by keyboard key, active while the chart has the focus. */
 export function chartKeys(chart: MenuChart): Readonly<Record<string, Act | undefined>> {
   const { actions } = chart.tools;
   const { id } = chart.spec;
@@ -38,7 +38,7 @@ export function chartKeys(chart: MenuChart): Readonly<Record<string, Act | undef
   };
 }
 
-/** The keys that every chart has. */
+/** Keyboard actions of every chart, including the score chart. */
 export function arrangementKeys(id: string, { tools }: ChartElement): Readonly<Record<string, Act | undefined>> {
   const { actions } = tools;
   return {
@@ -51,7 +51,7 @@ export function arrangementKeys(id: string, { tools }: ChartElement): Readonly<R
   };
 }
 
-/** A table instead of the drawing, the size, and the menu. */
+/** Buttons in the head: toggle the table, change the size, open the menu. */
 export function chartButtons(chart: MenuChart): TemplateResult {
   const { large, table, tools } = chart;
   const { id, title } = chart.spec;
@@ -100,7 +100,7 @@ export function chartMenu(chart: MenuChart): (MenuItem | null)[] {
   ];
 }
 
-/** The items that every chart has. */
+/** Menu items of every chart, including the score chart. */
 export function arrangementItems(id: string, { tools, pinned, large }: ChartElement): (MenuItem | null)[] {
   const { toggle, move } = tools.actions;
   return [

@@ -1,4 +1,4 @@
-// The dashboard's body: groups of charts that can be folded, and the run's events below.
+// The dashboard's body: collapsible groups of charts, and the run's events below.
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { repeat } from 'lit/directives/repeat.js';
@@ -12,7 +12,7 @@ import './metric-chart';
 import './score-chart';
 import { foundGroups, searchedText, type DashboardState } from './state';
 
-/** What the charts are drawn from. */
+/** Inputs of all charts. */
 export interface Charts {
   readonly groups: readonly ChartGroup[];
   readonly context: ChartContext;
@@ -21,7 +21,7 @@ export interface Charts {
 
 type Fold = (group: string) => void;
 
-/** The groups of charts; with a search, those of the charts found, all unfolded. */
+/** The groups of charts. During a search, only matching charts are shown and all groups are expanded. */
 export function chartSections(state: DashboardState, charts: Charts, fold: Fold): TemplateResult {
   const search = searchedText(state);
   const groups = foundGroups(charts.groups, search);
@@ -33,7 +33,7 @@ export function chartSections(state: DashboardState, charts: Charts, fold: Fold)
   )}${groups.length === 0 ? notice({ kind: 'empty', ...none }) : nothing}`;
 }
 
-/** The section of the events, folded or as a list. */
+/** The collapsible section with the list of events. */
 export function eventSection({ events, opened, settings }: DashboardState, fold: Fold): TemplateResult {
   const isOpen = !settings.folded.includes('events');
   return html`<section class="group" data-group="events" ?hidden=${events.length === 0}>

@@ -6,12 +6,12 @@ import { lowerBound } from '../charts/curve';
 import type { PlotContext } from '../charts/plot-data';
 import { compared, numberCell, sortableHead, type Sort } from './sorting';
 
-/** Maximum number of rows; the exported file has all rows. */
+/** Maximum number of rows in the table; the exported file contains all rows. */
 const shownRows = 200;
 
 export const newestFirst: Sort = { column: 'step', down: true };
 
-/** The newest values of a chart's lines within the visible range, by step, in the order of `sort`. */
+/** A table of the newest values of a chart's lines within the visible range: one row per step, sorted by `sort`. */
 export function chartTable(
   spec: ChartSpec,
   { store, xs, x }: Pick<PlotContext, 'store' | 'xs' | 'x'>,
@@ -45,7 +45,7 @@ export function chartTable(
   </div>`;
 }
 
-/** The lines of a chart, each with the edges of its band if these are metrics. */
+/** The columns of the table: the lines of a chart and, if a band consists of two metrics, its edges. */
 function columnsOf({ lines }: ChartSpec): { key: string; label: string }[] {
   return lines.flatMap(({ key, label, band }) => {
     if (!band || !('low' in band)) return [{ key, label }];

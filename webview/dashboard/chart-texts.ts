@@ -1,10 +1,10 @@
-// What a chart says about itself, on hover, when enlarged and to screen readers.
+// Texts about a chart: the tooltip of the title, the explanation in an enlarged chart, and the accessible name.
 import { html, type TemplateResult } from 'lit';
 import { formatValue } from '../shared/format';
 import type { ChartSpec } from '../charts/catalogue';
 import type { ChartContext } from './context';
 
-/** Keys and descriptions of the lines, and what their bands are. */
+/** Tooltip of the title: keys and descriptions of the lines, and the meaning of their bands. */
 export function titleHint({ lines }: ChartSpec, { meaning }: ChartContext): string {
   const sentences = lines.map(({ key, band }) => {
     const edges = !band
@@ -19,13 +19,13 @@ export function titleHint({ lines }: ChartSpec, { meaning }: ChartContext): stri
   return sentences.join('\n\n') || 'nothing logged yet';
 }
 
-/** The list of keys and descriptions that an enlarged chart shows. */
+/** List of keys and descriptions in an enlarged chart. */
 export const explanation = ({ lines }: ChartSpec, { meaning }: ChartContext): TemplateResult =>
   html`<dl class="chart-explanation">
     ${lines.map(({ key }) => html`<dt>${key}</dt><dd>${meaning(key) ?? ''}</dd>`)}
   </dl>`;
 
-/** The accessible name of the picture: the latest value of each line. */
+/** Accessible name of the drawing: title and latest value of each line. */
 export function nameOfPicture({ title, lines, unit }: ChartSpec, { store }: ChartContext): string {
   const values = lines.map(({ key, label }) => {
     const curve = store.curve(key);

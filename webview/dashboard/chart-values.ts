@@ -1,5 +1,5 @@
-// The values in a chart's header: the latest ones with the change over the last ten steps, or those of the crosshair's
-// row; before them the sign of an alarm.
+// The values in a chart's header, after the alarm symbol: the latest values with their change over the last ten steps,
+// or the values at the crosshair.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import { chartValue } from '../components/chart-card';

@@ -1,6 +1,6 @@
-// What all charts of the page have in common: the rows with their x positions, the visible part, marks and meanings.
-// It is made anew when the store or the state changes; its `look` stays the same object while only rows and columns are
-// added, so that a chart knows whether its drawing can be kept.
+// The context shared by all charts of the page: rows with x positions, the visible range, marks and meanings. It is
+// recreated when the store or the state changes. While only rows and columns are added, `look` stays the same object,
+// so that a chart can reuse its drawing.
 import { meaningOf } from '../../extension/run-data/metric-meanings';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { latest } from '../shared/latest';
@@ -17,18 +17,21 @@ import type { DashboardState } from './state';
 const markDistance = 11;
 
 export interface ChartContext extends PlotContext {
-  /** Another object whenever more than the rows and their range changes how charts look. */
+  /** A new object after any change that affects drawings, except changes of rows and their range. */
   readonly look: object;
-  /** The range of all rows; `x` is the visible part. */
+  /** The x range of all rows; `x` is the visible part of this range. */
   readonly whole: Range;
   /** Event marks for a chart of this width in pixels. */
   marks(width: number): readonly Mark[];
   meaning(key: string): string | undefined;
-  /** The latest alarm for a key. */
+  /** The mark of the latest alarm of a key; undefined without an alarm. */
   alarm(key: string): Mark | undefined;
 }
 
-/** Makes the contexts of a page's states; the column of the x axis is requested when it is used. */
+/**
+ * Returns a function that computes the context of a state. If the x axis needs a metric that is not loaded, this metric
+ * is requested.
+ */
 export function contextMaker(store: SeriesStore): (state: DashboardState, run: RunSummary) => ChartContext {
   const meaningsOf = latest(known);
   const lookOf = latest((..._inputs: unknown[]) => ({}));
@@ -74,7 +77,7 @@ export function contextMaker(store: SeriesStore): (state: DashboardState, run: R
   };
 }
 
-/** The meaning of a key, looked up once. */
+/** Returns a function that looks up the meaning of a key and caches it. */
 function known(meanings: DashboardState['meanings']): (key: string) => string | undefined {
   const found = new Map<string, string | undefined>();
   return key => {
@@ -85,7 +88,7 @@ function known(meanings: DashboardState['meanings']): (key: string) => string | 
 
 type Facts = Pick<DashboardState, 'events' | 'meanings' | 'episodes'>;
 
-/** The x range of all rows; while the run is running, up to its planned end. */
+/** The x range of all rows; for a running run it may extend to the planned end. */
 function rangeOf(
   axis: XAxis,
   xs: Float64Array,
@@ -97,7 +100,7 @@ function rangeOf(
   return progressRange(last, limit);
 }
 
-/** The visible marks, thinned for widths rounded to 100 pixels. */
+/** Returns a function that thins the visible marks for a chart width and caches the result per 100 pixels. */
 function marksByWidth(all: readonly Mark[], x: Range): (width: number) => readonly Mark[] {
   const inside = all.filter(mark => mark.x >= x.min && mark.x <= x.max);
   const known = new Map<number, readonly Mark[]>();
@@ -109,14 +112,14 @@ function marksByWidth(all: readonly Mark[], x: Range): (width: number) => readon
   };
 }
 
-/** The row nearest to a position on the x axis; null if there is none. */
+/** The row nearest to a position on the x axis; null without rows. */
 export function nearestRow({ xs }: Pick<ChartContext, 'xs'>, x: number): number | null {
   if (xs.length === 0 || !Number.isFinite(x)) return null;
   const after = Math.min(xs.length - 1, lowerBound(xs, x));
   return after > 0 && x - xs[after - 1] < xs[after] - x ? after - 1 : after;
 }
 
-/** Rows in the visible part of the x axis: [from, to). */
+/** Rows [from, to) within the visible range. */
 export function rowsShown(
   { xs }: Pick<ChartContext, 'xs'>,
   { zoom }: DashboardState['settings'],

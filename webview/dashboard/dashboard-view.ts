@@ -1,5 +1,5 @@
-// The Dashboard as a view of its state: a bar, and below it charts, a table of all metrics, or the reason why there are
-// none yet.
+// Renders the Dashboard: a bar, and below it the charts, a table of all metrics, or the reason why there are no metrics
+// yet.
 import type { DashboardActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
@@ -12,7 +12,7 @@ import { runTable } from './run-table';
 import { isTable, searchedText, type DashboardState } from './state';
 import { topBar } from './top-bar';
 
-/** `charts` is null until there is a run. */
+/** `charts` is null before the first snapshot. */
 export function dashboardView(state: DashboardState, charts: Charts | null, actions: DashboardActions): TemplateResult {
   const { connection, run, refusal } = state;
   if (typeof connection === 'object')

@@ -1,4 +1,4 @@
-// What the page says before the first step: what the run is doing, or why it has ended.
+// The message before the first step: the current activity of the run, or why it has ended.
 import type { TemplateResult } from 'lit';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { notice } from '../components/notice';

@@ -1,4 +1,4 @@
-// The run's events, newest first: the texts of the marks below the charts.
+// The list of the run's events, newest first, with the texts of the marks below the charts.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import { glyphs, markOf } from './marks';
@@ -6,7 +6,7 @@ import { glyphs, markOf } from './marks';
 /** Maximum number of rows; events.jsonl has all events. */
 const shownEvents = 500;
 
-/** A table of the events. `opened` is highlighted and shown with its data. */
+/** A table of the events. The row of `opened` is highlighted and shows the event's data. */
 export function eventList(events: readonly RunEvent[], opened: RunEvent | null): TemplateResult {
   const rows = events
     .slice(-shownEvents)
@@ -30,10 +30,10 @@ function eventRow(event: RunEvent, isOpen: boolean): TemplateResult {
   </tr>`;
 }
 
-/** Whether an event is the opened one: after a new snapshot, it is another object. */
+/** Whether an event is the opened event. Compares fields, because a new snapshot contains new objects. */
 function isSame({ time, kind, message }: RunEvent, opened: RunEvent | null): boolean {
   return opened !== null && time === opened.time && kind === opened.kind && message === opened.message;
 }
 
-/** Date and time of an ISO timestamp, in the timezone that the run wrote. */
+/** Date and time of an ISO timestamp, in the time zone that the trainer wrote. */
 const clock = (time: string): string => time.slice(0, 16).replace('T', ' ');

@@ -1,4 +1,4 @@
-// What the page asks the host to write to a file: rows of metrics, or the picture of a chart.
+// Builds export requests for the host: metric rows as CSV, or the picture of a chart.
 import type { Export } from '../../extension/protocol/dashboard-page';
 import { keysOf, type ChartGroup } from '../charts/catalogue';
 import { rowsShown, type ChartContext } from './context';
@@ -6,7 +6,7 @@ import type { PlotData } from '../charts/plot-data';
 import { foundGroups, searchedText, type DashboardState } from './state';
 import { pictureSize, pngOf, svgOf } from './svg-plot';
 
-/** The visible rows of metrics, of those that the run has. */
+/** The visible rows of the given metrics; keys that the run does not have are omitted. */
 export function rowsExport(
   name: string,
   keys: readonly string[],
@@ -17,7 +17,7 @@ export function rowsExport(
   return { kind: 'csv', name, keys: existing, ...rowsShown({ xs }, settings) };
 }
 
-/** The visible rows of the metrics that are shown. */
+/** The visible rows of the displayed metrics. */
 export function shownExport(state: DashboardState, groups: readonly ChartGroup[], context: ChartContext): Export {
   const search = searchedText(state);
   const keys = state.settings.table

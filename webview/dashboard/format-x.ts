@@ -1,18 +1,18 @@
-// Labels of positions on the x axis.
+// Labels for positions on the x axis.
 import { formatDuration, formatTick } from '../shared/format';
 import type { XAxis } from './series';
 
-/** A tick of the axis. */
+/** Label of a tick. */
 export const tickOfX = (value: number, axis: XAxis): string =>
   axis === 'time' ? formatDuration(value) : formatTick(value, 'number');
 
-/** The label of a row under the crosshair. */
+/** Label of the crosshair; `step` is the step of its row. */
 export function formatX(x: number, axis: XAxis, step: number): string {
   if (axis === 'time') return formatDuration(x);
   return axis === 'episodes' ? `${Math.round(x)} ep.` : String(step);
 }
 
-/** Titles of the x axis, for pictures and tables. */
+/** Titles of the x axis in pictures and tables. */
 export const axisTitles: Record<XAxis, string> = {
   step: 'training step',
   time: 'run time',

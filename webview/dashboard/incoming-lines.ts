@@ -1,5 +1,5 @@
-// Gathers a running run's new lines, because one more step is less than a pixel: the first are passed on at once, those
-// that come during the next moment together at its end.
+// Batches the new lines of a running run, because a single new step changes less than a pixel. The first lines are
+// passed on immediately; lines that arrive within the next 200 ms are passed on together.
 import { appendAll } from '../../extension/common/lists';
 import type { RunSummary } from '../../extension/protocol/pages';
 import type { MetricNumbers } from '../../extension/run-data/metric-segments';
@@ -8,7 +8,7 @@ import type { RunEvent } from '../../extension/run-data/run-events';
 /** Minimum milliseconds between two drawings of a growing run. */
 const growthMs = 200;
 
-/** As in a message of the host. */
+/** New lines and events, as in a message from the host. */
 export interface Lines {
   run: RunSummary;
   lines: MetricNumbers[];
@@ -29,7 +29,7 @@ export class IncomingLines {
     if (this.timer === undefined) this.passOn();
   }
 
-  /** Forgets lines that a new snapshot includes. */
+  /** Discards waiting lines, because a new snapshot contains them. */
   drop(): void {
     this.waiting = null;
   }

@@ -1,4 +1,4 @@
-// Entry of the Dashboard page.
+// Entry point of the Dashboard page.
 import '../shared/base.css';
 import './dashboard.css';
 import { copyPlainNumbers } from '../shared/format';

@@ -1,5 +1,5 @@
-// Event marks below a chart, at the events' positions on the x axis. Overlapping marks are thinned; the more severe one
-// is kept.
+// Event marks below a chart, at the events' positions on the x axis. Of overlapping marks, only the most severe is
+// drawn.
 import type { RunEvent } from '../../extension/run-data/run-events';
 
 export type MarkKind = 'alarm' | 'error' | 'version' | 'setting' | 'checkpoint';
@@ -10,10 +10,10 @@ export interface Mark {
   event: RunEvent;
 }
 
-/** Whether a mark requires attention. */
+/** Whether a mark stands for an alarm or an error. */
 export const isSevere = (kind: MarkKind): boolean => kind === 'alarm' || kind === 'error';
 
-/** The glyph of a mark, in text style (not as a coloured emoji). */
+/** The glyph of a mark, in text style (not a coloured emoji). */
 export const glyphs: Record<MarkKind, string> = {
   alarm: '▲',
   error: '✕',
@@ -32,10 +32,10 @@ const kinds: Partial<Record<RunEvent['kind'], MarkKind>> = {
   checkpoint: 'checkpoint',
 };
 
-/** Most severe first. */
+/** Kinds of marks, most severe first. */
 const order: MarkKind[] = ['alarm', 'error', 'version', 'setting', 'checkpoint'];
 
-/** The mark for an event's kind; undefined for events that charts do not show. */
+/** The mark for an event's kind; undefined for events without a mark. */
 export const markOf = (event: RunEvent): MarkKind | undefined => kinds[event.kind];
 
 /** Marks of the events, sorted by position. `xOf` returns an event's x position, NaN if it has none. */
@@ -49,7 +49,7 @@ export function marksOf(events: readonly RunEvent[], xOf: (event: RunEvent) => n
   return marks.sort((a, b) => a.x - b.x);
 }
 
-/** Marks at least `distance` apart, in axis units; of marks that are closer, the more severe one is kept. */
+/** Marks at least `distance` apart, in axis units; of closer marks, the more severe is kept. */
 export function thinned(marks: readonly Mark[], distance: number): Mark[] {
   const kept: Mark[] = [];
   for (const kind of order) {

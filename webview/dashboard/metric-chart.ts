@@ -1,6 +1,6 @@
 // One chart of metrics with its header: short name, latest value, change over the last ten steps, key and description
-// on hover, a menu, and a table of the values. What it draws is computed when its turn in the draw queue comes, and
-// only if the rows, the columns or the look have changed since the last drawing.
+// on hover, a menu, and a table of the values. The drawing is computed when the draw queue calls it, and only if rows,
+// columns or settings have changed since the last drawing.
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { chartCard } from '../components/chart-card';
@@ -24,9 +24,9 @@ import { listenForZoom } from './zoom';
 export class MetricChart extends ChartElement {
   static override properties = { ...ChartElement.properties, spec: { attribute: false }, log: { attribute: false } };
 
-  /** A chart's keys may increase during a run (a second tag, validation). */
+  /** The chart's lines. Lines may be added during a run, for example when validation starts. */
   declare spec: ChartSpec;
-  /** Draws a logarithmic scale. */
+  /** Whether the y scale is logarithmic. */
   declare log: boolean;
 
   private readonly drawing = new ChartDrawing();
@@ -39,7 +39,7 @@ export class MetricChart extends ChartElement {
     this.log = false;
   }
 
-  /** The drawing of an exported picture; null if there is no data. */
+  /** The drawing for an exported picture; null if no line has a value. */
   picture(): PlotData | null {
     return this.drawing.picture(this);
   }
@@ -88,7 +88,7 @@ export class MetricChart extends ChartElement {
       large,
       state: filling === 'unknown' ? 'drawn' : filling,
       values: filling !== 'unknown' ? chartValues(spec, context, hovered, openEvent) : nothing,
-      // Buttons of charts that have never been on screen would only delay the opening.
+      // Charts that have never been on screen have no buttons, because creating them would delay opening the page.
       tools: filling !== 'unknown' ? chartButtons(this) : undefined,
       draggable: true,
       content: html`${large ? explanation(spec, context) : nothing}${this.plotView()}${table ? this.tableView() : nothing}`,
@@ -116,7 +116,7 @@ export class MetricChart extends ChartElement {
   }
 
   protected override updated(): void {
-    this.canvas?.flush(); // in this turn of the draw queue
+    this.canvas?.flush(); // draws within the current call of the draw queue
   }
 
   private get canvas(): PlotCanvas | null {

@@ -1,4 +1,4 @@
-// What the user can do on the page: as events, and as requests to the host.
+// Implements the user actions of the page as events for the reducer and requests to the host.
 import { dashboardCommand, dashboardExport, type Export } from '../../extension/protocol/dashboard-page';
 import { messageOf, type Host } from '../shared/host';
 import type { Charts } from './chart-sections';
@@ -9,14 +9,14 @@ import type { DashboardEvent } from './reducer';
 import type { DashboardState } from './state';
 import { panned, spansOf, zoomed } from './zoom';
 
-/** What the page gives its actions to work with. */
+/** Dependencies of the actions. */
 export interface ActionsOptions {
   readonly host: Host;
   readonly root: HTMLElement;
   connect(): void;
   state(): DashboardState;
   dispatch(event: DashboardEvent): void;
-  /** What the charts are drawn from; null while there is no run, and therefore no chart. */
+  /** Inputs of all charts; null before the first snapshot. */
   charts(): Charts | null;
 }
 

@@ -1,5 +1,5 @@
-// The Dashboard page: one run's metrics as small multiples that grow during training. Here the host's messages, keys
-// and timers are connected to the state; the metrics themselves are in a series store.
+// The Dashboard page: one run's metrics as small multiples that grow during training. This file connects messages of
+// the host, keys and timers to the state. The metrics are in a series store.
 import { render } from 'lit';
 import {
   dashboardLines,
@@ -41,7 +41,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     if (before && settings !== before.settings) {
       saved.change(settings);
       const view = { schema: settingsSchema, view: { ...settings, zoom: null } };
-      if (before.run) host.notify(dashboardSettings, { view }); // unless they come from there
+      if (before.run) host.notify(dashboardSettings, { view }); // not on the first snapshot, whose settings came from the host
     }
     if (run && run.folder !== before?.run?.folder) saved.keepFolder(run.folder);
     if (isTable(state)) series.want(state.series.keys);
@@ -52,7 +52,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     dispatch({ type: 'grown', run, events, series: series.summary });
   });
 
-  /** What the charts of a state are drawn from; null while there is no run. */
+  /** Inputs of all charts for a state; null before the first snapshot. */
   function charts(state = store.state): Charts | null {
     const { run, series: rows, scored, settings } = state;
     if (!run) return null;
@@ -77,7 +77,10 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   }
 
   let isFrameAsked = false;
-  /** Columns have arrived. A table has all of them, so it is drawn at most once a frame. */
+  /**
+   * Called when columns have arrived. The table of all metrics loads every column, so it is redrawn at most once per
+   * frame.
+   */
   function columnsCame(): void {
     const pass = (): void => {
       isFrameAsked = false;
@@ -89,7 +92,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   }
 
   host.onNotify(dashboardLines, message => {
-    if (!store.state.run) return; // the pending snapshot includes them
+    if (!store.state.run) return; // the pending snapshot includes these lines
     if (message.lines.length > 0 || message.events.length > 0) incoming.add(message);
     else dispatch({ type: 'status', run: message.run });
   });
@@ -104,7 +107,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     '0': () => actions.show(null),
     Escape: () => dispatch({ type: 'escape' }),
   });
-  // A hidden page receives no messages, so it loads a new snapshot.
+  // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') connect();
   });

@@ -1,4 +1,4 @@
-// The changes of the Dashboard's state: messages of the host, and what the user does. Pure.
+// The reducer of the Dashboard, for messages of the host and user actions. Pure function.
 import type { DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { RunSummary } from '../../extension/protocol/pages';
 import type { RunEvent } from '../../extension/run-data/run-events';
@@ -112,7 +112,7 @@ const withSettings = (state: DashboardState, part: Partial<DashboardSettings>): 
   settings: { ...state.settings, ...part },
 });
 
-/** Moves a chart by a number of positions in its group, or before another chart of the group. */
+/** Moves a chart within its group, by a number of positions or before another chart. */
 function moved(state: DashboardState, id: string, to: number | string): DashboardState {
   const { series, scored, settings } = state;
   const groups = groupsOf(series.keys, scored, settings.tag, settings.pinned, settings.order);

@@ -1,4 +1,4 @@
-// Progress and speed of the run in the bar: figures, and a line as long as the finished share.
+// Progress and speed of the run in the bar: numbers, and a line whose length is the finished share of the run.
 import { html, type TemplateResult } from 'lit';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { progressOf } from '../../extension/run-data/run-progress';

@@ -1,5 +1,5 @@
-// Every metric of the run as a table: latest value, change over ten steps, minimum, maximum, description. In groups
-// unless sorted by a column.
+// Every metric of the run as a table: latest value, change over ten steps, minimum, maximum, description. Rows are
+// grouped; sorting by a column removes the grouping.
 import { html, nothing, type TemplateResult } from 'lit';
 import { formatChange, formatValue } from '../shared/format';
 import { unitOf, type ChartGroup } from '../charts/catalogue';
@@ -9,14 +9,14 @@ import { changeOverTenSteps } from './transforms';
 
 const columns = ['metric', 'last', '10 steps', 'min', 'max', 'at step', 'meaning'];
 
-/** One metric: the values by which it is sorted, and its row. */
+/** A metric: the values for sorting, and the rendered row. */
 interface Row {
   values: Record<string, number | string>;
   view: TemplateResult;
 }
 
 export interface RunTableOptions {
-  /** Text that the keys contain, in lower case. */
+  /** Search text in lower case; only keys that contain it are listed. */
   search: string;
   meaning(key: string): string | undefined;
   sort: Sort | null;

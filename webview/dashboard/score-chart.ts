@@ -1,5 +1,5 @@
-// The chart of the distribution of episode scores over training. The host aggregates into as many columns as there are
-// pixels, for the steps that the other charts show; the crosshair shows a column's values.
+// The chart of the distribution of episode scores over training. The host aggregates the visible steps into columns of
+// 3 pixels; the header shows the values of the column under the crosshair.
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { chartCard } from '../components/chart-card';
 import { button } from '../components/controls';
@@ -26,7 +26,7 @@ export class ScoreChart extends ChartElement {
   declare private size: { readonly width: number; readonly height: number };
 
   private loader: ScoreLoader | null = null;
-  /** The inputs of the last drawing. */
+  /** Inputs of the last drawing. */
   private drawn: readonly unknown[] = [];
   private readonly resizes = new ResizeObserver(() => this.measure());
 
@@ -95,7 +95,7 @@ export class ScoreChart extends ChartElement {
     drawScores(this.querySelector('canvas')!, size, scores, context, large);
   }
 
-  /** What the drawing depends on. */
+  /** Inputs of the drawing; if none has changed, nothing is redrawn. */
   private get inputs(): readonly unknown[] {
     const { context, scores, size, large } = this;
     const { look, xs, x } = context;
@@ -148,7 +148,7 @@ export class ScoreChart extends ChartElement {
     if (width !== this.size.width || height !== this.size.height) this.size = { width, height };
   }
 
-  /** Requests the scores of the steps that the other charts show. */
+  /** Requests the scores of the visible steps. */
   private load(): void {
     const { store, xs, x } = this.context;
     if (store.length === 0) return;

@@ -1,5 +1,5 @@
-// Draws the distribution of scores on a canvas: one strip per tag, steps on the x axis, scores on the y axis, darker
-// for a larger share of the step's episodes. Axes and colours are those of the other charts.
+// Draws the distribution of scores on a canvas: one strip per tag, steps on the x axis, scores on the y axis, and more
+// opaque colour for a larger share of the step's episodes. Axes and colours match the other charts.
 import type { ScoreStrip } from '../../extension/protocol/dashboard-page';
 import { formatNumber } from '../shared/format';
 import { withAlpha } from '../shared/palette';
@@ -10,7 +10,7 @@ import { axisWidth } from '../charts/plot';
 import type { LoadedScores } from './score-loader';
 
 const right = 10;
-/** Heights in pixels: above the strips, below them for the axis, between two of them. */
+/** Margins in pixels: above the strips, below the strips (x axis), and between two strips. */
 const [above, below, gap] = [6, 26, 6];
 
 interface Size {
@@ -18,14 +18,14 @@ interface Size {
   readonly height: number;
 }
 
-/** Width of the part with strips in a chart of this width. */
+/** Width of the strips in a chart of a given width, in pixels. */
 export const innerWidth = (width: number): number => Math.max(1, width - axisWidth - right);
 
-/** Pixel of an x value, as in the other charts. */
+/** X value to pixel; the same mapping as in the other charts. */
 export const pixelOf = (x: number, width: number, { x: range }: Pick<ChartContext, 'x'>): number =>
   axisWidth + relativePosition(x, range) * innerWidth(width);
 
-/** X value at a pixel. */
+/** Pixel to x value. */
 export const xAt = (pixel: number, width: number, { x: { min, max } }: Pick<ChartContext, 'x'>): number =>
   min + ((pixel - axisWidth) / innerWidth(width)) * (max - min);
 
@@ -66,7 +66,7 @@ export function drawScores(
   }
 }
 
-/** Left and right pixel of a column: halfway to the neighbouring rows. */
+/** Left and right edge of a column in pixels: the midpoints between its rows and the neighbouring rows. */
 function columnEdges(
   columns: number,
   width: number,
@@ -85,8 +85,8 @@ function columnEdges(
 }
 
 /**
- * Draws a strip in one hue; the opacity is the square root of the bin's share of the column's episodes, so that small
- * counts stay visible.
+ * Draws a strip in one hue; the opacity is the square root of the bin's share of the column's episodes, because small
+ * shares would be invisible on a linear scale.
  */
 function drawStrip(
   ctx: CanvasRenderingContext2D,
@@ -100,13 +100,13 @@ function drawStrip(
     for (let bin = 0; bin < bins; bin++) total += counts[column * bins + bin];
     if (total === 0) continue;
     const [left, right] = at.edges(column);
-    if (right <= left) continue; // out of view
+    if (right <= left) continue; // outside the visible range
     for (let bin = 0; bin < bins; bin++) {
       const count = counts[column * bins + bin];
       if (count === 0) continue;
       ctx.fillStyle = withAlpha(colour, 0.08 + 0.92 * Math.sqrt(count / total));
       const bottom = at.top + at.height - bin * up;
-      // Whole pixels, so that there are no gaps between neighbours.
+      // Rounded to full pixels, because fractional edges would leave gaps between neighbouring cells.
       const [x0, x1] = [Math.round(left), Math.round(right)];
       const [y0, y1] = [Math.round(bottom - up), Math.round(bottom)];
       ctx.fillRect(x0, y0, Math.max(1, x1 - x0), Math.max(1, y1 - y0));

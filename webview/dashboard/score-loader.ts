@@ -1,18 +1,18 @@
-// Requests the distribution of scores over the visible steps; at most one request a second while steps arrive.
+// Requests the distribution of scores over the visible steps; at most one request per second.
 import { dashboardScores, type ScoreStrip } from '../../extension/protocol/dashboard-page';
 import type { Host } from '../shared/host';
 
 /** Minimum milliseconds between two requests. */
 const requestIntervalMs = 1000;
 
-/** Steps [from, to], aggregated into a number of columns. */
+/** Steps [from, to], and the number of columns to aggregate them into. */
 export interface StepRange {
   readonly from: number;
   readonly to: number;
   readonly columns: number;
 }
 
-/** The strips of the latest answer, one per tag, with the steps that they cover. */
+/** The latest answer: one strip per tag, covering the steps [from, to]. */
 export interface LoadedScores {
   readonly strips: readonly ScoreStrip[];
   readonly from: number;
@@ -30,7 +30,10 @@ export class ScoreLoader {
     private readonly came: (scores: LoadedScores) => void,
   ) {}
 
-  /** Requests a range, now or when the interval is over; a later call replaces a waiting one. */
+  /**
+   * Requests a range, immediately or when `requestIntervalMs` has passed since the last request. A later call replaces
+   * a waiting request.
+   */
   want(range: StepRange): void {
     const { from, to, columns } = range;
     const wanted = `${from} ${to} ${columns}`;
@@ -49,7 +52,7 @@ export class ScoreLoader {
     );
   }
 
-  /** Drops a waiting request. */
+  /** Cancels a waiting request. */
   stop(): void {
     clearTimeout(this.timer);
   }

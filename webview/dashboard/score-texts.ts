@@ -1,12 +1,12 @@
-// The distribution of scores in words and numbers: the most frequent scores in the header of the chart, and the table
-// in its place.
+// Texts of the score distribution: the most frequent scores in the chart's header, and the table that can replace the
+// drawing.
 import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../extension/common/lists';
 import { scoreColumn, type ScoreStrip } from '../../extension/protocol/dashboard-page';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { LoadedScores } from './score-loader';
 
-/** The most frequent scores in the column of a step, or in the latest column. */
+/** For each tag, the most frequent score in the column of a step; without a step, in the latest column. */
 export function scoreValues({ strips, from, to }: LoadedScores, step: number | null): TemplateResult[] {
   return strips.map(strip => {
     const at = step === null ? strip.columns - 1 : scoreColumn(step, from, to, strip.columns);
@@ -20,7 +20,7 @@ export function scoreValues({ strips, from, to }: LoadedScores, step: number | n
   });
 }
 
-/** Number of episodes by score, over the visible steps and over the latest part of them. */
+/** A table of the number of episodes by score: over all visible steps, and in the latest column. */
 export function scoreTable({ strips, from, to }: LoadedScores): TemplateResult {
   const rows = strips.flatMap(strip =>
     Array.from({ length: strip.bins }, (_, i) => strip.bins - 1 - i).flatMap(bin => {
@@ -40,7 +40,7 @@ export function scoreTable({ strips, from, to }: LoadedScores): TemplateResult {
   </div>`;
 }
 
-/** The score of a bin, or the range of its scores. */
+/** The score of a bin; if it contains several scores, their range. */
 function scoresIn({ lowest, highest }: ScoreStrip, bin: number): string {
   const [from, to] = [formatNumber(lowest[bin]), formatNumber(highest[bin])];
   return from === to ? from : `${from} … ${to}`;

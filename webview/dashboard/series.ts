@@ -1,5 +1,6 @@
-// A run's metrics in the page: its rows, and the curves of the metrics that were on screen, first as an overview if the
-// run is long, then complete. Each request is sent once. Rows are appended; a resume starts a new epoch and a new load.
+// A run's metrics in the page: its rows, and the curves of metrics that have been displayed. In a long run, a curve is
+// first loaded as an overview and then completely. Each request is sent once. Rows are appended; a resume of the run
+// starts a new epoch and reloads everything.
 import { MovingAverage, smoothOn } from '../../extension/common/curves';
 import { dashboardColumns, type ColumnPart, type DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { MetricNumbers } from '../../extension/run-data/metric-segments';
@@ -15,13 +16,16 @@ interface Held {
   smoothed?: { factor: number; curve: Curve; average: MovingAverage };
 }
 
-/** What a store holds, for the page's state: another object after each change. */
+/** Summary of a store for the page's state; a new object after each change. */
 export interface SeriesSummary {
   readonly rows: number;
   readonly keys: readonly string[];
 }
 
-/** The x axes that a run's metrics allow; `episodesAStep` is the configured number of training episodes. */
+/**
+ * The x axes available with a run's metrics. `episodesAStep` is the configured number of training episodes per step;
+ * null if unknown.
+ */
 export function axesOf(keys: readonly string[], episodesAStep: number | null): XAxis[] {
   const axes: XAxis[] = ['step'];
   if (keys.includes(timeKey)) axes.push('time');
@@ -29,7 +33,7 @@ export function axesOf(keys: readonly string[], episodesAStep: number | null): X
   return axes;
 }
 
-/** Number of recent lines kept to complete columns in flight, which lag behind by fewer lines. */
+/** Number of recent lines stored to complete columns in flight; a column that lacks more lines is requested again. */
 const recentLines = 256;
 
 const timeKey = 'wall_s';
@@ -41,11 +45,11 @@ export class SeriesStore {
   private known = new Set<string>();
   private keyList: readonly string[] = [];
   private asked = new Set<string>();
-  /** Keys whose complete column is requested after the pending overviews have arrived. */
+  /** Keys whose complete column is requested after `idleMs` without new requests. */
   private readonly toFollow = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private epoch = Number.NaN;
-  /** The latest lines; completes columns whose response was on its way when the lines arrived. */
+  /** The latest lines; they complete columns whose response was in flight when the lines arrived. */
   private recent: MetricNumbers[] = [];
   private episodesAStep: number | null = null;
   private episodesAt: Curve | null = null;
@@ -64,12 +68,12 @@ export class SeriesStore {
     return this.stepCurve.length;
   }
 
-  /** Steps of the rows, increasing. A view: valid until the next change. */
+  /** Steps of the rows, increasing, as a view of the internal array; invalid after the next change. */
   get steps(): Float64Array {
     return this.stepCurve.values;
   }
 
-  /** Metric keys in order of first appearance; the same list until a key is added. */
+  /** Metric keys in order of first appearance; the same array until a key is added. */
   get keys(): readonly string[] {
     return this.keyList;
   }
@@ -82,12 +86,12 @@ export class SeriesStore {
     return this.known.has(key);
   }
 
-  /** The curve of a key; undefined while it is not loaded. */
+  /** The curve of a key; undefined until an overview or the complete column is loaded. */
   curve(key: string): Curve | undefined {
     return this.held.get(key)?.curve;
   }
 
-  /** The smoothed curve of a key, or the curve itself if the factor is 0. */
+  /** The smoothed curve of a key; the raw curve if the factor is 0. */
   smoothed(key: string, factor: number): Curve | undefined {
     const held = this.held.get(key);
     if (!held || factor <= 0) return held?.curve;
@@ -98,7 +102,7 @@ export class SeriesStore {
     return curve;
   }
 
-  /** Loads a run's snapshot; all curves are requested again. */
+  /** Replaces all data by a run's snapshot and discards all curves. */
   load({ epoch, steps, keys, episodes }: DashboardSnapshot): void {
     this.epoch = epoch;
     this.stepCurve = new Curve();
@@ -122,11 +126,11 @@ export class SeriesStore {
       if (this.recent.length > recentLines) this.recent.shift();
       for (const key in line) {
         if (key === 'step' || this.known.has(key)) continue;
-        this.known.add(key); // first seen in this line: complete from the start
+        this.known.add(key); // the key first appears in this line, so its column is complete
         this.held.set(key, { curve: Curve.of(new Float64Array(row).fill(Number.NaN)), complete: true });
       }
       for (const [key, held] of this.held) {
-        if (held.curve.length > row) continue; // the column already includes this row
+        if (held.curve.length > row) continue; // the loaded column already contains this row
         const value = line[key] ?? Number.NaN;
         held.curve.push(value);
         held.smoothed?.curve.push(held.smoothed.average.next(row, value));
@@ -135,7 +139,7 @@ export class SeriesStore {
     if (this.known.size > knownBefore) this.keyList = [...this.known];
   }
 
-  /** Requests the curves of these keys: an overview if the run is long, then the complete column. */
+  /** Requests the curves of the keys: for a long run an overview first, then the complete column. */
   want(keys: readonly string[]): void {
     this.ask(
       keys.filter(key => !this.held.has(key)),
@@ -151,17 +155,17 @@ export class SeriesStore {
     }, this.idleMs);
   }
 
-  /** Whether all rows of these keys are loaded. */
+  /** Whether the complete columns of the keys are loaded; keys that the run does not have are ignored. */
   isComplete(keys: readonly string[]): boolean {
     return keys.every(key => !this.known.has(key) || this.held.get(key)?.complete);
   }
 
-  /** The x axes that the run's metrics allow. */
+  /** The x axes available with the run's metrics. */
   get axes(): XAxis[] {
     return axesOf(this.keys, this.episodesAStep);
   }
 
-  /** X positions of the rows, increasing, one per row; steps while the axis's column is loading. */
+  /** X positions of the rows, increasing, one per row. Returns steps while the column of `axis` is loading. */
   positions(axis: XAxis): { axis: XAxis; xs: Float64Array } {
     const bySteps = { axis: 'step' as const, xs: this.steps };
     if (axis === 'step' || !this.axes.includes(axis)) return bySteps;
@@ -177,7 +181,10 @@ export class SeriesStore {
     return lowerBound(this.steps, step);
   }
 
-  /** Cumulative number of training episodes at each row, as logged, else as configured. */
+  /**
+   * Cumulative number of training episodes at each row: the logged number if available, else the configured number per
+   * step.
+   */
   private episodesPlayed(logged: Curve | undefined): Float64Array {
     const sums = (this.episodesAt ??= new Curve());
     const counts = logged?.values;
@@ -196,7 +203,7 @@ export class SeriesStore {
     if (fresh.length === 0) return;
     for (const key of fresh) this.asked.add(`${key} ${overview}`);
     if (!overview && fresh.length > 1) {
-      for (const key of fresh) this.request([key], overview); // large: separate requests let others in between
+      for (const key of fresh) this.request([key], overview); // complete columns are large; with separate requests, other messages can pass in between
     } else this.request(fresh, overview);
   }
 
@@ -206,8 +213,8 @@ export class SeriesStore {
       for (const key of fresh) this.asked.delete(`${key} ${overview}`);
     };
     this.host.request(dashboardColumns, { epoch, keys: [...fresh], overview, smoothing }).then(answer => {
-      if (answer.epoch !== this.epoch || epoch !== this.epoch) return; // a new load has started
-      if (this.length - answer.rows > this.recent.length) return forget(); // too old: requested again when needed
+      if (answer.epoch !== this.epoch || epoch !== this.epoch) return; // the answer belongs to an earlier snapshot
+      if (this.length - answer.rows > this.recent.length) return forget(); // too old to complete; requested again when needed
       for (const [key, part] of Object.entries(answer.columns)) this.take(key, part, answer.rows, smoothing);
       this.came(fresh);
     }, forget);

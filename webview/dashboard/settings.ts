@@ -1,5 +1,5 @@
-// View settings of the Dashboard: the part of its state that is kept while the page is hidden, across a window reload,
-// and as defaults for other pages of the workspace (except the zoom, which is specific to the run).
+// View settings of the Dashboard: the part of its state that survives hiding the page and reloading the window. Except
+// for the zoom, they are also the defaults for other dashboards of the workspace.
 import type { XAxis } from './series';
 import type { Sort } from './sorting';
 import type { Span } from './zoom';
@@ -8,13 +8,13 @@ export interface DashboardSettings {
   /** Smoothing factor (weight of the past), 0 to 0.99. */
   readonly smoothing: number;
   readonly axis: XAxis;
-  /** The visible part of the x axis; null for all of it. */
+  /** The visible part of the x axis; null shows the complete axis. */
   readonly zoom: Span | null;
-  /** Shows all metrics as a table instead of charts. */
+  /** Whether all metrics are shown as a table instead of charts. */
   readonly table: boolean;
-  /** Sort order of the table of all metrics. */
+  /** Sort order of the table of all metrics; null groups the rows. */
   readonly sort: Sort | null;
-  /** The environment tag to show; null for all. */
+  /** Environment tag whose metrics are shown; null shows all tags. */
   readonly tag: string | null;
   /** Ids of collapsed groups. */
   readonly folded: readonly string[];
@@ -22,13 +22,13 @@ export interface DashboardSettings {
   readonly enlarged: readonly string[];
   /** Ids of charts with a logarithmic scale. */
   readonly log: readonly string[];
-  /** Ids of pinned charts in order; null until the user pins one. */
+  /** Ids of pinned charts in order; null selects `pinnedAtFirst`. */
   readonly pinned: readonly string[] | null;
-  /** By group, the ids of its charts in the user's order. */
+  /** For each group, the ids of its charts in the user's order. */
   readonly order: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Increased when the meaning of a setting changes. */
+/** Version of the settings; increased when the meaning of a setting changes. */
 export const settingsSchema = 2;
 
 export const firstSettings: DashboardSettings = {

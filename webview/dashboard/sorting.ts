@@ -1,4 +1,4 @@
-// The order of a table's rows by one of its columns, and the header by which the user chooses it.
+// Sorting of a table's rows by a column, and the header with which the user selects it.
 import { html, nothing, type TemplateResult } from 'lit';
 
 export interface Sort {
@@ -6,7 +6,7 @@ export interface Sort {
   readonly down: boolean;
 }
 
-/** A row of column headers that sort on click: first descending, then ascending. */
+/** A row of column headers. A click sorts by the column: first descending, then ascending. */
 export function sortableHead(
   labels: readonly string[],
   sort: Sort | null,
@@ -31,6 +31,6 @@ export function compared(a: number | string, b: number | string, down: boolean):
   return down ? -order : order;
 }
 
-/** A cell with a number as text; its full precision is shown on hover. */
+/** A table cell with a formatted number; the tooltip shows all digits. */
 export const numberCell = (value: number, text: string): TemplateResult =>
   html`<td title=${Number.isFinite(value) ? String(value) : nothing}>${text}</td>`;

@@ -1,5 +1,5 @@
-// The state of the Dashboard. It is immutable: every change is made by the reducer. The metrics are not copied into it:
-// they stay in the series store, of which the state has a summary that changes with the store.
+// The immutable state of the Dashboard; only the reducer changes it. Metrics stay in the series store; the state
+// contains a summary that is replaced when the store changes.
 import type { DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { RunSummary } from '../../extension/protocol/pages';
 import type { RunEvent } from '../../extension/run-data/run-events';
@@ -11,9 +11,9 @@ import type { DashboardSettings } from './settings';
 import type { Sort } from './sorting';
 
 export interface DashboardState {
-  /** `failed` is the message of a refused connection. */
+  /** `failed` is the error message of a failed connection. */
   readonly connection: 'connecting' | 'connected' | { readonly failed: string };
-  /** Null until the first snapshot, and after a refused one. */
+  /** The run; null before the first snapshot and after a failed snapshot request. */
   readonly run: RunSummary | null;
   readonly events: readonly RunEvent[];
   readonly meanings: DashboardSnapshot['meanings'];
@@ -23,18 +23,18 @@ export interface DashboardState {
   readonly read: number;
   readonly series: SeriesSummary;
   readonly settings: DashboardSettings;
-  /** The page has no settings of its own yet, and takes those last used in the workspace. */
+  /** Whether the page has no saved settings yet and takes the settings last used in the workspace. */
   readonly isFresh: boolean;
   /** Text of the search field. */
   readonly search: string;
-  /** Row of the crosshair. */
+  /** Row of the crosshair; null if it is hidden. */
   readonly hovered: number | null;
   readonly opened: RunEvent | null;
-  /** By the id of a chart that shows a table, the order of its rows. */
+  /** Sort orders by chart id, for charts that show a table. */
   readonly tables: Readonly<Record<string, Sort>>;
-  /** What was just done, for screen readers. */
+  /** Description of the last action, for screen readers. */
   readonly announcement: string;
-  /** Why the last export failed. */
+  /** Error message of the last export; null if it succeeded. */
   readonly refusal: string | null;
   readonly theme: Theme;
 }
@@ -56,16 +56,16 @@ export function groupsOf(
   return arranged(arrange({ keys, scored, tag: tag ?? undefined }), { pinned, order });
 }
 
-/** The searched text in lower case; empty for no search. */
+/** The search text in lower case; empty without a search. */
 export const searchedText = ({ search }: DashboardState): string => search.trim().toLowerCase();
 
-/** Whether the title or a key of a chart contains the text, which is in lower case. */
+/** Whether the title or a key of a chart contains `text`, which must be in lower case. */
 export function matches({ title, lines, scores }: ChartSpec, text: string): boolean {
   if (scores) return 'scores spread histogram reward'.includes(text);
   return [title, ...lines.map(line => line.key)].some(name => name.toLowerCase().includes(text));
 }
 
-/** The groups with the charts that match the search, without empty groups. */
+/** The groups with only the charts that match `text`; groups without a match are omitted. */
 export function foundGroups(groups: readonly ChartGroup[], text: string): readonly ChartGroup[] {
   if (text === '') return groups;
   const found = groups.map(group => ({ ...group, charts: group.charts.filter(chart => matches(chart, text)) }));
@@ -75,6 +75,6 @@ export function foundGroups(groups: readonly ChartGroup[], text: string): readon
 export const alarmsOf = (events: readonly RunEvent[]): RunEvent[] =>
   events.filter(({ kind }) => kind === 'alarm' || kind === 'early_stop');
 
-/** Whether the metrics are shown as a table: the user's choice, or an evaluation, which has no steps. */
+/** Whether the metrics are shown as a table: if the user chose it, and always for an evaluation, which has no steps. */
 export const isTable = ({ run, settings, series }: DashboardState): boolean =>
   series.rows > 0 && (settings.table || Boolean(run?.status.episodes));

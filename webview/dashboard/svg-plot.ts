@@ -1,6 +1,5 @@
-// A chart as an SVG file: the same lines, ranges, ticks and marks as on the page, plus title, legend and axis title, so
-// that it can be used in a paper. Colours are literal; no external resources. The PNG is this picture, rendered by the
-// browser.
+// A chart as an SVG file for use in papers: the same lines, ranges, ticks and marks as on the page, plus title, legend
+// and axis title. Colours are literal, and there are no external resources. The browser renders the PNG from the SVG.
 import { appendAll } from '../../extension/common/lists';
 import { formatTick } from '../shared/format';
 import type { Theme } from '../shared/theme';
@@ -16,7 +15,7 @@ export const pictureSize = { width: 720, height: 400 };
 const edge = { left: 64, right: 20, top: 44, bottom: 52 };
 const noun = { step: 'step', time: 'time', episodes: 'episodes' };
 
-/** The SVG of a chart, `width` × `height` user units. */
+/** The SVG of a chart, in `width` × `height` user units. */
 export function svgOf(data: PlotData, { width, height }: { width: number; height: number }): string {
   const { x, y, log, theme } = data;
   const plot = { left: edge.left, right: width - edge.right, top: edge.top, bottom: height - edge.bottom };
@@ -114,7 +113,7 @@ function lineOf({ points, colour, width, dash, alpha, band }: PlotLine, atX: ToP
 
 type ToPixel = (value: number) => number;
 
-/** Splits a line at its gaps. */
+/** Splits a line into its continuous parts. */
 function runsOf(points: readonly Point[]): Point[][] {
   const runs: Point[][] = [];
   let run: Point[] = [];
@@ -138,7 +137,7 @@ function areaOf(low: readonly Point[], high: readonly Point[], atX: ToPixel, atY
     .join('');
 }
 
-/** Line samples and names, from the right; empty for a single line. */
+/** The legend: line samples and names, right-aligned at `right`; empty for a single line. */
 function legend(lines: readonly PlotLine[], right: number): string[] {
   const named = lines.filter(line => !line.quiet);
   if (named.length < 2) return [];
@@ -173,7 +172,9 @@ function tag(name: string, attributes: Record<string, string | number>, content 
   return content === '' ? `<${name}${written.join('')}/>` : `<${name}${written.join('')}>${content}</${name}>`;
 }
 
-/** A theme's colour blended with the background, without opacity, because other programs read only `#rrggbb`. */
+/**
+ * A theme colour blended with the background into an opaque `#rrggbb`, because some programs read no other notation.
+ */
 function solid(colour: string, { background }: Theme): string {
   const [red, green, blue, alpha = 255] = channels(colour) ?? [];
   const under = channels(background);

@@ -1,4 +1,4 @@
-// The bar above the charts: name and status of the run, its commands, and the display settings.
+// The bar above the charts: name and status of the run, buttons for its commands, and display settings.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { button, dropdown, textField } from '../components/controls';
@@ -46,7 +46,7 @@ export function topBar(run: RunSummary, state: DashboardState, actions: Dashboar
   </header>`;
 }
 
-/** The commands that the run's status allows, and the pages of the run. */
+/** Buttons for the commands available in the run's status, and for the run's other pages. */
 function commandButtons(run: RunSummary, send: (command: DashboardCommand) => void): TemplateResult {
   const displayed = displayStatus(run);
   const commands = commandsFor(displayed).map(command => {
@@ -72,7 +72,7 @@ function commandButtons(run: RunSummary, send: (command: DashboardCommand) => vo
   })}`;
 }
 
-/** The controls of the charts; hidden while there are none. */
+/** The display settings of the charts; hidden while there are no charts. */
 function controls(
   run: RunSummary,
   state: DashboardState,

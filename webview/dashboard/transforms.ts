@@ -1,7 +1,7 @@
 // Statistics of a curve. Pure functions.
 import type { Curve } from '../charts/curve';
 
-/** The latest value minus the latest one at least ten steps earlier; NaN if there is no such pair. */
+/** The latest value minus the latest value that is at least ten steps older; NaN if there is no older value. */
 export function changeOverTenSteps(steps: Float64Array, curve: Curve): number {
   const last = curve.lastFinite();
   if (last < 0) return Number.NaN;

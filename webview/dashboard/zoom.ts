@@ -1,5 +1,6 @@
-// Zooming and panning of the shared x axis by wheel, dragging and keys. A plain wheel scrolls the page; with Ctrl (or
-// ⌘) it zooms around the pointer. Dragging selects a part to show; with Shift it moves the visible part.
+// Zooming and panning of the shared x axis by wheel, dragging and keys. Turning the wheel with Ctrl (or ⌘) zooms around
+// the pointer; without a key, it scrolls the page. Dragging selects the range to show; dragging with Shift moves the
+// visible range.
 
 import type { Range } from '../charts/axis';
 
@@ -8,13 +9,16 @@ export interface Span {
   readonly to: number;
 }
 
-/** The whole x axis and the visible part of it. */
+/** The complete x axis and its visible part. */
 export function spansOf({ whole }: { whole: Range }, zoom: Span | null): { whole: Span; shown: Span } {
   const all = { from: whole.min, to: whole.max };
   return { whole: all, shown: zoom ?? all };
 }
 
-/** The visible part scaled by `factor` around a position, kept inside `whole`; null if it is all of it. */
+/**
+ * The visible range scaled by `factor` around the position `about`, shifted to lie inside `whole`; null if it covers
+ * all of `whole`.
+ */
 export function zoomed(shown: Span, whole: Span, factor: number, about: number): Span | null {
   const least = (whole.to - whole.from) / 1e5;
   const length = Math.max(least, (shown.to - shown.from) * factor);
@@ -23,7 +27,7 @@ export function zoomed(shown: Span, whole: Span, factor: number, about: number):
   return heldInside({ from: about - share * length, to: about + (1 - share) * length }, whole);
 }
 
-/** The visible part moved by a distance, kept inside `whole`. */
+/** The visible range moved by `distance`, shifted to lie inside `whole`. */
 export function panned(shown: Span, whole: Span, distance: number): Span {
   return heldInside({ from: shown.from + distance, to: shown.to + distance }, whole);
 }
@@ -36,7 +40,7 @@ function heldInside({ from, to }: Span, whole: Span): Span {
 export interface ZoomHandlers {
   /** X value at a pixel of the element. */
   xAt(pixel: number): number;
-  /** Pixels of the start and end of the axis. */
+  /** Pixel positions of the left and the right end of the axis. */
   edges(): [left: number, right: number];
   zoomBy(factor: number, about: number): void;
   panBy(distance: number): void;
@@ -44,10 +48,10 @@ export interface ZoomHandlers {
   reset(): void;
 }
 
-/** Maximum pixels of movement that still count as a click. */
+/** Movement in pixels up to which a drag counts as a click. */
 const dragPixels = 5;
 
-/** Handles gestures on a chart; `selection` is the element that shows the part being selected. */
+/** Handles zoom and pan gestures on a chart; `selection` is the element that highlights the selected range. */
 export function listenForZoom(element: HTMLElement, selection: HTMLElement, handlers: ZoomHandlers): void {
   const { xAt } = handlers;
   let start: { pixel: number; x: number; pans: boolean } | null = null;

@@ -1,30 +1,29 @@
-// What a user can do on the Episodes page; the views call it.
+// User actions of the Episodes page, called by the views.
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { Sort } from './listing';
 import type { EpisodesSettings, Mode, Reading } from './settings';
 
-/** What the user can do on the page. */
 export interface EpisodesActions {
   load(): void;
   filter(line: string): void;
   mode(mode: Mode): void;
   sort(sort: Sort | null): void;
-  /** The same, with the list at its start. */
+  /** Sorts the list and scrolls it to its start. */
   sortFromStart(sort: Sort | null): void;
-  /** The first index of the list on screen has changed. */
+  /** Reports the index of the first visible row of the list. */
   scrolled(top: number): void;
-  /** To the previous (−1) or next (1) step of training, or to the newest (0). */
+  /** Scrolls to the previous (−1), the next (1) or the newest (0) training step. */
   goStep(by: -1 | 0 | 1): void;
   open(row: EpisodeRow): void;
   openId(id: string): void;
-  /** To an occurrence of the open episode's prompt, by its index. */
+  /** Opens an occurrence of the open episode's prompt by its index. */
   goOccurrence(at: number): void;
   compareWith(against: EpisodesSettings['against']): void;
   readAs(reading: Reading): void;
   toggle(setting: 'raw' | 'tokens'): void;
   openTrace(): void;
-  /** Reads the chosen episode again. */
+  /** Requests the selected episode again after a failure. */
   retry(): void;
-  /** Back to the list. */
+  /** On a narrow page, shows the list again. */
   back(): void;
 }

@@ -1,5 +1,5 @@
-// Keeps the current turn at its scroll position when another episode of the same prompt is shown, or the same one in
-// another form.
+// Keeps the current turn at its scroll position when another episode of the same prompt is opened, or when the same
+// episode is rendered differently.
 import type { Shown } from './state';
 
 interface Anchor {
@@ -8,7 +8,10 @@ interface Anchor {
   offset: number;
 }
 
-/** Remembers the position in the pane. Call the result when the pane shows `now` in place of `before`. */
+/**
+ * Stores the scroll position of the pane. The returned function restores it; call it after the pane has rendered `now`
+ * instead of `before`.
+ */
 export function holdPosition(pane: HTMLElement | null, before: Shown | null, now: Shown | null): () => void {
   if (!pane || now?.kind !== 'episode') return () => undefined;
   const samePrompt =
@@ -24,7 +27,10 @@ export function holdPosition(pane: HTMLElement | null, before: Shown | null, now
   };
 }
 
-/** The turn being read: the last one that starts above the first third of the pane. Null at scroll position 0. */
+/**
+ * The turn being read: the last turn that starts within the upper third of the pane or above. Null at scroll position
+ * 0.
+ */
 function turnInView(pane: HTMLElement): Anchor | null {
   if (pane.scrollTop === 0) return null;
   const { top } = pane.getBoundingClientRect();
@@ -34,7 +40,7 @@ function turnInView(pane: HTMLElement): Anchor | null {
   return current ? { turn: Number(current.dataset.turn), offset: offset(current) } : null;
 }
 
-/** Scrolls so that the same turn, or the last one if there are fewer, has the same position. */
+/** Scrolls so that the turn has the stored offset; if the episode has fewer turns, its last turn. */
 function keepInView(pane: HTMLElement, { turn, offset }: Anchor): void {
   const turns = [...pane.querySelectorAll<HTMLElement>('[data-turn]')];
   const target = turns.find(element => Number(element.dataset.turn) === turn) ?? turns.at(-1);

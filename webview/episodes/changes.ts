@@ -5,17 +5,23 @@ export interface Part {
   changed: boolean;
 }
 
-/** Texts with more parts than this are compared position by position, to bound the cost. */
+/**
+ * Maximum number of lines or words for the exact comparison, whose cost is quadratic; longer texts are compared
+ * position by position.
+ */
 const longest = 400;
 
 /**
- * The lines of `state`; those that are not in `previous`, in order, are marked. Nothing is marked if there is no
- * previous state.
+ * The lines of `state`. Lines outside the longest common subsequence with `previous` are marked; without a previous
+ * state, no line is marked.
  */
 export const markedLines = (state: string, previous: string | null): Part[] =>
   marked(state.split('\n'), previous?.split('\n') ?? null);
 
-/** The words of a text with their trailing blanks; those that are not in `reference` are marked. */
+/**
+ * The words of a text with their trailing blanks. Words outside the longest common subsequence with `reference` are
+ * marked.
+ */
 export const markChanges = (text: string, reference: string | null): Part[] =>
   marked(wordsOf(text), reference === null ? null : wordsOf(reference), part => part.trimEnd());
 

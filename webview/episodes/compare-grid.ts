@@ -1,5 +1,5 @@
 // Episodes side by side: one column per episode and one row per turn. Differences from the reference episode are
-// marked: words of the reasoning, actions, and the turn from which the actions diverge.
+// marked: words of the reasoning, actions, and the first turn with different actions.
 import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../extension/common/lists';
 import type { Episode } from '../../extension/run-data/episode';
@@ -15,23 +15,26 @@ export interface GridColumn {
   episode: Episode;
   /** Title above the column. */
   title: string;
-  /** Whether this is the episode from which keys navigate; its column is framed. */
+  /** Whether this is the open episode, from which the keys j and k navigate; its column is framed. */
   current: boolean;
 }
 
-/** What all cells of a grid have in common. */
+/** Data shared by all cells of a grid. */
 interface Grid {
   columns: readonly GridColumn[];
-  /** The episode with which the others are compared. */
+  /** The episode with which the other episodes are compared. */
   reference: Episode;
-  /** Number of turns of the longest episode; the final states are the row after them. */
+  /** Number of turns of the longest episode; the row after the last turn shows the final states. */
   turns: number;
-  /** Scales the rewards' bars. */
+  /** Largest absolute reward of a turn, which scales the bars of rewards. */
   largest: number;
   options: TurnOptions;
 }
 
-/** `reference` is the index of the column with which the others are compared; `choose` opens an episode by its id. */
+/**
+ * Renders the grid. `reference` is the index of the column with which the other columns are compared; `choose` opens an
+ * episode by its id.
+ */
 export function compareGrid(
   columns: readonly GridColumn[],
   reference: number,
@@ -73,7 +76,7 @@ function head(
   >`;
 }
 
-/** The cells of a turn; a state that is the same in all episodes is shown once, above them. */
+/** The row of a turn. A state that is the same in all episodes is shown once, above the cells. */
 function rowView(grid: Grid, at: number, parted: readonly number[]): TemplateResult {
   const { columns, reference, turns, options } = grid;
   const isEnd = at === turns;
@@ -94,7 +97,7 @@ function cellView(grid: Grid, column: GridColumn, at: number, parts: boolean, is
   const { episode, title, current } = column;
   const { turns, final_state } = episode;
   const names = ['grid-cell', current && 'current', parts && 'parts'].filter(Boolean).join(' ');
-  // The final state follows an episode's last turn, and is in the last row once more.
+  // The final state appears in the row after the episode's last turn and again in the last row.
   const isOver = at >= turns.length && (at === turns.length || at === grid.turns);
   const end = (): TemplateResult =>
     html`${at < grid.turns ? html`<span class="muted">over</span>` : nothing}${stateView(
@@ -136,7 +139,7 @@ function turnCell(
     >${rewardView(turn, running, largest, options.theme)}`;
 }
 
-/** The first turn whose actions differ from the reference's; -1 if there is none. */
+/** Index of the first turn whose actions differ from the reference episode; -1 if all actions are equal. */
 export function partingTurn({ turns }: Pick<Episode, 'turns'>, reference: Pick<Episode, 'turns'>): number {
   return turns.findIndex((turn, i) => !sameActions(turn.executed, reference.turns[i]?.executed ?? []));
 }

@@ -61,7 +61,7 @@ function membersView(members: readonly EpisodeRow[], id: string, actions: Episod
   >`;
 }
 
-/** Button of a group member; filled if it succeeded. */
+/** Button that opens a group member; filled if the episode succeeded. */
 function memberButton(row: EpisodeRow, current: boolean, { open }: EpisodesActions): TemplateResult {
   const { member, success, reward, score } = row;
   const outcome = success ? 'success' : 'no success';

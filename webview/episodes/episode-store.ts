@@ -1,5 +1,5 @@
-// The page's episode data: all episodes as columns, complete episodes by id (the most recently opened ones), and which
-// rows match the latest text search. The state refers to it by `data`.
+// The page's episode data: all episodes as columns, a cache of complete episodes by id, and the rows that match the
+// latest text search. The page's state contains the columns as `data`.
 import { EpisodeTable, type EpisodeRow, type EpisodeRows } from '../../extension/run-data/episode-table';
 import type { TextTerm } from '../../extension/run-data/episode-filter';
 import { episodeOpen, episodesFound, episodesSearch, episodesSearchEnd } from '../../extension/protocol/episodes-page';
@@ -8,7 +8,7 @@ import type { Host } from '../shared/host';
 import { naturalOrder } from './listing';
 import type { EpisodeData, Mode } from './settings';
 
-/** Maximum number of complete episodes kept. */
+/** Maximum number of complete episodes in the cache. */
 const keptEpisodes = 64;
 
 /** Search result of a row. */
@@ -19,7 +19,7 @@ export class EpisodeStore {
   private epoch = -1;
   private latest: EpisodeData | null = null;
   private episodes = new Map<string, Promise<Episode | null>>();
-  /** The latest search terms, serialized, with the results by row. */
+  /** The latest search terms as JSON, and the results by row. */
   private looked = { terms: '', verdicts: new Uint8Array(0) };
   private searches = 0;
   private searching = false;
@@ -34,8 +34,8 @@ export class EpisodeStore {
   }
 
   /**
-   * Adds rows starting at row `from`. Returns false if they do not continue the present rows: then a snapshot must be
-   * requested.
+   * Adds rows starting at row `from`. Returns false if rows are missing between the stored rows and `from`, or if the
+   * epoch has changed; the caller must then request a snapshot.
    */
   take(epoch: number, from: number, rows: EpisodeRows): boolean {
     if (epoch !== this.epoch || from === 0) {
@@ -51,17 +51,17 @@ export class EpisodeStore {
     return true;
   }
 
-  /** All episodes; the same object until rows are added. */
+  /** All episodes as columns; the same object until rows are added. */
   get data(): EpisodeData {
     const { table } = this;
     return (this.latest ??= { table, order: naturalOrder(table), modes: modesOf(table) });
   }
 
-  /** A complete episode; null if its file no longer contains it. */
+  /** Loads a complete episode; null if the run's files no longer contain it. */
   open({ step, mode, id }: Pick<EpisodeRow, 'step' | 'mode' | 'id'>): Promise<Episode | null> {
     const asked = this.episodes.get(id) ?? this.host.request(episodeOpen, { step, mode, id });
-    asked.catch(() => this.episodes.delete(id)); // a retry asks the host again
-    // Moves the episode to the end; the first one is dropped if there are too many.
+    asked.catch(() => this.episodes.delete(id)); // so that a retry sends a new request
+    // Moves the episode to the end of the cache; if the cache is full, its first episode is dropped.
     this.episodes.delete(id);
     this.episodes.set(id, asked);
     if (this.episodes.size > keptEpisodes) this.episodes.delete(this.episodes.keys().next().value!);
@@ -69,8 +69,9 @@ export class EpisodeStore {
   }
 
   /**
-   * Searches the texts of `rows` and returns the matching ones in order; null if a newer search replaced this one.
-   * Whenever `progress` is called, `passed` returns the matches so far.
+   * Searches the texts of `rows` and returns the matching rows in order; null if a newer search has replaced this
+   * search. During the search, `progress` receives the searched share (0 to 1), and `passed` returns the matches found
+   * so far.
    */
   async search(rows: Uint32Array, terms: TextTerm[], progress: (share: number) => void): Promise<Uint32Array | null> {
     const search = ++this.searches;
@@ -82,7 +83,8 @@ export class EpisodeStore {
       this.looked.verdicts = wider;
     }
     const { verdicts } = this.looked;
-    // A match is final at once; a mismatch only when the search has ended.
+    // Only rows without a known result are searched. A match is stored when it is found; mismatches are stored when the
+    // search has ended.
     const unknown = rows.filter(row => verdicts[row] === verdict.unknown);
     if (unknown.length > 0) {
       this.onFound = progress;
@@ -97,7 +99,7 @@ export class EpisodeStore {
     return this.passed(rows);
   }
 
-  /** The rows of `rows` that are known to match the current search. */
+  /** The rows of `rows` with a known match for the latest search terms. */
   passed(rows: Uint32Array): Uint32Array {
     return rows.filter(row => this.looked.verdicts[row] === verdict.passed);
   }

@@ -11,7 +11,7 @@ import { stateView } from './state-view';
 import { turnView } from './turn-view';
 import { type TurnOptions } from './turn-options';
 
-/** `members` are all episodes of the prompt group, including this one. */
+/** Renders an episode. `members` are all episodes of its prompt group, including the episode itself. */
 export function episodeView(
   episode: Episode,
   members: readonly EpisodeRow[],
@@ -37,7 +37,7 @@ export function episodeView(
   </article>`;
 }
 
-/** One sentence about how the episode ended. */
+/** A sentence about how the episode ended. */
 export function ending({
   success,
   terminated,

@@ -1,5 +1,5 @@
-// The Episodes page as a view of its state: the list with its header on the left, the reader on the right; on a narrow
-// page, one of them.
+// Renders the Episodes page: the list with its header on the left, the reader on the right; on a narrow page, only one
+// of the two.
 import type { EpisodesActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
@@ -34,7 +34,7 @@ export function episodesView(state: EpisodesState, actions: EpisodesActions): Te
   </div>`;
 }
 
-/** The list under its column headers; if no episode matches the filter, a notice in its place. */
+/** The list with its column headers; if no episode matches the filter, a notice instead. */
 function listView(state: EpisodesState, actions: EpisodesActions): TemplateResult {
   const { matches, subject, settings } = state;
   const { sort } = settings;

@@ -1,5 +1,5 @@
-// The list's items as rows: headings of steps and groups, and episodes. The titles of the columns are in
-// list-head.ts, their widths in episodes.css.
+// Renders the list's items as rows: headings of steps and groups, and episodes. list-head.ts has the titles of the
+// columns, episodes.css their widths.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { ListRow } from '../components/virtual-list';
@@ -12,13 +12,13 @@ interface ExtraColumn {
   value(row: EpisodeRow): number | null | undefined;
 }
 
-/** Columns that are shown only when the list is sorted by them. */
+/** Additional columns, each shown only when the list is sorted by it. */
 const extra: Partial<Record<SortColumn, ExtraColumn>> = { advantage: { label: 'adv.', value: row => row.advantage } };
 
-/** The column that this sort order adds. */
+/** The additional column of a sort order; undefined for other orders. */
 export const extraColumn = (sort: Sort | null): ExtraColumn | undefined => (sort ? extra[sort.by] : undefined);
 
-/** The row of an item in a list with this sort order. */
+/** Renders an item of a list; `sort` is the list's order. */
 export function renderItem(item: ListItem, sort: Sort | null): ListRow {
   switch (item.kind) {
     case 'step': {
@@ -73,7 +73,7 @@ function episodeRow({ row, unit }: ListItem & { kind: 'episode' }, sort: Sort | 
 
 type Unit = (ListItem & { kind: 'episode' })['unit'];
 
-/** Where the episode belongs, without what its surroundings already show. */
+/** The episode's step, group and member, without the parts that the heading above already shows. */
 function placeView(row: EpisodeRow, unit: Unit): TemplateResult {
   const { id, mode, step, group_id, member, tag } = row;
   const title = `${id} · ${tag}`;

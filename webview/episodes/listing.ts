@@ -1,5 +1,5 @@
-// The content of the list, in order: grouped by steps and groups with headings, or flat, sorted by a column. Items are
-// created when drawn; for 100,000 episodes, only numbers are stored. Pure.
+// The content of the list in order: grouped by steps and groups with headings, or flat and sorted by a column. For
+// 100,000 episodes only numbers are stored; items are created when they are rendered. Pure functions.
 import type { EpisodeTable, TableColumn } from '../../extension/run-data/episode-table';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 
@@ -10,15 +10,15 @@ export type ListItem =
       key: string;
       tag: string;
       group_id: number;
-      /** Listed members, out of `size`. */
+      /** Number of listed members; `size` is the number of all members. */
       count: number;
       size: number;
-      /** Over all members, listed or not. */
+      /** Number of successful members, including members that are not listed. */
       solved: number;
       std: number;
       kept: boolean | null;
     }
-  /** `unit`: what the item's surroundings already show; a member is listed under its group's heading. */
+  /** `unit` tells which headings precede the item; for example, a `member` is listed under the heading of its group. */
   | { kind: 'episode'; key: string; row: EpisodeRow; unit: 'member' | 'group' | 'step' };
 
 /** Columns by which the list can be sorted, with their names. */
@@ -38,11 +38,11 @@ export const sortColumns = {
 export type SortColumn = keyof typeof sortColumns;
 export interface Sort {
   by: SortColumn;
-  /** Descending. */
+  /** Whether the order is descending. */
   down: boolean;
 }
 
-/** All rows in natural order: newest step first, training before validation of the same step, then group and member. */
+/** All rows in natural order: newest step first, within a step training before validation, then by group and member. */
 export function naturalOrder(table: EpisodeTable): Uint32Array {
   const [step, mode, group, member] = (['step', 'mode', 'group', 'member'] as const).map(name => table.column(name));
   return Uint32Array.from({ length: table.rows }, (_, row) => row).sort(
@@ -50,7 +50,7 @@ export function naturalOrder(table: EpisodeTable): Uint32Array {
   );
 }
 
-/** Rows sorted by a column (stable); rows without a value come last. */
+/** Rows sorted by a column; rows without a value come last. Stable sort. */
 export function sortRows(rows: Uint32Array, table: EpisodeTable, { by, down }: Sort): Uint32Array {
   const positions = by === 'tag' ? tagPositions(table) : null;
   const column = table.column(by);
@@ -75,14 +75,14 @@ interface Heading {
 }
 
 export class Listing {
-  /** A row index if at least 0, else −1 − the index of a heading. */
+  /** One number per item: a row index if ≥ 0, else −1 − the index of a heading. */
   private readonly entries: Int32Array;
   private readonly headings: Heading[] = [];
 
   /**
    * `rows` in order, with headings if `grouped`: step headings only if there are several steps, group headings only if
-   * a group has several members. `all` are the table's rows in natural order, so a group heading can describe the whole
-   * group.
+   * a group has several members. `all` are the table's rows in natural order; group headings use them to describe all
+   * members of the group.
    */
   constructor(
     private readonly table: EpisodeTable,
@@ -105,19 +105,19 @@ export class Listing {
     return { kind: 'episode', key: row.id, row, unit };
   }
 
-  /** Index of an episode; -1 if it is not listed. */
+  /** Index of an episode in the list; -1 if it is not listed. */
   find(id: string): number {
     const row = this.table.find(id);
     return row < 0 ? -1 : this.entries.indexOf(row);
   }
 
-  /** The first index from `index` on, in the given direction, that is an episode; -1 if there is none. */
+  /** Index of the first episode at or beyond `index` in the given direction; -1 if there is none. */
   selectableFrom(index: number, direction: 1 | -1): number {
     for (let at = index; at >= 0 && at < this.length; at += direction) if (this.entries[at] >= 0) return at;
     return -1;
   }
 
-  /** The row of the episode at or after an index; -1 if there is none. */
+  /** Table row of the first episode at or after an index; -1 if there is none. */
   rowAt(index: number): number {
     const at = this.selectableFrom(index, 1);
     return at < 0 ? -1 : this.entries[at];
@@ -162,7 +162,7 @@ export class Listing {
     };
   }
 
-  /** All rows of a row's prompt group, listed or not. */
+  /** All rows of a row's prompt group, including rows that are not listed. */
   private groupOf(row: number): Uint32Array {
     const { table, all } = this;
     const [step, mode, group] = (['step', 'mode', 'group'] as const).map(name => table.column(name));
@@ -174,7 +174,7 @@ export class Listing {
   }
 }
 
-/** Length of the longest prefix of rows that pass the test (binary search; the passing rows must form a prefix). */
+/** Number of rows that pass the test. These rows must come first, because the search is binary. */
 function countWhere(rows: Uint32Array, test: (row: number) => boolean): number {
   let [low, high] = [0, rows.length];
   while (low < high) {
@@ -185,7 +185,7 @@ function countWhere(rows: Uint32Array, test: (row: number) => boolean): number {
   return low;
 }
 
-/** The rows of a row's prompt group, by member. */
+/** The rows of a row's prompt group, sorted by member. */
 export function groupRows(table: EpisodeTable, row: number): number[] {
   const columns = (['step', 'mode', 'group'] as const).map(name => table.column(name));
   const same = rowsWhere(table, other => columns.every(column => column[other] === column[row]));
@@ -193,7 +193,10 @@ export function groupRows(table: EpisodeTable, row: number): number[] {
   return same.sort((a, b) => member[a] - member[b]);
 }
 
-/** The rows with the same prompt as a row, by step: same tag, and either same mode and seed or same first state. */
+/**
+ * The rows with the same prompt as a row, sorted by step. The prompt is the same if the tag is equal and either mode
+ * and seed or the first state are equal.
+ */
 export function promptRows(table: EpisodeTable, row: number): number[] {
   const [tag, mode, step, group, member] = (['tag', 'mode', 'step', 'group', 'member'] as const).map(name =>
     table.column(name),

@@ -1,4 +1,4 @@
-// Entry of the Episodes page.
+// Entry point of the Episodes page.
 import '../shared/base.css';
 import './episodes.css';
 import { copyPlainNumbers } from '../shared/format';

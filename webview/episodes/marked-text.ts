@@ -1,8 +1,8 @@
-// A text with its changed parts marked, as few nodes.
+// Renders a text with its changed parts marked, as few DOM nodes as possible.
 import { html, type TemplateResult } from 'lit';
 import type { Part } from './changes';
 
-/** `title` says on hover what the marks mean. */
+/** `title` is the tooltip of each mark. */
 export function markedText(parts: readonly Part[], title: string): (string | TemplateResult)[] {
   const pieces: (string | TemplateResult)[] = [];
   for (const { text, changed } of parts) {

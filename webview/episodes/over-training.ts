@@ -1,14 +1,14 @@
-// When one prompt was played over training, which shows how the reasoning changed. Pure.
+// The occurrences of a prompt over training, which show how the reasoning changes. Pure functions.
 import type { EpisodeTable } from '../../extension/run-data/episode-table';
 
-/** The rows of a prompt at one step. */
+/** The episodes of a prompt at a step; `rows` are their rows in the table. */
 export interface Occurrence {
   step: number;
   mode: 'train' | 'val';
   rows: number[];
 }
 
-/** Groups rows, which are sorted by step, by step and kind. */
+/** Groups rows by step and mode; `rows` must be sorted by step. */
 export function occurrences(table: EpisodeTable, rows: readonly number[]): Occurrence[] {
   const found: Occurrence[] = [];
   for (const row of rows) {
@@ -20,7 +20,10 @@ export function occurrences(table: EpisodeTable, rows: readonly number[]): Occur
   return found;
 }
 
-/** The representative row of an occurrence: the same member as `row`, else the first. */
+/**
+ * The row of an occurrence that corresponds to `row`: the same group and member, else the same member, else the first
+ * row.
+ */
 export function counterpart(table: EpisodeTable, { rows }: Occurrence, row: number): number {
   const [group, member] = [table.column('group'), table.column('member')];
   return (

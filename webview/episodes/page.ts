@@ -1,6 +1,6 @@
-// The Episodes page: on the left, all episodes of the run, filtered and sorted; on the right, one of them as turns, its
-// prompt group side by side, or its prompt over training. New episodes are inserted above; what is being read stays in
-// place.
+// The Episodes page: on the left, all episodes of the run, filtered and sorted; on the right, the open episode as
+// turns, its prompt group side by side, or its prompt over training. New episodes are inserted above without moving the
+// visible rows.
 import { render } from 'lit';
 import { episodesGrew, episodesReady, episodeTrace } from '../../extension/protocol/episodes-page';
 import type { VirtualList } from '../components/virtual-list';
@@ -85,7 +85,9 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     );
   }
 
-  /** Reads the episodes of a subject, and then its neighbours, which are often next. */
+  /**
+   * Loads the episodes of a subject, then preloads the previous and the next group member, which users often open next.
+   */
   async function read(subject: Subject): Promise<void> {
     const { row, others, members, reading } = subject;
     try {
@@ -96,10 +98,13 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     }
     const at = members.findIndex(({ id }) => id === row.id);
     for (const neighbour of reading === 'episode' ? [members[at - 1], members[at + 1]] : [])
-      if (neighbour) episodes.open(neighbour).catch(() => undefined); // errors are reported when it is opened
+      if (neighbour) episodes.open(neighbour).catch(() => undefined); // an error is reported when the episode is opened
   }
 
-  /** To the step before or after the one at the top of the list, or to the newest; over training, to an occurrence. */
+  /**
+   * Scrolls the list to the previous (−1) or the next (1) step, or to its start (0). In the reading `training`, opens
+   * the previous or the next occurrence instead.
+   */
   function goStep(by: -1 | 0 | 1): void {
     const { state } = store;
     if (by === 0) return list()?.showFrom(0);
@@ -112,7 +117,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   }
 
   host.onNotify(episodesGrew, ({ run, read: share, epoch, from, rows }) => {
-    if (!store.state.run) return; // the pending snapshot includes them
+    if (!store.state.run) return; // the pending snapshot includes these episodes
     if (!episodes.take(epoch, from, rows)) return load();
     dispatch({ type: 'grew', run, read: share, data: episodes.data });
   });
@@ -131,14 +136,14 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     ']': () => goStep(1),
     Escape: actions.back,
   });
-  // A hidden page receives no messages, so it loads a new snapshot.
+  // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') load();
   });
   load();
 }
 
-/** Whether what the reader shows is drawn anew. */
+/** Whether a change of the state re-renders the content of the reader. */
 const changesReader = (before: EpisodesState, state: EpisodesState): boolean =>
   before.shown !== state.shown ||
   before.theme !== state.theme ||

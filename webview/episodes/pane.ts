@@ -1,4 +1,4 @@
-// What the reader shows: the open episode in the chosen reading, or why there is none.
+// Renders the reader: the open episode in the selected reading, or the reason why no episode is shown.
 import { nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import type { RunSummary } from '../../extension/protocol/pages';

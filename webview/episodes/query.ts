@@ -1,19 +1,19 @@
-// What the list is asked for: the filter line, parsed and applied as far as the columns decide it. The host decides the
-// text terms. Pure.
+// The query of the list: parses the filter line and applies all terms that the columns can decide. Terms on texts are
+// searched by the host. Pure functions.
 import { namesMode, parseFilter, rowTest, textTerms, type TextTerm } from '../../extension/run-data/episode-filter';
 import { sortRows } from './listing';
 import { listedMode, type EpisodeData, type EpisodesSettings } from './settings';
 
 export interface Query {
-  /** The rows that match all terms but those of `texts`, in list order. */
+  /** The rows that match all terms except `texts`, in list order. */
   readonly rows: Uint32Array;
   /** Number of episodes before filtering. */
   readonly all: number;
   /** Terms that need the episodes' texts. */
   readonly texts: TextTerm[];
-  /** The filter itself sets training or validation, so the choice of the mode has no effect. */
+  /** Whether the filter line contains a term for training or validation; the mode setting then has no effect. */
   readonly namesMode: boolean;
-  /** One sentence per term that could not be parsed. */
+  /** A sentence for each term that could not be parsed. */
   readonly problems: readonly string[];
 }
 

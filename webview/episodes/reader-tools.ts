@@ -1,4 +1,4 @@
-// The buttons above the open episode: reading, raw text, tokens, trace, and the way back to the list if that is hidden.
+// The buttons above the open episode: reading, raw text, tokens, trace, and on a narrow page a button back to the list.
 import { html, nothing, type TemplateResult } from 'lit';
 import { button } from '../components/controls';
 import type { EpisodesActions } from './actions';

@@ -1,5 +1,5 @@
-// The changes of the Episodes page's state. Whatever changes the query lists its matches at once, unless texts have to
-// be searched: those follow as `matched`. Answers to an older query or subject are dropped. Pure.
+// The reducer of the Episodes page. A new query is listed immediately unless texts must be searched; the results of a
+// text search follow as `matched` events. Answers to an older query or subject are dropped. Pure function.
 import type { EpisodesSnapshot } from '../../extension/protocol/episodes-page';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { Episode } from '../../extension/run-data/episode';
@@ -19,12 +19,12 @@ export type EpisodesEvent =
   | { readonly type: 'sort'; readonly sort: Sort | null }
   | SearchEvent
   | { readonly type: 'scrolled'; readonly top: number }
-  /** The user chose an episode. */
+  /** The user selected an episode. */
   | { readonly type: 'open'; readonly row: EpisodeRow }
   | { readonly type: 'open-id'; readonly id: string }
-  /** To another member of the prompt group. */
+  /** Opens another member of the prompt group; `by` is the distance from the open member. */
   | { readonly type: 'member'; readonly by: number }
-  /** To another occurrence of the prompt, by its index or from the open one. */
+  /** Opens another occurrence of the prompt, by its index or by its distance from the open occurrence. */
   | { readonly type: 'occurrence'; readonly at: number }
   | { readonly type: 'next-occurrence'; readonly by: -1 | 1 }
   | { readonly type: 'reading'; readonly reading: Reading }
@@ -34,7 +34,7 @@ export type EpisodesEvent =
   | {
       readonly type: 'read';
       readonly subject: Subject;
-      /** Null if the file no longer contains it. */
+      /** Null if the run's files no longer contain the episode. */
       readonly episode: Episode | null;
       readonly others: readonly (Episode | null)[];
     }
@@ -42,13 +42,13 @@ export type EpisodesEvent =
   | { readonly type: 'back' }
   | { readonly type: 'theme'; readonly theme: Theme };
 
-/** What a text search reports: the matches so far, and the share of the episodes that has been searched. */
+/** Reports of a text search: the matches found so far and the searched share of the episodes, or a failure. */
 export type SearchEvent =
   | {
       readonly type: 'matched';
       readonly query: Query;
       readonly rows: Uint32Array;
-      /** Null at the end. */
+      /** Searched share of the episodes, 0 to 1; null when the search has ended. */
       readonly searched: number | null;
     }
   | { readonly type: 'search-failed'; readonly query: Query; readonly message: string };
@@ -109,14 +109,17 @@ export function reduce(state: EpisodesState, event: EpisodesEvent): EpisodesStat
   }
 }
 
-/** Applies mode, filter and order anew. */
+/** Recomputes the query from mode, filter and order, and lists its rows. */
 function relisted(state: EpisodesState): EpisodesState {
   const query = queryOf(state.data, state.settings);
   const next = { ...state, query };
   return query.texts.length > 0 ? next : listed(next, query, query.rows, null);
 }
 
-/** Lists rows; with the first ones, opens the remembered episode, or else the first without remembering it. */
+/**
+ * Lists rows. If no episode is open, opens the episode of the settings; without one, opens the first row and leaves the
+ * settings unchanged.
+ */
 function listed(state: EpisodesState, query: Query, rows: Uint32Array, searched: number | null): EpisodesState {
   const { data, settings } = state;
   const { table, order } = data;
@@ -131,7 +134,7 @@ function listed(state: EpisodesState, query: Query, rows: Uint32Array, searched:
   return at < 0 ? next : opened(next, table.row(at));
 }
 
-/** Opens an episode chosen by the user: it is remembered, and replaces the list on a narrow page. */
+/** Opens an episode that the user selected, stores its id in the settings, and on a narrow page shows the reader. */
 function opened(state: EpisodesState, row: EpisodeRow): EpisodesState {
   const settings = state.settings.open === row.id ? state.settings : { ...state.settings, open: row.id };
   return { ...state, settings, front: 'reader', subject: subjectOf(state.data, settings, row) };

@@ -1,5 +1,4 @@
-// Episodes side by side: the members of a prompt group, or a prompt at two times of the training, with differences
-// marked.
+// Episodes side by side: the members of a prompt group, or a prompt at two training steps, with differences marked.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { Episode } from '../../extension/run-data/episode';
@@ -12,7 +11,7 @@ import type { PromptHistory, Subject } from './subject';
 import { timelineView } from './timeline';
 import type { TurnOptions } from './turn-options';
 
-/** The members of a group; `episodes` corresponds to `members`, null for an episode that no longer exists. */
+/** The members of a group. `episodes` corresponds to `members`; null marks an episode that no longer exists. */
 export function groupView(
   { row: current, members }: Subject,
   episodes: readonly (Episode | null)[],
@@ -39,7 +38,7 @@ export function groupView(
   </article>`;
 }
 
-/** An episode next to another one of the same prompt; `other` is null for the first occurrence. */
+/** An episode next to another episode of the same prompt; `other` is null for the first occurrence. */
 export function trainingView(
   row: EpisodeRow,
   episode: Episode,

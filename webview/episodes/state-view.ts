@@ -1,4 +1,5 @@
-// A state of the environment: as a board if it is one, else as text, with the changes since the previous state marked.
+// A state of the environment: as a board if the game is recognised, else as text, with the changes since the previous
+// state marked.
 import { html, nothing, type TemplateResult } from 'lit';
 import { gameOf, readBoard, type Game } from '../../extension/common/board';
 import type { Episode } from '../../extension/run-data/episode';
@@ -32,7 +33,9 @@ function textState(state: string, previous: string | null): TemplateResult {
   return html`<pre class="state-text">${markedText(parts, 'changed since the last turn')}</pre>`;
 }
 
-/** Cache of the games of the shown episodes, each detected from all states of the episode. */
+/**
+ * Cache of the recognised game by episode; null if no game was recognised. Detection reads all states of the episode.
+ */
 const games = new WeakMap<Episode, Game | null>();
 
 function gameOfEpisode(episode: Episode): Game | null {

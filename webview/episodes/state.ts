@@ -1,5 +1,5 @@
-// The state of the Episodes page. Every change is made by the reducer. The table of 100,000 episodes is not copied:
-// rows are only appended to it, and a new `data` says so. The list's items are made when drawn.
+// The state of the Episodes page; only the reducer changes it. The table of up to 100,000 episodes is not copied: rows
+// are appended in place, and a new `data` object marks the change. List items are created when they are rendered.
 import { type EpisodeData, type EpisodesSettings } from './settings';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { EpisodeTable } from '../../extension/run-data/episode-table';
@@ -10,16 +10,16 @@ import type { Listing } from './listing';
 import type { Query } from './query';
 import type { Subject } from './subject';
 
-/** The listed episodes: those that match the filter, as far as they are known. */
+/** The listed episodes: the matches of the filter found so far. */
 export interface Matches {
   readonly listing: Listing;
-  /** Number of successful episodes. */
+  /** Number of successful listed episodes. */
   readonly solved: number;
-  /** Share of the episodes that a running text search has read; null if none is running. */
+  /** Share of the episodes that a running text search has read; null if no search is running. */
   readonly searched: number | null;
 }
 
-/** What the reader shows. An episode of `others` is null if its file no longer contains it. */
+/** Content of the reader. An entry of `others` is null if the run's files no longer contain the episode. */
 export type Shown =
   | {
       readonly kind: 'episode';
@@ -30,23 +30,23 @@ export type Shown =
   | { readonly kind: 'failed'; readonly title: string; readonly text: string; readonly canRetry: boolean };
 
 export interface EpisodesState {
-  /** `failed` is the message of a refused connection. */
+  /** `failed` is the error message of a failed connection. */
   readonly connection: 'connecting' | 'connected' | { readonly failed: string };
   readonly run: RunSummary | null;
-  /** Share of the run's episodes that is indexed, 0…1. */
+  /** Indexed share of the run's episodes, 0 to 1. */
   readonly read: number;
   readonly data: EpisodeData;
-  /** What mode and filter ask for. */
+  /** The query computed from mode and filter; null before the first snapshot. */
   readonly query: Query | null;
   readonly matches: Matches | null;
-  /** Why the texts could not be searched. */
+  /** Error message of the text search; null if it did not fail. */
   readonly searchFailure: string | null;
   /** Index of the first visible row of the list. */
   readonly top: number;
-  /** The episode chosen in the list, which `shown` becomes when it has been read. */
+  /** The selected episode; when it has been loaded, `shown` is set to it. */
   readonly subject: Subject | null;
   readonly shown: Shown | null;
-  /** Which side is visible on a narrow page. */
+  /** Visible side on a narrow page. */
   readonly front: 'list' | 'reader';
   readonly settings: EpisodesSettings;
   readonly theme: Theme;
@@ -68,11 +68,11 @@ export const initialState = (settings: EpisodesSettings, theme: Theme): Episodes
   theme,
 });
 
-/** Whether no episode matches the filter; not while a search is running. */
+/** Whether no episode matches the filter; false while a search is running. */
 export const matchesNothing = ({ data, matches }: EpisodesState): boolean =>
   data.table.rows > 0 && matches?.listing.rows.length === 0 && matches.searched === null;
 
-/** The line below the filter: number of episodes, share of success, and what is still being read. */
+/** The line below the filter: number of episodes, share of success, and the progress of searching and reading. */
 export function listFacts({ data, query, matches, read, searchFailure }: EpisodesState): string {
   if (data.table.rows === 0) return read < 1 ? 'reading the episodes' : '';
   if (!query || !matches || searchFailure !== null) return '';
@@ -88,7 +88,7 @@ function summary({ listing: { rows }, solved }: Matches, all: number): string {
   return rows.length === 0 ? count : `${count} · ${formatPercent(solved / rows.length)} success`;
 }
 
-/** What is wrong with the filter, or why the texts could not be searched. */
+/** Problems of the filter line, or the error message of the text search; empty if there are none. */
 export function listProblems({ data, query, searchFailure }: EpisodesState): string {
   if (searchFailure !== null) return searchFailure;
   return data.table.rows === 0 ? '' : (query?.problems.join('; ') ?? '');

@@ -1,4 +1,4 @@
-// Moving through the list by steps of the training. Pure.
+// Moving through the list by training steps. Pure functions.
 import type { EpisodesState } from './state';
 
 /** The step at the top of the list; null if the list is empty or not grouped by step. */
@@ -10,7 +10,7 @@ export function stepAtTop({ data, matches, settings, top }: EpisodesState): {
   return row < 0 ? null : data.table.row(row);
 }
 
-/** Index of the list at which the step before (−1) or after (1) the one at its top begins; null if there is none. */
+/** List index at which the step before (−1) or after (1) the step at the top begins; null if there is none. */
 export function indexOfStep({ data: { table }, matches, settings, top }: EpisodesState, by: -1 | 1): number | null {
   const first = matches?.listing.rowAt(top) ?? -1;
   if (!matches || first < 0 || settings.sort) return null;

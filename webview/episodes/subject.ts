@@ -1,5 +1,5 @@
-// What the reader is asked to show: an episode, and the ones that are read with it. A group's members and a prompt's
-// occurrences are looked up once, when the episode is chosen. Pure.
+// The subject of the reader: an episode and the episodes displayed with it. Group members and occurrences of the prompt
+// are looked up once, when the episode is selected. Pure functions.
 import type { EpisodeRow, EpisodeTable } from '../../extension/run-data/episode-table';
 import { groupRows, promptRows } from './listing';
 import { counterpart, occurrences, type Occurrence } from './over-training';
@@ -8,23 +8,25 @@ import type { EpisodeData, EpisodesSettings, Reading } from './settings';
 export interface Subject {
   readonly row: EpisodeRow;
   readonly reading: Reading;
-  /** All episodes of the prompt group, including this one. */
+  /** All episodes of the prompt group, including `row`. */
   readonly members: readonly EpisodeRow[];
-  /** When the prompt was played; null in another reading. */
+  /** Occurrences of the prompt; null unless the reading is `training`. */
   readonly history: PromptHistory | null;
-  /** The episodes shown beside this one. */
+  /** The episodes displayed beside `row`. */
   readonly others: readonly EpisodeRow[];
 }
 
-/** A prompt over training. */
+/** The occurrences of a prompt over training. */
 export interface PromptHistory {
-  /** The table that the occurrences' rows belong to. */
+  /** Table that contains the rows of the occurrences. */
   readonly table: EpisodeTable;
   readonly all: readonly Occurrence[];
-  /** Index of the episode's own occurrence. */
+  /** Index in `all` of the occurrence that contains the episode. */
   readonly at: number;
   readonly against: EpisodesSettings['against'];
-  /** Whether validation episodes, whose prompts recur, could be listed instead. */
+  /**
+   * Whether the episode is from training and the run has validation episodes, whose prompts recur at every validation.
+   */
   readonly hasValidation: boolean;
 }
 
@@ -37,13 +39,13 @@ export function subjectOf(data: EpisodeData, settings: EpisodesSettings, row: Ep
   return { row, reading, members, history, others };
 }
 
-/** The episodes of a prompt group; only the given one if it is no longer in the table. */
+/** The episodes of a prompt group; only `member` if it is no longer in the table. */
 export function membersOf(table: EpisodeTable, member: EpisodeRow): EpisodeRow[] {
   const at = table.find(member.id);
   return at < 0 ? [member] : groupRows(table, at).map(row => table.row(row));
 }
 
-/** When an episode's prompt was played. */
+/** The occurrences of an episode's prompt. */
 export function historyOf(
   { table, modes }: EpisodeData,
   { against }: EpisodesSettings,
@@ -60,11 +62,11 @@ export function historyOf(
   };
 }
 
-/** The episode that stands for the one with this id at another occurrence. */
+/** The episode of another occurrence that corresponds to the given episode. */
 export const episodeAt = (table: EpisodeTable, occurrence: Occurrence, { id }: EpisodeRow): EpisodeRow =>
   table.row(counterpart(table, occurrence, table.find(id)));
 
-/** The episode with which one is compared over training; none for the first occurrence. */
+/** The episode to compare with in the reading `training`; empty for the first occurrence. */
 function compared({ table, all, at, against }: PromptHistory, row: EpisodeRow): EpisodeRow[] {
   return at <= 0 ? [] : [episodeAt(table, all[against === 'first' ? 0 : at - 1], row)];
 }

@@ -1,14 +1,15 @@
-// Has the host search the texts of a query's rows, and reports the matches while they arrive. A newer query replaces
-// the search that is running.
+// Sends text searches to the host and reports the matches while they arrive. A newer query replaces the running search.
 import { messageOf } from '../shared/host';
 import type { EpisodeStore } from './episode-store';
 import type { Query } from './query';
 import type { SearchEvent } from './reducer';
 
-/** Milliseconds between two reports, and the most of the time that handling them may take. */
+/** Minimum milliseconds between two reports, and maximum share of the time spent handling reports. */
 const [interval, share] = [150, 1 / 5];
 
-/** Searches the texts of a query if it has text terms, else ends the running search. */
+/**
+ * Returns a function that searches the texts of a query; for a query without text terms, it ends the running search.
+ */
 export function textSearch(store: EpisodeStore, report: (event: SearchEvent) => void): (query: Query) => void {
   let current: Query | null = null;
   return query => {

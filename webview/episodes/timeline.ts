@@ -1,4 +1,4 @@
-// A strip of a prompt's returns by step, over a slider of the steps at which it was played.
+// The timeline of a prompt: its returns by step, above a slider over the steps at which it occurred.
 import { html, svg, type TemplateResult } from 'lit';
 import { formatSigned } from '../shared/format';
 import type { EpisodesActions } from './actions';
@@ -18,7 +18,7 @@ export function timelineView(history: PromptHistory, { goOccurrence }: EpisodesA
     `mean return ${formatSigned(mean)}`,
   ];
   const onInput = ({ target }: Event): void => goOccurrence(Number((target as HTMLInputElement).value));
-  // `value` follows `max`, which limits it.
+  // `value` must be bound after `max`, because `max` limits it.
   return html`<div class="timeline">
     <div class="strip">${returnStrip(history)}</div>
     <input
@@ -36,10 +36,10 @@ export function timelineView(history: PromptHistory, { goOccurrence }: EpisodesA
 }
 
 const size = { width: 1000, height: 56, edge: 6 };
-/** Maximum number of dots; beyond it, each step is drawn by its range and mean. */
+/** Maximum number of dots; for more episodes, only the mean and the range of each step are drawn. */
 const mostDots = 4000;
 
-/** Each episode's return as a dot, large if it succeeded; the mean as a line, the selected step as a bar. */
+/** Draws each episode's return as a dot (larger if successful), the mean as a line, and the selected step as a bar. */
 function returnStrip({ table, all, at }: PromptHistory): TemplateResult {
   const [success, reward] = [table.column('success'), table.column('reward')];
   const { width, height, edge } = size;

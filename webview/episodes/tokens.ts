@@ -1,5 +1,6 @@
 // The sampled tokens of a turn with their log-probs. The page has ids but no token texts, and re-tokenizing the text
-// could give other tokens; so tokens are shown as their sampled ids, shaded by surprise, with a one-line summary.
+// could give other tokens; so tokens are shown as sampled ids, shaded more strongly if they were less likely, with a
+// summary line.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Episode, EpisodeTurn } from '../../extension/run-data/episode';
 import { counted, formatNumber } from '../shared/format';
@@ -8,12 +9,12 @@ import type { Theme } from '../shared/theme';
 
 export interface SampledToken {
   id: number;
-  /** Natural logarithm; null if the sampler returned none. */
+  /** Log-prob (natural logarithm); null if the sampler returned none. */
   logprob: number | null;
   advantage: number | null;
 }
 
-/** The sampled tokens within a turn's span. */
+/** The sampled tokens of a turn. */
 export function sampledTokens(
   { tokens }: Pick<Episode, 'tokens'>,
   { span: [from, to] }: Pick<EpisodeTurn, 'span'>,
@@ -34,12 +35,12 @@ export function tokenSummary(tokens: readonly SampledToken[]): string {
   return `${count} · mean log-prob ${formatNumber(known.reduce((total, value) => total + value, 0) / known.length)}`;
 }
 
-/** Tokens with this log-prob or less are shaded fully. */
+/** Log-prob at or below which a token has the full shade. */
 const surprise = -4;
-/** Maximum opacity of a shade, low enough to keep the contrast of the text on it. */
+/** Opacity of the full shade, low enough to keep the text readable. */
 const fullest = 0.35;
 
-/** The ids in a row; less likely tokens are shaded more strongly. */
+/** Renders the token ids in a row; less likely tokens are shaded more strongly. */
 export function tokenStrip(tokens: readonly SampledToken[], theme: Theme): TemplateResult {
   const colour = theme.palette[hue.orange];
   const cells = tokens.map(({ id, logprob, advantage }, i) => {

@@ -1,9 +1,9 @@
-// How turns are shown: what the reader's tools choose, and the theme.
+// Display options of turns: the settings of the reader's tools, and the theme.
 import type { Theme } from '../shared/theme';
 
 export interface TurnOptions {
   theme: Theme;
-  /** Shows the model's complete text and the state's text unchanged. */
+  /** Shows the model's complete text, and the state as unchanged text. */
   raw: boolean;
   /** Shows the sampled ids, shaded by log-prob. */
   tokens: boolean;

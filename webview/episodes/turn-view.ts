@@ -11,8 +11,8 @@ import { stateView } from './state-view';
 import { sampledTokens, tokenStrip, tokenSummary } from './tokens';
 
 /**
- * The section of a turn. `running` is the return up to and including this turn (without penalties); `largest` scales
- * the reward's bar.
+ * Renders a turn. `running` is the return up to and including this turn, without penalties; `largest` is the largest
+ * absolute reward, which scales the bar.
  */
 export function turnView(
   episode: Episode,
@@ -55,7 +55,7 @@ function thoughtView({ thought, raw }: EpisodeTurn): TemplateResult {
   return html`<p class="thought">${thought === '' ? html`<span class="muted">no thought</span>` : thought}</p>`;
 }
 
-/** The actions of a turn, with the reason for those that were not executed. */
+/** The actions of a turn; actions that were not executed have the reason. */
 export function actionsView(turn: EpisodeTurn, endsEpisode: boolean): TemplateResult | typeof nothing {
   const outcomes = actionOutcomes(turn, endsEpisode);
   if (outcomes.length === 0) {

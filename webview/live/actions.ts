@@ -1,8 +1,7 @@
-// What a user can do on the Live page; the views call it.
+// User actions of the Live page, called by the views.
 
 export type LiveCommand = 'episodes' | 'pause' | 'resume' | 'log';
 
-/** What the user can do on the page. */
 export interface LiveActions {
   connect(): void;
   command(command: LiveCommand): void;

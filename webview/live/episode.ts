@@ -1,5 +1,5 @@
-// The episode in view: the trainer's phase if nothing is being played, facts, turns, and the outcome. The page follows
-// new tokens by scrolling.
+// Renders the displayed episode: facts, turns and outcome; without an episode, the trainer's phase. While following,
+// the page scrolls with new tokens.
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import type { RunSummary } from '../../extension/protocol/pages';
@@ -73,7 +73,7 @@ function endView(episode: WatchedEpisode, { theme }: LiveState): TemplateResult 
   </div>`;
 }
 
-/** The outcome for screen readers; empty while the episode is played. */
+/** The outcome for screen readers; empty while the episode is running. */
 export function spokenOutcome(episode: WatchedEpisode): string {
   const { label, value } = outcomeOf(episode);
   return episode.over ? `${label}, ${value}` : '';

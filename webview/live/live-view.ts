@@ -1,4 +1,4 @@
-// The Live page as a view of its state: a bar, and the episode in view or the reason why there is none.
+// Renders the Live page: a bar, and the displayed episode or the reason why there is none.
 import type { LiveActions } from './actions';
 import { html, type TemplateResult } from 'lit';
 import type { RunSummary } from '../../extension/protocol/pages';

@@ -1,4 +1,4 @@
-// Entry of the Live page.
+// Entry point of the Live page.
 import '../shared/base.css';
 import './live.css';
 import { copyPlainNumbers } from '../shared/format';

@@ -1,11 +1,11 @@
-// Describes what the trainer is doing while no episode is running.
+// Texts about the trainer's activity while no episode is running.
 import type { RunSummary } from '../../extension/protocol/pages';
 import { displayStatus } from '../shared/run-status';
 
 export interface PhaseLabels {
   title: string;
   text: string;
-  /** The button to show. */
+  /** Button to show; undefined for none. */
   action?: 'resume' | 'episodes' | 'log';
 }
 
@@ -16,7 +16,7 @@ const ended: Record<'stopped' | 'finished' | 'failed' | 'interrupted', PhaseLabe
   interrupted: { title: 'The run was interrupted', text: 'Resume it to see its next episode here.', action: 'resume' },
 };
 
-/** The phase of a run without a current episode; `chosen` if the user watches only one tag. */
+/** Texts for the phase of a run without a current episode. `chosen`: the user watches only one tag. */
 export function phaseLabels(run: RunSummary, chosen: boolean): PhaseLabels {
   const status = displayStatus(run);
   const { step, phase } = run.status;

@@ -1,5 +1,6 @@
-// The changes of the Live page's state. While following, the page switches to a received episode at once, or after the
-// finished one has been in view long enough (`lingered`); otherwise the episode in view stays. Pure.
+// The reducer of the Live page. While following, the page switches to a received episode immediately, or, if the
+// displayed episode has just ended, at the event `lingered`. Without following, the displayed episode stays. Pure
+// function.
 import type { LiveSnapshot } from '../../extension/protocol/live-page';
 import type { RunSummary } from '../../extension/protocol/pages';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
@@ -56,7 +57,7 @@ export function reduce(state: LiveState, event: LiveEvent): LiveState {
   }
 }
 
-/** Brings the received episode into view, unless the page stays with the one in view. */
+/** Displays the received episode if the page follows and the displayed episode need not linger. */
 function advanced(state: LiveState): LiveState {
   const { received, shown, settings } = state;
   if (!received) return state;
@@ -64,7 +65,7 @@ function advanced(state: LiveState): LiveState {
   return isOther && (!settings.follow || lingers(state)) ? state : { ...state, shown: received };
 }
 
-/** Tokens of a turn that is over, or of another episode, are dropped. */
+/** Appends tokens to the newest turn; tokens of a finished turn or of another episode are dropped. */
 function withTokens(state: LiveState, { id, turn, at, tokens }: NewTokens): LiveState {
   const newest = state.received?.id === id ? state.received.turns.at(-1) : undefined;
   if (!state.received || !newest || newest.turn !== turn || newest.outcome) return state;

@@ -1,9 +1,9 @@
-// The state of the Live page. It is immutable: every change is made by the reducer.
+// The state of the Live page. It is immutable; only the reducer changes it.
 import type { RunSummary } from '../../extension/protocol/pages';
 import type { WatchedEpisode } from '../../extension/protocol/trainer-link';
 import type { Theme } from '../shared/theme';
 
-/** What the page keeps when it is hidden or restored. */
+/** Settings that are restored when the page is shown again. */
 export interface LiveSettings {
   /** Tag to watch; empty for all. */
   readonly tag: string;
@@ -11,14 +11,14 @@ export interface LiveSettings {
 }
 
 export interface LiveState {
-  /** `failed` is the message of a refused connection. */
+  /** `failed` is the error message of a failed connection. */
   readonly connection: 'connecting' | 'connected' | { readonly failed: string };
   readonly run: RunSummary | null;
   /** Tags of the run; empty until the trainer has sent them. */
   readonly tags: readonly string[];
   /** The latest episode sent by the host; null between rollouts. */
   readonly received: WatchedEpisode | null;
-  /** The episode in view: the received one, or an earlier one. */
+  /** The displayed episode: the received episode or an earlier one. */
   readonly shown: WatchedEpisode | null;
   readonly settings: LiveSettings;
   readonly theme: Theme;
@@ -39,7 +39,10 @@ export const initialState = (settings: LiveSettings, theme: Theme): LiveState =>
 /** Whether the user watches a single tag of the run. */
 export const isTagChosen = ({ tags, settings }: LiveState): boolean => tags.includes(settings.tag);
 
-/** Whether another episode has arrived while the one in view has just ended and should stay a moment longer. */
+/**
+ * Whether the page follows, the displayed episode has ended and another episode has arrived: the switch is then delayed
+ * by `lingerMs`.
+ */
 export function lingers({ received, shown, settings }: LiveState): boolean {
   return received !== null && shown !== null && received.id !== shown.id && settings.follow && shown.over;
 }

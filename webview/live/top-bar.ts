@@ -1,4 +1,4 @@
-// The bar above the episode: the run with its status and progress, the tag to watch, and what the page can do.
+// The bar above the episode: the run with its status and progress, the tag to watch, and the page's commands.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RunSummary } from '../../extension/protocol/pages';
 import { progressOf } from '../../extension/run-data/run-progress';

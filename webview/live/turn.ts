@@ -1,5 +1,5 @@
-// One turn of the watched episode: its state, the tokens as they arrive, split at the end of the reasoning, and the
-// outcome of the answer. All text of model and environment is bound as text.
+// A turn of the watched episode: its state, the tokens as they arrive, split at the end of the reasoning, and the
+// outcome of the answer. Texts of model and environment are inserted as text, never as markup.
 import { html, nothing, type TemplateResult } from 'lit';
 import { gameOf, readBoard } from '../../extension/common/board';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
@@ -8,16 +8,16 @@ import { counted, formatNumber, formatSigned } from '../shared/format';
 import { hue, withAlpha } from '../shared/palette';
 import type { Theme } from '../shared/theme';
 
-/** Tokens with this log-prob or less are shaded fully; opacity of the full shade. */
+/** Log-prob at or below which a token has the full shade, and the opacity of this shade. */
 const surprise = -4;
 const fullest = 0.35;
 
 const thoughtStart = '<think>';
 const thoughtEnd = '</think>';
-/** Markup meant for the parser, not for readers. */
+/** Tokens that are markup for the answer parser; they are hidden. */
 const tag = /^\s*<\/?(?:think|answer)>\s*$|^<\|[\w]+\|>$/;
 
-/** A turn; `running` is the return including it (without penalties). */
+/** Renders a turn. `running` is the return up to and including this turn, without penalties. */
 export function turnView(episode: WatchedEpisode, turn: WatchedTurn, running: number, theme: Theme): TemplateResult {
   const { tokens, outcome, prefix } = turn;
   const thinks = prefix === thoughtStart;
@@ -50,7 +50,9 @@ const block = (label: string, name: string, content: TemplateResult): TemplateRe
     <p class="stream ${name}">${content}</p>
   </div>`;
 
-/** The number of tokens that belong to the thought, whose end mark may be spread over several tokens. */
+/**
+ * Number of tokens that belong to the thought, and whether it has ended. The end tag may be spread over several tokens.
+ */
 export function splitThought(tokens: WatchedTurn['tokens']): { length: number; ended: boolean } {
   let tail = '';
   for (const [i, { text }] of tokens.entries()) {
@@ -71,7 +73,8 @@ function tokenView({ text, logprob }: WatchedTurn['tokens'][number], theme: Them
 }
 
 /**
- * The state before turn `index`, or the final state for an index after the last turn; drawn as a board if it is one.
+ * The state before turn `index`; for an index after the last turn, the final state. Drawn as a board if the game is
+ * recognised.
  */
 export function environmentState(episode: WatchedEpisode, index: number, theme: Theme): TemplateResult {
   const stateAt = (i: number): string => episode.turns[i]?.state ?? episode.state;

@@ -1,10 +1,9 @@
-// What a user can do on the New Run page; the views call it.
+// User actions of the New Run page, called by the views.
 import type { NewRunChoice } from '../../extension/protocol/new-run-page';
 
-/** What the user can do on the page. */
 export interface NewRunActions {
   connect(): void;
-  /** Changes the choices; `now` plans them without a pause. */
+  /** Changes the user's choices. The plan is requested after a pause, or immediately with `now`. */
   change(part: Partial<NewRunChoice>, now?: boolean): void;
   save(): void;
   start(): void;

@@ -1,5 +1,5 @@
-// The environments of a run by tag: number of prompt groups per step in training and in validation, which may use
-// different environments. Other environments of the configuration can be added.
+// The environments of a run by tag, with the number of prompt groups per step in training and in validation. Training
+// and validation may use different environments. Other environments of the configuration can be added.
 import { html, nothing, type TemplateResult } from 'lit';
 import { repeat } from 'lit/directives/repeat.js';
 import type { GroupsByTag, PlannedRun } from '../../extension/protocol/new-run-page';
@@ -14,10 +14,10 @@ export interface EnvironmentsState {
   /** Every environment of the configuration. */
   tags: readonly Tag[];
   groups: Groups;
-  /** The groups differ from the preset's. */
+  /** Whether the groups differ from the preset. */
   changed: boolean;
   problem: string | undefined;
-  /** Receives all groups, or null for the preset's. */
+  /** Called with all groups, or with null to restore the preset. */
   onChange(groups: Groups | null): void;
 }
 

@@ -1,5 +1,5 @@
 // Estimated resources of the run, next to the form: memory as a bar against the available memory, and the time per step
-// with the source of the figure.
+// with the source of this estimate.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEstimate } from '../../extension/protocol/new-run-page';
 import { gibibytes } from '../../extension/common/numbers';

@@ -1,17 +1,17 @@
 // A configuration key as a row of the form: title and key, control, description, and error. A value that differs from
-// the preset's is marked and can be reset.
+// the preset is marked and can be reset.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Field } from '../../extension/protocol/new-run-page';
 import { checkbox, dropdown, textField } from '../components/controls';
 
 export interface FieldState {
   value: string;
-  /** The value differs from the preset's. */
+  /** Whether the value differs from the preset. */
   changed: boolean;
   problem: string | undefined;
-  /** The user entered a value. */
+  /** Called when the user has entered a value. */
   onChange(value: string): void;
-  /** The user reset the key to the preset's value. */
+  /** Called when the user resets the key to the value of the preset. */
   onReset(): void;
 }
 

@@ -1,4 +1,4 @@
-// Entry of the New Run page.
+// Entry point of the New Run page.
 import '../shared/base.css';
 import './new-run.css';
 import { connectHost } from '../shared/host';

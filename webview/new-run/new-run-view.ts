@@ -1,5 +1,5 @@
-// The New Run page as a view of its state: a bar with the preset and the commands, the form, and beside it the
-// estimated resources and the configuration.
+// Renders the New Run page: a bar with the preset and the commands, the form, and next to it the estimated resources
+// and the configuration.
 import type { NewRunActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
 import type { FieldGroup, NewRunForm } from '../../extension/protocol/new-run-page';

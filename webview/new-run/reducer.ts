@@ -1,4 +1,4 @@
-// The changes of the New Run page's state. Pure.
+// The reducer of the New Run page. Pure function.
 import type { NewRunChoice, NewRunForm, PlannedRun } from '../../extension/protocol/new-run-page';
 import { emptyPlan, type NewRunState } from './state';
 
@@ -41,7 +41,7 @@ export function reduce(state: NewRunState, event: NewRunEvent): NewRunState {
   }
 }
 
-/** The kept choices, if their preset and their folder still exist; the first ones otherwise. */
+/** The restored choices. A preset or folder that no longer exists is replaced by the first available. */
 function existing(choice: NewRunChoice, { presets, folders }: NewRunForm): NewRunChoice {
   const isKnown = presets.some(({ id }) => id === choice.preset);
   const isThere = folders.some(({ path }) => path === choice.folder);

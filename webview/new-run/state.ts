@@ -1,24 +1,24 @@
-// The state of the New Run page. The user's choices are the page's own and survive a reload; everything else comes from
+// The state of the New Run page. The page stores the user's choices, which survive a reload; all other data comes from
 // the trainer's plan.
 import type { NewRunChoice, NewRunForm, PlannedRun } from '../../extension/protocol/new-run-page';
 
 export interface NewRunState {
-  /** `failed` is the message of configurations that could not be read. */
+  /** `failed` is the error message if the configurations could not be read. */
   readonly connection: 'connecting' | 'connected' | { readonly failed: string };
   readonly form: NewRunForm | null;
   readonly choice: NewRunChoice;
-  /** The newest plan; null before the first one. */
+  /** The newest plan; null before the first plan. */
   readonly planned: PlannedRun | null;
-  /** A plan of the choices has been or will be requested. */
+  /** Whether a plan of the current choices is pending. */
   readonly waiting: boolean;
   readonly starting: boolean;
-  /** Error of a failed start, cleared by the next change. */
+  /** Error message of a failed start; the next change clears it. */
   readonly refused: string;
 }
 
 export const firstChoice: NewRunChoice = { preset: '', folder: '', values: {}, groups: null };
 
-/** What a plan says before there is one. */
+/** The plan displayed before the first plan arrives. */
 export const emptyPlan: PlannedRun = {
   values: {},
   tags: [],
@@ -38,20 +38,20 @@ export const initialState = (choice: NewRunChoice): NewRunState => ({
   refused: '',
 });
 
-/** Whether a run can be started from the choices. */
+/** Whether a run can be started with the current choices. */
 export const canStart = ({ form, planned, starting }: NewRunState): boolean =>
   form !== null && !starting && (planned?.problems.length ?? 0) === 0;
 
 export interface PlacedProblems {
-  /** Message by key of a field. */
+  /** Message of each field, by key. */
   byKey: ReadonlyMap<string, string>;
   /** Problem of the environments and their groups. */
   ofGroups: string | undefined;
-  /** Messages that belong to no part of the form. */
+  /** Messages without a field in the form. */
   others: readonly string[];
 }
 
-/** Where the problems of the plan are shown; a message is shown once. */
+/** Assigns the problems of the plan to parts of the form; each message is shown once. */
 export function placedProblems({ form, planned, refused }: NewRunState): PlacedProblems {
   const problems = planned?.problems ?? [];
   const keys = new Set(form?.groups.flatMap(({ fields }) => fields.map(({ key }) => key)));

@@ -1,5 +1,5 @@
-// The possible actions as buttons with their keys, or a field for an answer if actions have no names. They use
-// `aria-disabled`, because a focused element with `disabled` swallows all keys, including the editor's.
+// The possible actions as buttons with their keys, or a field for an answer if actions have no names. Buttons use
+// `aria-disabled`, because a focused element with `disabled` swallows all keys, including the editor's shortcuts.
 import { html, nothing, type TemplateResult } from 'lit';
 import { repeat } from 'lit/directives/repeat.js';
 import type { PlaySession } from '../../extension/protocol/environment-tools';

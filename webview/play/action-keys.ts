@@ -1,5 +1,5 @@
 // Assigns keys to actions: arrows and WASD for actions named after a direction, digits in the order of the actions.
-// Pure.
+// Pure functions.
 
 export interface NamedAction {
   id: number;
@@ -14,7 +14,7 @@ const directions: Record<string, readonly [arrow: string, letter: string]> = {
 };
 const shownAs: Record<string, string> = { ArrowUp: '↑', ArrowLeft: '←', ArrowDown: '↓', ArrowRight: '→' };
 
-/** The keys (`KeyboardEvent.key`) of each action by id; the first one is displayed. */
+/** The keys (`KeyboardEvent.key`) of each action by id; the first key is displayed. */
 export function actionKeys(actions: readonly NamedAction[]): Map<number, string[]> {
   const keys = new Map<number, string[]>(actions.map(({ id }) => [id, []]));
   const taken = new Set<string>();
@@ -22,7 +22,7 @@ export function actionKeys(actions: readonly NamedAction[]): Map<number, string[
     const names = name.toLowerCase().match(/[a-z]+/g) ?? [];
     const direction = names.find(word => Object.hasOwn(directions, word));
     for (const key of direction === undefined ? [] : directions[direction]) {
-      if (taken.has(key)) continue; // a second action with this direction only has its digit
+      if (taken.has(key)) continue; // another action already has this direction
       taken.add(key);
       keys.get(id)!.push(key);
     }

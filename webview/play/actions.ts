@@ -1,12 +1,11 @@
-// What a user can do on the Play page; the views call it.
+// User actions of the Play page, called by the views.
 import type { PlayDo } from '../../extension/protocol/environment-tools';
 
-/** What the user can do on the page. */
 export interface PlayActions {
   connect(): void;
-  /** Sends a request, unless it is null or another one is being answered. */
+  /** Sends a request; ignored if it is null or another request is in flight. */
   ask(request: PlayDo | null): void;
-  /** What a key does. */
+  /** Performs the action of a key. */
   press(key: string): void;
   /** Shows the state after a step; 0 is the initial state. */
   view(step: number): void;

@@ -1,12 +1,12 @@
-// How reloaded code behaves differently for the same seed and the same actions.
+// Shows how reloaded code behaves differently for the same seed and the same actions.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { PlayDifference } from '../../extension/protocol/environment-tools';
 import { sideSection } from './side-section';
 
-/** Maximum number of differences listed; the rest are counted. */
+/** Maximum number of listed differences; further differences are only counted. */
 const shownDifferences = 6;
 
-/** `steps` is the number of actions that were repeated. */
+/** Renders the differences. `steps` is the number of replayed actions. */
 export function differencesView(differences: readonly PlayDifference[], steps: number): TemplateResult {
   if (differences.length === 0)
     return sideSection(

@@ -1,4 +1,4 @@
-// Entry of the Play page.
+// Entry point of the Play page.
 import '../shared/base.css';
 import './play.css';
 import { copyPlainNumbers } from '../shared/format';

@@ -1,15 +1,18 @@
-// The observation in large type: its pictures, and its unmodified text, in which characters that differ from the
-// previous step are marked if both texts have the same shape, as boards do.
+// The observation in large type: its images and its unmodified text. If both texts have the same number and lengths of
+// lines, as boards do, characters that differ from the previous step are marked.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Shown } from '../../extension/protocol/environment-tools';
 
-/** Consecutive characters with the same marking. */
+/** Consecutive characters that are all marked or all unmarked. */
 export interface Piece {
   text: string;
   changed: boolean;
 }
 
-/** The text in pieces; nothing is marked if the two texts differ in the number or length of lines. */
+/**
+ * Splits a text into marked and unmarked pieces; nothing is marked if the texts differ in the number or length of
+ * lines.
+ */
 export function changedPieces(text: string, before: string | undefined): Piece[] {
   const sameForm =
     before !== undefined &&
@@ -26,7 +29,7 @@ export function changedPieces(text: string, before: string | undefined): Piece[]
   return pieces;
 }
 
-/** Whether a text consists of short lines, like a board; boards are drawn larger than prose. */
+/** Whether a text consists of short lines like a board. Boards are displayed in larger type than prose. */
 const isBoard = (text: string): boolean =>
   text.includes('\n') && text.split('\n').every(line => line.length <= 32) && !/[a-z]{3} [a-z]{2}/i.test(text);
 

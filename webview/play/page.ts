@@ -1,6 +1,6 @@
-// The Play page: the user plays an environment in the model's place. The host owns the session and replies to each
-// request with its state; the page shows the state and the key bindings. One request at a time: keys pressed meanwhile
-// are dropped, not queued.
+// The Play page: the user plays an environment in the model's place. The session is in the host, which replies to each
+// request with the session's state; the page displays the state and the key bindings. Only one request is in flight;
+// keys pressed meanwhile are dropped, not queued.
 import { render } from 'lit';
 import type { PlayDo } from '../../extension/protocol/environment-tools';
 import { playCommand, playDo, playReady, playStale } from '../../extension/protocol/play-page';
@@ -49,7 +49,7 @@ export function startPlay(host: Host, root: HTMLElement): void {
     } catch (error) {
       dispatch({ type: 'refused', message: messageOf(error) });
     }
-    // The next answer can be typed at once.
+    // Keeps the focus in the answer field, so that the user can type the next answer.
     if (request.do === 'act' && typeof request.action === 'string') root.querySelector<HTMLElement>('.answer')?.focus();
   }
 

@@ -1,5 +1,5 @@
-// The Play page as a view of its state: a bar, messages, the board with the outcome of the last action and the
-// possible ones, and the episode beside them.
+// Renders the Play page: a bar, messages, the board with the outcome of the last action and the possible actions, and
+// the episode next to them.
 import type { PlayActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
 import type { PlayReply, PlaySession, Shown } from '../../extension/protocol/environment-tools';
@@ -48,7 +48,7 @@ function sessionView(session: PlaySession, state: PlayState, actions: PlayAction
   </div>`;
 }
 
-/** Why the last request failed, or that the code has changed. */
+/** The error of the last request, or a notice that the code has changed. */
 function messageView(
   error: PlayReply['error'],
   stale: string | null,

@@ -1,4 +1,4 @@
-// The changes of the Play page's state. Pure.
+// The reducer of the Play page. Pure function.
 import type { PlayDo, PlayReply } from '../../extension/protocol/environment-tools';
 import type { PlayState } from './state';
 
@@ -39,7 +39,7 @@ export function reduce(state: PlayState, event: PlayEvent): PlayState {
   }
 }
 
-/** An answer that was taken is cleared, one that was refused can be corrected. */
+/** Stores a reply. An accepted answer is cleared from the field; a refused answer stays for correction. */
 function replied(state: PlayState, asked: PlayDo, reply: PlayReply): PlayState {
   const stepsOf = (of: PlayReply | null): number => of?.session?.steps.length ?? 0;
   const isTaken = asked.do === 'act' && stepsOf(reply) > stepsOf(state.reply);

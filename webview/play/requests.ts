@@ -1,11 +1,12 @@
-// The request of a key or a tool, in the session as it is; null if it makes no sense there. Pure.
+// Returns the request of a key or a tool for the current session; null if the request is not possible in its state.
+// Pure functions.
 import type { PlayDo, PlaySession } from '../../extension/protocol/environment-tools';
 import { actionKeys } from './action-keys';
 
 type Request = (session: PlaySession) => PlayDo | null;
 
 const undo: Request = ({ steps }) => (steps.length > 0 ? { do: 'undo' } : null);
-/** A seed that was probably not played before: the next one. */
+/** Restarts with the next seed, which was probably not played before. */
 const another: Request = ({ seed }) => ({ do: 'restart', seed: seed + 1 });
 
 const requests: Record<string, Request> = {
@@ -18,17 +19,17 @@ const requests: Record<string, Request> = {
   l: () => ({ do: 'reload' }),
 };
 
-/** The request of a key; undefined if the key has no meaning, null if it has none now. */
+/** The request of a key; undefined if the key has no request, null if its request is not possible now. */
 export function requestOfKey(key: string, session: PlaySession): PlayDo | null | undefined {
   const named = session.actions.find(({ id }) => actionKeys(session.actions).get(id)!.includes(key));
   if (named) return action(named.id, session);
   return Object.hasOwn(requests, key) ? requests[key](session) : undefined;
 }
 
-/** An action by its id or a typed answer; null after the end of the episode. */
+/** Request for an action, given by id or as a typed answer; null after the end of the episode. */
 export const action = (chosen: number | string, { over }: PlaySession): PlayDo | null =>
   over ? null : { do: 'act', action: chosen };
 
-/** An episode with a typed seed; null if the text is no seed. */
+/** Request for a new episode with a typed seed; null if the text is not a seed (1 to 15 digits). */
 export const restartWith = (seed: string): PlayDo | null =>
   /^\d{1,15}$/.test(seed.trim()) ? { do: 'restart', seed: Number(seed) } : null;

@@ -1,4 +1,4 @@
-// The column next to the board: how reloaded code behaves differently, the steps so far, the task, the meaning of the
+// The column next to the board: the differences of reloaded code, the steps so far, the task, the meaning of the
 // symbols, and the configuration.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { PlaySession } from '../../extension/protocol/environment-tools';
@@ -8,7 +8,7 @@ import { differencesView } from './differences';
 import type { PlayActions } from './actions';
 import { sideSection } from './side-section';
 
-/** `isNewest`: the newest state is viewed, so that the list of steps stays at its end. */
+/** Renders the column. `isNewest`: the newest state is displayed; the list of steps then stays scrolled to its end. */
 export function sideView(
   session: PlaySession,
   viewed: number,
@@ -60,7 +60,7 @@ const configView = (config: PlaySession['config']): TemplateResult =>
     ><summary>${Object.keys(config).length} keys of env_config</summary>${pairs('config', config)}</details
   >`;
 
-/** Names and values; a value that is no text is shown as JSON. */
+/** A list of names and values; values that are not texts are shown as JSON. */
 function pairs(name: string, values: Readonly<Record<string, unknown>>): TemplateResult {
   const rows = Object.entries(values).map(
     ([key, value]) => html`<dt>${key}</dt><dd>${typeof value === 'string' ? value : JSON.stringify(value)}</dd>`,

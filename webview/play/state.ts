@@ -1,18 +1,18 @@
-// The state of the Play page. The host owns the session; the page adds what is being typed and which step is viewed.
+// The state of the Play page. The session is in the host; the page adds the typed texts and the displayed step.
 import type { PlayReply, PlaySession } from '../../extension/protocol/environment-tools';
 
 export interface PlayState {
-  /** `failed` is the message of an environment that could not be started. */
+  /** `failed` is the error message if the environment could not be started. */
   readonly connection: 'connecting' | 'connected' | { readonly failed: string };
   /** The newest reply of the host. */
   readonly reply: PlayReply | null;
-  /** The step whose state is viewed; null for the newest. */
+  /** Step whose state is displayed; null for the newest. */
   readonly looked: number | null;
-  /** A source file that was saved after the code in use was built. */
+  /** Source file that was saved after the running code was built; null if there is none. */
   readonly stale: string | null;
-  /** A request is being answered; no other one is sent. */
+  /** Whether a request is in flight; only one is sent at a time. */
   readonly busy: boolean;
-  /** The answer and the seed being typed; a seed of null is the episode's. */
+  /** Text of the answer field. `seed` is the text of the seed field; null shows the seed of the episode. */
   readonly answer: string;
   readonly seed: string | null;
 }
@@ -27,5 +27,5 @@ export const initialState: PlayState = {
   seed: null,
 };
 
-/** The step whose state is viewed; 0 is the initial state. */
+/** Step whose state is displayed; 0 is the initial state. */
 export const viewedStep = ({ looked }: PlayState, { steps }: PlaySession): number => looked ?? steps.length;

@@ -1,4 +1,4 @@
-// The bar above the board: the environment with the version of its code, the seed, and the tools of the session.
+// The bar above the board: the environment with the version of its code, the seed, and the commands of the session.
 import { html, type TemplateResult } from 'lit';
 import type { PlaySession } from '../../extension/protocol/environment-tools';
 import { button, textField, type ButtonOptions } from '../components/controls';

@@ -1,5 +1,5 @@
-// Elements made and changed without a template: drawings of many cells, and attributes that a toolkit element owns.
-// Invariant: every text is inserted as a text node or an attribute, never as markup.
+// Creates and changes elements without a template, for drawings of many cells and for attributes that a toolkit element
+// sets itself. Invariant: every text is inserted as a text node or an attribute, never as markup.
 
 type Child = Node | string | null | undefined | false;
 
@@ -16,7 +16,7 @@ export function svg(tag: string, attributes: Attributes = {}, ...children: Child
   return element;
 }
 
-/** Sets or removes an attribute, only if it differs. */
+/** Sets an attribute, or removes it if `value` is null. An unchanged attribute is not written. */
 export function setAttribute(element: Element, name: string, value: string | null): void {
   if (value === null) element.removeAttribute(name);
   else if (element.getAttribute(name) !== value) element.setAttribute(name, value);

@@ -33,32 +33,32 @@ export function formatDuration(seconds: number): string {
 /** Unit of a metric's values. */
 export type Unit = 'number' | 'share' | 'seconds';
 
-/** A value in its unit. */
+/** Formats a value in its unit. */
 export function formatValue(value: number, unit: Unit): string {
   if (unit === 'share') return formatPercent(value);
   return unit === 'seconds' ? formatDuration(value) : formatNumber(value);
 }
 
-/** A signed change of a value in its unit. */
+/** Formats a change of a value in its unit, with sign. */
 export function formatChange(change: number, unit: Unit): string {
   if (unit === 'share') return formatPoints(change);
   if (unit === 'number') return formatSigned(change);
   return change > 0 ? `+${formatDuration(change)}` : formatDuration(change);
 }
 
-/** An axis tick, as short as possible. */
+/** Formats an axis tick as briefly as possible. */
 export function formatTick(value: number, unit: Unit): string {
   if (unit === 'share') return `${value < 0 ? minus : ''}${trimZeros((Math.abs(value) * 100).toFixed(2))} %`;
   if (unit === 'seconds') return Math.abs(value) < 60 ? `${trimZeros(formatNumber(value))} s` : formatDuration(value);
   return trimZeros(formatNumber(value));
 }
 
-/** Replaces typographic minus signs before digits with ASCII ones, for the clipboard. */
+/** Replaces typographic minus signs before digits by ASCII minus signs, for the clipboard. */
 export function plainNumbers(text: string): string {
   return text.replace(/−(?=[\d.])/g, '-');
 }
 
-/** Writes plain minus signs to the clipboard, so that copied numbers can be pasted into code. */
+/** Makes copied texts use ASCII minus signs, so that numbers can be pasted into code. */
 export function copyPlainNumbers(root: Document): void {
   root.addEventListener('copy', event => {
     const text = root.getSelection()?.toString() ?? '';

@@ -1,6 +1,6 @@
 // The page's interface to the extension host: requests, notifications, and the state that survives a hidden or restored
-// page. Pages use only this interface and never acquireVsCodeApi, so tests and previews can run them with an in-memory
-// host.
+// page. Pages use this interface and never `acquireVsCodeApi`, so that tests and previews can run pages with an
+// in-memory host.
 import { Messenger } from 'vscode-messenger-webview';
 import { HOST_EXTENSION, type NotificationType, type RequestType } from 'vscode-messenger-common';
 
@@ -8,9 +8,9 @@ export interface Host {
   /** Sends a request; rejects with the host's error. */
   request<P, R>(type: RequestType<P, R>, params: P): Promise<R>;
   notify<P>(type: NotificationType<P>, params: P): void;
-  /** One handler per type; a later one replaces an earlier one. */
+  /** Sets the handler of a type; it replaces an earlier handler. */
   onNotify<P>(type: NotificationType<P>, handler: (params: P) => void): void;
-  /** The state saved by `setState`; undefined initially. */
+  /** The state saved by `setState`; undefined before the first call. */
   getState(): unknown;
   setState(state: unknown): void;
 }
@@ -23,7 +23,7 @@ interface VsCodeApi {
 }
 declare function acquireVsCodeApi(): VsCodeApi;
 
-/** Connects to the real host. Call once. */
+/** Connects to the extension host. Call it once per page. */
 export function connectHost(): Host {
   const api = acquireVsCodeApi();
   const messenger = new Messenger(api);

@@ -1,9 +1,12 @@
-// Keyboard shortcuts of a page. Keys pressed while typing text belong to the text field; keys with a modifier belong to
-// the editor.
+// Keyboard shortcuts of a page. Keys pressed in a text field and keys with a modifier are ignored: the text field or
+// the editor handles them.
 
 export type KeyMap = Readonly<Record<string, () => void>>;
 
-/** Calls the function of a key (`KeyboardEvent.key`) pressed anywhere on the page. Escape also works in text fields. */
+/**
+ * Calls the function assigned to a key (`KeyboardEvent.key`) when it is pressed within `target`. Escape also works in
+ * text fields.
+ */
 export function onKeys(target: Document | HTMLElement, keys: KeyMap): void {
   target.addEventListener('keydown', event => {
     if (!(event instanceof KeyboardEvent) || event.defaultPrevented) return;

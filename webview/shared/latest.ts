@@ -1,7 +1,7 @@
-// Keeps the result of a function for as long as its arguments stay the same, so that what is derived from a page's
-// state keeps its identity over renders that do not concern it.
+// Memoises the last result of a function, so that data derived from a page's state keeps its identity while its inputs
+// are unchanged.
 
-/** The function, computed again only after an argument has changed. */
+/** Returns a function that calls `compute` only if an argument has changed since the last call. */
 export function latest<A extends readonly unknown[], R>(compute: (...args: A) => R): (...args: A) => R {
   let known: { args: A; result: R } | undefined;
   return (...args) => {
@@ -10,6 +10,6 @@ export function latest<A extends readonly unknown[], R>(compute: (...args: A) =>
   };
 }
 
-/** Whether two lists have the same elements. */
+/** Whether two lists have identical elements (`Object.is`) in the same order. */
 export const areSame = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((each, i) => Object.is(each, b[i]));

@@ -1,4 +1,5 @@
-// The status of a run as pages show it. A run whose status is active but whose trainer is not alive was interrupted.
+// The displayed status of a run. If the stored status is active but the trainer process is not alive, the run was
+// interrupted.
 import type { RunSummary } from '../../extension/protocol/pages';
 import { isInterrupted } from '../../extension/run-data/run-progress';
 

@@ -1,5 +1,5 @@
-// A page's navigation and view settings, saved by setState. Settings of another schema version are discarded. Stored
-// together with PageState's `folder`, from which the host restores the panel after a reload.
+// A page's navigation and view settings, saved by setState. Settings of another schema version are discarded. They are
+// stored next to `PageState.folder`, with which the host restores the panel after a reload.
 import type { PageState } from '../../extension/protocol/pages';
 import type { Host } from './host';
 
@@ -10,14 +10,14 @@ interface Kept<T> extends PageState {
 
 export interface ViewState<T> {
   readonly value: T;
-  /** Changes and saves some settings. */
+  /** Changes settings and saves all of them. */
   change(part: Partial<T>): void;
-  /** Saves the run's folder for a restore. */
+  /** Saves the run's folder, with which the host restores the panel. */
   keepFolder(folder: string): void;
 }
 
 /**
- * Settings of a page, initialized from the saved state or else from `defaults`.
+ * Settings of a page, initialised from the saved state, else from `defaults`.
  * @param schema schema version of the page, increased when the meaning of a setting changes
  */
 export function viewState<T extends object>(host: Host, schema: number, defaults: T): ViewState<T> {

@@ -1,6 +1,6 @@
-// The state of a page and its only way to change: `dispatch(event)` applies the page's reducer, then draws. Drawing is
-// synchronous. An event that a control dispatches while the page is being drawn is drawn right afterwards, because
-// lit-html cannot render into an element that it is rendering.
+// The state of a page. Only `dispatch(event)` changes it: it applies the page's reducer and then draws synchronously.
+// If a control dispatches an event while the page is being drawn, the result is drawn afterwards, because lit-html
+// cannot render into an element that it is already rendering.
 
 export interface Store<S, E> {
   readonly state: S;
@@ -10,8 +10,8 @@ export interface Store<S, E> {
 
 /**
  * Creates the store of a page and draws its initial state.
- * @param reduce pure; returns the same object if the event changes nothing
- * @param changed draws the page; `before` is the state of the previous call, undefined in the first one
+ * @param reduce pure function; returns the same object if the event changes nothing
+ * @param changed draws the page; `before` is the state of the previous call, undefined in the first call
  */
 export function createStore<S, E>(
   initial: S,

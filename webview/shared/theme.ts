@@ -1,6 +1,5 @@
 // The editor's theme for charts, because a canvas cannot read CSS variables. VS Code sets a body class for the kind of
-// theme and writes the variables into the root element's style; both are observed, so that charts are redrawn after a
-// change.
+// theme and writes the variables into the root element's style; both are observed to redraw charts after a change.
 import { paletteOf, type ThemeKind } from '../../extension/common/palette';
 
 export type { ThemeKind };
@@ -42,14 +41,14 @@ export function readTheme(): Theme {
   };
 }
 
-/** The kind of theme given by the body's classes; dark if there is none. */
+/** The kind of theme given by the body's classes; dark without a known class. */
 export function themeKind(classes: Pick<DOMTokenList, 'contains'>): ThemeKind {
   if (classes.contains('vscode-high-contrast-light')) return 'high-contrast-light';
   if (classes.contains('vscode-high-contrast')) return 'high-contrast';
   return classes.contains('vscode-light') ? 'light' : 'dark';
 }
 
-/** Calls back with the new theme after a change; several changes in the same task count as one. */
+/** Calls `changed` with the new theme after a change; several changes in the same task cause one call. */
 export function onThemeChange(changed: (theme: Theme) => void): void {
   let pending = false;
   const observer = new MutationObserver(() => {

@@ -1,5 +1,6 @@
-// Registers the controls of the pages. Only this file uses @vscode/webview-ui-toolkit, so that it can be replaced here.
-// Before `registerToolkit`, and in tests, its elements are inert tags that still receive events.
+// Registers the controls of the pages. Only this file imports @vscode/webview-ui-toolkit, so a replacement of the
+// toolkit changes only this file. Before `registerToolkit`, and in tests, the elements are inert tags that still
+// receive events.
 import {
   provideVSCodeDesignSystem,
   vsCodeButton,
