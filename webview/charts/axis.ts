@@ -56,7 +56,7 @@ export function valueRange(low: number, high: number, previous: Range | null): R
   if (previous && low >= previous.min && high <= previous.max && high - low >= (previous.max - previous.min) / 3)
     return previous;
   const size = Math.max(Math.abs(low), Math.abs(high));
-  // A constant value is drawn in the middle of a range of its own size, because a range of width 0 has no ticks.
+  // A constant value gets a margin of half its magnitude on both sides, because a range of width 0 has no ticks.
   const flat = high - low <= size * 1e-9;
   const pad = flat ? (size === 0 ? 0.5 : size * 0.5) : 0;
   let [from, to] = [low - pad, high + pad];
@@ -82,7 +82,7 @@ export function progressRange(last: number, limit: number | null): Range {
   return { min: 0, max, step: max / 2 };
 }
 
-/** Multiples of `step` inside a range; without `roomy`, fewer. */
+/** Multiples of `step` inside a range; without `roomy`, at most about four of them. */
 export function ticksOf({ min, max, step }: Range, roomy: boolean): number[] {
   const count = Math.round((max - min) / step);
   const every = roomy || count <= 3 ? 1 : Math.ceil(count / 3);

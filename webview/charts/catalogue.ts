@@ -292,7 +292,7 @@ function single(key: string, bounds: Map<string, LineBand>): ChartSpec {
   };
 }
 
-/** Prefix for a chart title, because keys of different sections have the same last part. */
+/** Prefix for a chart title, because keys of different sections may have the same last part. */
 function sideOf(key: string): string {
   if (key.startsWith('val-env/')) return 'validation ';
   if (key.startsWith('critic/') && !/^critic\/(score|rewards|values|vf|advantages|returns|vpred)/.test(key))

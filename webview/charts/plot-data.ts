@@ -136,7 +136,10 @@ export function yRange(
   return valueRange(low, high, previous);
 }
 
-/** The 95 % interval of a share counted over n episodes (Wilson, 1927): inside [0, 1], and valid at 0 and 1. */
+/**
+ * The 95 % interval of a share counted over n episodes (Wilson, 1927): it lies inside [0, 1] and is also valid for
+ * shares of 0 and 1.
+ */
 export function wilson(share: number, n: number): { low: number; high: number } {
   const z = 1.959964;
   const middle = (share + (z * z) / (2 * n)) / (1 + (z * z) / n);
@@ -155,8 +158,8 @@ function edgesOf(
     const [low, high] = [store.curve(band.low), store.curve(band.high)];
     return low && high && { low, high };
   }
-  // Only validation has an interval, since conclusions are drawn from validation. An interval of training success would
-  // hide the training line, because it changes at each step.
+  // Only validation has an interval, since conclusions are drawn from validation. An interval around training success
+  // changes at every step and would hide the line.
   if (band.side === 'train') return undefined;
   let known = intervals.get(curve);
   if (!known) intervals.set(curve, (known = { rows: 0, low: new Curve(), high: new Curve() }));

@@ -18,17 +18,19 @@ const filterMore = (filter: FilterSettings | null): Advice => ({
   anchor: 'rollout-filter',
   text:
     filter && keepsAll(filter)
-      ? 'Train on the groups that differ most in score alone: rollout_filter_value 0.9 (top_p, linear); the filter keeps all groups now'
-      : 'Play more prompts (env_groups) or filter more strictly: what is trained on should differ in score within its group',
+      ? 'Train only on the groups whose scores differ most: rollout_filter_value 0.9 (top_p, linear); the filter currently keeps all groups'
+      : 'Use more prompts (env_groups) or a stricter filter, so that scores differ within each trained group',
 });
 
 /** Suggestions for each sign. */
 const bySign: Record<SignKind, (evidence: Evidence, sign: Sign) => Advice[]> = {
-  validation: evidence => [goBack(evidence, fallOf(evidence.validation), 'what came after it made the policy worse')],
-  setting: (_, { key }) => [{ anchor: 'policy', text: `Set ${key} back and see whether it recovers` }],
+  validation: evidence => [goBack(evidence, fallOf(evidence.validation), 'later updates made the policy worse')],
+  setting: (_, { key }) => [
+    { anchor: 'policy', text: `Reset ${key} to its earlier value and check whether the metrics recover` },
+  ],
   'echo trap': ({ filter, policy }) => {
     const means = [
-      policy?.adv_estimator !== 'gae' && 'a critic (GAE) in place of group means',
+      policy?.adv_estimator !== 'gae' && 'a critic (GAE) instead of group means',
       !(policy && policy.clip_ratio_high >= 0.28) && 'clip_ratio_high 0.28',
       !(policy && klIsOff(policy)) && 'no KL term',
     ].filter(Boolean);
@@ -37,14 +39,17 @@ const bySign: Record<SignKind, (evidence: Evidence, sign: Sign) => Advice[]> = {
   },
   solved: () => [],
   spike: () => [
-    { anchor: 'policy', text: 'Lower the learning rate or grad_clip; in published runs none recovered after a spike' },
+    { anchor: 'policy', text: 'Lower the learning rate or grad_clip; no published run recovered after a spike' },
   ],
   format: () => [
-    { anchor: 'rollout', text: 'Lower the learning rate, keep format_penalty at −0.1 and see whether answers are cut' },
+    {
+      anchor: 'rollout',
+      text: 'Lower the learning rate, keep format_penalty at −0.1 and check whether answers are truncated',
+    },
   ],
   entropy: () => [],
   thoughts: () => [
-    { anchor: 'collapse', text: 'Give thoughts room (response_length) and see that answers without one are penalised' },
+    { anchor: 'collapse', text: 'Increase response_length, and check that answers without a thought are penalised' },
   ],
 };
 
@@ -64,13 +69,13 @@ function termsOf({ policy }: Evidence): string {
 
 function lessTerms(evidence: Evidence): Advice[] {
   const terms = termsOf(evidence);
-  const text = `Lessen ${terms}: where scores do not differ, ${terms.endsWith('s') ? 'they alone move' : 'it alone moves'} the policy`;
+  const text = `Reduce ${terms}: if scores do not differ, only ${terms.endsWith('s') ? 'these terms change' : 'this term changes'} the policy`;
   return terms === '' ? [] : [{ anchor: 'collapse', text }];
 }
 
 function watchOn(evidence: Evidence): Advice {
   const terms = termsOf(evidence);
-  const text = `Watch mi_zscore_ema: if it goes on falling, filter groups${terms && ` and lessen ${terms}`}`;
+  const text = `Watch mi_zscore_ema: if it keeps falling, filter groups more strictly${terms && ` and reduce ${terms}`}`;
   return { anchor: 'collapse', text };
 }
 
@@ -81,17 +86,17 @@ function watchOn(evidence: Evidence): Advice {
 function goBack({ checkpoints }: Evidence, fall: Fall | null, why: string): Advice {
   const before = checkpoints?.filter(step => fall === null || step < fall.onset.began) ?? [];
   const last = before.at(-1);
-  const when = fall ? `of before step ${fall.onset.began}` : 'of before';
+  const when = fall ? `before step ${fall.onset.began}` : 'before the fall';
   const text =
     last !== undefined
-      ? `Resume from the checkpoint of step ${last}, the newest ${fall ? 'of before the fall' : 'there is'}: ${why}`
+      ? `Resume from the checkpoint of step ${last}, the newest ${fall ? 'before the fall' : 'available'}: ${why}`
       : checkpoints
-        ? `No checkpoint ${when} is left to resume from: let the next run keep more of them (workbench.keep_checkpoints)`
-        : `Resume from a checkpoint ${when}, where one is kept: ${why}`;
+        ? `No checkpoint ${when} is left to resume from: keep more checkpoints in the next run (workbench.keep_checkpoints)`
+        : `Resume from a checkpoint ${when}, if it still exists: ${why}`;
   return { anchor: 'the-task', text };
 }
 
-const waitForMore: Advice = { anchor: 'collapse', text: 'Wait for more diagnoses: every run begins here' };
+const waitForMore: Advice = { anchor: 'collapse', text: 'Wait for more diagnoses: every run starts in this state' };
 
 /** Suggestions for each state of the reasoning. */
 const byState: Record<ReasoningState, (evidence: Evidence) => Advice[]> = {
@@ -103,7 +108,7 @@ const byState: Record<ReasoningState, (evidence: Evidence) => Advice[]> = {
       anchor: 'policy',
       text: fallOf(validation.length > 0 ? validation : success)
         ? 'Raise temperature or entropy_coeff: success has fallen while answers to one prompt hardly vary'
-        : 'While success rises, leave it: sure and informed is what a solved task looks like; else raise temperature or entropy_coeff',
+        : 'While success rises, change nothing: a solved task has low entropy and high mutual information. Otherwise raise temperature or entropy_coeff',
     },
   ],
   faint: evidence => [filterMore(evidence.filter), watchOn(evidence)],
@@ -117,15 +122,18 @@ const byState: Record<ReasoningState, (evidence: Evidence) => Advice[]> = {
       ? waitForMore
       : {
           anchor: 'collapse',
-          text: 'If success does not rise either, read episodes: thoughts may not speak of the state',
+          text: 'If success does not rise either, read episodes: thoughts may not mention the state',
         },
   ],
   'low entropy': evidence => [
-    goBack(evidence, informationFall(evidence.path), 'reasoning told prompts apart then'),
-    { anchor: 'policy', text: 'Train on with a lower learning rate and a higher entropy_coeff or temperature' },
+    goBack(evidence, informationFall(evidence.path), 'there, the reasoning still differed between prompts'),
+    {
+      anchor: 'policy',
+      text: 'Continue training with a lower learning rate and a higher entropy_coeff or temperature',
+    },
   ],
   never: () => [
-    { anchor: 'policy', text: 'Raise the rollout’s temperature, and read episodes: the model may not think at all' },
+    { anchor: 'policy', text: 'Raise the rollout’s temperature, and read episodes: the model may write no thoughts' },
   ],
 };
 
@@ -134,6 +142,7 @@ export function adviceFor(state: ReasoningState | null, signs: readonly Sign[], 
   const all = [...signs.flatMap(sign => bySign[sign.kind](evidence, sign)), ...(state ? byState[state](evidence) : [])];
   const advice = all.filter(({ text }, i) => all.findIndex(other => other.text === text) === i);
   if (advice.length > 0) return advice;
-  if (state === null) return [{ anchor: 'collapse', text: 'Have the run diagnose its reasoning (collapse_detection)' }];
-  return [{ anchor: 'collapse', text: 'Nothing to change: keep an eye on mi_zscore_ema, which falls first' }];
+  if (state === null)
+    return [{ anchor: 'collapse', text: 'Enable the diagnosis of the reasoning (collapse_detection)' }];
+  return [{ anchor: 'collapse', text: 'Nothing to change: watch mi_zscore_ema, which falls before success does' }];
 }

@@ -1,6 +1,6 @@
-// Assesses from a run's diagnoses how far the reasoning depends on its prompt, how much it varies, and whether its
-// mutual information has fallen. A fall separates a policy that no longer uses the prompt from a policy that has not
-// yet learnt to use it.
+// Assesses from a run's diagnoses how strongly the reasoning depends on its prompt, how much it varies, and whether its
+// mutual information has fallen. A fall distinguishes a policy that no longer uses the prompt from a policy that has
+// not yet learnt to use it.
 import { median } from '../../extension/common/estimate';
 import { retrievalOverChance } from '../../extension/run-data/regimes';
 import type { PathPoint } from './run-series';

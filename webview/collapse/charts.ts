@@ -15,7 +15,7 @@ export interface ChartLine {
   band?: { low: string; high: string };
   /** Draws the line dashed, as a reference for the other lines. */
   bound?: boolean;
-  /** Computes the line's values; without it, they are read by `key`. */
+  /** Computes the line's values; without this function, the column of `key` is read. */
   values?(series: RunSeries): ArrayLike<number>;
 }
 
@@ -64,10 +64,7 @@ export function familyCharts(family: string, series: RunSeries, path: readonly P
       title: 'Mutual information I(X;Z)',
       unit: 'number',
       empty,
-      lines: [
-        line('mi_estimate', 'now', hue.blue, true),
-        threshold('mi_threshold', 'depends on the prompt from', 'information'),
-      ],
+      lines: [line('mi_estimate', 'now', hue.blue, true), threshold('mi_threshold', 'threshold', 'information')],
     },
     {
       id: 'entropy-given',
@@ -76,28 +73,28 @@ export function familyCharts(family: string, series: RunSeries, path: readonly P
       empty,
       lines: [
         line('conditional_entropy_est', 'now', hue.blue, true),
-        threshold('conditional_entropy_est', 'varies from', 'entropy'),
+        threshold('conditional_entropy_est', 'threshold', 'entropy'),
       ],
     },
     {
       id: 'retrieval',
-      title: 'Retrieval against chance',
+      title: 'Retrieval accuracy',
       unit: 'share',
       empty,
       lines: [
-        line('retrieval_accuracy', 'found', hue.blue, true),
+        line('retrieval_accuracy', 'now', hue.blue, true),
         { ...line('retrieval_chance_level', 'chance', hue.grey), colour: bound, bound: true },
       ],
     },
     {
       id: 'z-scores',
-      title: 'z-scores of the information',
+      title: 'z-scores of mutual information',
       unit: 'number',
       empty,
       lines: [
-        line('mi_zscore_ema', 'running', hue.blue),
-        line('mi_zscore', 'each', hue.sky),
-        line('mi_zscore_seq', 'texts', hue.green),
+        line('mi_zscore_ema', 'running deviation', hue.blue),
+        line('mi_zscore', 'own deviation', hue.sky),
+        line('mi_zscore_seq', 'complete texts', hue.green),
       ],
     },
     {

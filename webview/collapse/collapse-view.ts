@@ -86,7 +86,7 @@ const section = (title: string, content: unknown): TemplateResult =>
 function emptyView({ run }: RunFacts, { command }: CollapseActions): TemplateResult {
   const { episodes, error, phase, state } = run.status;
   const text = episodes
-    ? 'Collapse is an effect of training, and an evaluation does not train. See its episodes on the Episodes page, and the Collapse page of the run that trained the model.'
+    ? 'Collapse occurs during training, and this run is an evaluation. The Episodes page shows its episodes; the Collapse page of the run that trained the model shows the diagnoses.'
     : run.live
       ? `${run.name} is running (${phase || state}). The first diagnosis appears after step 1.`
       : (error ?? 'The run ended before its first step was finished.');

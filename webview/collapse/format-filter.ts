@@ -31,14 +31,14 @@ export function filterAt(
 export function formatFilter(filter: FilterSettings | null, groups: readonly PromptGroup[]): string {
   const kept = groups.filter(group => group.kept).length;
   const known = groups.some(group => group.kept !== null);
-  const count = known ? `kept ${kept} of ${groups.length}` : 'what was kept is not recorded';
+  const count = known ? `kept ${kept} of ${groups.length}` : 'the kept groups are not recorded';
   if (!filter) return `The filter’s configuration is not known: ${count}`;
   const rule = keepsAll(filter) ? `No filter (${filter.strategy} ${filter.value})` : ruleOf(filter, groups.length);
   const parts = [`${rule}: ${count}`];
   if (!filter.include_zero) parts.push(`groups whose ${metricOf(filter)} is zero are dropped first`);
   if (filter.dynamic_sampling)
     parts.push('uninformative groups are dropped afterwards and replaced by further batches');
-  if (filter.normalised) parts.push('the filter saw the scores after normalisation');
+  if (filter.normalised) parts.push('the filter used normalised scores');
   return parts.join('; ');
 }
 
@@ -80,8 +80,8 @@ function reason(filter: FilterSettings, { episodes, mean }: JudgedGroup, at: Ran
     case 'top_p':
       if (filter.top_p_prob_mode !== 'linear' || !(at.total > 0)) return rank;
       return at.before < filter.value * at.total
-        ? `${rank}, up to here ${formatPercent(at.mass / at.total)} of the sum`
-        : `${rank}, after ${formatPercent(at.before / at.total)} of the sum`;
+        ? `${rank}, cumulative ${formatPercent(at.mass / at.total)} of the sum`
+        : `${rank}, earlier ranks have ${formatPercent(at.before / at.total)} of the sum`;
     case 'min_p':
       return at.best > 0 ? `${formatNumber(at.measure / at.best)} of the best` : rank;
     default:

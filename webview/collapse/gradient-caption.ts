@@ -26,10 +26,10 @@ export function gradientCaption({ parts, buckets }: GradientAnalysis): string {
   const others = parts.filter((_, p) => p !== task && norm(low, p) > norm(low, task));
   const alone =
     others.length > 0
-      ? ` In the lowest bucket ${others.join(' and ')} outweigh${others.length === 1 ? 's' : ''} it: there the regularisers dominate the update.`
+      ? ` In the lowest bucket, ${others.join(' and ')} outweigh${others.length === 1 ? 's' : ''} the task’s gradient: there, the regularisers dominate the update.`
       : '';
   const noise = noisy
-    ? ` Even in the highest bucket it cannot be distinguished from noise (signal-to-noise ratio ${formatNumber(snr)}).`
+    ? ` Even in the highest bucket, the task’s gradient cannot be distinguished from noise (signal-to-noise ratio ${formatNumber(snr)}).`
     : '';
   return `${rises}.${alone}${noise}`;
 }

@@ -58,7 +58,9 @@ function partHeads(parts: readonly string[], pairs: readonly Pair[]): TemplateRe
   return [
     ...parts.map(
       part =>
-        html`<th scope="col" class="part" title="Norm of the ${part} part’s gradient over the bucket">${part}</th>`,
+        html`<th scope="col" class="part" title="Norm of the gradient of the ${part} term over the bucket"
+          >${part}</th
+        >`,
     ),
     ...parts.map(part => html`<th scope="col" title=${snr(part)}>SNR ${part}</th>`),
     ...pairs.map(([p, q]) => html`<th scope="col" title=${cosine}>cos ${parts[p]}·${parts[q]}</th>`),

@@ -31,7 +31,7 @@ export interface JudgedStep {
 export function judgedStep(groups: readonly PromptGroup[], filter: FilterSettings | null): JudgedStep {
   const judged = judgedGroups(filter, groups);
   const scores = judged.flatMap(({ episodes }) => episodes.map(({ score }) => score));
-  const more = judged.length > shownGroups ? ` · the ${shownGroups} groups that differ most are shown` : '';
+  const more = judged.length > shownGroups ? ` · the ${shownGroups} groups with the largest deviation are shown` : '';
   return {
     caption: formatFilter(filter, groups) + more,
     groups: judged.slice(0, shownGroups),
@@ -69,7 +69,7 @@ export function groupsView(step: JudgedStep, stop: GroupCell, actions: CollapseA
         <thead>
           <tr>
             <th scope="col">Prompt</th>
-            <th scope="col" title="Unbiased deviation of the scores of the group’s episodes">Deviation</th>
+            <th scope="col" title="Unbiased standard deviation of the scores within the group">Deviation</th>
             <th scope="col">Filter</th>
             <th scope="colgroup" colspan=${Math.max(1, width)}>${scores}</th>
           </tr>

@@ -27,7 +27,7 @@ export interface Interpretation {
 const recent = 5;
 /** Minimum probability of the regime for each level of confidence. */
 const confident = { high: 0.9, moderate: 0.7 } as const;
-/** Largest valid bound ln N, in nats; a larger value cannot come from a number of prompts. */
+/** Upper limit of a valid bound ln N, in nats; no possible number of prompts N reaches it. */
 const largestBound = 100;
 
 /** Interprets the evidence. Deterministic; all numbers in the returned texts are finite. */
@@ -38,8 +38,8 @@ export function interpret(evidence: Evidence): Interpretation {
   const signs = signsOf(evidence, assessment?.fall ?? null);
   if (!assessment) {
     const headline = now
-      ? 'The last diagnosis cannot be judged: its bound ln N is not that of any number of prompts'
-      : 'Nothing is known yet of whether the reasoning depends on the prompt';
+      ? 'The last diagnosis is invalid: its bound ln N does not match any number of prompts'
+      : 'It is not known yet whether the reasoning depends on the prompt';
     const why = now ? 'the diagnosis is invalid' : 'no diagnosis of collapse was logged up to this step';
     return { headline, sentence: '', confidence: 'none', why, signs, advice: adviceFor(null, signs, evidence) };
   }
@@ -61,12 +61,12 @@ const headlines: Record<ReasoningState, string> = {
   'faint and narrow': 'Reasoning depends only weakly on the prompt, and under one prompt it hardly varies',
   template: 'Reasoning no longer depends on the prompt: it varies, but hardly differs between prompts',
   'not yet': 'Reasoning does not depend on the prompt yet',
-  'low entropy': 'Reasoning has become nearly the same text whatever the prompt',
-  never: 'Reasoning is nearly the same text whatever the prompt, and never was otherwise',
+  'low entropy': 'Reasoning has become nearly the same text for all prompts',
+  never: 'Reasoning has been nearly the same text for all prompts from the start',
 };
 
 /**
- * `Mutual information is 1.31 of at most 2.08 nats, retrieval finds 71 % against 13 % by chance; the entropy under one
+ * `Mutual information is 1.31 of at most 2.08 nats, retrieval accuracy is 71 % (chance: 13 %); the entropy under one
  * prompt has fallen since step 60, from 1.69 to 0.14 nats per token.`
  */
 function sentenceOf(path: readonly PathPoint[], { fall }: Assessment): string {
@@ -75,7 +75,7 @@ function sentenceOf(path: readonly PathPoint[], { fall }: Assessment): string {
   const parts = [
     `Mutual information is ${formatNumber(now.information.value)} of at most ${formatNumber(now.bound)} nats`,
     ...(found
-      ? [`retrieval finds ${formatPercent(now.retrieval.value)} against ${formatPercent(now.chance)} by chance`]
+      ? [`retrieval accuracy is ${formatPercent(now.retrieval.value)} (chance: ${formatPercent(now.chance)})`]
       : []),
   ];
   const narrowed = narrowing(path);
@@ -106,13 +106,13 @@ function confidenceOf(
   const last = path.slice(-recent);
   const prompts = Math.round(Math.exp(now.bound));
   const severe: string[] = [];
-  if (path.length < 3) severe.push(path.length === 1 ? 'this is the first diagnosis' : 'there are two diagnoses');
+  if (path.length < 3) severe.push(path.length === 1 ? 'this is the first diagnosis' : 'there are only two diagnoses');
   if (prompts < enoughPrompts) severe.push(`only ${prompts} prompts were compared`);
   const doubts: string[] = [];
   const odd = last.filter(point => point.judgement.regime !== regime).length;
   if (odd > 0)
     doubts.push(`${odd} of the last ${last.length} diagnoses ${odd === 1 ? 'lies' : 'lie'} in another regime`);
-  if (dependence === 'faint') doubts.push('the reasoning says little about its prompt');
+  if (dependence === 'faint') doubts.push('the reasoning contains little information about its prompt');
   const axes: [string, Estimate, number][] = [
     ['mutual information', now.information, thresholds.information],
     ['H(Z|X)', now.entropy, thresholds.entropy],

@@ -46,13 +46,13 @@ function cellView(scored: ScoredFamily, { cell }: CollapseState, actions: Collap
     <p id="cell-words" class="cell-words" aria-live="polite">${sample ? describeCell(scored, cell) : ''}</p>
     <h4>Reasoning</h4>
     <pre class="cell-text">${sample?.text}</pre>
-    <h4>Prompt, where it differs from the others</h4>
+    <h4>Prompt (lines that differ between prompts)</h4>
     <pre class="cell-text">${own}</pre>
     <details class="whole-prompt" ?hidden=${before === '' && after === ''}>
       <summary>Full prompt</summary>
       <pre class="cell-text">${family.prompts[cell.column]?.text}</pre>
     </details>
-    ${button({ label: 'Open its episode', title: 'Enter', onClick: actions.openCell })}
+    ${button({ label: 'Open the episode', title: 'Enter', onClick: actions.openCell })}
   </div>`;
 }
 
@@ -71,7 +71,7 @@ function rowsTable({ family, matrix }: ScoredFamily, { openEpisode }: CollapseAc
       ><td class="text">${text}</td></tr
     >`;
   });
-  const head = ['Episode', 'Own prompt', 'Log-prob there', 'Most likely prompt', 'Reasoning'];
+  const head = ['Episode', 'Own prompt', 'Log-prob under own prompt', 'Most likely prompt', 'Reasoning'];
   return html`<div class="table-scroll" tabindex="0">
     <table>
       <caption class="visually-hidden"> Reasoning texts of the matrix </caption>

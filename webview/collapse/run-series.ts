@@ -84,13 +84,13 @@ export interface PathPoint {
 
 /** The families of pairs; `name` is the prefix of their metrics. */
 export const families = [
-  { name: 'collapse_first_turn_sample', label: 'First turns', title: 'First turns; a column for each prompt group' },
+  { name: 'collapse_first_turn_sample', label: 'First turns', title: 'First turns; one column per prompt group' },
   {
     name: 'collapse_trajectory_sample',
     label: 'Trajectories',
-    title: 'Turns drawn from whole episodes: an episode first, then one of its turns',
+    title: 'Turns sampled in two stages: first an episode, then one of its turns',
   },
-  { name: 'collapse_turn_sample', label: 'Turns', title: 'Turns of the rollout, each as likely as any other' },
+  { name: 'collapse_turn_sample', label: 'Turns', title: 'Turns sampled uniformly from the rollout' },
 ] as const;
 export type FamilyName = (typeof families)[number]['name'];
 

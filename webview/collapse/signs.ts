@@ -52,7 +52,7 @@ function recentChanges({ changes }: Evidence, onsets: readonly Onset[]): Sign[] 
   );
   return before.map(({ key, from, to, step }) => ({
     kind: 'setting',
-    text: `${key} was changed from ${formatNumber(from)} to ${formatNumber(to)} after step ${step}, shortly before what fell here: it may be the cause`,
+    text: `${key} was changed from ${formatNumber(from)} to ${formatNumber(to)} after step ${step}, shortly before a fall or a spike: this change may be the cause`,
     anchor: 'policy',
     step,
     key,
@@ -72,8 +72,8 @@ function rewardStdFall({ rewardStd, success }: Evidence): DatedSign | null {
   if (!fall) return null;
   const solved = tail(success, 10) >= 0.9;
   const meaning = solved
-    ? 'with nearly all episodes solved it has to'
-    : 'episodes of a group come to score alike, and there is less to learn from (the Echo Trap’s first sign)';
+    ? 'this is expected, because nearly all episodes are solved'
+    : 'episodes of a group get similar scores, which leaves less to learn from (first sign of the Echo Trap)';
   const text = `In-group reward std has been under half of its first ten steps’ mean since step ${fall.since} (${formatNumber(fall.first)}, now ${formatNumber(fall.now)}, the mean of 10 steps): ${meaning}`;
   return { kind: solved ? 'solved' : 'echo trap', text, anchor: 'rollout-filter', step: fall.since, onset: fall.onset };
 }
@@ -87,7 +87,7 @@ function gradientSpike({ gradientNorm }: Evidence): DatedSign | null {
   const { step, value } = last[at];
   return {
     kind: 'spike',
-    text: `The gradient’s norm spiked at step ${step} (${formatNumber(value)}, ten times the usual is ${formatNumber(bounds[at])})`,
+    text: `The gradient’s norm spiked at step ${step} (${formatNumber(value)}, the bound of ten times the usual norm is ${formatNumber(bounds[at])})`,
     anchor: 'policy',
     step,
     onset: { fine: last[at - 1].step, began: step },
@@ -97,14 +97,14 @@ function gradientSpike({ gradientNorm }: Evidence): DatedSign | null {
 function invalidAnswers({ invalidAnswers: shares }: Evidence): Sign | null {
   const now = tail(shares, 3);
   if (!(now > 0.5)) return null;
-  const text = `${formatPercent(now)} of the answers (mean of 3 steps) hold no valid action: the format is being lost`;
+  const text = `${formatPercent(now)} of the answers (mean of 3 steps) contain no valid action: the format is being lost`;
   return { kind: 'format', text, anchor: 'rollout' };
 }
 
 function entropyFall({ tokenEntropy }: Evidence): DatedSign | null {
   const fall = fallUnderFirst(tokenEntropy, 0.25);
   if (!fall) return null;
-  const text = `Token entropy has been under a quarter of its first ten steps’ mean since step ${fall.since} (${formatNumber(fall.first)}, now ${formatNumber(fall.now)} nats, the mean of 10 steps): the policy is sure of nearly every word`;
+  const text = `Token entropy has been under a quarter of its first ten steps’ mean since step ${fall.since} (${formatNumber(fall.first)}, now ${formatNumber(fall.now)} nats, the mean of 10 steps): the policy is nearly certain of every token`;
   return { kind: 'entropy', text, anchor: 'policy', step: fall.since, onset: fall.onset };
 }
 
@@ -113,7 +113,7 @@ function fewThoughts({ thinking }: Evidence): Sign | null {
   if (!now || now.value >= 0.9) return null;
   return {
     kind: 'thoughts',
-    text: `Only ${formatPercent(now.value)} of the turns hold a thought: the diagnosis speaks of these alone`,
+    text: `Only ${formatPercent(now.value)} of the turns contain a thought: the diagnosis covers only these turns`,
     anchor: 'collapse',
   };
 }

@@ -35,7 +35,7 @@ export function chartTable(
       const numbers = cells.map(cell => numberCell(cell, formatValue(cell, spec.unit)));
       return html`<tr><th scope="row">${step}</th>${numbers}</tr>`;
     });
-  const caption = more ? `latest ${shownRows} values; export all of them from the menu` : spec.title;
+  const caption = more ? `latest ${shownRows} values; the menu exports all values` : spec.title;
   return html`<div class="table-scroll" tabindex="0">
     <table>
       <caption class=${more ? 'muted' : 'visually-hidden'}>${caption}</caption>

@@ -7,7 +7,7 @@ import { wilson } from '../charts/plot-data';
 import type { SeriesStore } from './series';
 import { numberCell } from './sorting';
 
-const columns = ['metric', 'value', '95 % or bounds', 'meaning'];
+const columns = ['metric', 'value', '95 % interval or range', 'meaning'];
 
 export function evaluationTable(
   groups: readonly ChartGroup[],

@@ -7,7 +7,7 @@ import { formatDuration, formatNumber, formatPercent } from '../shared/format';
 export function runFacts({ status, live }: RunSummary): TemplateResult {
   const { unit, done, of } = progressOf(status);
   const facts: [label: string, value: string, title: string][] = [
-    [unit, `${done} / ${of}`, `${unit}s finished of those planned`],
+    [unit, `${done} / ${of}`, `${unit}s finished / planned`],
   ];
   if (status.success !== null)
     facts.push(
@@ -18,7 +18,7 @@ export function runFacts({ status, live }: RunSummary): TemplateResult {
   if (live && status.eta_s !== null)
     facts.push(['ETA', formatDuration(status.eta_s), 'Estimated time remaining at the current speed']);
   if (live && status.tokens_per_s !== null)
-    facts.push(['tokens/s', formatNumber(status.tokens_per_s), 'Tokens per second, averaged over the whole step']);
+    facts.push(['tokens/s', formatNumber(status.tokens_per_s), 'Tokens per second, averaged over the complete step']);
   return html`<dl class="facts"
     >${facts.map(([label, value, title]) => html`<div title=${title}><dt>${label}</dt><dd>${value}</dd></div>`)}</dl
   >`;

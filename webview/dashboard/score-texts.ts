@@ -31,7 +31,7 @@ export function scoreTable({ strips, from, to }: LoadedScores): TemplateResult {
       return html`<tr><th scope="row">${label}</th><td>${total}</td><td>${counts.at(-1)}</td></tr>`;
     }),
   );
-  const heads = ['score', `episodes, steps ${from}–${to}`, 'newest part'];
+  const heads = ['score', `episodes, steps ${from}–${to}`, 'latest column'];
   return html`<div class="table-scroll" tabindex="0">
     <table>
       <thead><tr>${heads.map(text => html`<th scope="col">${text}</th>`)}</tr></thead>

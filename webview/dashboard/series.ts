@@ -203,7 +203,8 @@ export class SeriesStore {
     if (fresh.length === 0) return;
     for (const key of fresh) this.asked.add(`${key} ${overview}`);
     if (!overview && fresh.length > 1) {
-      for (const key of fresh) this.request([key], overview); // complete columns are large; with separate requests, other messages can pass in between
+      // Complete columns are large; with separate requests, other messages can pass in between.
+      for (const key of fresh) this.request([key], overview);
     } else this.request(fresh, overview);
   }
 

@@ -30,7 +30,7 @@ export function topBar(run: RunSummary, state: DashboardState, actions: Dashboar
   const newest = alarms.at(-1);
   const alarmText =
     alarms.length > 1 ? `▲ ${alarms.length} alarms, latest: ${newest?.message}` : `▲ ${newest?.message}`;
-  const reading = `Reading the metrics: ${Math.floor(state.read * 100)} %. The newest steps are shown until all are read.`;
+  const reading = `Reading the metrics: ${Math.floor(state.read * 100)} %. Until then, only the newest steps are shown.`;
   return html`<header class="top-bar">
     <div class="top-row">
       ${runTitle(run, `${run.id} · ${run.config_name} · started ${run.created}`)} ${runFacts(run)}
@@ -117,7 +117,7 @@ function controls(
       pressed: settings.table,
       onClick: () => change({ table: !settings.table }),
     })}
-    ${button({ label: 'Export the metrics shown as CSV', icon: 'export', iconOnly: true, onClick: exportShown })}
+    ${button({ label: 'Export the displayed metrics as CSV', icon: 'export', iconOnly: true, onClick: exportShown })}
     ${button({
       label: 'All steps',
       title: 'Show all steps again ( 0 )',

@@ -71,7 +71,7 @@ function head(
     @click=${() => choose(id)}
     >${successMark(success)}<span class="grid-title">${title}</span
     ><span title=${parts}>score ${formatSigned(score)}</span>${advantage === null ? nothing : mean(advantage)}${
-      isReference ? html`<span class="muted">compared with</span>` : nothing
+      isReference ? html`<span class="muted">reference</span>` : nothing
     }</button
   >`;
 }
@@ -131,7 +131,7 @@ function turnCell(
       options.raw
         ? html`<pre class="raw">${raw}</pre>`
         : html`<p class=${thought === null ? 'thought unparsed-text' : 'thought'}
-            >${markedText(words, 'not in the episode it is compared with')}</p
+            >${markedText(words, 'not in the reference episode')}</p
           >`
     }${thought === null ? html`<p class="warning">did not parse</p>` : nothing}<div
       class=${isDifferent ? 'actions different' : 'actions'}

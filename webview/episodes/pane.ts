@@ -10,7 +10,7 @@ import type { EpisodesState, Shown } from './state';
 import type { TurnOptions } from './turn-options';
 
 const hint =
-  'Select one on the left. Keys: j/k next or previous member of the prompt group; g group side by side; t prompt over training; [ ] previous or next step; / filter; o open the trace in the editor.';
+  'Select an episode on the left. Keys: j/k next or previous member of the prompt group; g group side by side; t prompt over training; [ ] previous or next step; / filter; o open the trace in the editor.';
 
 export function paneView(
   { status }: RunSummary,

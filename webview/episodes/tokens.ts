@@ -53,5 +53,5 @@ export function tokenStrip(tokens: readonly SampledToken[], theme: Theme): Templ
     const style = share > 0.02 ? `background:${withAlpha(colour, Number((share * fullest).toFixed(3)))}` : nothing;
     return html`<span class="token" style=${style} title=${parts.filter(Boolean).join(' · ')}>${id}</span>`;
   });
-  return html`<div class="tokens" role="group" aria-label="Sampled tokens by id, shaded by surprise">${cells}</div>`;
+  return html`<div class="tokens" role="group" aria-label="Sampled tokens by id, shaded by log-prob">${cells}</div>`;
 }

@@ -25,7 +25,7 @@ export function environmentsView(state: EnvironmentsState): TemplateResult {
   const { tags, groups, changed, problem, onChange } = state;
   const played = tags.filter(({ tag }) => sides.some(side => tag in groups[side]));
   const others = tags.filter(entry => !played.includes(entry));
-  const reset = html`<button class="plain link reset" type="button" @click=${() => onChange(null)}>preset’s</button>`;
+  const reset = html`<button class="plain link reset" type="button" @click=${() => onChange(null)}>Reset</button>`;
   const add = dropdown({
     label: 'Add an environment',
     choices: [

@@ -14,8 +14,8 @@ export function differencesView(differences: readonly PlayDifference[], steps: n
       html`<p class="muted"
         >${
           steps === 0
-            ? 'The new code gives the same initial state for this seed.'
-            : 'The new code gives the same results for this seed and these actions.'
+            ? 'The new code produces the same initial state for this seed.'
+            : 'The new code produces the same results for this seed and these actions.'
         }</p
       >`,
     );
@@ -30,7 +30,7 @@ export function differencesView(differences: readonly PlayDifference[], steps: n
 }
 
 function differenceView({ step, what, before, after }: PlayDifference): TemplateResult {
-  const place = `${step === 0 ? 'beginning' : `step ${step}`} · ${what}`;
+  const place = `${step === 0 ? 'initial state' : `step ${step}`} · ${what}`;
   return html`<li>
     <span class="muted">${place}</span>
     <div class="difference"><pre class="before">${before}</pre><pre class="after">${after}</pre></div>

@@ -24,7 +24,9 @@ export function outcomeView(session: PlaySession, viewed: number, actions: PlayA
 }
 
 const pastNote = (viewed: number, steps: number, { view }: PlayActions): TemplateResult =>
-  html`<span class="past">After step ${viewed} of ${steps} ${link('back to now', () => view(steps))}</span>`;
+  html`<span class="past"
+    >After step ${viewed} of ${steps} ${link('back to the newest step', () => view(steps))}</span
+  >`;
 
 const factView = (key: string, value: unknown): TemplateResult =>
   html`<span class="fact"
@@ -34,6 +36,6 @@ const factView = (key: string, value: unknown): TemplateResult =>
   >`;
 
 function hintView(hint: readonly string[] | null): TemplateResult {
-  const text = hint === null ? 'finds no way from here' : hint.join(' · ') || 'has nothing left to do';
+  const text = hint === null ? 'finds no solution from this state' : hint.join(' · ') || 'proposes no further action';
   return html`<p class="hint"><span class="muted">Solver </span>${text}</p>`;
 }

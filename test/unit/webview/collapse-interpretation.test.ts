@@ -49,9 +49,9 @@ describe('the run driven into collapse', () => {
     expect(at(1)).toMatchObject({
       headline: 'Reasoning has begun to depend on the prompt',
       confidence: 'low',
-      why: '“diverse reasoning” has a probability of 100 %; this is the first diagnosis; the reasoning says little about its prompt',
+      why: '“diverse reasoning” has a probability of 100 %; this is the first diagnosis; the reasoning contains little information about its prompt',
       signs: [],
-      advice: [{ anchor: 'collapse', text: 'Wait for more diagnoses: every run begins here' }],
+      advice: [{ anchor: 'collapse', text: 'Wait for more diagnoses: every run starts in this state' }],
     });
   });
 
@@ -62,7 +62,7 @@ describe('the run driven into collapse', () => {
     );
     expect(interpretation.why).toContain('the interval of H(Z|X) (0.119 to 0.329) contains its threshold 0.300');
     expect(interpretation.signs).toEqual([]);
-    expect(interpretation.advice[0].text).toMatch(/^While success rises, leave it/);
+    expect(interpretation.advice[0].text).toMatch(/^While success rises, change nothing/);
   });
 
   it('shows the Echo Trap’s first sign sixteen steps before validation has fallen', () => {
@@ -88,7 +88,7 @@ describe('the run driven into collapse', () => {
       'Reasoning still differs between prompts, but under one prompt it hardly varies',
     );
     expect(interpretation.sentence).toBe(
-      'Mutual information is 0.852 of at most 2.77 nats, retrieval finds 85.9 % against 6.3 % by chance; the entropy under one prompt has fallen since step 10, from 1.69 to 0.139 nats per token; the information has been under 85 % of its best since step 64 (1.16 around step 48, 0.807 now, each the mean of 3 diagnoses).',
+      'Mutual information is 0.852 of at most 2.77 nats, retrieval accuracy is 85.9 % (chance: 6.3 %); the entropy under one prompt has fallen since step 10, from 1.69 to 0.139 nats per token; the information has been under 85 % of its best since step 64 (1.16 around step 48, 0.807 now, each the mean of 3 diagnoses).',
     );
     expect(interpretation.advice[0]).toMatchObject({ anchor: 'the-task' });
     expect(at(90, 'collapse_trajectory_sample').headline).toBe(
@@ -98,7 +98,7 @@ describe('the run driven into collapse', () => {
 
   it('reports a family that was not diagnosed', () => {
     expect(at(90, 'collapse_turn_sample')).toMatchObject({
-      headline: 'Nothing is known yet of whether the reasoning depends on the prompt',
+      headline: 'It is not known yet whether the reasoning depends on the prompt',
       sentence: '',
       confidence: 'none',
     });
@@ -176,7 +176,7 @@ describe('a healthy run', () => {
       'low',
       '“diverse reasoning” has a probability of 68.4 %; the interval of H(Z|X) (0.270 to 0.370) contains its threshold 0.300',
     ]);
-    expect(interpreted(pathOf(steady(2, [1, 1.5])))).toEqual(['low', `${sure}; there are two diagnoses`]);
+    expect(interpreted(pathOf(steady(2, [1, 1.5])))).toEqual(['low', `${sure}; there are only two diagnoses`]);
     expect(interpreted(pathOf(steady(4, [1, 1.5])))[0]).toBe('moderate');
     expect(interpreted(pathOf(steady(6, [1, 1.5]), { width: NaN }))[1]).toContain(
       'mutual information has no interval; H(Z|X) has no interval',
@@ -201,7 +201,7 @@ describe('the collapses of RAGEN-2', () => {
     expect(interpret(evidence(pathOf(steady(8, [1, 0.02, 0.1])))).headline).toMatch(
       /^Reasoning does not depend .* yet$/,
     );
-    expect(interpret(evidence(pathOf(steady(8, [0.05, 0.02, 0.1])))).headline).toMatch(/never was otherwise$/);
+    expect(interpret(evidence(pathOf(steady(8, [0.05, 0.02, 0.1])))).headline).toMatch(/from the start$/);
     expect(interpret(evidence(pathOf(steady(8, [1, 0.3, 0.2])))).headline).toMatch(/^Reasoning has begun to depend/);
   });
 });
@@ -242,28 +242,26 @@ describe('advice', () => {
 
   it('names no term that is off', () => {
     const last = (more: Partial<Evidence>) => advice(path, more).at(-1);
-    expect(last({})).toMatch(/^Lessen the KL and entropy terms: .* they alone move the policy$/);
-    expect(last({ policy })).toMatch(/^Lessen the entropy term: .* it alone moves the policy$/);
+    expect(last({})).toMatch(/^Reduce the KL and entropy terms: .* only these terms change the policy$/);
+    expect(last({ policy })).toMatch(/^Reduce the entropy term: .* only this term changes the policy$/);
     expect(last({ policy: { ...policy, entropy_coeff: 0 } })).not.toContain('Lessen');
     const std = points([...Array<number>(12).fill(0.5), ...Array<number>(20).fill(0.1)]);
     expect(advice(path, { rewardStd: std, policy })).toContain(
-      'Against the Echo Trap: a critic (GAE) in place of group means',
+      'Against the Echo Trap: a critic (GAE) instead of group means',
     );
   });
 
   it('goes back to an existing checkpoint from before the fall', () => {
     const back = (checkpoints: number[] | null) => advice(path, { validation: fall, checkpoints })[0];
-    expect(back([10, 50, 60, 100])).toMatch(/^Resume from the checkpoint of step 50, the newest of before the fall: /);
-    expect(back([110])).toMatch(
-      /^No checkpoint of before step \d+ is left to resume from: .*workbench\.keep_checkpoints/,
-    );
-    expect(back(null)).toMatch(/^Resume from a checkpoint of before step \d+, where one is kept/);
+    expect(back([10, 50, 60, 100])).toMatch(/^Resume from the checkpoint of step 50, the newest before the fall: /);
+    expect(back([110])).toMatch(/^No checkpoint before step \d+ is left to resume from: .*workbench\.keep_checkpoints/);
+    expect(back(null)).toMatch(/^Resume from a checkpoint before step \d+, if it still exists/);
   });
 
   it('accepts a low-entropy policy only while success has not fallen', () => {
-    expect(advice(narrow, {})[0]).toMatch(/^While success rises, leave it/);
+    expect(advice(narrow, {})[0]).toMatch(/^While success rises, change nothing/);
     const interpreted = advice(narrow, { validation: fall });
-    expect(interpreted.join()).not.toContain('leave it');
+    expect(interpreted.join()).not.toContain('change nothing');
     expect(interpreted).toContain(
       'Raise temperature or entropy_coeff: success has fallen while answers to one prompt hardly vary',
     );
@@ -281,7 +279,7 @@ describe('advice', () => {
     );
     expect(signs(70).map(({ kind }) => kind)).toEqual(['validation']);
     expect(advice(path, { validation: fall, changes: [change(45)] })).toContain(
-      'Set actor_rollout_ref.actor.optim.lr back and see whether it recovers',
+      'Reset actor_rollout_ref.actor.optim.lr to its earlier value and check whether the metrics recover',
     );
   });
 

@@ -75,7 +75,7 @@ describe('the Collapse page', () => {
   it('draws retrieval against chance and each Echo-Trap signal against its alarm’s threshold', async () => {
     const { root } = await open(collapsing);
     const values = (id: string) => root.querySelector(`[data-chart="${id}"] .small-values`)!.textContent;
-    expect(values('retrieval')).toBe('found85.9 %chance6.3 %');
+    expect(values('retrieval')).toBe('now85.9 %chance6.3 %');
     expect(values('rollout/in_group_reward_std')).toBe('now0.207alarm under0.0350');
     expect(values('actor/entropy')).toBe('now0.113alarm over0.413alarm under0.0206');
     expect(root.querySelector('[data-chart="retrieval"] h3')!.getAttribute('title')).toContain(

@@ -50,7 +50,7 @@ describe('the description of the filter', () => {
     expect(
       formatFilter({ ...filter, strategy: 'min_p', value: 0.1, include_zero: true, dynamic_sampling: true }, groups),
     ).toMatch(/^min_p 0.1 of the best reward variance: kept 2 of 4; uninformative groups/);
-    expect(formatFilter(filter, [group(0, [1], null)])).toContain('what was kept is not recorded');
+    expect(formatFilter(filter, [group(0, [1], null)])).toContain('the kept groups are not recorded');
     expect(formatFilter(null, groups)).toBe('The filter’s configuration is not known: kept 2 of 4');
   });
 
@@ -71,9 +71,9 @@ describe('the description of the filter', () => {
   it('gives each group its standard deviation and a reason, largest deviation first', () => {
     const judged = judgedGroups(filter, groups);
     expect(judged.map(({ group_id, why }) => [group_id, why])).toEqual([
-      [1, 'rank 1, up to here 62.5 % of the sum'],
-      [2, 'rank 2, up to here 93.7 % of the sum'],
-      [3, 'rank 3, after 93.7 % of the sum'],
+      [1, 'rank 1, cumulative 62.5 % of the sum'],
+      [2, 'rank 2, cumulative 93.7 % of the sum'],
+      [3, 'rank 3, earlier ranks have 93.7 % of the sum'],
       [0, 'all 2 episodes score 0'],
     ]);
     expect(judged[0].std).toBeCloseTo(Math.SQRT2);
@@ -171,7 +171,7 @@ describe('the caption of gradients', () => {
 
   it('says whether deviation carries signal, and what moves the policy where it is small', () => {
     expect(gradientCaption(analysis([0.1, 0.9], [0.2, 0.2]))).toBe(
-      'The task’s gradient rises from 0.100 where scores differ least (deviation 0) to 0.900 where they differ most (deviation 0.500): reward deviation carries signal. In the lowest bucket entropy outweighs it: there the regularisers dominate the update.',
+      'The task’s gradient rises from 0.100 where scores differ least (deviation 0) to 0.900 where they differ most (deviation 0.500): reward deviation carries signal. In the lowest bucket, entropy outweighs the task’s gradient: there, the regularisers dominate the update.',
     );
     expect(gradientCaption(analysis([0.5, 0.5], [0.1, 0.1]))).toMatch(/is about the same.*cannot help much\.$/);
     expect(gradientCaption(analysis([0.9, 0.1], [0.01, 0.01], 0.8))).toMatch(

@@ -451,7 +451,7 @@ describe('the dashboard', () => {
     expect(svg.querySelector('parsererror')).toBeNull();
     expect(svg.querySelectorAll('path')).toHaveLength(1);
     expect(svg.documentElement.textContent).toContain('training step');
-    click(root.querySelector('[title="Export the metrics shown as CSV"]'));
+    click(root.querySelector('[title="Export the displayed metrics as CSV"]'));
     await settle();
     expect((asked[2] as Extract<Export, { kind: 'csv' }>).keys).toEqual(
       expect.arrayContaining(['critic/score/min', 'timing_s/gen']),
@@ -461,7 +461,7 @@ describe('the dashboard', () => {
   it('says why an export failed, until that is closed', async () => {
     const { root, host } = await open('running');
     host.refuse(dashboardExport.method, '/work/metrics.csv is read-only: choose another folder');
-    click(root.querySelector('[title="Export the metrics shown as CSV"]'));
+    click(root.querySelector('[title="Export the displayed metrics as CSV"]'));
     await settle();
     const said = root.querySelector('.notice-error')!;
     expect(said.textContent).toContain('/work/metrics.csv is read-only');

@@ -318,7 +318,7 @@ describe('a prompt group side by side', () => {
     press('g');
     await settle();
     expect(root.querySelectorAll('.grid-head')).toHaveLength(16);
-    expect(text('.grid-head.current')).toMatch(/^[✓✗]member 2score [+−\d.]+.*compared with$/);
+    expect(text('.grid-head.current')).toMatch(/^[✓✗]member 2score [+−\d.]+.*reference$/);
     expect(text('.grid-shared')).toContain('same state in all episodes');
     const cells = [...root.querySelectorAll('.grid-cell[data-turn="1"]')];
     expect(cells).toHaveLength(16);
