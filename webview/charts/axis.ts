@@ -1,4 +1,4 @@
-// Axis ranges that grow in discrete steps, so that charts do not jump while data arrives: the previous range stays in
+// Axis ranges that grow in discrete steps, so that charts do not jump while data arrives. The previous range stays in
 // use while the data fits into it and fills at least a third of it.
 import { appendAll } from '../../extension/common/lists';
 
@@ -82,7 +82,7 @@ export function progressRange(last: number, limit: number | null): Range {
   return { min: 0, max, step: max / 2 };
 }
 
-/** Multiples of `step` inside a range; without `roomy`, at most about four of them. */
+/** Multiples of `step` inside a range; without `roomy`, at most about four. */
 export function ticksOf({ min, max, step }: Range, roomy: boolean): number[] {
   const count = Math.round((max - min) / step);
   const every = roomy || count <= 3 ? 1 : Math.ceil(count / 3);

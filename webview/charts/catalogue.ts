@@ -1,6 +1,6 @@
 // Assigns metrics to charts, and charts to groups. The metrics that show whether a run is healthy come first, then the
 // metrics that an RL practitioner checks next. Every other key is assigned to a group by its name, so a new metric gets
-// a chart without a change of this file.
+// a chart although this file does not name it.
 import type { Unit } from '../shared/format';
 
 /**
@@ -225,7 +225,7 @@ export function unitOf(key: string): Unit {
 }
 
 /**
- * Finds the edges of bands and removes them from the free keys: `x/min`, `x/max` around `x/mean`, and `x_ci_low`,
+ * Finds the edges of bands and removes these keys from `free`: `x/min`, `x/max` around `x/mean`, and `x_ci_low`,
  * `x_ci_high` around `x`.
  */
 function boundsOf(free: Set<string>): Map<string, LineBand> {
@@ -303,7 +303,7 @@ function sideOf(key: string): string {
   return lengths ? `${lengths[1]} length ` : '';
 }
 
-/** Sorts training before validation and keeps the order otherwise. */
+/** Sorts training before validation; other keys keep their order. */
 const bySide = (a: string, b: string) => Number(isValidation(a)) - Number(isValidation(b));
 const isValidation = (key: string): boolean => key.startsWith('val-env/');
 

@@ -1,6 +1,6 @@
-// One metric over the rows of a run. Values are only appended. An index stores the rows of the lowest and the highest
-// value of each block of 64 rows, so that drawing 100,000 rows reads only a few thousand values. NaN marks a row
-// without a value.
+// One metric over the rows of a run. Values are only appended. For each block of 64 rows, an index stores the rows of
+// the lowest and the highest value. With this index, drawing 100,000 rows reads only a few thousand values. NaN marks a
+// row without a value.
 import type { CurvePoints } from '../../extension/common/curves';
 
 export interface Point {

@@ -1,5 +1,5 @@
-// Spreads drawing over animation frames: queued drawings run in order, for a few milliseconds per frame. This keeps
-// scrolling and pointer movement smooth while many charts change.
+// Spreads drawing over animation frames: queued drawings run in order, for a few milliseconds per frame. Short drawing
+// times per frame keep scrolling and pointer movement smooth while many charts change.
 
 /**
  * Milliseconds of drawing per frame. `firstBudget` applies until all charts are drawn once, because the user cannot

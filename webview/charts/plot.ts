@@ -1,6 +1,7 @@
-// One drawn chart; the only file that uses Chart.js. Draws prepared data and converts between pixels and values;
-// smoothing, decimation and ranges are computed elsewhere. No animation or parsing; all y axes have the same width, so
-// that crosshairs align. Most drawings only add a few points, so unchanged parts of the chart are not updated.
+// A drawn chart; only this file uses Chart.js. It draws prepared data and converts between pixels and values;
+// smoothing, decimation and ranges are computed elsewhere. Animation and parsing are disabled. All y axes have the same
+// width, so that crosshairs align. Most drawings only add a few points, so unchanged parts of the chart are not
+// updated.
 import {
   Chart,
   Filler,

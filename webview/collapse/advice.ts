@@ -57,7 +57,7 @@ const klIsOff = ({ kl_loss_coef, kl_coef }: PolicySettings): boolean => kl_loss_
 
 /**
  * Names the loss terms that change the policy even if scores do not differ: KL and entropy, without disabled terms.
- * Empty if both are disabled.
+ * Empty if both terms are disabled.
  */
 function termsOf({ policy }: Evidence): string {
   const terms = [
@@ -81,7 +81,7 @@ function watchOn(evidence: Evidence): Advice {
 
 /**
  * Suggests resuming from the newest checkpoint before a fall; if no such checkpoint is left, names the setting that
- * keeps more.
+ * keeps more checkpoints.
  */
 function goBack({ checkpoints }: Evidence, fall: Fall | null, why: string): Advice {
   const before = checkpoints?.filter(step => fall === null || step < fall.onset.began) ?? [];

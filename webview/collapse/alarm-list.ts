@@ -1,4 +1,5 @@
-// The list of alarms with their evidence; a click goes to the alarm's step. Alarms after the current step are dimmed.
+// The list of alarms with their evidence; a click on an alarm selects its step. Alarms after the current step are
+// dimmed.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import { link } from '../components/controls';

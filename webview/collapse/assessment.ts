@@ -36,7 +36,7 @@ export interface Assessment {
   fall: Fall | null;
 }
 
-/** Assesses a family's diagnoses up to the selected step; there is at least one. */
+/** Assesses a family's diagnoses up to the selected step; `path` contains at least one diagnosis. */
 export function assess(path: readonly PathPoint[]): Assessment {
   const { regime } = path[path.length - 1].judgement;
   const last = path.slice(-medianOver);

@@ -1,6 +1,6 @@
-// Gradients of the loss terms by bucket of prompt groups, from the lowest score deviation to the highest: norms as
-// bars, the ratio of each norm to its noise, and whether the terms point in the same direction. A sentence above
-// summarizes the result.
+// Gradients of the loss terms by bucket of prompt groups, from the lowest score deviation to the highest. Bars show the
+// norms; numbers show the ratio of each norm to its noise, and the cosine between each two terms. A sentence above
+// summarises the result.
 import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../extension/common/lists';
 import type { GradientAnalysisRecord } from '../../extension/run-data/diagnostics';

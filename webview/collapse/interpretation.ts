@@ -1,5 +1,5 @@
 // Interprets a run's diagnoses for the user: one sentence on the state of its reasoning, the confidence, other signs,
-// and what to try. A pure function of the metrics logged up to the selected step; it reads no texts and runs no model.
+// and suggestions. A pure function of the metrics logged up to the selected step; it reads no texts and runs no model.
 // The rules of thumb are explained in docs/METRICS.md.
 import { enoughPrompts } from '../../extension/run-data/regimes';
 import { formatNumber, formatPercent } from '../shared/format';
@@ -16,7 +16,7 @@ export interface Interpretation {
   /** The numbers that support the headline, in one sentence; empty without a valid diagnosis. */
   sentence: string;
   confidence: 'none' | 'low' | 'moderate' | 'high';
-  /** Reasons for the confidence, and what lowers it. */
+  /** Reasons for the confidence, including reasons that lower it. */
   why: string;
   /** Other signs of trouble in the metrics, most severe first. */
   signs: Sign[];

@@ -1,6 +1,6 @@
-// The matrix as a heat map. Blue: less likely than under the reasoning's own prompt; orange: more likely. The cells of
-// own prompts and the selected cell are outlined. Pointer and arrow keys select a cell. For screen readers, a text of
-// the selected cell and a table replace the canvas.
+// The matrix as a heat map. Blue: less likely than under the reasoning's own prompt; orange: more likely. Outlines mark
+// each reasoning's own prompt and the selected cell. Pointer and arrow keys select a cell. For screen readers, a text
+// of the selected cell and a table replace the canvas.
 import { html, LitElement, type TemplateResult } from 'lit';
 import { hue, withAlpha } from '../shared/palette';
 import type { Theme } from '../shared/theme';
@@ -133,7 +133,7 @@ function paintCells(
   );
   context.strokeStyle = foreground;
   context.lineWidth = highContrast ? 2 : 1;
-  // Adjacent rows with the same own prompt share one outline.
+  // Adjacent rows of the same prompt share an outline.
   for (let row = 0, end; row < own.length; row = end) {
     end = row + 1;
     while (end < own.length && own[end] === own[row]) end++;

@@ -1,6 +1,7 @@
-// The cross-scoring matrix of one diagnosis: one row per reasoning text, one column per prompt, with rows sorted by the
-// column of their own prompt, so that these cells form a diagonal. A cell is the log-prob of the reasoning under the
-// column's prompt minus the log-prob under its own prompt.
+// The cross-scoring matrix of one diagnosis: one row per reasoning text, one column per prompt. The own prompt of a
+// reasoning text is the prompt for which it was sampled. Rows are sorted by the column of their own prompt, so that the
+// cells of own prompts form a diagonal. A cell is the log-prob of the reasoning under the column's prompt minus its
+// log-prob under its own prompt.
 import { maximum } from '../../extension/common/lists';
 import type { CollapseFamily } from '../../extension/run-data/diagnostics';
 import { formatNumber, formatSigned } from '../shared/format';
@@ -23,7 +24,7 @@ export interface Matrix {
   /** For each drawn row, the column of its own prompt; `best` is the column with the highest log-prob. */
   own: number[];
   best: number[];
-  /** Absolute value at both ends of the colour scale. */
+  /** Absolute value at each end of the colour scale. */
   scale: number;
 }
 
@@ -56,7 +57,7 @@ export const scoredFamily = (family: CollapseFamily): ScoredFamily => ({
   prompts: differingParts(family.prompts.map(({ text }) => text)),
 });
 
-/** The first cell: the first row under its own prompt. */
+/** The initially selected cell: the first row in the column of its own prompt. */
 export const firstCell = ({ matrix }: ScoredFamily): Cell => ({ row: 0, column: matrix.own[0] ?? 0 });
 
 /** The cell nearest to a position, which may be outside the matrix. */

@@ -75,7 +75,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
   }
 
   host.onNotify(collapseLines, ({ lines, ...facts }) => {
-    if (!store.state.facts) return; // the pending snapshot includes these lines
+    if (!store.state.facts) return; // before the first snapshot, which will include these lines
     if (lines.length > 0) {
       series.append(lines);
       requests.retry();

@@ -1,7 +1,6 @@
-// The plane of H(Z|X) (horizontal) and I(X;Z) (vertical). It shows the four regimes as quadrants, separated by the
-// thresholds of the selected diagnosis, the run's path, and the selected diagnosis as a ring with its 95 % intervals.
-// Drawn as a stretched unit square of SVG, with labels and ring in HTML over it. A click on a diagnosis selects its
-// step.
+// The plane of H(Z|X) (horizontal) and I(X;Z) (vertical). The thresholds of the selected diagnosis separate the four
+// regimes, drawn as quadrants. The selected diagnosis is a ring with its 95 % intervals on the run's path. Drawn as a
+// stretched unit square of SVG, with labels and ring in HTML over it. A click on a diagnosis selects its step.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { minimum } from '../../extension/common/lists';
 import { ticksOf } from '../charts/axis';

@@ -2,7 +2,7 @@
 import { minimum } from '../../extension/common/lists';
 
 export interface PromptParts {
-  /** Lines in which this prompt may differ from the others. */
+  /** Lines in which this prompt may differ from the other prompts. */
   own: string;
   /** Lines shared by all prompts, before and after `own`. */
   before: string;

@@ -1,5 +1,5 @@
-// Signs of trouble in a run's other metrics: falls, spikes, lost formats, and settings changed shortly before a fall or
-// a spike. The rules of thumb are explained in docs/METRICS.md.
+// Signs of trouble in a run's other metrics: falls, spikes, many invalid answers, few thoughts, and settings changed
+// shortly before a fall or a spike. The rules of thumb are explained in docs/METRICS.md.
 import { alarmRules, boundsOver } from '../../extension/run-data/alarm-rules';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { Evidence } from './evidence';
@@ -79,7 +79,7 @@ function rewardStdFall({ rewardStd, success }: Evidence): DatedSign | null {
 }
 
 function gradientSpike({ gradientNorm }: Evidence): DatedSign | null {
-  const last = gradientNorm.slice(-60); // the last 20 norms and 40 earlier ones, from which their bounds are computed
+  const last = gradientNorm.slice(-60); // the last 20 norms, and 40 earlier norms for the bounds
   const values = last.map(({ value }) => value);
   const bounds = boundsOver(alarmRules.gradient_spike, values);
   const at = values.findLastIndex((value, i) => i >= values.length - 20 && value > bounds[i]);

@@ -33,7 +33,7 @@ export class StepFetcher<Key extends object, Answer> {
     this.proceed();
   }
 
-  /** After a failed request, allows the next `ask` to repeat the same key. */
+  /** Allows the next `ask` to repeat the key of a failed request. */
   retry(): void {
     if (this.failed) this.wanted = null;
   }

@@ -8,7 +8,7 @@ import { StepFetcher } from './step-fetcher';
 export interface StepRequests {
   /** Requests the files that are neither displayed nor already requested. */
   ask(wanted: WantedFiles): void;
-  /** After failed requests, allows the next `ask` to repeat them. */
+  /** Allows the next `ask` to repeat failed requests. */
   retry(): void;
   /** Clears cached answers because the run's folder has changed. */
   forget(): void;

@@ -1,5 +1,5 @@
-// Results of each group of runs: the final and the best value of the selected metric as mean ± 95 % interval over
-// seeds, the configuration keys that differ between groups, and the group's runs.
+// A table of the results of each group of runs. It shows the final and the best value of the selected metric as mean ±
+// 95 % interval over seeds, the configuration keys that differ between groups, and the group's runs.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Estimate } from '../../extension/common/estimate';
 import { formatValue, type Unit } from '../shared/format';

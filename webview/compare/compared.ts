@@ -1,6 +1,6 @@
-// Data derived once from a snapshot of the compared runs: the metrics that have a chart, in the dashboard's groups and
-// order, and the groups of runs with their colours. A group has the colour of its first run on other pages; if an
-// earlier group uses this colour, the next free colour.
+// Data derived once from a snapshot of the compared runs. Metrics with a chart are listed in the dashboard's groups and
+// order. Each group of runs has a colour: the colour of its first run on other pages, or, if an earlier group uses this
+// colour, the next free colour.
 import type { ComparedGroup, CompareSnapshot } from '../../extension/protocol/compare-page';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
 import { arrange, unitOf } from '../charts/catalogue';

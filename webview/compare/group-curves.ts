@@ -1,5 +1,5 @@
-// Aggregates the curves of runs that differ only by seed: the mean over seeds at each step with its 95 % interval, and
-// the final and best values of the group. Pure functions; NaN marks steps without a value.
+// Aggregates the curves of runs that differ only by seed. Computes the mean over seeds at each step with its 95 %
+// interval, and the final and best values of the group. Pure functions; NaN marks steps without a value.
 import { smooth } from '../../extension/common/curves';
 import { estimate, type Estimate } from '../../extension/common/estimate';
 import type { Point } from '../charts/curve';

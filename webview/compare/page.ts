@@ -1,6 +1,6 @@
 // The Compare page: a table of each configuration's results, and a chart of all runs for every metric. Runs that differ
-// only by seed are drawn as a line with a band. Only the columns of charts on screen are requested, in one request at a
-// time.
+// only by seed are drawn as a line with a band. Only the columns of charts on screen are requested, and only one
+// request is in flight.
 import { render } from 'lit';
 import { compareColumns, compareGrew, compareOpen, compareReady } from '../../extension/protocol/compare-page';
 import { OnScreen } from '../components/on-screen';

@@ -77,7 +77,7 @@ const withSettings = (state: CompareState, part: Partial<CompareSettings>): Comp
 
 const idsOf = ({ runs }: CompareSnapshot): string => runs.map(({ run }) => run.id).join();
 
-/** The columns with an answer added; an answer about other runs than the current ones is ignored. */
+/** The columns with an answer added; an answer about runs that are no longer compared is ignored. */
 function columnsAfter(
   { compared, columns }: CompareState,
   { keys, of, runs }: Extract<CompareEvent, { type: 'answered' }>,

@@ -1,5 +1,5 @@
-// The immutable state of the Compare page; only the reducer changes it. `wantedKeys` derives the columns of charts on
-// screen that are missing, and `page.ts` requests them.
+// The immutable state of the Compare page; only the reducer changes it. `wantedKeys` returns the missing columns of
+// charts on screen, and `page.ts` requests these columns.
 import type { Theme } from '../shared/theme';
 import type { Compared, ComparedMetric } from './compared';
 import type { RunCurve } from './group-curves';
@@ -21,7 +21,7 @@ export interface CompareState {
   readonly columns: ReadonlyMap<string, readonly RunCurve[]>;
   /** Keys requested since the newest snapshot. */
   readonly asked: ReadonlySet<string>;
-  /** Whether a request for columns is in flight; only one is sent at a time. */
+  /** Whether a request for columns is in flight; the next request is sent after its answer. */
   readonly asking: boolean;
   /** Keys of the charts on screen. */
   readonly onScreen: ReadonlySet<string>;

@@ -124,8 +124,8 @@ export const link = (label: string, onClick: () => void): TemplateResult =>
 const valueOf = (event: Event): string => (event.currentTarget as HTMLElement & { value: string }).value;
 
 /**
- * Writes a text field's value. While the user edits the field and the value stays the same, the text is not
- * overwritten, because it may be temporarily invalid, such as a half-typed number.
+ * Writes a text field's value. While the user edits the field, an unchanged value is not written again, because the
+ * text may be temporarily invalid, such as a half-typed number.
  */
 class FieldValue extends Directive {
   private value: string | undefined;

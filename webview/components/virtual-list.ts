@@ -21,7 +21,7 @@ export interface ListRow {
   selectable: boolean;
 }
 
-/** Number of rows drawn above and below the visible ones. */
+/** Number of rows drawn above and below the visible rows. */
 const margin = 8;
 /**
  * Maximum height in CSS pixels: browsers limit elements to about 33 million device pixels, and a CSS pixel may be two
@@ -37,7 +37,10 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
     renderRow: { attribute: false },
   };
 
-  /** A new source keeps the row at the top in its position, unless the list is scrolled to its start. */
+  /**
+   * Content of the list. With a new source, the first visible row keeps its position; a list scrolled to its start
+   * stays there.
+   */
   declare source: ListSource<T>;
   /** Key of the selected item, which is scrolled into view when it changes. */
   declare selected: string | null;
@@ -197,7 +200,7 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
     if (index < 0) return;
     const { rowHeight } = this;
     const [top, bottom] = [index * rowHeight, (index + 1) * rowHeight];
-    // One more row at the top, so that a heading above the selected row is visible too.
+    // Also shows the row above the selected row, which may be its heading.
     if (top - rowHeight < this.scrolled) this.scrollToPixel(top - rowHeight);
     else if (bottom > this.scrolled + this.viewport) this.scrollToPixel(bottom - this.viewport);
   }

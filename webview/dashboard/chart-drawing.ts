@@ -54,7 +54,7 @@ export class ChartDrawing {
     return plotData(spec, context, { log, large: true, width, marks, previous: this.rangeFor(log) });
   }
 
-  /** Discards the drawing but keeps its range, so that the next `update` recomputes the drawing. */
+  /** Discards the drawing, so that the next `update` recomputes it; the y range is kept. */
   forget(): void {
     Object.assign(this, { data: null, rows: [], shape: [], end: '' });
   }
@@ -67,7 +67,7 @@ export class ChartDrawing {
 
 const rowsOf = ({ context: { x, xs } }: DrawingInputs): unknown[] => [xs.length, x.min, x.max];
 
-/** All inputs except the rows: a change of any of them requires a new drawing. */
+/** All inputs except the rows; a changed input requires a new drawing. */
 const shapeOf = ({ spec, context: { look, store }, log, large }: DrawingInputs): unknown[] => [
   ...[look, spec, log, large],
   ...keysOf(spec).map(key => store.curve(key)),

@@ -10,7 +10,7 @@ export interface Mark {
   event: RunEvent;
 }
 
-/** Whether a mark stands for an alarm or an error. */
+/** Whether a mark is an alarm or an error. */
 export const isSevere = (kind: MarkKind): boolean => kind === 'alarm' || kind === 'error';
 
 /** The glyph of a mark, in text style (not a coloured emoji). */
@@ -49,7 +49,7 @@ export function marksOf(events: readonly RunEvent[], xOf: (event: RunEvent) => n
   return marks.sort((a, b) => a.x - b.x);
 }
 
-/** Marks at least `distance` apart, in axis units; of closer marks, the more severe is kept. */
+/** Marks at least `distance` apart, in axis units; of two closer marks, only the more severe is returned. */
 export function thinned(marks: readonly Mark[], distance: number): Mark[] {
   const kept: Mark[] = [];
   for (const kind of order) {

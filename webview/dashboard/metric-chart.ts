@@ -1,6 +1,6 @@
-// One chart of metrics with its header: short name, latest value, change over the last ten steps, key and description
-// on hover, a menu, and a table of the values. The drawing is computed when the draw queue calls it, and only if rows,
-// columns or settings have changed since the last drawing.
+// A chart of metrics. Its header has a short name, the latest value, the change over the last ten steps, and a menu;
+// key and description are in a tooltip. A table of the values can replace the drawing. The drawing is computed when the
+// draw queue calls it, and only if rows, columns or settings have changed since the last drawing.
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { chartCard } from '../components/chart-card';

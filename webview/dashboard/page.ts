@@ -92,7 +92,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   }
 
   host.onNotify(dashboardLines, message => {
-    if (!store.state.run) return; // the pending snapshot includes these lines
+    if (!store.state.run) return; // before the first snapshot, which will include these lines
     if (message.lines.length > 0 || message.events.length > 0) incoming.add(message);
     else dispatch({ type: 'status', run: message.run });
   });

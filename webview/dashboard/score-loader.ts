@@ -5,7 +5,7 @@ import type { Host } from '../shared/host';
 /** Minimum milliseconds between two requests. */
 const requestIntervalMs = 1000;
 
-/** Steps [from, to], and the number of columns to aggregate them into. */
+/** Steps [from, to], and the number of columns into which the steps are aggregated. */
 export interface StepRange {
   readonly from: number;
   readonly to: number;

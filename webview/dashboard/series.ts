@@ -203,7 +203,7 @@ export class SeriesStore {
     if (fresh.length === 0) return;
     for (const key of fresh) this.asked.add(`${key} ${overview}`);
     if (!overview && fresh.length > 1) {
-      // Complete columns are large; with separate requests, other messages can pass in between.
+      // Complete columns are large; with separate requests, other messages are not delayed.
       for (const key of fresh) this.request([key], overview);
     } else this.request(fresh, overview);
   }

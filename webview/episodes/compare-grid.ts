@@ -1,4 +1,4 @@
-// Episodes side by side: one column per episode and one row per turn. Differences from the reference episode are
+// A grid of episodes with one column per episode and one row per turn. Differences from the reference episode are
 // marked: words of the reasoning, actions, and the first turn with different actions.
 import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../extension/common/lists';

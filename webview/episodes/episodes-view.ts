@@ -1,5 +1,5 @@
-// Renders the Episodes page: the list with its header on the left, the reader on the right; on a narrow page, only one
-// of the two.
+// Renders the Episodes page: the list with its header on the left, the reader on the right; on a narrow page, either
+// the list or the reader.
 import type { EpisodesActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';

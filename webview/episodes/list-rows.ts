@@ -73,7 +73,7 @@ function episodeRow({ row, unit }: ListItem & { kind: 'episode' }, sort: Sort | 
 
 type Unit = (ListItem & { kind: 'episode' })['unit'];
 
-/** The episode's step, group and member, without the parts that the heading above already shows. */
+/** The position of the episode: member, group or step, depending on the headings above (`unit`). */
 function placeView(row: EpisodeRow, unit: Unit): TemplateResult {
   const { id, mode, step, group_id, member, tag } = row;
   const title = `${id} · ${tag}`;

@@ -18,7 +18,10 @@ export type ListItem =
       std: number;
       kept: boolean | null;
     }
-  /** `unit` tells which headings precede the item; for example, a `member` is listed under the heading of its group. */
+  /**
+   * `unit` is `step` in a flat list. In a grouped list it is `member` under a group heading, and `group` if the episode
+   * is the only member of its group.
+   */
   | { kind: 'episode'; key: string; row: EpisodeRow; unit: 'member' | 'group' | 'step' };
 
 /** Columns by which the list can be sorted, with their names. */
@@ -81,8 +84,8 @@ export class Listing {
 
   /**
    * `rows` in order, with headings if `grouped`: step headings only if there are several steps, group headings only if
-   * a group has several members. `all` are the table's rows in natural order; group headings use them to describe all
-   * members of the group.
+   * a group has several members. `all` are the table's rows in natural order; group headings describe all members of
+   * the group, including members outside `rows`.
    */
   constructor(
     private readonly table: EpisodeTable,
@@ -174,7 +177,7 @@ export class Listing {
   }
 }
 
-/** Number of rows that pass the test. These rows must come first, because the search is binary. */
+/** Number of rows that pass the test. Rows that pass must precede all other rows, because the search is binary. */
 function countWhere(rows: Uint32Array, test: (row: number) => boolean): number {
   let [low, high] = [0, rows.length];
   while (low < high) {

@@ -117,7 +117,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   }
 
   host.onNotify(episodesGrew, ({ run, read: share, epoch, from, rows }) => {
-    if (!store.state.run) return; // the pending snapshot includes these episodes
+    if (!store.state.run) return; // before the first snapshot, which will include these episodes
     if (!episodes.take(epoch, from, rows)) return load();
     dispatch({ type: 'grew', run, read: share, data: episodes.data });
   });

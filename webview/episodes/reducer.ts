@@ -1,5 +1,5 @@
-// The reducer of the Episodes page. A new query is listed immediately unless texts must be searched; the results of a
-// text search follow as `matched` events. Answers to an older query or subject are dropped. Pure function.
+// The reducer of the Episodes page. A new query without text terms is listed immediately; the results of a text search
+// follow as `matched` events. Answers to an older query or subject are dropped. Pure function.
 import type { EpisodesSnapshot } from '../../extension/protocol/episodes-page';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { Episode } from '../../extension/run-data/episode';
@@ -117,8 +117,8 @@ function relisted(state: EpisodesState): EpisodesState {
 }
 
 /**
- * Lists rows. If no episode is open, opens the episode of the settings; without one, opens the first row and leaves the
- * settings unchanged.
+ * Lists rows. If no episode is open yet, opens the episode whose id is in the settings; if the settings have no id,
+ * opens the first row and leaves the settings unchanged.
  */
 function listed(state: EpisodesState, query: Query, rows: Uint32Array, searched: number | null): EpisodesState {
   const { data, settings } = state;

@@ -1,4 +1,4 @@
-// Whether an episode succeeded, as ✓ or ✗, which differ in shape as well as colour.
+// The mark of an episode's success, ✓ or ✗; the glyphs differ, so that colour is not needed to tell them apart.
 import { html, type TemplateResult } from 'lit';
 
 export const successMark = (success: boolean): TemplateResult =>

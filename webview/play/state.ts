@@ -10,7 +10,7 @@ export interface PlayState {
   readonly looked: number | null;
   /** Source file that was saved after the running code was built; null if there is none. */
   readonly stale: string | null;
-  /** Whether a request is in flight; only one is sent at a time. */
+  /** Whether a request is in flight; further requests are dropped. */
   readonly busy: boolean;
   /** Text of the answer field. `seed` is the text of the seed field; null shows the seed of the episode. */
   readonly answer: string;

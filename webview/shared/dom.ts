@@ -4,7 +4,7 @@
 type Child = Node | string | null | undefined | false;
 
 interface Attributes {
-  /** Null, undefined and false omit the attribute, true gives it an empty value. */
+  /** Null, undefined and false omit the attribute; true sets an empty value. */
   [name: string]: string | number | boolean | null | undefined;
 }
 

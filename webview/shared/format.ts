@@ -1,5 +1,5 @@
 // Formats numbers: three significant digits, SI prefixes, percentages, durations such as `1 m 12 s`. Negative numbers
-// have a typographic minus sign; `plainNumbers` converts it back when numbers are copied.
+// have a typographic minus sign; `plainNumbers` replaces it by an ASCII minus sign for the clipboard.
 import { counted, formatNumber, formatPercent, formatSigned, minus, threeDigits } from '../../extension/common/numbers';
 
 export { counted, formatNumber, formatPercent, formatSigned };

@@ -1,5 +1,5 @@
-// Keyboard shortcuts of a page. Keys pressed in a text field and keys with a modifier are ignored: the text field or
-// the editor handles them.
+// Keyboard shortcuts of a page. Keys pressed in a text field, and keys with a modifier, are left to the text field and
+// the editor.
 
 export type KeyMap = Readonly<Record<string, () => void>>;
 

@@ -1,5 +1,6 @@
 // The editor's theme for charts, because a canvas cannot read CSS variables. VS Code sets a body class for the kind of
-// theme and writes the variables into the root element's style; both are observed to redraw charts after a change.
+// theme and writes the variables into the root element's style; a `MutationObserver` on class and style triggers
+// redrawing.
 import { paletteOf, type ThemeKind } from '../../extension/common/palette';
 
 export type { ThemeKind };
@@ -7,7 +8,7 @@ export type { ThemeKind };
 export interface Theme {
   kind: ThemeKind;
   highContrast: boolean;
-  /** Data colours, see palette.ts. */
+  /** Data colours of palette.ts. */
   palette: readonly string[];
   background: string;
   foreground: string;
