@@ -92,7 +92,7 @@ export function ticksOf({ min, max, step }: Range, roomy: boolean): number[] {
   return ticks;
 }
 
-/** A part of a progress axis selected by the user. */
+/** The range of a zoomed progress axis, from `from` to `to`. */
 export const zoomRange = (from: number, to: number): Range => ({
   min: from,
   max: to,

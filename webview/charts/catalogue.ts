@@ -27,7 +27,7 @@ export interface ChartSpec {
   title: string;
   unit: Unit;
   lines: ChartLine[];
-  /** Shows the distribution of scores instead of lines. */
+  /** Whether the chart shows the distribution of scores instead of lines. */
   scores?: boolean;
 }
 
@@ -175,12 +175,11 @@ export function tagsOf(keys: readonly string[]): string[] {
   return [...new Set(tags)];
 }
 
-/** Input of `arrange`. */
 export interface Arranged {
   keys: readonly string[];
   /** Whether the run stores the distribution of scores. */
   scored?: boolean;
-  /** Shows only metrics of this environment tag and metrics without a tag. */
+  /** Environment tag whose metrics are shown, together with metrics without a tag; undefined shows all tags. */
   tag?: string;
 }
 
@@ -262,7 +261,7 @@ function take(planned: Planned, free: Set<string>, bounds: Map<string, LineBand>
   return { id: title, title, unit: unitOf(found[0] ?? ''), lines: labelled(found.sort(bySide), bounds) };
 }
 
-/** One chart per quantity that is logged by tag, with a line for each tag and side. */
+/** Adds one chart per quantity that is logged by tag, with a line per tag for training and one for validation. */
 function byTag(free: Set<string>, tags: readonly string[], bounds: Map<string, LineBand>, group: ChartGroup): void {
   const things = new Map<string, string[]>();
   for (const key of [...free].sort(naturally)) {

@@ -42,7 +42,7 @@ export class Curve {
     curve.data.fill(Number.NaN, 0, length);
     rows.forEach((row, i) => {
       if (row >= length) return;
-      curve.rows = row; // skips the rows between two points
+      curve.rows = row; // `push` writes to this row; the rows before stay NaN
       curve.push(values[i]);
     });
     curve.rows = length;

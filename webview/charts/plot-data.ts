@@ -12,13 +12,13 @@ import type { SeriesStore, XAxis } from '../dashboard/series';
 export interface PlotLine {
   label: string;
   points: Point[];
-  /** `#rrggbb`. */
+  /** Colour as `#rrggbb`. */
   colour: string;
   width: number;
   dash: readonly number[];
   /** Opacity, 0 to 1; the raw line behind a smoothed line is faint. */
   alpha: number;
-  /** Edges of a filled band. */
+  /** Lower and upper edge of a filled band. */
   band?: { low: Point[]; high: Point[] };
   /** Excluded from legends; set for the raw line behind a smoothed line. */
   quiet?: boolean;

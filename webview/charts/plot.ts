@@ -109,7 +109,7 @@ function datasets({ points, colour, width, dash, alpha, band }: PlotLine): Chart
   return [line, { ...filled, data: band.high }, { ...edge, data: band.low, fill: false }];
 }
 
-/** Point radii: a value without neighbours has no line and is shown as a dot. */
+/** Point radii: a value without neighbouring values has no line and is drawn as a dot. */
 function radii(points: Point[]): number | number[] {
   const alone = (i: number) => {
     const open = (at: number) => at < 0 || at >= points.length || Number.isNaN(points[at].y);

@@ -1,5 +1,5 @@
-// The data of a diagnosis: the series of one family of pairs, collected once per run and truncated at the selected
-// step.
+// The data from which a run is interpreted: the series of one family of pairs, collected once per run and truncated at
+// the selected step.
 import type { CollapseSnapshot, FilterSettings, PolicySettings } from '../../extension/protocol/collapse-page';
 import type { RunEvent, SettingChange } from '../../extension/run-data/run-events';
 import { filterAt } from './format-filter';
@@ -35,7 +35,7 @@ export interface Evidence extends Circumstances {
 
 const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], checkpoints: null };
 
-/** The settings in effect at a step, the earlier changes, and the remaining earlier checkpoints. */
+/** The settings in effect after a step, the changes up to this step, and the remaining checkpoints up to this step. */
 export function circumstancesAt(
   { settings, events, checkpoints }: Pick<CollapseSnapshot, 'settings' | 'events' | 'checkpoints'>,
   step: number,
@@ -68,7 +68,7 @@ const policyAfter = (policy: PolicySettings, changes: readonly ChangedSetting[])
     policy,
   );
 
-/** All evidence of a run; `path` is the family's path if it is already computed. */
+/** The evidence of all steps of a run. `path` avoids computing the family's path again. */
 export function evidenceOf(
   series: RunSeries,
   family: string,
@@ -87,7 +87,7 @@ export function evidenceOf(
   };
 }
 
-/** The evidence up to a step, with the circumstances at that step. */
+/** The evidence truncated at `step`; `circumstances` are the settings and checkpoints at this step. */
 export function evidenceUpTo(all: Evidence, step: number, circumstances: Circumstances): Evidence {
   const cut = <T extends { step: number }>(points: readonly T[]): readonly T[] =>
     points.slice(0, reached(points, step));

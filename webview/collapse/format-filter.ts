@@ -27,7 +27,7 @@ export function filterAt(
   return filter && changes.length > 0 ? { ...filter, value: changes[changes.length - 1] } : filter;
 }
 
-/** `top_p 0.9 of reward variance: kept 12 of 16`, with an explanation of the rule. */
+/** Describes the filter's rule and result: `top_p 0.9 of reward variance: kept 12 of 16`. */
 export function formatFilter(filter: FilterSettings | null, groups: readonly PromptGroup[]): string {
   const kept = groups.filter(group => group.kept).length;
   const known = groups.some(group => group.kept !== null);

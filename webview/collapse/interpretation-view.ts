@@ -1,5 +1,5 @@
 // The diagnosis next to the plane: interpretation, confidence, other signs, suggestions. Each part links to the section
-// of the guide that explains it.
+// of docs/METRICS.md that explains it.
 import { html, nothing, type TemplateResult } from 'lit';
 import { link } from '../components/controls';
 import type { CollapseActions } from './actions';
@@ -47,7 +47,7 @@ function signList(signs: readonly Sign[], actions: CollapseActions): TemplateRes
   </div>`;
 }
 
-/** A link to a section of the guide. */
+/** A link to a section of docs/METRICS.md. */
 function why(anchor: Anchor, { explain }: CollapseActions): TemplateResult {
   const section = anchor.replaceAll('-', ' ');
   return html`<button

@@ -22,7 +22,7 @@ export class LineChart extends LitElement {
 
   declare spec: LineChartSpec;
   declare series: RunSeries;
-  /** Version of the series to draw. */
+  /** Version of the series; a new version redraws the lines. */
   declare version: number;
   /** Descriptions of metrics, by key. */
   declare meanings: Readonly<Record<string, string>>;

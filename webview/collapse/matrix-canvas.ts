@@ -23,9 +23,9 @@ export class MatrixCanvas extends LitElement {
   declare scored: ScoredFamily;
   declare cell: Cell;
   declare theme: Theme;
-  /** Called with a cell to select, which may be outside the matrix. */
+  /** Called with the cell to select. An arrow key at the edge yields a cell outside the matrix. */
   declare onCell: (cell: Cell) => void;
-  /** Opens the episode of the selected cell. */
+  /** Called to open the episode of the selected cell. */
   declare onOpen: () => void;
 
   private readonly resizes = new ResizeObserver(() => this.paint());

@@ -44,7 +44,7 @@ export function matrixOf({ log_probs_per_token: values, column }: CollapseFamily
   return { order, against, own, best, scale };
 }
 
-/** A family with its matrix and the parts of its prompts. */
+/** A family with its matrix, and its prompts split into shared and differing lines. */
 export interface ScoredFamily {
   readonly family: CollapseFamily;
   readonly matrix: Matrix;
@@ -60,7 +60,7 @@ export const scoredFamily = (family: CollapseFamily): ScoredFamily => ({
 /** The initially selected cell: the first row in the column of its own prompt. */
 export const firstCell = ({ matrix }: ScoredFamily): Cell => ({ row: 0, column: matrix.own[0] ?? 0 });
 
-/** The cell nearest to a position, which may be outside the matrix. */
+/** The cell of the matrix nearest to a position, which may be outside. */
 export const cellWithin = ({ family, matrix }: ScoredFamily, { row, column }: Cell): Cell => ({
   row: Math.max(0, Math.min(matrix.order.length - 1, row)),
   column: Math.max(0, Math.min(family.prompts.length - 1, column)),

@@ -63,7 +63,7 @@ export interface ThresholdLines {
   y: number;
 }
 
-/** The thresholds of the regimes at a diagnosis. */
+/** The thresholds of the regimes at a diagnosis, in the unit square. */
 export const thresholdsOf = ({ judgement }: PathPoint, { x, y }: Scales): ThresholdLines => ({
   above: x(regimeRule.entropy),
   below: x(regimeRule.entropyAlone),

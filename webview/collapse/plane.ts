@@ -102,7 +102,7 @@ customElements.define('run-plane', RunPlane);
 const tickLabel = (side: 'top' | 'left', share: number, value: number): TemplateResult =>
   html`<span class="tick" style="${side}:${percent(share)}">${formatTick(value, 'number')}</span>`;
 
-/** `template collapse (94 % sure)`. */
+/** Regime with its probability: `template collapse (94 % sure)`. */
 const judged = ({ judgement }: PathPoint): string =>
   `${judgement.regime} (${formatPercent(judgement.confidence)} sure)`;
 

@@ -53,7 +53,7 @@ export function scrubber(state: CollapseState, position: Position, actions: Coll
   </div>`;
 }
 
-/** `step 45 of 90 · diagnosed at 44`. */
+/** Label of the selected step: `step 45 of 90 · diagnosed at 44`. */
 function whereLabel({ series, diagnoses }: CollapseState, { step, present }: Position): string {
   const diagnosed = diagnoses.stops.at(present);
   const about = present >= 0 && diagnosed !== step ? ` · diagnosed at ${diagnosed}` : '';

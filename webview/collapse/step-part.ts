@@ -10,7 +10,7 @@ export interface StepPartOptions<T> {
   hidden?: boolean;
   /** The latest answer; null before the first answer. */
   file: StepFile<T> | null;
-  /** Whether a file was written up to the selected step. */
+  /** Whether a file exists at or before the selected step. */
   wanted: boolean;
   missing: Missing;
   copy(text: string): void;

@@ -2,7 +2,7 @@
 // measurement is needed. For very long series, only the extremes of each bucket are drawn.
 import { appendAll } from '../../extension/common/lists';
 
-/** Maximum number of buckets per line; a line with more points is drawn as the extremes of each bucket. */
+/** Maximum number of buckets per line; for a longer line, the minimum and the maximum of each bucket are drawn. */
 const resolution = 400;
 
 /** A share (0 to 1) as a CSS percentage. */

@@ -79,7 +79,7 @@ function differenceLink(
   >`;
 }
 
-/** `61.2 % ± 4.0 %`; a dash if there is no value. */
+/** Formats an estimate as `61.2 % ± 4.0 %`; a dash if there is no value. */
 function shown(value: Estimate | null, unit: Unit): string {
   if (value === null) return '–';
   const mean = formatValue(value.mean, unit);

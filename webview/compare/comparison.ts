@@ -9,7 +9,7 @@ import type { ColouredGroup, ComparedMetric } from './compared';
 import { groupCurve, pointsOf, type RunCurve } from './group-curves';
 
 export interface Comparison {
-  /** Null if no run has a value. */
+  /** Content of the chart; null if no run has a value. */
   readonly data: PlotData | null;
   /** For each group, the points of its mean over seeds. */
   readonly means: readonly (readonly Point[])[];

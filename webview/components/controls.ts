@@ -15,7 +15,7 @@ export interface ButtonOptions {
   iconOnly?: boolean;
   primary?: boolean;
   title?: string;
-  /** State of a toggle button. */
+  /** State of a toggle button; undefined for other buttons. */
   pressed?: boolean;
   /**
    * `soft` sets `aria-disabled` only: a focused element with `disabled` would swallow all keys, including the editor's

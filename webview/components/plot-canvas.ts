@@ -18,12 +18,12 @@ export class PlotCanvas extends LitElement {
   };
 
   declare plotter: Plotter;
-  /** Null while the chart is off screen or has no values. */
+  /** Content of the plot; null while the chart is off screen or has no values. */
   declare data: PlotData | null;
   declare crosshair: Crosshair | null;
   /** Accessible name of the drawing; empty before the first drawing. */
   declare label: string;
-  /** The plot on screen, which converts between pixels and values. */
+  /** The current plot; null before the first drawing and after `data` has become null. */
   plot: Plot | null = null;
 
   constructor() {

@@ -23,7 +23,7 @@ export interface ChartActions {
   toggle(id: string, setting: ChartSetting): void;
   /** Moves the chart by a number of positions in its group, or before another chart. */
   move(id: string, to: number | string): void;
-  /** Shows a table in place of the drawing, or the drawing again (null). */
+  /** Replaces the drawing by a table sorted by `sort`; null shows the drawing again. */
   table(id: string, sort: Sort | null): void;
   zoomBy(factor: number, about: number | null): void;
   panBy(distance: number | 'left' | 'right'): void;

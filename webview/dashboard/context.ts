@@ -21,7 +21,7 @@ export interface ChartContext extends PlotContext {
   readonly look: object;
   /** The x range of all rows; `x` is the visible part of this range. */
   readonly whole: Range;
-  /** Event marks for a chart of this width in pixels. */
+  /** Event marks for a chart of `width` pixels. */
   marks(width: number): readonly Mark[];
   meaning(key: string): string | undefined;
   /** The mark of the latest alarm of a key; undefined without an alarm. */

@@ -3,7 +3,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import { glyphs, markOf } from './marks';
 
-/** Maximum number of rows; events.jsonl has all events. */
+/** Maximum number of listed events; the file events.jsonl contains all events. */
 const shownEvents = 500;
 
 /** A table of the events. The row of `opened` is highlighted and shows the event's data. */

@@ -30,7 +30,7 @@ export class MetricChart extends ChartElement {
   declare log: boolean;
 
   private readonly drawing = new ChartDrawing();
-  /** Width in pixels, cached because reading it forces a layout. */
+  /** Width in pixels, cached because reading it from the DOM forces a layout. */
   private width = 0;
   private readonly resizes = new ResizeObserver(() => (this.width = this.canvas?.clientWidth ?? 0));
 

@@ -24,7 +24,7 @@ export class ScoreLoader {
   private askedAt = -Infinity;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param came called with each answer */
+  /** @param came called with each answer of the host */
   constructor(
     private readonly host: Pick<Host, 'request'>,
     private readonly came: (scores: LoadedScores) => void,

@@ -45,7 +45,7 @@ export class SeriesStore {
   private known = new Set<string>();
   private keyList: readonly string[] = [];
   private asked = new Set<string>();
-  /** Keys whose complete column is requested after `idleMs` without new requests. */
+  /** Keys whose complete column is requested `idleMs` after the last call of `want`. */
   private readonly toFollow = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private epoch = Number.NaN;
@@ -53,14 +53,14 @@ export class SeriesStore {
   private recent: MetricNumbers[] = [];
   private episodesAStep: number | null = null;
   private episodesAt: Curve | null = null;
-  /** Smoothing factor for overview requests. */
+  /** Smoothing factor sent with requests, because the host smooths overviews. */
   smoothing = 0;
 
   constructor(
     private readonly host: Pick<Host, 'request'>,
-    /** Called when curves have arrived. */
+    /** Called with the keys whose curves have arrived. */
     private readonly came: (keys: readonly string[]) => void,
-    /** Milliseconds without requests before complete columns are requested after overviews. */
+    /** Milliseconds after the last call of `want` before complete columns are requested. */
     private readonly idleMs = 500,
   ) {}
 
@@ -116,7 +116,7 @@ export class SeriesStore {
     this.episodesAt = null;
   }
 
-  /** Appends lines in order. */
+  /** Appends one row per line; steps must increase. */
   append(lines: readonly MetricNumbers[]): void {
     const knownBefore = this.known.size;
     for (const line of lines) {

@@ -5,7 +5,7 @@ import type { Sort } from './sorting';
 import type { Span } from './zoom';
 
 export interface DashboardSettings {
-  /** Smoothing factor (weight of the past), 0 to 0.99. */
+  /** Smoothing factor: weight of earlier values, 0 to 0.99. */
   readonly smoothing: number;
   readonly axis: XAxis;
   /** The visible part of the x axis; null shows the complete axis. */

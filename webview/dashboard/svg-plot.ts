@@ -77,7 +77,7 @@ export function svgOf(data: PlotData, { width, height }: { width: number; height
   return `${tag('svg', { ...about, ...font }, tag('title', {}, escaped(data.title)) + parts.join('\n'))}\n`;
 }
 
-/** Renders an SVG to a PNG, at `scale` pixels per unit. Rejects if the browser cannot draw it. */
+/** Renders an SVG to a PNG, at `scale` pixels per unit. Rejects if the browser cannot draw the SVG. */
 export async function pngOf(
   svg: string,
   { width, height }: { width: number; height: number },

@@ -40,7 +40,10 @@ function turnInView(pane: HTMLElement): Anchor | null {
   return current ? { turn: Number(current.dataset.turn), offset: offset(current) } : null;
 }
 
-/** Scrolls so that the turn has the stored offset; if the episode has fewer turns, its last turn. */
+/**
+ * Scrolls so that the turn with the stored number has the stored offset. If the episode has fewer turns, its last turn
+ * is used.
+ */
 function keepInView(pane: HTMLElement, { turn, offset }: Anchor): void {
   const turns = [...pane.querySelectorAll<HTMLElement>('[data-turn]')];
   const target = turns.find(element => Number(element.dataset.turn) === turn) ?? turns.at(-1);

@@ -1,4 +1,4 @@
-// Text differences: the lines or words that are not part of the longest common subsequence.
+// Text differences: lines or words outside the longest common subsequence of two texts are marked.
 
 export interface Part {
   text: string;

@@ -113,7 +113,7 @@ function cellView(grid: Grid, column: GridColumn, at: number, parts: boolean, is
   >`;
 }
 
-/** The content of a turn's cell; the state is omitted if it is the same in all episodes. */
+/** The content of a turn's cell; the state is omitted if it is the same in all episodes (`isShared`). */
 function turnCell(
   { reference, largest, options }: Grid,
   episode: Episode,

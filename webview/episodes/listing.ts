@@ -72,7 +72,7 @@ function tagPositions({ tags }: EpisodeTable): number[] {
 
 interface Heading {
   kind: 'step' | 'group';
-  /** Range [from, to) in `rows`. */
+  /** The rows below the heading, as a range [from, to) of `rows`. */
   from: number;
   to: number;
 }

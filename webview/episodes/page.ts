@@ -98,7 +98,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     }
     const at = members.findIndex(({ id }) => id === row.id);
     for (const neighbour of reading === 'episode' ? [members[at - 1], members[at + 1]] : [])
-      if (neighbour) episodes.open(neighbour).catch(() => undefined); // an error is reported when the episode is opened
+      if (neighbour) episodes.open(neighbour).catch(() => undefined); // errors are reported when the user opens the episode
   }
 
   /**

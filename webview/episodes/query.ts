@@ -9,7 +9,7 @@ export interface Query {
   readonly rows: Uint32Array;
   /** Number of episodes before filtering. */
   readonly all: number;
-  /** Terms that need the episodes' texts. */
+  /** Terms that can only be decided with the episodes' texts. */
   readonly texts: TextTerm[];
   /** Whether the filter line contains a term for training or validation; the mode setting then has no effect. */
   readonly namesMode: boolean;

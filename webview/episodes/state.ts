@@ -81,7 +81,7 @@ export function listFacts({ data, query, matches, read, searchFailure }: Episode
   return [summary(matches, query.all), ...searched, ...reading].join(' · ');
 }
 
-/** `96 of 128 episodes · 41.2 % success`. */
+/** Formats the matches: `96 of 128 episodes · 41.2 % success`. */
 function summary({ listing: { rows }, solved }: Matches, all: number): string {
   const number = (count: number): string => (count < 10_000 ? String(count) : formatNumber(count));
   const count = rows.length === all ? `${number(all)} episodes` : `${number(rows.length)} of ${number(all)} episodes`;

@@ -25,6 +25,6 @@ export function indexOfStep({ data: { table }, matches, settings, top }: Episode
     const above = rows.findLast((row, i) => i < at && other(row, first));
     to = above === undefined ? 0 : rows.findIndex(row => !other(row, above));
   }
-  // Minus 2: the headings of the step and of its first group precede its first episode.
+  // Minus 2, because the headings of the step and of its first group precede the step's first episode.
   return to < 0 ? null : Math.max(0, listing.find(table.row(rows[to]).id) - 2);
 }

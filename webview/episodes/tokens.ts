@@ -27,7 +27,7 @@ export function sampledTokens(
   return sampled;
 }
 
-/** `57 tokens · mean log-prob −0.43`. */
+/** Formats a summary: `57 tokens · mean log-prob −0.43`. */
 export function tokenSummary(tokens: readonly SampledToken[]): string {
   const known = tokens.flatMap(token => (token.logprob === null ? [] : [token.logprob]));
   const count = counted(tokens.length, 'token');

@@ -5,6 +5,6 @@ export interface TurnOptions {
   theme: Theme;
   /** Shows the model's complete text, and the state as unchanged text. */
   raw: boolean;
-  /** Shows the sampled ids, shaded by log-prob. */
+  /** Shows the sampled token ids, shaded by log-prob. */
   tokens: boolean;
 }

@@ -1,5 +1,5 @@
-// One turn: the state shown to the model, its reasoning and actions, and the reward. Everything from the model and the
-// environment is inserted as text.
+// One turn: the state shown to the model, its reasoning and actions, and the reward. Texts of model and environment are
+// inserted as text, never as markup.
 import type { TurnOptions } from './turn-options';
 import { html, nothing, type TemplateResult } from 'lit';
 import { actionOutcomes } from '../../extension/run-data/action-outcomes';
@@ -73,7 +73,7 @@ export function actionsView(turn: EpisodeTurn, endsEpisode: boolean): TemplateRe
   >`;
 }
 
-/** `reward −0.10 · penalty −0.1 · return 10.8`, with a bar to the left or right of zero. */
+/** The rewards of a turn: `reward −0.10 · penalty −0.1 · return 10.8`, with a bar left or right of zero. */
 export function rewardView(
   { reward, penalty }: EpisodeTurn,
   running: number,

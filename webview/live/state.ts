@@ -5,7 +5,7 @@ import type { Theme } from '../shared/theme';
 
 /** Settings that are restored when the page is shown again. */
 export interface LiveSettings {
-  /** Tag to watch; empty for all. */
+  /** Tag to watch; an empty string watches all tags. */
   readonly tag: string;
   readonly follow: boolean;
 }
@@ -14,7 +14,7 @@ export interface LiveState {
   /** `failed` is the error message of a failed connection. */
   readonly connection: 'connecting' | 'connected' | { readonly failed: string };
   readonly run: RunSummary | null;
-  /** Tags of the run; empty until the trainer has sent them. */
+  /** Tags of the run; empty until the trainer has sent the tags. */
   readonly tags: readonly string[];
   /** The latest episode sent by the host; null between rollouts. */
   readonly received: WatchedEpisode | null;

@@ -11,7 +11,7 @@ const sides = ['train', 'val'] as const;
 const sideNames = { train: 'Training groups', val: 'Validation groups' } as const;
 
 export interface EnvironmentsState {
-  /** Every environment of the configuration. */
+  /** All environments of the configuration. */
   tags: readonly Tag[];
   groups: Groups;
   /** Whether the groups differ from the preset. */

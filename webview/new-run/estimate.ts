@@ -7,7 +7,7 @@ import { formatDuration, formatNumber } from '../shared/format';
 
 type Time = NonNullable<RunEstimate['time']>;
 
-/** The estimate, or a placeholder. */
+/** Renders the estimate; without an estimate, a placeholder. */
 export function estimateView(estimate: RunEstimate | null, waiting: boolean): TemplateResult {
   if (!estimate) {
     const text = waiting ? 'Planning …' : 'Fix the errors to see an estimate.';

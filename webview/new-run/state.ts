@@ -45,7 +45,7 @@ export const canStart = ({ form, planned, starting }: NewRunState): boolean =>
 export interface PlacedProblems {
   /** Message of each field, by key. */
   byKey: ReadonlyMap<string, string>;
-  /** Problem of the environments and their groups. */
+  /** Message about the environments and their groups; undefined without a problem. */
   ofGroups: string | undefined;
   /** Messages without a field in the form. */
   others: readonly string[];

@@ -1,4 +1,5 @@
-// The outcome of the action that led to the viewed state: reward, return, end, facts of the environment, and the hint.
+// The outcome of the action that led to the displayed state: reward, return, end of the episode, values reported by the
+// environment, and the solver's hint.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { PlaySession } from '../../extension/protocol/environment-tools';
 import { link } from '../components/controls';

@@ -4,7 +4,7 @@ import { counted, formatNumber, formatPercent, formatSigned, minus, threeDigits 
 
 export { counted, formatNumber, formatPercent, formatSigned };
 
-/** A difference of shares as `+3.1 pp` (percentage points). */
+/** Formats a difference of shares in percentage points: `+3.1 pp`. */
 export function formatPoints(difference: number): string {
   if (!Number.isFinite(difference)) return '–';
   const text = Math.abs(difference * 100).toFixed(1);
@@ -12,7 +12,7 @@ export function formatPoints(difference: number): string {
   return `${sign}${text} pp`;
 }
 
-/** Seconds as `850 ms`, `4.20 s`, `1 m 12 s`, `2 h 05 m`, `3 d 4 h`. */
+/** Formats seconds as `850 ms`, `4.20 s`, `1 m 12 s`, `2 h 05 m`, `3 d 4 h`. */
 export function formatDuration(seconds: number): string {
   if (!Number.isFinite(seconds)) return '–';
   const sign = seconds < 0 ? minus : '';

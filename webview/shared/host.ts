@@ -37,7 +37,7 @@ export function connectHost(): Host {
   };
 }
 
-/** The message of a rejection (an Error, or the messenger's plain `{message}`). */
+/** The message of a rejected request, which is an `Error` or the messenger's object `{message}`. */
 export function messageOf(error: unknown): string {
   if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
   return String(error);

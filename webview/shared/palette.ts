@@ -1,5 +1,5 @@
 // Helpers for the data palette of extension/common/palette.ts: dash patterns for high contrast, the colour of a run,
-// opacity.
+// and colours with opacity.
 import { hue, paletteOf } from '../../extension/common/palette';
 
 export { hue, paletteOf };

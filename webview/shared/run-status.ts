@@ -9,7 +9,6 @@ export type DisplayStatus = RunSummary['status']['state'] | 'interrupted';
 export const displayStatus = ({ status, live }: Pick<RunSummary, 'status' | 'live'>): DisplayStatus =>
   isInterrupted({ status, live }) ? 'interrupted' : status.state;
 
-/** Commands available in a status. */
 export function commandsFor(displayed: DisplayStatus): readonly ('pause' | 'resume' | 'stop')[] {
   switch (displayed) {
     case 'starting':

@@ -21,7 +21,6 @@ export interface Theme {
   fontFamily: string;
 }
 
-/** The current theme. */
 export function readTheme(): Theme {
   const styles = getComputedStyle(document.documentElement);
   const variable = (name: string, otherwise: string) => styles.getPropertyValue(`--vscode-${name}`).trim() || otherwise;
