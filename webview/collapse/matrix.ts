@@ -60,7 +60,7 @@ export const scoredFamily = (family: CollapseFamily): ScoredFamily => ({
 /** The initially selected cell: the first row in the column of its own prompt. */
 export const firstCell = ({ matrix }: ScoredFamily): Cell => ({ row: 0, column: matrix.own[0] ?? 0 });
 
-/** The cell of the matrix nearest to a position, which may be outside. */
+/** The cell of the matrix nearest to the given position. The position may lie outside the matrix. */
 export const cellWithin = ({ family, matrix }: ScoredFamily, { row, column }: Cell): Cell => ({
   row: Math.max(0, Math.min(matrix.order.length - 1, row)),
   column: Math.max(0, Math.min(family.prompts.length - 1, column)),

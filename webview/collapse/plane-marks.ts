@@ -1,5 +1,5 @@
 // The marks of the plane: the regimes as quadrants, the run's path, and the intervals of the selected diagnosis. Older
-// segments of the path are fainter; the style sheet limits how faint they become.
+// segments of the path are fainter, down to a minimum opacity in the style sheet.
 import { html, nothing, svg, type TemplateResult } from 'lit';
 import type { Scales, ThresholdLines } from './plane-layout';
 import type { PathPoint } from './run-series';

@@ -87,7 +87,10 @@ export class RunPlane extends LitElement {
     if (point) this.onStep(point.step);
   }
 
-  /** The diagnosis nearest to the pointer; undefined if it is farther away than a twelfth of the plot. */
+  /**
+   * The diagnosis nearest to the pointer; undefined if its distance is a twelfth of the plot's width or more (at least
+   * 12 pixels).
+   */
   private nearest({ currentTarget, clientX, clientY }: PointerEvent): PathPoint | undefined {
     const { left, top, width, height } = (currentTarget as HTMLElement).getBoundingClientRect();
     const [x, y] = [(clientX - left) / width, (clientY - top) / height];

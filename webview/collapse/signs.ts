@@ -66,7 +66,10 @@ function validationFall({ validation }: Evidence): DatedSign | null {
   return { kind: 'validation', text, anchor: 'the-task', step: fall.since, onset: fall.onset };
 }
 
-/** The first sign of an Echo Trap; expected (`solved`) if training success is at least 90 %. */
+/**
+ * A fall of the in-group reward std: the first sign of an Echo Trap. With training success of at least 90 %, it is
+ * expected (`solved`).
+ */
 function rewardStdFall({ rewardStd, success }: Evidence): DatedSign | null {
   const fall = fallUnderFirst(rewardStd, 0.5);
   if (!fall) return null;

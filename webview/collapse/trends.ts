@@ -1,5 +1,5 @@
-// Detects lasting falls in a series of a run: since which step, and from which value. Compares means over neighbouring
-// values, because single steps are noisy. The thresholds come from the runs in test/experiments.
+// Detects lasting falls in a series of a run, with their first step and the value before the fall. Compares means over
+// neighbouring values, because single steps are noisy. The thresholds come from the runs in test/experiments.
 import type { PathPoint, StepValue } from './run-series';
 
 /**
@@ -53,7 +53,7 @@ export function fallOf(points: readonly StepValue[]): Fall | null {
 
 /**
  * The lasting fall of the mean over ten values below `part` of the first such mean; null if the newest mean is not
- * below, or with fewer than 11 values.
+ * below this bound, or with fewer than 11 values.
  */
 export function fallUnderFirst(
   points: readonly StepValue[],
@@ -77,7 +77,10 @@ function onsetOf(points: readonly StepValue[], first: number, bound: number): On
   return { fine: points[Math.max(0, began - 1)].step, began: points[began].step };
 }
 
-/** The step since which the mean over three values of H(Z|X) stays below half of its first value; null if it is not. */
+/**
+ * The step since which the mean over three values of H(Z|X) stays below half of the first value; null if the newest
+ * mean is not below.
+ */
 export function narrowing(path: readonly PathPoint[]): { since: number; from: number } | null {
   const means = smoothed(
     path.map(({ step, entropy }) => ({ step, value: entropy.value })),

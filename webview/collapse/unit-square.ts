@@ -66,7 +66,10 @@ export function bandPath(
   return `M${edge(high, rows)}L${edge(low, rows.toReversed())}Z`;
 }
 
-/** Rows with a finite value. If there are too many, only the rows of the minimum and the maximum of each bucket. */
+/**
+ * Rows with a finite value. For long columns, only the rows of the minimum and the maximum of each of `resolution`
+ * buckets.
+ */
 export function thinned(column: ArrayLike<number>): number[] {
   const rows: number[] = [];
   for (let i = 0; i < column.length; i++) if (Number.isFinite(column[i])) rows.push(i);

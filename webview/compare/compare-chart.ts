@@ -41,7 +41,7 @@ export class CompareChart extends QueuedChart {
   declare tools: ChartTools;
   declare metric: ComparedMetric;
   declare groups: readonly ColouredGroup[];
-  /** One curve per run; null until they have been received. */
+  /** One curve per run; null until the curves have been received. */
   declare curves: readonly RunCurve[] | null;
   declare theme: Theme;
   declare smoothing: number;

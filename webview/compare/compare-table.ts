@@ -1,5 +1,6 @@
-// A table of the results of each group of runs. It shows the final and the best value of the selected metric as mean ±
-// 95 % interval over seeds, the configuration keys that differ between groups, and the group's runs.
+// A table of the results of each group of runs. The final and the best value of the selected metric are shown as mean ±
+// 95 % interval over seeds. Further columns show the configuration keys that differ between groups, and the group's
+// runs.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Estimate } from '../../extension/common/estimate';
 import { formatValue, type Unit } from '../shared/format';
@@ -9,7 +10,7 @@ import type { CompareActions } from './actions';
 import type { ColouredGroup, Compared, ComparedMetric } from './compared';
 import { outcomes, type RunCurve } from './group-curves';
 
-/** Renders the table. `curves` has one curve of the metric per run; undefined until they have been received. */
+/** Renders the table. `curves` has one curve of the metric per run; undefined until the curves have been received. */
 export function compareTable(
   compared: Compared,
   metric: ComparedMetric,

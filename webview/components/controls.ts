@@ -159,8 +159,8 @@ class ChosenValue extends Directive {
 const chosenValue = directive(ChosenValue);
 
 /**
- * Sets the accessible name and restores it when it is overwritten: after the control is connected, the toolkit names
- * controls without a text “Text field” or “Checkbox”.
+ * Sets the accessible name and restores it when it is overwritten: when a control without a text is connected, the
+ * toolkit sets its name to “Text field” or “Checkbox”.
  */
 class LastingLabel extends Directive {
   private label = '';

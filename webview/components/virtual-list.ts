@@ -1,5 +1,6 @@
-// A list that renders only the rows on screen, all of the same height. docs/decisions/0017 explains why it replaces
-// @lit-labs/virtualizer. The list is a single tab stop; arrow keys move the selection among selectable rows.
+// A list that renders only the rows on screen, all of the same height. The reasons for not using
+// `@lit-labs/virtualizer` are in docs/decisions/0017. The list is a single tab stop; arrow keys move the selection
+// among selectable rows.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 
 /** Content of a list; items are created when drawn. */

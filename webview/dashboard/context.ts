@@ -88,7 +88,7 @@ function known(meanings: DashboardState['meanings']): (key: string) => string | 
 
 type Facts = Pick<DashboardState, 'events' | 'meanings' | 'episodes'>;
 
-/** The x range of all rows; for a running run it may extend to the planned end. */
+/** The x range of all rows; in a running run, it extends to the planned end if this end is close to the last row. */
 function rangeOf(
   axis: XAxis,
   xs: Float64Array,

@@ -66,7 +66,10 @@ export function drawScores(
   }
 }
 
-/** Left and right edge of a column in pixels: the midpoints between its rows and the neighbouring rows. */
+/**
+ * Left and right edge of a column in pixels. An edge is the midpoint between the first or last row of the column and
+ * the row next to the column.
+ */
 function columnEdges(
   columns: number,
   width: number,

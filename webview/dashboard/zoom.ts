@@ -1,6 +1,6 @@
 // Zooming and panning of the shared x axis by wheel, dragging and keys. Turning the wheel with Ctrl (or ⌘) zooms around
-// the pointer; without a key, it scrolls the page. Dragging selects the range to show; dragging with Shift moves the
-// visible range.
+// the pointer; turning the wheel alone scrolls the page. Dragging selects the range to show; dragging with Shift moves
+// the visible range.
 
 import type { Range } from '../charts/axis';
 

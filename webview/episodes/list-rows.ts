@@ -73,7 +73,7 @@ function episodeRow({ row, unit }: ListItem & { kind: 'episode' }, sort: Sort | 
 
 type Unit = (ListItem & { kind: 'episode' })['unit'];
 
-/** The position of the episode: member, group or step, depending on the headings above (`unit`). */
+/** The position of the episode in the run. Step and group are omitted if a heading above shows them (`unit`). */
 function placeView(row: EpisodeRow, unit: Unit): TemplateResult {
   const { id, mode, step, group_id, member, tag } = row;
   const title = `${id} · ${tag}`;

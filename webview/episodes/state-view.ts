@@ -1,5 +1,5 @@
-// A state of the environment: as a board if the game is recognised, else as text, with the changes since the previous
-// state marked.
+// A state of the environment, with the changes since the previous state marked. It is drawn as a board if the game is
+// recognised, else as text.
 import { html, nothing, type TemplateResult } from 'lit';
 import { gameOf, readBoard, type Game } from '../../extension/common/board';
 import type { Episode } from '../../extension/run-data/episode';

@@ -1,6 +1,6 @@
 // The sampled tokens of a turn with their log-probs. The page has ids but no token texts, and re-tokenising the text
-// could produce different tokens; therefore tokens are shown as sampled ids, shaded more strongly if they were less
-// likely, with a summary line.
+// could produce different tokens; therefore tokens are shown as sampled ids. A less likely token has a stronger shade.
+// The header of the turn has a summary.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Episode, EpisodeTurn } from '../../extension/run-data/episode';
 import { counted, formatNumber } from '../shared/format';

@@ -55,7 +55,7 @@ function thoughtView({ thought, raw }: EpisodeTurn): TemplateResult {
   return html`<p class="thought">${thought === '' ? html`<span class="muted">no thought</span>` : thought}</p>`;
 }
 
-/** The actions of a turn; actions that were not executed have the reason. */
+/** The actions of a turn; an action that was not executed is shown with the reason. */
 export function actionsView(turn: EpisodeTurn, endsEpisode: boolean): TemplateResult | typeof nothing {
   const outcomes = actionOutcomes(turn, endsEpisode);
   if (outcomes.length === 0) {

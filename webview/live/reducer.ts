@@ -57,7 +57,10 @@ export function reduce(state: LiveState, event: LiveEvent): LiveState {
   }
 }
 
-/** Displays the received episode if the page follows and the displayed episode need not linger. */
+/**
+ * Displays the received episode. Another episode than the current one is displayed only while following, and only after
+ * `lingers` has become false.
+ */
 function advanced(state: LiveState): LiveState {
   const { received, shown, settings } = state;
   if (!received) return state;

@@ -10,7 +10,7 @@ interface Kept<T> extends PageState {
 
 export interface ViewState<T> {
   readonly value: T;
-  /** Changes some settings and saves all settings. */
+  /** Changes the given settings and saves all settings. */
   change(part: Partial<T>): void;
   /** Saves the run's folder, with which the host restores the panel. */
   keepFolder(folder: string): void;
