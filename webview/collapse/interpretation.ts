@@ -94,8 +94,8 @@ function sentenceOf(path: readonly PathPoint[], { fall }: Assessment): string {
 }
 
 /**
- * The confidence follows from the calibrated probability of the regime. Few diagnoses or few prompts make it low;
- * contradicting diagnoses and wide intervals prevent high confidence.
+ * The confidence follows from the calibrated probability of the regime. With few diagnoses or few prompts, the
+ * confidence is low; contradicting diagnoses and wide intervals prevent high confidence.
  */
 function confidenceOf(
   path: readonly PathPoint[],

@@ -22,8 +22,8 @@ export class StepFetcher<Key extends object, Answer> {
   ) {}
 
   /**
-   * Fetches and shows the answer for a key; with null, the pending answer is not shown. The same key as in the last
-   * call is ignored.
+   * Fetches and shows the answer for a key; null discards the pending request without showing its answer. The same key
+   * as in the last call is ignored.
    */
   ask(key: Key | null): void {
     const name = JSON.stringify(key);

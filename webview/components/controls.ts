@@ -108,8 +108,8 @@ export interface CheckboxOptions {
 }
 
 export function checkbox({ label, checked, onChange }: CheckboxOptions): TemplateResult {
-  // The toolkit's checkbox also emits `change` when code writes `checked`, so the new listener must be bound before the
-  // property: it ignores events that repeat the rendered value.
+  // The toolkit's checkbox emits `change` also when code writes `checked`. Lit binds in source order: the new listener
+  // comes first and ignores an event whose value equals the rendered value.
   const onTick = ({ target }: Event): void => {
     const now = (target as HTMLElement & { checked: boolean }).checked;
     if (now !== checked) onChange(now);

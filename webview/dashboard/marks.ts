@@ -35,7 +35,7 @@ const kinds: Partial<Record<RunEvent['kind'], MarkKind>> = {
 /** Kinds of marks, most severe first. */
 const order: MarkKind[] = ['alarm', 'error', 'version', 'setting', 'checkpoint'];
 
-/** The mark for an event's kind; undefined for events without a mark. */
+/** The mark for an event's kind; undefined for kinds that are not drawn. */
 export const markOf = (event: RunEvent): MarkKind | undefined => kinds[event.kind];
 
 /** Marks of the events, sorted by position. `xOf` returns an event's x position, NaN if it has none. */
