@@ -7,8 +7,8 @@ import type { Preset } from '../../../../extension/trainer/config/load-config';
 
 const intro = `# Configuration
 
-A run is configured in YAML with RAGEN's keys. Configurations lie in \`config/<name>.yaml\` of the workspace (\`ragen train --config-name <name>\`) or in any
-other file (\`--config <file>\`). A file builds on others by a \`defaults\` list and says what differs:
+A run is configured in YAML with RAGEN's keys. A configuration is a file \`config/<name>.yaml\` of the workspace (\`ragen train --config-name <name>\`)
+or any other file (\`--config <file>\`). With a \`defaults\` list, a file builds on other configurations and contains only the keys that differ:
 
     # What this run is for, in one line.
     defaults:
@@ -22,26 +22,27 @@ other file (\`--config <file>\`). A file builds on others by a \`defaults\` list
         env_groups: 4
         env_configs: {tags: [FrozenLake], n_groups: [4]}
 
-RAGEN's own \`config/\` folder works as it is, in a workspace or by the path of a file. What its \`base\` leaves to verl's \`ppo_trainer\` comes from the preset
-of that name, which has a value for every key and always takes precedence over a file of that name. A file that only holds \`custom_envs\` is merged over \`base\`.
+RAGEN's own \`config/\` folder works unchanged, in a workspace or by the path of one of its files. RAGEN's \`base\` takes some values from verl's \`ppo_trainer\`.
+Here, these values come from the preset \`ppo_trainer\`, which has a value for every key and always takes precedence over a file of the same name. A file that
+contains only \`custom_envs\` is merged over \`base\`.
 
-Maps are merged key by key, and later entries win; lists are replaced as a whole. \`\${a.b}\` stands for the value of the key \`a.b\`.
+Maps are merged key by key, and later values replace earlier values; lists are replaced completely. \`\${a.b}\` stands for the value of the key \`a.b\`.
 
-Overrides on the command line name keys in the same way:
+Overrides on the command line use the same keys:
 
 | form | meaning |
 |---|---|
-| \`a.b=v\` | changes a key; \`v\` is typed as in YAML, lists are \`[x,y]\` |
+| \`a.b=v\` | changes a key; \`v\` is written as in YAML, a list as \`[x,y]\` |
 | \`+a.b=v\` | adds a key (\`env_config\`, new tags) |
-| \`++a.b=v\` | changes or adds |
+| \`++a.b=v\` | changes or adds a key |
 | \`~a.b\` | removes a key |
 
-Unknown keys are errors. All errors are shown at once, each with the file, line and column its value came from. \`ragen config --config-name <name>\` checks a
-configuration and prints the resolved values.
+Unknown keys are errors. All errors are shown at once, each with the file, line and column of its value. \`ragen config --config-name <name>\` checks a configuration
+and prints the resolved values.
 
-Below, *default* is the value in the preset \`base\`. RAGEN's documentation and papers explain the algorithms behind the keys; a *prompt group* is a number of
-episodes that begin in the same state, a *tag* the name of an environment with its parameters, and a *turn* one answer of the model with what the
-environment shows after it.
+In the tables below, *default* is the value in the preset \`base\`. RAGEN's documentation and papers explain the algorithms behind the keys. A *prompt group* is a
+set of episodes that begin in the same state. A *tag* is the name of an environment with its parameters. A *turn* is one answer of the model and the
+environment's next observation.
 `;
 
 /**
@@ -73,7 +74,7 @@ export function configurationDocument(presets: readonly Preset[], base: Record<s
     `Environments by tag. Each \`custom_envs.<tag>\` has:\n`,
     typeof tag === 'object' ? table(keyColumns, rows(tag, '', undefined)) : '',
     '## Keys without effect\n',
-    'Configurations written for RAGEN may contain these keys and everything below them; a run lists the ones it ignores.\n',
+    'Configurations written for RAGEN may contain these keys and keys below them. The keys have no effect, and a run lists those that its configuration contains.\n',
     table(
       ['key', 'what it configures in RAGEN'],
       Object.entries(ignoredKeys).map(([key, steers]) => [`\`${key}\``, steers]),
