@@ -1,6 +1,6 @@
-// Household tasks in text (RAGEN, ALFWorld on TextWorld). The games need Python, so they run on a server, reached by
-// the protocols of `envs/remote`. The server selects the game of the split by seed and returns `admissible_commands`
-// and `won` in its info. This file builds the observation, the reward, the step limit and the info flags as RAGEN does.
+// Household tasks in text (RAGEN, ALFWorld on TextWorld). The games need Python, so they run on a server; the clients
+// in `envs/remote` connect to it. The server selects a game of the split by seed and returns `admissible_commands` and
+// `won` in its info. This file builds the observation, the reward, the step limit and the info flags as RAGEN does.
 import { z } from 'zod';
 import { defineEnvironment, type StepResult } from '../api/environment';
 import { timeoutMsOf, peerOf, requireServer, serverKeys } from '../remote/index';
@@ -21,27 +21,27 @@ const config = z.strictObject({
 });
 type Config = z.infer<typeof config>;
 
-/** The server for a split of the games, selected by ALFWorld's name of the split. */
+/** The client for the server's environment; ALFWorld's name of the split is part of the environment's configuration. */
 const peerFor = (config: Config, mode: 'train' | 'val') =>
   peerOf(config, {
     train_eval: mode === 'train' ? 'train' : config.eval_dataset,
     ...(config.config_file !== null && { config_file: config.config_file }),
   });
 
-/** The admissible commands in the server's info; undefined if it sends none. */
+/** The admissible commands in the server's info; undefined if the info has none. */
 function admissibleIn({ info }: RemoteState): string[] | undefined {
   const { admissible_commands: commands } = info;
   return Array.isArray(commands) && commands.every(command => typeof command === 'string') ? commands : undefined;
 }
 
-/** The observation in RAGEN's format. */
+/** The observation as RAGEN formats it. */
 function shown({ text }: RemoteState, admissible: readonly string[] | undefined): string {
   return admissible === undefined ? text : `${text}\n\nAdmissible actions: [${admissible.join(', ')}]`;
 }
 
 /**
- * Whether the task is solved: the server's `won` or `success` if it sends one, else a positive reward at the end of the
- * episode.
+ * Whether the task is solved. The server's `won` or `success` decides; if the info has neither, a positive reward at
+ * the end of the episode counts as solved.
  */
 function isWon({ info: { won, success }, done, reward }: RemoteState): boolean {
   const said = won ?? success;

@@ -1,10 +1,13 @@
-// RAGEN's text formats of a board, shared by the grid worlds: coordinates by kind of object, and coordinates with the
-// grid.
+// RAGEN's two text formats of a board for the grid worlds: a list of coordinates per kind of object (`coordinateText`),
+// and this list followed by the grid (`gridCoordText`).
 
 /** Cells of one kind: a label and the flat indices (row · columns + column) in row-major order. */
 export type BoardEntry = readonly [label: string, cells: readonly number[]];
 
-/** `Board size: …`, then one line `Label: (row, column), …` for each kind that has cells, zero-indexed. */
+/**
+ * `Board size: …`, then one line `Label: (row, column), …` per kind. Kinds without cells are omitted; rows and columns
+ * count from 0.
+ */
 export function coordinateText(rows: number, columns: number, entries: readonly BoardEntry[]): string {
   let text = `Board size: ${rows} rows x ${columns} cols (zero-indexed).`;
   for (const [label, cells] of entries) {

@@ -1,7 +1,7 @@
-// A published data set: one file or a folder of Parquet, JSON Lines or JSON files. Rows are read on demand, so a large
-// data set costs neither memory nor start-up time. In a folder, the files of the wanted configuration and split are
-// selected by the Hugging Face Hub's naming scheme (`main/train-00000-of-00001.parquet`). If a folder holds several
-// formats, Parquet is preferred to JSON Lines, and JSON Lines to JSON.
+// A published data set: one file or a folder of Parquet, JSON Lines or JSON files. Rows are read on demand, so a data
+// set may be larger than memory. In a folder, the files of the requested configuration and split are selected by the
+// Hugging Face Hub's naming scheme (`main/train-00000-of-00001.parquet`). If a folder holds several formats, Parquet is
+// preferred to JSON Lines, and JSON Lines to JSON.
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { closeSync, existsSync, readdirSync, readSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve, sep } from 'node:path';
@@ -20,16 +20,19 @@ export interface DataSet {
 }
 
 export interface DataSetOptions {
-  /** Folder of a configuration within the data set, such as `main`; all files if there is no such folder. */
+  /**
+   * Name of a configuration: a folder within the data set, such as `main`. If the data set has no such folder, all
+   * files are used.
+   */
   configuration?: string;
-  /** Split, such as `train`; all files if no file name contains a split. */
+  /** Name of a split, such as `train`. If no file name contains a split, all files are used. */
   split?: string;
-  /** Tells the user how to get the data, as an imperative; part of the error message. */
+  /** How the user gets the data, as an imperative; part of the error message. */
   remedy: string;
 }
 
 const forms = ['.parquet', '.jsonl', '.json'];
-/** Files in a data set's folder that hold no rows. */
+/** Metadata files in a data set's folder; they hold no rows. */
 const notRows = new Set(['dataset_infos.json', 'download.json', 'state.json', 'dataset_info.json']);
 const opened = new Map<string, Promise<DataSet>>();
 
@@ -44,18 +47,24 @@ export function openDataSet(path: string, options: DataSetOptions): Promise<Data
   if (known) return known;
   const opening = open(resolve(path), options);
   opened.set(key, opening);
-  opening.catch(() => opened.delete(key)); // a file that appears later is found
+  opening.catch(() => opened.delete(key)); // after an error, the next call tries again
   return opening;
 }
 
-/** Data sets up to this many bytes are opened when the environment is loaded, larger ones at the first episode. */
+/**
+ * Maximum bytes of a data set that is opened when the environment is loaded. Larger data sets are opened at the first
+ * episode.
+ */
 const smallBytes = 1 << 26;
-/** Milliseconds that opening a large data set may take; environments that read data sets use it as their `patience`. */
+/**
+ * Maximum milliseconds for opening a large data set; environments that read data sets return this value from
+ * `patience`.
+ */
 export const openingPatience = 120_000;
 
 /**
- * Checks for a data set when the environment is loaded. Opens a small one, so that its columns can be validated. For a
- * large one it only checks that the files exist, and returns undefined.
+ * Checks when an environment is loaded that its data set exists. Opens and returns a data set of up to `smallBytes`, so
+ * that the caller can validate its columns. Returns undefined for a larger one.
  * @throws MissingDependency as `openDataSet`
  */
 export async function lookForDataSet(path: string, options: DataSetOptions): Promise<DataSet | undefined> {
@@ -64,7 +73,8 @@ export async function lookForDataSet(path: string, options: DataSetOptions): Pro
 }
 
 /**
- * @throws MissingDependency if there are no files, or one has an unsupported format
+ * The data set's files of the requested configuration and split.
+ * @throws MissingDependency if no file exists, or if a file has an unsupported format
  */
 function presentFiles(path: string, options: DataSetOptions): string[] {
   if (!existsSync(path)) throw new MissingDependency(`finds no data at ${path}`, options.remedy);
@@ -93,7 +103,7 @@ async function open(path: string, options: DataSetOptions): Promise<DataSet> {
   return whole;
 }
 
-/** The files that hold the wanted rows, sorted by name. */
+/** The files of a folder with the requested configuration and split, sorted by path. */
 function filesOf(folder: string, { configuration, split }: DataSetOptions): string[] {
   const all = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map(name => join(folder, name))
@@ -143,9 +153,9 @@ function openJson(file: string): DataSet {
   };
 }
 
-/** Maximum number of decoded rows in the cache; at least one row group is always kept. */
+/** Maximum number of decoded rows in the cache; the row group in use stays in the cache even if it is larger. */
 const keptRows = 100_000;
-/** Available from Node.js 22.15; without it, hyparquet's error names the missing codec. */
+/** Undefined before Node.js 22.15; hyparquet's error then names the missing codec. */
 const { zstdDecompressSync } = zlib as { zstdDecompressSync?: (input: Uint8Array) => Uint8Array };
 const compressors = {
   GZIP: (input: Uint8Array) => zlib.gunzipSync(input),
@@ -182,7 +192,7 @@ async function openParquet(path: string): Promise<DataSet> {
   };
 }
 
-/** The value with all 64-bit integers converted to numbers. */
+/** A copy of the value in which every 64-bit integer is a number. */
 function withNumbers(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value);
   if (types.isTypedArray(value) && !(value instanceof Uint8Array))

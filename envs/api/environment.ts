@@ -3,19 +3,24 @@
 // function of (config, seed, member, actions), so it can be replayed.
 import type { z } from 'zod';
 
-/** An observation: text, or text with images (PNG bytes), one for each `<image>` placeholder in the text. */
+/** An observation: text, or text with PNG images. The text contains one `<image>` placeholder per image. */
 export type Observation = string | { text: string; images: Uint8Array[] };
 
-/** Values and flags of a step; numeric and boolean ones are averaged into metrics under their key. */
+/** Values and flags of a step. Numbers and booleans are averaged into metrics that have the same key. */
 export type Info = Record<string, unknown>;
 
-/** An action: the id of a named action if the environment declares `actions`, else the text of the answer. */
+/**
+ * An action: the id of a named action if the environment declares `actions`, otherwise the text of the model's answer.
+ */
 export type Action = number | string;
 
 export interface ResetOptions {
   /** Seed of the prompt group: equal seeds give equal initial observations. */
   seed: number;
-  /** Index of the episode in its group; used only by random streams that may differ within a group (payouts). */
+  /**
+   * Index of the episode in its group, from 0. Used only for random numbers that may differ within a group, such as
+   * payouts.
+   */
   member?: number;
   mode?: 'train' | 'val';
 }
@@ -27,20 +32,23 @@ export interface StepResult {
   terminated: boolean;
   /** A limit outside the task ended the episode (Gymnasium's `truncated`). */
   truncated: boolean;
-  /** `success`, `action_is_valid` and `action_is_effective` where they apply; optionally `raw_reward` and `score`. */
+  /**
+   * `success`, `action_is_valid` and `action_is_effective` if the environment defines them; optionally `raw_reward` and
+   * `score`.
+   */
   info: Info;
 }
 
 export interface Environment {
   /**
-   * Returned `actions` name the actions of this episode and replace the definition's; for actions that differ between
-   * episodes.
+   * Starts an episode. An environment whose actions differ between episodes returns `actions`; they replace the
+   * definition's actions for this episode.
    */
   reset(options: ResetOptions): MaybePromise<{ observation: Observation; info?: Info; actions?: ActionLookup }>;
   step(action: Action): MaybePromise<StepResult>;
-  /** The state in another format, for display. */
+  /** The current state in the given render mode. */
   render?(mode: string): MaybePromise<Observation>;
-  /** Actions that solve the episode from the current state; undefined if there are none. */
+  /** Actions that solve the episode from the current state; undefined if the solver finds none. */
   solve?(): MaybePromise<Action[] | undefined>;
   close?(): MaybePromise<void>;
 }
@@ -51,8 +59,8 @@ export type MaybePromise<T> = T | Promise<T>;
 export type ActionLookup = Readonly<Record<number, string>>;
 
 /**
- * A zod schema, as the bound of type parameters. An environment is type-checked again at each save, and a bound of
- * `z.ZodType` makes that take twenty times as long.
+ * A zod schema, as the bound of type parameters. Environments are type-checked at each save; with the bound `z.ZodType`
+ * the check takes twenty times as long.
  */
 export type ConfigSchema = z.core.$ZodType;
 
@@ -61,25 +69,25 @@ export interface EnvironmentDefinition<Schema extends ConfigSchema = z.ZodType> 
   name: string;
   /** Schema of `env_config`, with a default for each key. */
   config: Schema;
-  /** Names of the discrete actions; absent (or undefined for a configuration) if actions are texts. */
+  /** Names of the discrete actions. Omitted, or undefined for a configuration, if actions are texts. */
   actions?: ActionLookup | ((config: z.infer<Schema>) => ActionLookup | undefined);
-  /** The whole answer is one action and is not split at `agent_proxy.action_sep`. For programs and similar actions. */
+  /** If true, the whole answer is one action and is not split at `agent_proxy.action_sep`, for example a program. */
   wholeAnswer?: boolean;
   /** The task description in the system message; a tag's `env_instruction` replaces it. */
   instruction: string | ((config: z.infer<Schema>) => string);
   /**
-   * Meaning of each symbol in the observation under this configuration (RAGEN's `grid_vocab`); omitted or empty if
-   * there are no symbols.
+   * Meaning of each symbol in the observation under this configuration (RAGEN's `grid_vocab`). Omitted or empty if the
+   * observation contains no symbols.
    */
   legend?: (config: z.infer<Schema>) => Record<string, string>;
   /**
-   * Checks the environment's external dependencies under this configuration; throws `MissingDependency` for a missing
-   * one.
+   * Checks the environment's external dependencies under this configuration; throws `MissingDependency` if one is
+   * missing.
    */
   dependencies?: (config: z.infer<Schema>) => MaybePromise<void>;
   /**
-   * Minimum timeout of a call in milliseconds, for calls that wait for something external; `workbench.step_timeout_ms`
-   * applies if it is larger.
+   * Minimum call timeout in milliseconds, for environments whose calls wait for external resources. The timeout is the
+   * larger of this value and `workbench.step_timeout_ms`.
    */
   patience?: (config: z.infer<Schema>) => number;
   create(config: z.infer<Schema>): Environment;
@@ -101,7 +109,7 @@ export class MissingDependency extends Error {
   }
 }
 
-/** Declares an environment: the identity function, which infers and checks the types. */
+/** Declares an environment. Returns the definition unchanged; the call infers and checks its types. */
 export function defineEnvironment<Schema extends ConfigSchema>(
   definition: EnvironmentDefinition<Schema>,
 ): EnvironmentDefinition<Schema> {

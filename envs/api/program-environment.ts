@@ -1,14 +1,14 @@
-// The environment variables of a child process: an allowlist of the common variables by which programs are found and
-// behave as usual, plus the variables that a program is known to need. Nothing else is passed on, because variables
-// also hold keys and tokens.
+// The environment variables of a child process: an allowlist of common variables (search paths, locale, user, temporary
+// folders) plus variables that the program needs. All other variables are dropped, because they may hold keys and
+// tokens.
 
 /**
- * Marks the processes that a run started, directly or indirectly, so that the run can find them. The value is no
- * secret.
+ * Variable that marks every process started by a run, directly or indirectly, so that the run can find its processes.
+ * The value is not secret.
  */
 export const startedByVariable = 'RAGEN_STARTED_BY';
 
-/** Names, or prefixes that end in `*`; case-sensitive except on Windows. */
+/** Variable names, or prefixes that end in `*`; case-sensitive except on Windows. */
 const common = [
   startedByVariable,
   'PATH',
@@ -26,7 +26,7 @@ const common = [
   'TERM',
   'LD_LIBRARY_PATH',
   'DYLD_LIBRARY_PATH',
-  // Windows: without these, programs are not found or cannot start.
+  // Windows: programs are not found or do not start without these.
   'SYSTEMROOT',
   'SYSTEMDRIVE',
   'WINDIR',
@@ -47,9 +47,9 @@ const common = [
   'PSMODULEPATH',
 ];
 
-/** Variables that a program needs in addition to the common ones. */
+/** Additional variables, by kind of program. */
 export const variablesFor = {
-  /** Node.js, including the editor's runtime when it acts as Node.js. */
+  /** Node.js, also as Electron's runtime with ELECTRON_RUN_AS_NODE. */
   node: ['ELECTRON_RUN_AS_NODE', 'NODE_OPTIONS', 'NODE_PATH', 'NODE_ICU_DATA', 'NODE_V8_COVERAGE', 'NVM_*', 'VOLTA_*'],
   /** HTTP proxies and certificates. */
   network: [
@@ -97,7 +97,7 @@ export const variablesFor = {
 } as const;
 
 /**
- * The common variables of `env` and the ones listed in `names`.
+ * The variables of `env` that are common or match `names`.
  * @param names exact names, or prefixes that end in `*`
  */
 export function programEnvironment(

@@ -1,16 +1,16 @@
-// Opens the data set and model files that a configuration names, following links. Only regular files are opened:
-// reading a pipe would block until something writes to it, and a device has no end. Opening never blocks.
+// Opens data set and model files that a configuration names; symbolic links are followed. Only regular files are
+// opened, because reading a pipe may block forever and reading a device may never end. Opening a file does not block.
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 
-/** O_NONBLOCK is undefined on Windows, which has no pipes in its file system. */
+/** O_NONBLOCK is undefined on Windows, where the file system contains no pipes. */
 const flags = constants.O_RDONLY | ((constants.O_NONBLOCK as number | undefined) ?? 0);
 
-/** Maximum size in bytes of a string in Node.js. */
+/** Maximum bytes of a file that is read into a string: the limit of a string in Node.js. */
 const mostBytes = 2 ** 29 - 24;
 
 /**
- * Opens a regular file and returns its descriptor, which the caller closes. @throws Error with a predicate as its
- * message, or the system's error
+ * Opens a regular file and returns its descriptor, which the caller closes.
+ * @throws the system's error, or an Error whose message is a predicate, such as "it is a folder"
  */
 export function openRegularFile(path: string): number {
   const descriptor = openSync(path, flags);
@@ -19,7 +19,10 @@ export function openRegularFile(path: string): number {
   throw new Error('it is a folder, a pipe or a device instead of a regular file');
 }
 
-/** The text of a regular file of at most 512 MiB. @throws as `openRegularFile`, and Error for a larger file */
+/**
+ * The text of a regular file of at most 512 MiB.
+ * @throws as `openRegularFile`, and Error for a larger file
+ */
 export function readRegularText(path: string): string {
   const descriptor = openRegularFile(path);
   try {

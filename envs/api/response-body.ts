@@ -1,5 +1,5 @@
-// Reads the body of an HTTP response up to a size limit, because a server may send more than fits in memory, or never
-// end. The signal of the request also aborts the reading, so its deadline covers the body.
+// Reads the body of an HTTP response up to a size limit, because a server may send more bytes than fit in memory or
+// send without end. The request's abort signal also stops the reading, so the request's deadline covers the body.
 
 /** A response body that exceeds the size limit. */
 export class BodyTooLong extends Error {
@@ -7,7 +7,7 @@ export class BodyTooLong extends Error {
 }
 
 /**
- * The bytes of a response body. Beyond the limit nothing is read and the connection is closed.
+ * The bytes of a response body. Closes the connection when the limit is exceeded.
  * @param most maximum number of bytes after decoding
  * @throws BodyTooLong if the body has more than `most` bytes, or the error of the request's signal
  */

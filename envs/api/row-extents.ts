@@ -1,11 +1,12 @@
-// Finds the byte range of each row of a JSON file: the lines of JSON Lines or the objects of one array; the file's
-// first character decides between them. The file is read once in chunks and none of it is kept.
+// Finds the byte range of each row of a JSON file. If the file begins with a bracket, the rows are the objects of one
+// array; if it begins with a brace, they are the lines of JSON Lines. The file is read once, in chunks, and only the
+// ranges stay in memory.
 import { closeSync, readSync } from 'node:fs';
 import { openRegularFile } from './regular-file';
 
 export interface RowExtents {
   starts: number[];
-  /** The byte after the end of each row. */
+  /** Offset of the byte after each row's last byte. */
   ends: number[];
 }
 
@@ -14,17 +15,18 @@ const [quote, backslash, newline, openBracket, openBrace, closeBrace] = [34, 92,
 const isBlank = (byte: number): boolean => byte === 32 || (byte >= 9 && byte <= 13);
 
 /**
+ * The byte ranges of a file's rows.
  * @throws Error if the file holds neither lines of objects nor an array of objects
  */
 export function rowExtents(file: string): RowExtents {
   const starts: number[] = [];
   const ends: number[] = [];
   let array: boolean | undefined;
-  let depth = 0; // of braces within a row of the array
+  let depth = 0; // nesting depth of braces in an array
   let inText = false;
   let escaped = false;
-  let begun = -1; // start of the current line
-  let last = 0; // the byte after the line's last non-blank one
+  let begun = -1; // start of the current line; -1 if it is blank so far
+  let last = 0; // offset after the line's last non-blank byte
   const endLine = () => {
     if (begun >= 0) {
       starts.push(begun);

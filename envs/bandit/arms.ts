@@ -1,4 +1,5 @@
-// Pairs of arms (low, high). The name hints at the distribution: a steady trade or a risky one (RAGEN, Bandit).
+// Pairs of arm names (low, high). The names suggest the payouts: the low arm is a steady profession, the high arm a
+// risky one (RAGEN, Bandit).
 
 export type ArmPair = readonly [low: string, high: string];
 

@@ -1,7 +1,8 @@
-// Bi-arm bandit (RAGEN, Bandit): one pull of one of two arms whose names hint at their payouts. The low arm pays a
-// constant; the high arm pays rarely, but more on average. The pair and its order come from the group's seed, so the
-// whole group has the same prompt; only the payout stream differs by member. The two arms are the named actions of the
-// episode, so an answer that names neither is invalid. The system message does not list them because the rules do.
+// Bi-arm bandit (RAGEN, Bandit): one pull of one of two arms. The low arm pays a constant; the high arm pays rarely,
+// but more on average; the names of the arms suggest which is which. The group's seed determines the pair and its
+// order, so the whole group has the same prompt; only the random payouts differ between members. The two arms are the
+// episode's named actions, so an answer that names neither arm is invalid. The system message does not list the
+// actions, because the task description already names them.
 import { z } from 'zod';
 import { defineEnvironment, type StepResult } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';
@@ -25,7 +26,7 @@ Rules:
 4. Decide which arm pays more on average, ${a} or ${b}, and answer with its name: <answer> ${a} </answer> or <answer> ${b} </answer>.
 `;
 
-/** A number formatted like a Python float: 1 is `1.0`. */
+/** A number formatted like a Python float, for example 1 as `1.0`. */
 const pythonFloat = (value: number) => (Number.isInteger(value) ? value.toFixed(1) : String(value));
 
 export default defineEnvironment({

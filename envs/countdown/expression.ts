@@ -1,22 +1,27 @@
 // Evaluates arithmetic expressions as Python's `eval` does, without executing code: + − * / // % ** with signs and
-// parentheses, integers of any size and floats. Rejects everything else: names, calls, comparisons, leading zeros,
-// trailing text.
+// parentheses, integers and floats. Rejects names, calls, comparisons, leading zeros and trailing text.
 
-/** A Python int is a bigint, a float is a number. */
+/** A Python number: an int is a bigint, a float is a number. */
 export type PythonNumber = bigint | number;
 
-/** Maximum size of an integer in bits, so that `9 ** 9 ** 9` has no value instead of exhausting memory. */
+/**
+ * Maximum size of an integer in bits. An expression such as `9 ** 9 ** 9` therefore has no value instead of exhausting
+ * memory.
+ */
 const mostBits = 4096;
 
 class NoValue extends Error {}
 
-/** The value; undefined if Python would raise an error. */
+/**
+ * The value of an expression. Undefined if Python would raise an error, or if the value is complex, infinite or too
+ * large.
+ */
 export function evaluate(text: string): PythonNumber | undefined {
   try {
     const value = new Parser(tokens(text)).whole();
     return typeof value === 'bigint' || Number.isFinite(value) ? value : undefined;
   } catch (error) {
-    if (error instanceof NoValue || error instanceof RangeError) return undefined; // RangeError: nested too deeply
+    if (error instanceof NoValue || error instanceof RangeError) return undefined; // RangeError: stack overflow
     throw error;
   }
 }
@@ -24,7 +29,7 @@ export function evaluate(text: string): PythonNumber | undefined {
 const number = /(?:\d+(?:_\d+)*\.?(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+(?:_\d+)*)?/y;
 const operator = /\*\*|\/\/|[-+*/%()~]/y;
 const blank = /[ \t\f]+|#[^\n]*/y;
-/** A base-ten integer in Python: no leading zeros, except in zero itself. */
+/** A decimal integer literal of Python: without leading zeros, except for zero itself. */
 const integer = /^(?:[1-9](?:_?\d)*|0(?:_?0)*)$/;
 
 function tokens(text: string): (string | PythonNumber)[] {
@@ -55,7 +60,7 @@ function tokens(text: string): (string | PythonNumber)[] {
   return found;
 }
 
-/** Python's arithmetic grammar: sums of products of signed powers. */
+/** Recursive-descent parser of Python's arithmetic grammar: sums of products of signed powers. */
 class Parser {
   private at = 0;
   constructor(private readonly tokens: readonly (string | PythonNumber)[]) {}
@@ -141,13 +146,13 @@ function power(base: PythonNumber, exponent: PythonNumber): PythonNumber {
   }
   const [x, y] = [float(base), float(exponent)];
   if (x === 0 && y < 0) throw new NoValue();
-  if (x < 0 && !Number.isInteger(y)) throw new NoValue(); // complex in Python, so equal to no target
+  if (x < 0 && !Number.isInteger(y)) throw new NoValue(); // complex in Python, never equal to a target
   const value = x ** y;
   if (Math.abs(value) === Infinity && Number.isFinite(x) && Number.isFinite(y)) throw new NoValue();
   return value;
 }
 
-/** In Python, an int too large for a float is an error. */
+/** Converts an integer to a float; too large an integer has no value, because Python raises an error. */
 function float(value: PythonNumber): number {
   const converted = Number(value);
   if (typeof value === 'bigint' && !Number.isFinite(converted)) throw new NoValue();

@@ -1,7 +1,7 @@
-// Countdown (RAGEN): write one expression that uses each given number once and equals the target. Reward 1; 0.1 if the
-// right numbers give another value; else 0. The problem is row (seed modulo number of problems) of a data set. The
-// built-in problems are media/data/countdown*.jsonl, with separate ones for validation; RAGEN's are
-// Jiayi-Pan/Countdown-Tasks-3to4 on the Hugging Face Hub.
+// Countdown (RAGEN): write one expression that uses each given number once and equals the target. The reward is 1 for
+// the target, 0.1 if the right numbers give another value, otherwise 0. The problem is row (seed modulo number of
+// problems) of a data set. The built-in problems are media/data/countdown*.jsonl, with a separate file for validation;
+// RAGEN uses Jiayi-Pan/Countdown-Tasks-3to4 from the Hugging Face Hub.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { lookForDataSet, openDataSet, openingPatience } from '../api/data-set';
@@ -45,7 +45,7 @@ function pathOf({ train_path, val_path }: Pick<Config, 'train_path' | 'val_path'
   return mode === 'val' ? (val_path ?? own) : own;
 }
 
-/** The problems of a configuration for training or validation, read once. */
+/** The problems of a configuration for training or validation; each file is read once. */
 function problemsOf(
   { train_path, val_path, max_instances, solvable_filter }: Config,
   mode: 'train' | 'val' = 'train',
@@ -72,14 +72,16 @@ async function readProblems(path: string, most: number, solvable: boolean): Prom
   return problems;
 }
 
-/** Whether the first four numbers with some choice of signs sum to the target: RAGEN's test of solvability. */
+/**
+ * RAGEN's test of solvability: whether the first four numbers, each with a plus or a minus sign, can sum to the target.
+ */
 export function isSignedSum({ target, nums }: Problem): boolean {
   let sums = [0];
   for (const number of nums.slice(0, 4)) sums = sums.flatMap(sum => [sum + number, sum - number]);
   return sums.includes(target);
 }
 
-/** Whether the numbers in an answer are the given ones, in any order. */
+/** Whether an answer contains exactly the given numbers, in any order. */
 function usesNumbers(answer: string, nums: readonly number[]): boolean {
   const sorted = (numbers: readonly bigint[]) => [...numbers].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)).join();
   return sorted((answer.match(/\d+/g) ?? []).map(BigInt)) === sorted(nums.map(BigInt));

@@ -1,17 +1,18 @@
-// Finds an expression of all given numbers that equals the target, by trying every way to join two of them until one
-// value is left. Values are exact fractions. Four numbers need at most a few thousand joins.
+// Finds an expression of all given numbers that equals the target, by an exhaustive search: combines two terms into one
+// until a single term is left. Values are exact fractions. Four numbers need at most a few thousand combinations.
 
 interface Term {
   /** Numerator and denominator of the value. */
   top: number;
   bottom: number;
   text: string;
-  /** Top-level operator of the text, which decides about parentheses; `product` includes quotients. */
+  /** Top-level operator of the text, which determines whether it needs parentheses; `product` includes quotients. */
   kind: 'number' | 'sum' | 'product';
 }
 
 /**
- * The first expression found, trying sums and differences before products and quotients; undefined if there is none.
+ * The first expression found; undefined if none equals the target. Sums and differences are tried before products and
+ * quotients.
  */
 export function solveCountdown(numbers: readonly number[], target: number): string | undefined {
   return search(

@@ -1,21 +1,21 @@
-// A cgroup for each tested program, if this process may create one. The kernel then limits the total memory of the
-// program's processes, including kernel structures, and their number. Version 2 uses the nearest enclosing cgroup that
-// delegates memory to its children; version 1 uses a child of this process's cgroup in each of the two hierarchies.
-// Each permission is tested by trying. extension/node/control-group.ts is a separate implementation for the
-// environment process, which kills and counts the processes of its cgroup. This one also limits the number of
-// processes; environments import only the environment API of the product. Sources:
-// docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html, …/cgroup-v1/pids.html.
+// Creates a cgroup for each tested program, if this process has the permission. The kernel then limits the number of
+// the program's processes and their total memory, including kernel structures. Version 2: the nearest enclosing cgroup
+// that delegates memory to its children holds the new cgroup. Version 1: this process's own cgroup holds it, in the
+// memory and in the pids hierarchy. Permissions are tested by trying.
+// extension/node/control-group.ts is a separate implementation for the environment process, because environments must
+// not import other code of the product.
+// Sources: docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html, …/cgroup-v1/pids.html.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Limits of a cgroup. */
+/** Limits of a cgroup: total bytes of memory and number of processes. */
 export interface GroupLimits {
   bytes: number;
   processes: number;
 }
 
-/** A folder in which cgroups can be created, and what they limit there. */
+/** A folder in which cgroups can be created; `memory` and `processes` say which limits its cgroups support. */
 interface ControlGroupMount {
   version: 1 | 2;
   folder: string;
@@ -24,17 +24,18 @@ interface ControlGroupMount {
 }
 
 /**
- * Prefix of cgroup names. The id of the creating process follows, so that another process can remove abandoned cgroups.
+ * Prefix of cgroup names. The creating process's id follows it, so that other processes can remove the cgroup when its
+ * creator has ended.
  */
 const prefix = 'ragen-program-';
 
-/** The cgroup of one program. */
+/** The cgroup of one program: one folder in version 2, up to two folders in version 1. */
 export class ControlGroup {
   private constructor(private readonly parts: readonly (ControlGroupMount & { group: string })[]) {}
 
   /**
-   * Creates a cgroup with these limits. Returns undefined if this process may not, or if the cgroup would not limit
-   * memory.
+   * Creates a cgroup with these limits. Returns undefined if this process lacks the permission, or if the memory limit
+   * is not supported.
    * @param root prefix of all paths; differs from / in tests
    */
   static make(limits: GroupLimits, root = '/'): ControlGroup | undefined {
@@ -58,7 +59,7 @@ export class ControlGroup {
     return undefined;
   }
 
-  /** The active limits, formatted for a table. */
+  /** The active limits, formatted for a table of protections. */
   get about(): string {
     const version = this.parts.find(({ memory }) => memory)!.version;
     const what = this.parts.some(({ processes }) => processes) ? 'memory and number of processes' : 'memory';
@@ -66,8 +67,8 @@ export class ControlGroup {
   }
 
   /**
-   * Moves a process and its future children into the cgroup. Returns false if that is not permitted; then nothing is
-   * limited.
+   * Moves a process into the cgroup; its future children follow. Returns false if the system refuses; the limits then
+   * do not apply.
    */
   join(pid: number): boolean {
     try {
@@ -78,7 +79,7 @@ export class ControlGroup {
     }
   }
 
-  /** Whether the kernel killed one of its processes for exceeding the memory limit. */
+  /** Whether the kernel killed one of the cgroup's processes because of the memory limit. */
   ranOut(): boolean {
     return this.parts.some(({ version, memory, group }) => {
       if (!memory) return false;
@@ -87,14 +88,14 @@ export class ControlGroup {
     });
   }
 
-  /** Removes the cgroup once its last process has ended; retries every 20 ms. */
+  /** Removes the cgroup. While it still has processes, retries every 20 ms, at most `tries` times. */
   remove(tries = 100): void {
     const left = this.parts.filter(({ group }) => !remove(group));
     if (left.length > 0 && tries > 0) setTimeout(() => this.remove(tries - 1), 20).unref();
   }
 }
 
-/** Candidate folders for cgroups, derived from this process's own cgroups and its mounts. */
+/** Folders that may accept new cgroups, derived from this process's own cgroups and its mounts. */
 function groupMounts(root = '/'): ControlGroupMount[] {
   const own = (read(join(root, 'proc/self/cgroup')) ?? '').split('\n').map(line => /^(\d+):([^:]*):(.*)$/.exec(line));
   const mounts = (read(join(root, 'proc/self/mountinfo')) ?? '').split('\n').flatMap(line => mountOf(line) ?? []);
@@ -122,7 +123,10 @@ function groupMounts(root = '/'): ControlGroupMount[] {
   return mounted.filter(({ folder }) => existsSync(folder));
 }
 
-/** Parses a line of mountinfo into type, options, root and mount point; undefined if it is not a cgroup mount. */
+/**
+ * Parses a line of mountinfo into type, options, root (`from`) and mount point (`at`); undefined if it is not a cgroup
+ * mount.
+ */
 function mountOf(line: string): { type: string; options: string[]; from: string; at: string } | undefined {
   const [left, right] = line.split(' - ');
   const [, , , from, at] = left.split(' ');
@@ -130,14 +134,15 @@ function mountOf(line: string): { type: string; options: string[]; from: string;
   return type === 'cgroup' || type === 'cgroup2' ? { type, options: (options ?? '').split(','), from, at } : undefined;
 }
 
-/** The path of a cgroup relative to the root of a mount; undefined if the mount does not include it. */
+/** The path of a cgroup relative to the root of a mount; undefined if the cgroup is outside this root. */
 function below(path: string, from: string): string | undefined {
   if (from === '/') return path;
   return path === from || path.startsWith(`${from}/`) ? path.slice(from.length) || '/' : undefined;
 }
 
 /**
- * @throws if a limit that the place supports cannot be set
+ * Writes the limits of a new cgroup.
+ * @throws if a limit that the mount supports cannot be set
  */
 function limit({ version, memory, processes }: ControlGroupMount, group: string, limits: GroupLimits): void {
   if (processes) writeFileSync(join(group, 'pids.max'), String(limits.processes));
@@ -155,7 +160,7 @@ function limit({ version, memory, processes }: ControlGroupMount, group: string,
   writeFileSync(join(group, 'memory.oom.group'), '1');
 }
 
-/** Removes the cgroups of processes that have ended. The kernel refuses to remove one in use. */
+/** Removes cgroups whose creating process has ended. The kernel refuses to remove a cgroup that still has processes. */
 function removeAbandoned(folder: string): void {
   for (const name of readdirSync(folder)) {
     const owner = new RegExp(`^${prefix}(\\d+)-[0-9a-f]+$`).exec(name)?.[1];
@@ -163,7 +168,7 @@ function removeAbandoned(folder: string): void {
   }
 }
 
-/** Removes a cgroup and returns whether it is gone. */
+/** Removes a cgroup's folder and returns whether it no longer exists. */
 function remove(group: string): boolean {
   try {
     rmdirSync(group);

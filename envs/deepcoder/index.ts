@@ -1,7 +1,7 @@
-// DeepCoder (RAGEN): a programming task. The answer is a program or function in Python or JavaScript, which is tested;
-// the reward is the share of tests passed. Programs run only in isolation (sandbox.ts lists what it covers); without
-// isolation the environment refuses to load. The built-in tasks are media/data/deepcoder; RAGEN's are
-// agentica-org/DeepCoder-Preview-Dataset on the Hugging Face Hub.
+// DeepCoder (RAGEN): a programming task. The answer is a Python or JavaScript program or function; the reward is the
+// share of the task's tests that it passes. Programs run only in isolation (sandbox.ts lists what it covers); if
+// isolation is unavailable, the environment fails to load. The built-in tasks are media/data/deepcoder; RAGEN uses
+// agentica-org/DeepCoder-Preview-Dataset from the Hugging Face Hub.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { openDataSet } from '../api/data-set';
@@ -48,7 +48,7 @@ const remedy =
 const tasks = ({ dataset_path, split }: Config, mode: Mode) =>
   openDataSet(dataset_path ?? shipped, { split: split ?? (mode === 'val' ? 'test' : 'train'), remedy });
 
-/** The task of a seed, drawn as by CPython's `randint`. */
+/** The task of a seed. The row is drawn as CPython's `randint` draws it. */
 async function taskOf(config: Config, seed: number, mode: Mode): Promise<Problem> {
   const set = await tasks(config, mode);
   const row = await set.row(new PythonRandom(seed).randint(0, set.length - 1));
@@ -71,15 +71,15 @@ const limitsOf = ({ test_timeout, memory_mb }: Config) => ({ seconds: test_timeo
 
 interface Verdict {
   passed: number;
-  /** The program of at least one test exited by itself without an error. */
+  /** In at least one test, the program exited by itself with code 0. */
   runnable: boolean;
-  /** Describes the first test that failed. */
+  /** The reason why the first failing test failed; empty if all tests pass. */
   detail: string;
 }
 
 const cut = (text: string, limit = 200) => (text.length > limit ? `${text.slice(0, limit)}…` : text);
 
-/** Runs the tests in order until the total timeout. */
+/** Runs the tests in order until all have run or the total timeout expires. */
 async function judge(answer: string, task: Problem, config: Config): Promise<Verdict> {
   const { code, language } = codeOf(answer, config.language);
   const whole = language === 'python' ? withStarter(code, task.starter) : code;
@@ -125,7 +125,7 @@ function mishap({ by, code, stderr }: Outcome, { test_timeout, memory_mb }: Conf
   return `ended with ${code === null ? 'a signal' : `exit code ${code}`}${cause ? ` (${cut(cause)})` : ''}.`;
 }
 
-/** The task as shown to the model. */
+/** The text of a task for the model: problem, and starter code or function name. */
 const observationOf = ({ text, starter, functionName }: Problem): string =>
   text.trim() +
   (starter.trim() === '' ? '' : `\n\nStarter code:\n${starter.replace(/^\n+|\s+$/g, '')}`) +

@@ -1,15 +1,16 @@
-// Measures the memory of an isolated program from outside: all of its processes, found through the children of all
-// threads, and the files in its private folders. If the quick sum exceeds the limit, shared pages are counted once. The
-// kernel's own structures for a process are not included; only a cgroup counts them.
+// Measures an isolated program's memory from outside: the memory of all its processes, found through the children of
+// all threads, and of the files in its private folders. A quick measurement counts shared pages once per process; if
+// its sum exceeds the limit, an exact measurement counts them once. Neither includes the kernel's own structures for a
+// process, which only a cgroup counts.
 import { readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 
-/** Memory of a file in addition to its pages: its inode and its name. */
+/** Bytes of kernel memory per file, in addition to the file's pages: its inode and its name. */
 const fileBytes = 1536;
 const kibibyte = 1024;
 
 /**
- * Bytes held by a process and all its descendants.
- * @param limit the exact, slower measurement is made only above it
+ * Bytes of memory of a process and all its descendants.
+ * @param limit bytes; the slower, exact measurement is made only if the quick one exceeds it
  */
 export function memoryOf(pid: number, limit: number): number {
   const pids = processesBelow(pid);
@@ -18,8 +19,9 @@ export function memoryOf(pid: number, limit: number): number {
 }
 
 /**
- * Bytes that the files in a program's private folders use in addition to their pages; `pid` is one of its processes.
- * Until the sandbox has mounted its own folders, the paths lead to this machine's folders, whose files do not count.
+ * Bytes that the files in a program's private folders use in addition to their pages. Files of this machine are not
+ * counted: before the sandbox has mounted its own folders, the paths refer to the machine's folders.
+ * @param pid id of one of the program's processes
  */
 export function memoryOfFiles(pid: number, folders: readonly string[]): number {
   return sum(
@@ -36,7 +38,10 @@ export function memoryOfFiles(pid: number, folders: readonly string[]): number {
   );
 }
 
-/** A process and all its descendants. Orphans stay below the first process of their namespace. */
+/**
+ * Ids of a process and all its descendants. Orphans remain descendants, because the first process of their namespace
+ * adopts them.
+ */
 export function processesBelow(pid: number): number[] {
   const found = [pid];
   for (const parent of found) {
@@ -46,21 +51,21 @@ export function processesBelow(pid: number): number[] {
         if (children !== '') for (const child of children.split(' ')) found.push(Number(child));
       }
     } catch {
-      // The process or thread has ended. Its children have a new parent at the next call.
+      // the process or thread has ended; the next call finds its children under their new parent
     }
   }
   return found;
 }
 
 /**
- * Resident or swapped pages not backed by a file on disk, plus their page tables; shared pages count once for each
- * process.
+ * Bytes of resident or swapped pages without a file on disk, plus page tables. A shared page is counted in full for
+ * each process.
  */
 function quickMemory(pid: number): number {
   return kibibytesOf(`/proc/${pid}/status`, /^(?:RssAnon|RssShmem|VmSwap|VmPTE):\s+(\d+) kB$/gm) * kibibyte;
 }
 
-/** As `quickMemory`, but each shared page is divided among the processes that share it. */
+/** As `quickMemory`, but each shared page is divided by the number of processes that share it. */
 function exactMemory(pid: number): number {
   const shared = kibibytesOf(`/proc/${pid}/smaps_rollup`, /^(?:Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+) kB$/gm);
   if (shared === 0) return quickMemory(pid);

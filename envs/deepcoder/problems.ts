@@ -1,5 +1,5 @@
-// Parses problems from the rows of DeepCoder's data sets in all their formats: tests as JSON text or as values, as one
-// list or as two lists of inputs and outputs; the function name in the metadata or next to the tests.
+// Parses the rows of DeepCoder's data sets in all their formats. Tests are JSON text or values, as one list or as two
+// lists of inputs and outputs. The function name is in the metadata or next to the tests.
 import type { Row } from '../api/data-set';
 
 export interface Test {
@@ -10,16 +10,14 @@ export interface Test {
 export interface Problem {
   text: string;
   starter: string;
-  /** Set if tests call a function instead of writing to standard input. */
+  /** Name of the function that tests call; undefined if tests write to standard input. */
   functionName?: string;
   tests: Test[];
-  /** A program that passes, if the row has one. */
+  /** A program that passes the tests, if the row contains one. */
   solution?: string;
 }
 
-/**
- * @throws Error that names what the row lacks
- */
+/** @throws Error whose message names the missing part of the row */
 export function problemOf(row: Row): Problem {
   const text = [row.question, row.prompt, row.problem].find(value => typeof value === 'string');
   if (text === undefined) throw new Error('no text in the columns problem, prompt or question');
@@ -56,11 +54,11 @@ function parsed(value: unknown): unknown {
   }
 }
 
-/** The standard input of a test: a string unchanged, a list as lines. */
+/** The standard input of a test: strings are passed unchanged, the elements of a list as lines. */
 export const inputText = (input: unknown): string =>
   Array.isArray(input) ? input.map(String).join('\n') : String(input ?? '');
 
-/** Whether the output equals the expected one, ignoring blanks at line ends and empty lines at both ends. */
+/** Whether two outputs are equal, ignoring blanks at line ends and empty lines at the start and end. */
 export function isOutput(stdout: string, expected: unknown): boolean {
   const plain = (text: string) =>
     text
@@ -71,7 +69,7 @@ export function isOutput(stdout: string, expected: unknown): boolean {
   return plain(stdout) === plain(inputText(expected));
 }
 
-/** Whether a returned value equals the expected one, as Python's text or as a JSON value. */
+/** Whether a returned value equals the expected value, either in Python's text format or as a JSON value. */
 export function isReturned({ text, value }: { text: string; value?: unknown }, expected: unknown): boolean {
   if (text.trim() === (typeof expected === 'string' ? expected : pythonText(expected)).trim()) return true;
   if (value === undefined) return false;
@@ -86,7 +84,7 @@ export function isReturned({ text, value }: { text: string; value?: unknown }, e
   }
 }
 
-/** A JSON value formatted as by Python's `str`. */
+/** A JSON value in the format of Python's `str`. */
 function pythonText(value: unknown): string {
   if (value === null || value === undefined) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';

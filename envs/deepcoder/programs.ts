@@ -1,22 +1,28 @@
-// Builds a testable program from an answer. The answer's code comes first, after a single line, so its line numbers
-// shift by one. For tests of a function, code follows that reads the arguments, calls the function and prints the
-// returned value after a marker. The expected result of a test never enters the program.
+// Builds a program that can be tested from an answer. One line precedes the answer's code, so its line numbers shift by
+// one. If tests call a function, code is appended that reads the arguments, calls the function and prints the returned
+// value after a marker. A test's expected result is never part of the program.
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { Program } from './sandbox';
 
 export type Language = 'python' | 'javascript';
 
-/** A value returned by a function: as Python or JavaScript prints it, and as JSON if it is serializable. */
+/**
+ * The value that a function returned: the text that Python or JavaScript prints for it, and the value itself if it can
+ * be serialized as JSON.
+ */
 export interface Returned {
   text: string;
   value?: unknown;
 }
 
-/** Precedes the returned value, which is on a line of its own. */
+/** Marker before the returned value in the output; both are on a line of their own. */
 const mark = '\u001e';
 
-/** The code of an answer and its language: the language of the code fence, else the given one. */
+/**
+ * Code and language of an answer. The label of the answer's code fence determines the language; if it names none,
+ * `language` applies.
+ */
 export function codeOf(answer: string, language: Language): { code: string; language: Language } {
   const fence = fenceIn(answer);
   if (!fence) return { code: withoutEmptyEnds(answer), language };
@@ -29,7 +35,7 @@ export function codeOf(answer: string, language: Language): { code: string; lang
   return { code: fence.code, language: named };
 }
 
-/** The first closed code fence, with its label; linear in the length of the answer. */
+/** The first closed code fence with its label. Runs in time linear in the length of the answer. */
 function fenceIn(answer: string): { label: string; code: string } | undefined {
   const open = answer.indexOf('```');
   if (open < 0) return undefined;
@@ -50,9 +56,8 @@ function withoutEmptyEnds(text: string): string {
 }
 
 /**
- * Python code combined with its problem's starter code. A bare method is put into the starter's class. The starter is
- * dropped if the answer defines the class itself, or if the starter ends in a header without a body, which the answer
- * replaces.
+ * Combines Python code with its problem's starter code. A bare method is indented into the starter's class. The answer
+ * replaces the starter if it defines the class itself, or if the starter ends in a function header without a body.
  */
 export function withStarter(code: string, starter: string): string {
   const given = starter.trimEnd();
@@ -65,7 +70,7 @@ export function withStarter(code: string, starter: string): string {
   return given.endsWith(':') ? code : `${given}\n\n${code}`;
 }
 
-/** The source of the program, for tests by standard input or for tests that call the function. */
+/** The source of the program. Without `functionName`, tests use standard input; otherwise they call this function. */
 export function sourceOf(code: string, language: Language, functionName: string | undefined): string {
   if (language === 'python')
     return `from typing import *\n${code}\n${functionName ? pythonCall(functionName, code) : ''}`;
@@ -73,8 +78,8 @@ export function sourceOf(code: string, language: Language, functionName: string 
 }
 
 /**
- * The standard input of a program that calls the function: the test's input, one value per line or as a list of
- * arguments.
+ * The standard input of a program that calls the function: a test's input as a text with one value per line, or as a
+ * list of arguments.
  */
 export function callInput(input: unknown): string {
   return JSON.stringify(
@@ -82,12 +87,12 @@ export function callInput(input: unknown): string {
   );
 }
 
-/** The value that the called function returned; undefined if the output contains none. */
+/** The value that the called function returned; undefined if the output does not contain it. */
 export function returnedIn(stdout: string): Returned | undefined {
   const at = stdout.lastIndexOf(mark);
   if (at < 0) return undefined;
   try {
-    const returned = JSON.parse(stdout.slice(at + 1)) as Partial<Returned> | null; // the program may print anything
+    const returned = JSON.parse(stdout.slice(at + 1)) as Partial<Returned> | null; // the output may be any text
     return typeof returned?.text === 'string' ? { text: returned.text, value: returned.value } : undefined;
   } catch {
     return undefined;
@@ -151,7 +156,10 @@ function javascriptCall(name: string): string {
 `;
 }
 
-/** How to run programs of a language: the given interpreter, else one in /usr, else the first on the PATH. */
+/**
+ * The interpreter and its options for a language. `given` takes precedence, then an interpreter in /usr, then the first
+ * on the PATH. Undefined if no interpreter exists.
+ */
 export function runnerOf(language: Language, given: string | null): Omit<Program, 'source' | 'stdin'> | undefined {
   const name = language === 'python' ? 'python3' : 'node';
   const folders = ['/usr/bin', '/usr/local/bin', ...(process.env.PATH ?? '').split(delimiter)];

@@ -1,17 +1,21 @@
 // Runs programs written by a model under bubblewrap, in separate namespaces for processes, network, mounts, users, IPC
 // and host name.
 //
-// Covered: no variable, key ring or descriptor of the parent, not even through /proc; no network, not even loopback,
-// and no sockets except connected pairs; a read-only root with /usr and the interpreter, with none of the user's files,
-// and of /etc only ld.so.cache and alternatives; private /tmp and /dev/shm of 16 MiB; only the sandbox's own processes
-// in /proc and for signals; no nested namespaces, no capabilities, no terminal; a system call filter (system-calls.ts).
-// Limits: wall and CPU time, data segment of a process, total memory of all processes (polled every 50 ms, and limited
-// by the kernel if there is a cgroup), processes and threads, file size and output. All processes are killed when the
-// first one ends, when this process ends, or when a limit is reached. If this process is root, programs run as nobody,
-// because root is exempt from the process limit. Not covered: kernel bugs reachable through the remaining system calls,
-// world-readable files in /usr, machine information in /proc, CPU time taken from others, and, without a cgroup, the
-// first 50 ms of a memory bomb within the per-process limits and kernel memory (pipe and socket buffers, mappings).
-// Ours, around bubblewrap: npm's sandboxes (isolated-vm, vm2) confine JavaScript, not programs of other languages.
+// Covered:
+// * The program gets none of the parent's variables, key rings and descriptors, not even through /proc.
+// * There is no network, not even loopback, and no sockets except connected pairs.
+// * The root is read-only. It contains /usr, the interpreter, and of /etc only ld.so.cache and alternatives. /tmp and
+//   /dev/shm are private and hold 16 MiB each.
+// * /proc shows only the sandbox's own processes, and only they can be signalled.
+// * There are no nested namespaces, no capabilities and no terminal; system calls are filtered (system-calls.ts).
+// Limits: wall and CPU time; data segment per process; total memory of all processes, polled every 50 ms and also
+// limited by the kernel if a cgroup is available; processes and threads; file size; output. All processes are killed
+// when the first process ends, when this process ends, or when a limit is reached. If this process is root, programs
+// run as nobody, because root is exempt from the process limit.
+// Not covered: kernel bugs reachable through the remaining system calls, world-readable files in /usr, machine
+// information in /proc, and CPU time taken from other programs. Also not covered without a cgroup: memory that is
+// allocated between two polls within the per-process limits, and kernel memory (pipe and socket buffers, mappings).
+// No npm package: isolated-vm and vm2 confine JavaScript only.
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import {
   accessSync,
@@ -40,14 +44,14 @@ import { memoryOf, memoryOfFiles, processesBelow } from './memory-watch';
 import { filteredProcessor, seccompFilter } from './seccomp-filter';
 
 export interface Limits {
-  /** Wall and CPU time of one program. */
+  /** Seconds of wall time; the CPU limit is one second higher. */
   seconds: number;
-  /** Data segment of each process, and total memory of all processes. */
+  /** Limit in MiB of each process's data segment, and of the total memory of all processes. */
   megabytes: number;
 }
 
 export interface Outcome {
-  /** How the program ended: by itself, or at the named limit. */
+  /** Reason for the end: `exit` if the program ended by itself, otherwise the limit that it reached. */
   by: 'exit' | 'time' | 'memory' | 'output';
   /** Exit code; null if a signal ended the program. */
   code: number | null;
@@ -58,13 +62,13 @@ export interface Outcome {
 export interface Program {
   /** Absolute path of the interpreter. */
   interpreter: string;
-  /** Options placed before the program's file. */
+  /** Options between the interpreter and the program's file. */
   options: readonly string[];
-  /** A folder that the interpreter needs in addition to /usr. */
+  /** A folder outside /usr that the interpreter needs. */
   home?: string;
   /**
-   * Whether to limit the address space too, which covers shared memory; for interpreters that reserve little address
-   * space.
+   * Whether to limit the address space, which includes shared memory. False for interpreters that reserve a large
+   * address space.
    */
   boundAddresses: boolean;
   source: string;
@@ -76,30 +80,30 @@ export type Isolation = 'bubblewrap' | 'none';
 const mebibyte = 2 ** 20;
 const outputBytes = mebibyte;
 const fileBytes = 16 * mebibyte;
-/** Enough for the threads of an interpreter. */
+/** Maximum processes and threads of a program, sufficient for an interpreter's own threads. */
 const processes = 32;
 const O_CLOEXEC = 0o2000000;
 const nobody = 65534;
 const watchMs = 50;
 /**
- * Seconds that bubblewrap may take to start, not counted as the program's time: creating namespaces is slow on a busy
+ * Maximum seconds for bubblewrap to start; not part of the program's time. Creating namespaces takes seconds on a busy
  * machine.
  */
 const startSeconds = 30;
-/** How long output streams may stay open after the process has ended. */
+/** Milliseconds for which output streams may stay open after the process has ended. */
 const drainMs = 2000;
 const programFile = '/answer';
-/** Writable folders of a program, held in memory. */
+/** The only writable folders of a program; they are in memory. */
 const privateFolders = ['/tmp', '/dev/shm'];
 
-/** What limits programs on this machine, formatted for a table. */
+/** The mechanisms that isolate and limit programs on this machine, formatted for a table. */
 export interface Protection {
   namespaces: string;
   memory: string;
 }
 
 /**
- * Returns what isolates programs on this machine, determined by running one.
+ * Returns the protection that applies to programs on this machine; runs a program to determine it.
  * @throws MissingDependency if programs cannot be isolated on this machine
  */
 export async function requireIsolation(): Promise<Protection> {
@@ -140,8 +144,8 @@ export async function runProgram(program: Program, limits: Limits, isolation: Is
     writeFileSync(file, program.source);
     const argv = [program.interpreter, ...program.options, file];
     const [command, ...rest] = existsSync(prlimit) ? limited(limits, program.boundAddresses, argv, false) : argv;
-    // As nobody, the program cannot access root's processes and their variables. That needs an interpreter outside
-    // root's own folders.
+    // As nobody, the program cannot access root's processes and their variables. Nobody can execute the interpreter
+    // only if every user may enter its folders.
     const other = isOpenToAll(program.interpreter) && isOpenToAll(folder) ? identity() : undefined;
     if (other) chownSync(folder, other.uid, other.gid);
     const env = { ...programEnvironment(), HOME: folder, LANG: 'C.UTF-8' };
@@ -156,12 +160,13 @@ export async function runProgram(program: Program, limits: Limits, isolation: Is
   }
 }
 
-/** Runs a program in isolation; `group` describes the kernel's limits, if there are any. */
+/** Runs a program in isolation. `group` in the result describes the cgroup's limits; undefined without a cgroup. */
 async function isolated(program: Program, limits: Limits): Promise<Outcome & { group: string | undefined }> {
   const bytes = limits.megabytes * mebibyte;
   const argv = [program.interpreter, ...program.options, programFile];
   const command = bubblewrap(program, limited(limits, program.boundAddresses, argv));
-  // bwrap is the first process of the sandbox, and every program in it can read its variables, so it gets none.
+  // bwrap is the sandbox's first process, and every program in the sandbox can read its variables. Therefore `env` is
+  // empty.
   const pipes = Array.from({ length: 7 }, () => 'pipe' as const);
   const child = startedAlone(bubblewrapPath() ?? 'bwrap', command, pipes, { ...identity(), env: {}, cwd: '/' });
   const [source, filter, info, go] = child.stdio.slice(3) as [Writable, Writable, Readable, Writable];
@@ -169,11 +174,12 @@ async function isolated(program: Program, limits: Limits): Promise<Outcome & { g
   source.end(program.source);
   filter.end(seccompFilter(filteredProcessor()!));
   let inside: number | undefined;
-  /** PID namespace of the sandbox. A later process with the same id has another one. */
+  /** PID namespace of the sandbox. Distinguishes the sandbox's first process from a later process with the same id. */
   let space: string | undefined;
   let group: ControlGroup | undefined;
   let about: string | undefined;
-  // bwrap reports the id of the sandbox's first process on `info` and starts the program after a byte on `go`.
+  // bwrap reports the id of the sandbox's first process on `info`, and starts the program when it receives a byte on
+  // `go`.
   let said = '';
   const begun = new Promise<void>(resolve =>
     info.setEncoding('utf8').on('data', (text: string) => {
@@ -191,8 +197,8 @@ async function isolated(program: Program, limits: Limits): Promise<Outcome & { g
   const outcome = await watched(child, program.stdin, limits, {
     begun,
     end: () => {
-      // Killing bwrap ends a sandbox that has started. While it starts, bwrap's children would survive and keep the
-      // output pipes open, so they are killed too.
+      // Killing bwrap also ends a sandbox that has started. If the sandbox is still starting, bwrap's children would
+      // survive and keep the output pipes open, so this code kills them too.
       const isAlive = child.exitCode === null && child.signalCode === null && child.pid !== undefined;
       const started = isAlive ? processesBelow(child.pid).slice(1) : [];
       if (inside !== undefined && space !== undefined && processSpace(inside) === space) started.push(inside);
@@ -206,7 +212,10 @@ async function isolated(program: Program, limits: Limits): Promise<Outcome & { g
   return { ...outcome, group: about };
 }
 
-/** Starts a program with these descriptors only. Descriptors that this process inherited are replaced by /dev/null. */
+/**
+ * Starts a program with only the descriptors in `stdio`. Other descriptors that this process inherited are replaced by
+ * /dev/null.
+ */
 function startedAlone(
   command: string,
   args: readonly string[],
@@ -227,7 +236,10 @@ function startedAlone(
   }
 }
 
-/** Descriptors above 2 that this process inherited and would pass on: Node.js closes only a contiguous range from 0. */
+/**
+ * Descriptors above 2 that this process inherited and that a child would inherit. Node.js itself closes only a
+ * contiguous range from 0.
+ */
 function inheritedDescriptors(): number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc/self/fd')
@@ -257,7 +269,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Whether every user may execute a file or enter a folder, and enter all folders above it. */
+/** Whether every user may execute a file, or enter a folder, and enter all its parent folders. */
 function isOpenToAll(path: string): boolean {
   for (let at = path; ; at = dirname(at)) {
     if ((statSync(at).mode & 0o001) === 0) return false;
@@ -270,8 +282,8 @@ const identity = (): { uid: number; gid: number } | undefined =>
 const prlimit = '/usr/bin/prlimit';
 
 /**
- * A command under prlimit's limits. The process limit counts all processes of the user, so it is set only inside a
- * namespace.
+ * A command with prlimit's limits. The kernel counts all processes of the user against the process limit, so this limit
+ * is set only in a separate user namespace.
  */
 function limited(limits: Limits, boundAddresses: boolean, argv: readonly string[], isolated = true): string[] {
   const { seconds, megabytes } = limits;
@@ -280,14 +292,14 @@ function limited(limits: Limits, boundAddresses: boolean, argv: readonly string[
     `--data=${megabytes * mebibyte}`,
     ...(boundAddresses ? [`--as=${(megabytes + 256) * mebibyte}`] : []),
     ...(isolated ? [`--nproc=${processes}`] : []),
-    `--cpu=${Math.ceil(seconds) + 1}`, // wall time ends the program first, unless it uses several cores
+    `--cpu=${Math.ceil(seconds) + 1}`, // reached before the wall time only by a program that uses several cores
     ...[`--fsize=${fileBytes}`, '--core=0', '--nofile=64', '--msgqueue=0', '--sigpending=256', '--', ...argv],
   ];
 }
 
 /**
- * bwrap's arguments for an interpreter outside /usr. If its folder also holds files of the user (an interpreter in
- * ~/bin or ~/.local/bin), only the interpreter and its libraries are mounted.
+ * bwrap's arguments for an interpreter outside /usr. The interpreter's folder is mounted completely, unless it also
+ * contains user files (~/bin or ~/.local/bin); then only the interpreter and its libraries are mounted.
  */
 function interpreterFolders(home: string | undefined, interpreter: string): string[] {
   if (home === undefined || home.startsWith('/usr/')) return [];
@@ -299,10 +311,11 @@ function interpreterFolders(home: string | undefined, interpreter: string): stri
 }
 
 /**
- * bwrap's arguments. Descriptors: 3 the program's source, 4 the filter, 5 the ids of the sandbox, 6 the start signal.
+ * bwrap's arguments. Descriptor 3 is the program's source, 4 the filter, 5 receives the sandbox's process ids, 6 is the
+ * start signal.
  */
 function bubblewrap({ home, interpreter }: Program, command: readonly string[]): string[] {
-  // /bin and /lib are folders on some systems, links into /usr on others.
+  // Some systems have folders /bin and /lib; on others they are links into /usr.
   const roots = ['/bin', '/sbin', '/lib', '/lib64'].flatMap(path => {
     if (!existsSync(path)) return [];
     return lstatSync(path).isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path];
@@ -331,9 +344,10 @@ function bubblewrap({ home, interpreter }: Program, command: readonly string[]):
     ],
     ...interpreterFolders(home, interpreter),
     ...['--proc', '/proc', '--dev', '/dev', ...space, '/dev/shm', '--remount-ro', '/dev', ...space, '/tmp'],
-    // bwrap is process 1 and has none of the program's limits. Through /proc a program could write to its memory.
+    // bwrap is process 1 of the sandbox and is not subject to the program's limits. Hidden, because a program could
+    // write to bwrap's memory through /proc.
     ...['--tmpfs', '/proc/1', '--remount-ro', '/proc/1'],
-    // Key rings belong to the user, the kernel command line to the machine.
+    // Hidden, because they describe the user's key rings and the machine's kernel command line.
     ...['/proc/keys', '/proc/key-users', '/proc/cmdline'].flatMap(path =>
       existsSync(path) ? ['--ro-bind', '/dev/null', path] : [],
     ),
@@ -342,7 +356,7 @@ function bubblewrap({ home, interpreter }: Program, command: readonly string[]):
   ];
 }
 
-/** Identifies the PID namespace of a process; undefined if the process has ended or may not be inspected. */
+/** Identifier of a process's PID namespace; undefined if the process has ended or access is refused. */
 function processSpace(pid: number): string | undefined {
   try {
     return readlinkSync(`/proc/${pid}/ns/pid`);
@@ -360,13 +374,13 @@ function endProcess(pid: number): void {
 }
 
 interface Grip {
-  /** Resolves when the program starts and its time limit begins; if absent, it starts at once. */
+  /** Resolves when the program starts; its time limit begins then. If absent, the time limit begins at once. */
   begun?: Promise<void>;
-  /** Kills all processes of the program; may throw if they have ended. */
+  /** Kills all processes of the program; may throw if they have already ended. */
   end(): void;
-  /** Bytes of memory in use. */
+  /** Bytes of memory that the program uses. */
   memory(): number;
-  /** Whether the kernel killed a process for exceeding the memory limit. */
+  /** Whether the kernel killed one of the program's processes because of the memory limit. */
   ranOut(): boolean;
 }
 
@@ -384,7 +398,7 @@ function watched(child: ChildProcess, stdin: string, limits: Limits, grip: Grip)
       if (texts[name].length > outputBytes) stop('output');
     });
   }
-  child.stdin!.on('error', () => undefined); // a program need not read its input
+  child.stdin!.on('error', () => undefined); // a program may exit without reading its input
   child.stdin!.end(stdin);
   let hasEnded = false;
   let timer = setTimeout(() => stop('time'), (grip.begun ? startSeconds : limits.seconds) * 1000);

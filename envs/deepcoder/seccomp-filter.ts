@@ -1,8 +1,8 @@
-// Assembles the seccomp filter of system calls for model-written programs, as classic BPF for `bwrap --seccomp`. The
-// filter is linear: architecture, highest call number, then one comparison per rule. A call through another
-// architecture's interface kills the process. Source: docs.kernel.org/userspace-api/seccomp_filter.html,
+// Assembles the seccomp filter for model-written programs as classic BPF for `bwrap --seccomp`. The filter is a linear
+// program: it checks the architecture, then the highest call number, then one rule after another. A system call of
+// another architecture kills the process. Sources: docs.kernel.org/userspace-api/seccomp_filter.html,
 // linux/bpf_common.h.
-// No package: npm has none that assembles such filters, and libseccomp would be native code.
+// No package: no npm package assembles such filters, and libseccomp is native code.
 import { auditArch, lastKnown, rulesFor, type Processor } from './system-calls';
 
 const code = { load: 0x20, and: 0x54, jump: 0x05, jumpEqual: 0x15, jumpGreater: 0x25, return: 0x06 } as const;
@@ -10,14 +10,14 @@ const answer = { allow: 0x7fff0000, killProcess: 0x80000000, errno: (errno: numb
 const ENOSYS = 38;
 
 /**
- * Offsets in `struct seccomp_data`; the lower half of an argument comes first because both architectures are
- * little-endian.
+ * Byte offsets in `struct seccomp_data`. `argument` is the offset of an argument's lower half, which comes first
+ * because both architectures are little-endian.
  */
 const field = { number: 0, arch: 4, argument: (i: number) => 16 + 8 * i } as const;
 
 interface Instruction {
   code: number;
-  /** Instructions to skip if the comparison holds (`then`) or fails (`otherwise`). */
+  /** Number of instructions to skip if the comparison is true (`then`) or false (`otherwise`). */
   then: number;
   otherwise: number;
   value: number;
@@ -33,11 +33,11 @@ const ifEqual = (value: number, then: number, otherwise: number): Instruction =>
   value,
 });
 
-/** The architecture of this machine; undefined if there is no filter for it. */
+/** This machine's architecture; undefined if there is no filter for it. */
 export const filteredProcessor = (arch: string = process.arch): Processor | undefined =>
   arch === 'x64' || arch === 'arm64' ? arch : undefined;
 
-/** The filter as consecutive `struct sock_filter`. */
+/** The filter as an array of `struct sock_filter`. */
 export function seccompFilter(processor: Processor): Buffer {
   const program: Instruction[] = [
     load(field.arch),
@@ -56,10 +56,11 @@ export function seccompFilter(processor: Processor): Buffer {
     const checks = [
       load(field.argument(argument)),
       { code: code.and, then: 0, otherwise: 0, value: mask },
-      ...values.map((value, i) => ifEqual(value, values.length - i, 0)), // skips the next instruction
+      // a match skips the remaining comparisons and one more instruction
+      ...values.map((value, i) => ifEqual(value, values.length - i, 0)),
       ...(refuse === 'these' ? [jump(1)] : []),
       end(answer.errno(errno)),
-      load(field.number), // restored for the next rules
+      load(field.number), // the next rules compare the call number again
     ];
     program.push(ifEqual(number, 0, checks.length));
     for (const check of checks) program.push(check);

@@ -1,7 +1,7 @@
-// System calls that are refused to programs of a model, by architecture: those that allocate memory outside the memory
-// limits (System V segments, memory files, message queues, pinned buffers), kernel key rings, sockets except connected
-// pairs, tracing, namespaces and mounts, handles that bypass path checks, kernel programs and rings (bpf, io_uring,
-// perf, userfaultfd), and administration. Numbers: Linux's asm/unistd_64.h (x64) and asm-generic/unistd.h (arm64).
+// System calls that are refused to model-written programs, by architecture: memory outside the memory limits (System V
+// segments, memory files, message queues, pinned buffers), kernel key rings, sockets except connected pairs, tracing,
+// namespaces and mounts, handles that bypass path checks, kernel programs and rings (bpf, io_uring, perf, userfaultfd),
+// and administration. Call numbers are from Linux's asm/unistd_64.h (x64) and asm-generic/unistd.h (arm64).
 
 export type Processor = 'x64' | 'arm64';
 
@@ -9,23 +9,23 @@ export type Processor = 'x64' | 'arm64';
 export const auditArch: Record<Processor, number> = { x64: 0xc000003e, arm64: 0xc00000b7 };
 
 /**
- * The last call number of Linux 5.17. Higher numbers get ENOSYS, as on a kernel without them, so no new call is allowed
- * unreviewed. That includes the x32 numbers on x64, which start at 2³⁰.
+ * The last call number of Linux 5.17. Calls with higher numbers fail with ENOSYS, as on a kernel that lacks them, so
+ * calls that were never reviewed are not allowed. On x64 this includes the x32 calls, which start at 2³⁰.
  */
 export const lastKnown = 450;
 
 const E = { EPERM: 1, ENOSYS: 38 } as const;
 
-/** Call numbers on x64 and arm64; null if the architecture has no such call. */
+/** Call numbers on x64 and arm64; null if the call does not exist on arm64. */
 type Numbers = readonly [x64: number, arm64: number | null];
 
 /** Calls that always fail with EPERM. */
 const refused: Record<string, Numbers> = {
-  // key rings: the keys of a login session are inherited by all its processes
+  // key rings, because all processes of a login session inherit its keys
   add_key: [248, 217],
   request_key: [249, 218],
   keyctl: [250, 219],
-  // memory that is not counted for processes
+  // memory that is not counted as a process's memory
   shmget: [29, 194],
   shmat: [30, 196],
   shmctl: [31, 195],
@@ -45,7 +45,7 @@ const refused: Record<string, Numbers> = {
   accept: [43, 202],
   accept4: [288, 242],
   setsockopt: [54, 208],
-  // other processes
+  // access to other processes
   ptrace: [101, 117],
   process_vm_readv: [310, 270],
   process_vm_writev: [311, 271],
@@ -53,7 +53,7 @@ const refused: Record<string, Numbers> = {
   process_mrelease: [448, 448],
   pidfd_getfd: [438, 438],
   kcmp: [312, 272],
-  // namespaces, mounts, handles
+  // namespaces, mounts, file handles
   unshare: [272, 97],
   setns: [308, 268],
   mount: [165, 40],
@@ -111,8 +111,8 @@ const refused: Record<string, Numbers> = {
 };
 
 /**
- * A rule for one call, refused with `errno`. With a condition, it is refused only if `argument & mask` is one of
- * `values` ('these') or none of them ('others').
+ * A rule for one call; a refused call fails with `errno`. Without `when`, the call is always refused. With `when`, it
+ * is refused if `argument & mask` equals one of `values` (`these`) or none of them (`others`).
  */
 export interface Rule {
   name: string;
@@ -123,12 +123,12 @@ export interface Rule {
 
 const all = 0xffffffff;
 const [AF_UNIX, SOCK_STREAM] = [1, 1];
-/** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
+/** All clone flags that create a namespace: CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. */
 const newNamespaces = 0x7e020000;
 const [TIOCSTI, TIOCLINUX, F_SETPIPE_SZ, PR_SET_SECCOMP] = [0x5412, 0x541c, 1031, 22];
 
 const conditional: [string, Numbers, Rule['when']][] = [
-  // A datagram socket could send to the address of another socket.
+  // Only stream pairs are allowed, because a datagram socket could send to the address of another socket.
   ['socketpair', [53, 199], { argument: 0, mask: all, values: [AF_UNIX], refuse: 'others' }],
   ['socketpair', [53, 199], { argument: 1, mask: 0xf, values: [SOCK_STREAM], refuse: 'others' }],
   ['clone', [56, 220], { argument: 0, mask: newNamespaces, values: [0], refuse: 'others' }],
@@ -138,8 +138,8 @@ const conditional: [string, Numbers, Rule['when']][] = [
 ];
 
 /**
- * All rules for an architecture. clone3 passes its flags by pointer, which a filter cannot read; with ENOSYS the C
- * library falls back to clone.
+ * All rules for an architecture. clone3 fails with ENOSYS, because a filter cannot read its flags, which are passed by
+ * pointer; the C library then calls clone instead.
  */
 export function rulesFor(processor: Processor): Rule[] {
   const column = processor === 'x64' ? 0 : 1;

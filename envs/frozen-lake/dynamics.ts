@@ -1,6 +1,6 @@
-// Transition probabilities of a move, as in Gymnasium: the intended direction with probability `successRate`, each
-// perpendicular one with half of the remainder, in the order (a − 1, a, a + 1) modulo 4. Without slipping, only the
-// intended direction.
+// Transition probabilities of a move, as in Gymnasium. On slippery ice, the intended direction has probability
+// `successRate` and each perpendicular direction half of the remainder; outcomes are in the order (a − 1, a, a + 1)
+// modulo 4. On ice that is not slippery, the intended direction has probability 1.
 
 export interface Outcome {
   move: number;
@@ -9,7 +9,7 @@ export interface Outcome {
 
 export type Dynamics = readonly (readonly Outcome[])[];
 
-/** The outcomes of each of the four moves. */
+/** The possible outcomes of each of the four moves, with their probabilities. */
 export function dynamics(slippery: boolean, successRate: number): Dynamics {
   const slip = (1 - successRate) / 2;
   return [0, 1, 2, 3].map(move =>
@@ -24,7 +24,8 @@ export function dynamics(slippery: boolean, successRate: number): Dynamics {
 }
 
 /**
- * The executed move for one uniform draw: the first whose cumulative probability exceeds it, else the first outcome.
+ * The executed move for a uniform draw in [0, 1): the first outcome whose cumulative probability exceeds the draw. If
+ * rounding leaves no such outcome, the first one.
  */
 export function drawnMove(outcomes: readonly Outcome[], uniform: number): number {
   let sum = 0;

@@ -1,6 +1,6 @@
 // FrozenLake (RAGEN; Gymnasium's toy_text): walk over ice to the goal and avoid holes; on slippery ice the player may
-// move sideways. Reward 1 at the goal, else 0. Slips come from numpy's PCG64, seeded at each reset, so all members of a
-// group slip alike at the same step, as in RAGEN.
+// move sideways. The reward is 1 at the goal, otherwise 0. Random slips come from numpy's PCG64, which each reset seeds
+// with the group's seed. Therefore all members of a group draw the same number in the same step, as in RAGEN.
 import { z } from 'zod';
 import { defineEnvironment } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
@@ -54,11 +54,11 @@ export default defineEnvironment({
     const ice = dynamics(config.is_slippery, config.success_rate);
     const symbols = meanings.map((_, i) => config.grid_lookup[`${i}` as '0']);
     let lake: Lake;
-    let drawn: number | undefined; // the seed of this lake
+    let drawn: number | undefined; // seed for which `lake` was drawn
     let cell = 0;
-    let observations: string[] = []; // of this lake, by the player's cell
+    let observations: string[] = []; // observations of `lake` by the player's cell
     let slips: Pcg64;
-    let best: Int8Array | undefined; // of this lake, computed when a solution is requested
+    let best: Int8Array | undefined; // best moves on `lake`, computed at the first `solve`
 
     const cellsOf = (tile: number) => [...lake.tiles.keys()].filter(at => lake.tiles[at] === tile);
     const grid = () => {
@@ -95,7 +95,7 @@ export default defineEnvironment({
           best = undefined;
         }
         slips = new Pcg64(seed);
-        slips.random(); // Gymnasium draws the initial state although there is only one
+        slips.random(); // one draw for the initial state, as in Gymnasium
         cell = lake.start;
         return { observation: observation() };
       },

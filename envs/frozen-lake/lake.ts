@@ -1,6 +1,6 @@
-// A frozen lake's map and RAGEN's generator: tiles, start and goal from numpy's PCG64, redrawn until the goal is
-// reachable. Cells are flat indices, row · size + column. Equal seeds give RAGEN's maps (checked in
-// test/golden/envs/frozen-lake.json).
+// The map of a frozen lake, and RAGEN's generator: tiles, start and goal are drawn from numpy's PCG64, and redrawn
+// until the goal is reachable. Cells are flat indices, row · size + column. Equal seeds yield RAGEN's maps;
+// test/golden/envs/frozen-lake.json holds them.
 import { Pcg64 } from '../api/random/pcg64';
 
 export const frozen = 0;
@@ -9,12 +9,12 @@ export const goal = 2;
 
 export interface Lake {
   size: number;
-  /** `frozen`, `hole` or `goal` of each cell. */
+  /** Kind of each cell: `frozen`, `hole` or `goal`. */
   tiles: Uint8Array;
   start: number;
 }
 
-/** A lake of size × size tiles, each frozen with probability `p`, whose goal is reachable from its start. */
+/** A lake of size × size tiles. Each tile is frozen with probability `p`, and the goal is reachable from the start. */
 export function drawLake(size: number, p: number, seed: number): Lake {
   const random = new Pcg64(seed);
   const shares = [p, 1 - p];
@@ -31,7 +31,8 @@ export function drawLake(size: number, p: number, seed: number): Lake {
 }
 
 /**
- * The cell that a move leads to; at the edge the player stays. Moves as in Gymnasium: 0 left, 1 down, 2 right, 3 up.
+ * The cell after a move without slipping; a move over the edge has no effect. Moves are those of Gymnasium: 0 left, 1
+ * down, 2 right, 3 up.
  */
 export function moved(cell: number, move: number, size: number): number {
   const column = cell % size;

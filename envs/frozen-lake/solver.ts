@@ -1,5 +1,5 @@
-// The optimal action on the ice by value iteration over the transition probabilities: maximizes the discounted
-// probability of reaching the goal. The discount prefers the shorter of two equally safe paths.
+// Optimal moves on the ice by value iteration over the transition probabilities: maximizes the discounted probability
+// of reaching the goal. Because of the discount, the shorter of two paths with equal probability is preferred.
 import type { Dynamics } from './dynamics';
 import { goal, hole, moved, type Lake } from './lake';
 
@@ -7,7 +7,8 @@ const discount = 0.99;
 const precision = 1e-10;
 
 /**
- * The best move for each cell (0 left, 1 down, 2 right, 3 up); −1 if the episode is over or the goal is unreachable.
+ * The best move for each cell (0 left, 1 down, 2 right, 3 up). The value is −1 for holes, for the goal, and for cells
+ * from which the goal is unreachable.
  */
 export function bestMoves({ size, tiles }: Lake, ice: Dynamics): Int8Array {
   const values = new Float64Array(tiles.length);
@@ -36,9 +37,9 @@ export function bestMoves({ size, tiles }: Lake, ice: Dynamics): Int8Array {
 }
 
 /**
- * The best moves from a cell to the goal, assuming that none slips. If the best move relies on a slip (it returns to a
- * cell already visited), the plan ends with it: plan again from the cell then reached. Undefined if no move can reach
- * the goal.
+ * The best moves from a cell to the goal, assuming that no move slips. If the moves would return to a visited cell, the
+ * plan ends there; after executing it, the caller plans again from the cell that was reached. Undefined if the goal is
+ * unreachable.
  */
 export function plan(best: Int8Array, size: number, from: number): number[] | undefined {
   if (best[from] < 0) return undefined;

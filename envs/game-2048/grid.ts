@@ -1,17 +1,17 @@
-// The grid of 2048 and its moves. Cells are flat indices, row · size + column; 0 is an empty cell. Moves: 0 up, 1
-// right, 2 down, 3 left. A move packs each line towards its side; equal neighbours merge, starting at that side, each
-// tile at most once.
+// The grid of 2048 and its moves: 0 up, 1 right, 2 down, 3 left. Cells are flat indices, row · size + column; 0 is an
+// empty cell. A move packs each line towards its side. Equal neighbours merge, starting at that side; each tile merges
+// at most once per move.
 
 export interface Slide {
   grid: number[];
-  /** Sum of the merged tiles. */
+  /** Sum of the tiles that result from merging. */
   merged: number;
   moved: boolean;
 }
 
 export const moveNames = ['Up', 'Right', 'Down', 'Left'] as const;
 
-/** For each move, the lines of the grid, each as its cells in the order in which the move fills them. */
+/** For each move, the lines of the grid. A line lists its cells in the order in which the move fills them. */
 export function linesOf(size: number): number[][][] {
   const line = (cell: (i: number, k: number) => number) =>
     Array.from({ length: size }, (_, i) => Array.from({ length: size }, (_, k) => cell(i, k)));
@@ -23,13 +23,13 @@ export function linesOf(size: number): number[][][] {
   ];
 }
 
-/** The result of a move; does not modify the grid. */
+/** The grid after a move, as a new array, and what the move changed. */
 export function slide(grid: readonly number[], lines: readonly (readonly number[])[]): Slide {
   const after = new Array<number>(grid.length).fill(0);
   let merged = 0;
   for (const cells of lines) {
     let filled = 0;
-    let open = false; // whether the last tile may still merge
+    let open = false; // whether the latest tile may still merge
     for (const cell of cells) {
       const tile = grid[cell];
       if (tile === 0) continue;

@@ -1,6 +1,6 @@
-// Theorem proving in Lean, one tactic per step (RAGEN, Lean). Each tactic is sent with all accepted ones before it; the
-// reward depends on Lean's verdict. Lean is external: a Kimina server, or a REPL that this environment starts. The seed
-// selects the theorem by CPython's `choice`.
+// Theorem proving in Lean, one tactic per step (RAGEN, Lean). Each request to Lean contains the new tactic after all
+// accepted tactics; the reward depends on Lean's verdict. Lean runs outside: on a Kimina server, or in a REPL process
+// that this environment starts. The seed selects the theorem, as CPython's `random.choice` does.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { openDataSet } from '../api/data-set';
@@ -57,7 +57,7 @@ const remedy =
   'give env_config.dataset_name_or_path a file or folder with the column formal_statement, CoderBak/minif2f, or null for the shipped theorems';
 const read = new Map<string, Promise<Theorem[]>>();
 
-/** The theorems of a configuration, read once; rows without a formal statement are skipped. */
+/** The theorems of a configuration; the data set is read once. Rows without a formal statement are skipped. */
 function theoremsOf({ dataset_name_or_path, dataset_split, default_imports }: Config): Promise<Theorem[]> {
   const key = JSON.stringify([dataset_name_or_path, dataset_split, default_imports]);
   const theorems = read.get(key) ?? readTheorems(dataset_name_or_path ?? shipped, dataset_split, default_imports);
@@ -86,7 +86,10 @@ async function readTheorems(path: string, split: string, defaultImports: string)
 
 const checkers = new Map<string, Checker>();
 
-/** The checker of a configuration; all episodes share one REPL. */
+/**
+ * The checker of a configuration. Configurations with the same REPL command, folder and timeouts share one REPL
+ * process.
+ */
 function checkerOf(config: Config): Checker {
   const { repl_command, repl_folder, request_timeout, http_timeout } = config;
   if (repl_command === null)
@@ -109,7 +112,7 @@ const apiKeyOf = ({ api_key }: Config) => api_key ?? process.env.LEAN_SERVER_API
 const cut = (text: string, limit: number) =>
   limit === 0 || text.length <= limit ? text : `${text.slice(0, limit - 3)}...`;
 
-/** A message as shown to the model: `01. [ERROR 3:2 → 3:9] text`. */
+/** A message of Lean in the format that the model sees: `01. [ERROR 3:2 → 3:9] text`. */
 function messageLine({ severity, data, pos, endPos }: LeanMessage, index: number, limit: number): string {
   const position = [pos, endPos].flatMap(at => (at ? [`${at.line}:${at.column}`] : [])).join(' → ');
   const kind = isUnsolved({ severity, data }) ? 'UNSOLVED GOALS' : severity.toUpperCase();

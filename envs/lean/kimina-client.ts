@@ -1,5 +1,5 @@
 // Client of the Kimina Lean server: POST /api/check with one snippet returns {results: [{id, time, error | response}]}.
-// The request equals that of the project's own client (kimina-client 0.2.1 on PyPI).
+// Requests equal those of the server's official client (kimina-client 0.2.1 on PyPI).
 import { createHash } from 'node:crypto';
 import { bodyText } from '../api/response-body';
 import { checkOf, type Check, type Checker } from './lean-check';
@@ -7,16 +7,16 @@ import { checkOf, type Check, type Checker } from './lean-check';
 export interface KiminaOptions {
   url: string;
   apiKey: string | null;
-  /** Timeout of Lean in whole seconds. */
+  /** Whole seconds after which the server stops Lean. */
   timeout: number;
-  /** HTTP timeout of an attempt in seconds. */
+  /** HTTP timeout per attempt, in seconds. */
   httpTimeout: number;
   attempts: number;
-  /** Milliseconds before the second attempt; doubles with each further one, up to ten seconds. */
+  /** Milliseconds before the second attempt. Each further wait is twice as long, up to ten seconds. */
   backoffMs?: number;
 }
 
-/** Maximum size in bytes of a response: the messages and the info tree of a proof. */
+/** Maximum bytes of a response, which contains the messages and the info tree of a proof. */
 const mostBodyBytes = 2 ** 26;
 
 const urlOf = (base: string, path: string) => `${base.replace(/\/+$/, '')}${path}`;
@@ -27,7 +27,7 @@ export function kiminaChecker(options: KiminaOptions): Checker {
   const { url, apiKey, timeout, httpTimeout, attempts, backoffMs = 1000 } = options;
 
   async function attempt(code: string): Promise<Check> {
-    // Equal scripts have equal ids, so a replayed episode sends identical requests.
+    // The id is a hash of the script, so that a replayed episode sends identical requests.
     const id = `ragen-proof-${createHash('sha256').update(code).digest('hex').slice(0, 32)}`;
     const body = { timeout, debug: true, reuse: true, infotree: 'tactics', snippets: [{ id, code }] };
     const response = await fetch(urlOf(url, '/api/check'), {
@@ -43,7 +43,8 @@ export function kiminaChecker(options: KiminaOptions): Checker {
     const [result] = results ?? [];
     if (result === undefined) return { failure: 'The Lean server gave no result.', timedOut: false };
     if (typeof result.error === 'string') {
-      const failure = apiKey ? result.error.replaceAll(apiKey, '***') : result.error; // the message is written to logs
+      // masked, because the message is written to logs
+      const failure = apiKey ? result.error.replaceAll(apiKey, '***') : result.error;
       return { failure, timedOut: failure.toLowerCase().includes('timed out') };
     }
     return checkOf(result.response);
@@ -65,7 +66,7 @@ export function kiminaChecker(options: KiminaOptions): Checker {
   };
 }
 
-/** Whether a server passes its health check within five seconds. */
+/** Whether the server responds to a health check within five seconds. */
 export function isAnswering(url: string, apiKey: string | null): Promise<boolean> {
   return fetch(urlOf(url, '/health'), { headers: headersOf(apiKey), signal: AbortSignal.timeout(5000) }).then(
     ({ ok }) => ok,

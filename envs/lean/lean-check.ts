@@ -1,5 +1,5 @@
-// Lean's reply for a script and its interpretation. Both servers reply in the format of leanprover-community's REPL,
-// which the Kimina server wraps.
+// Parses and interprets Lean's replies. The REPL of leanprover-community defines their format; the Kimina server wraps
+// the same replies.
 
 export interface Position {
   line: number;
@@ -13,23 +13,23 @@ export interface LeanMessage {
   endPos?: Position | null;
 }
 
-/** The result of a script: Lean's messages, or the reason why there are none. */
+/** The result of checking a script: Lean's messages and the number of `sorry`, or the reason why Lean returned none. */
 export type Check = { messages: LeanMessage[]; sorries: number } | { failure: string; timedOut: boolean };
 
-/** A script in two parts, so a server can cache the state after the first. */
+/** A script in two parts. A server can cache Lean's state after the header. */
 export interface Script {
-  /** Imports. */
+  /** Import lines only. */
   header: string;
   body: string;
 }
 
-/** Checks scripts. Never rejects: a failure is returned as part of the check. */
+/** Checks scripts. `check` never rejects; it returns a failure instead. */
 export interface Checker {
   check(script: Script): Promise<Check>;
 }
 
 export interface Verdict {
-  /** The tactics so far are valid; goals may remain. */
+  /** The tactics are valid so far, but goals may remain. */
   accepted: boolean;
   /** The proof is complete. */
   success: boolean;
@@ -40,7 +40,10 @@ export interface Verdict {
 export const isUnsolved = ({ severity, data }: LeanMessage): boolean =>
   severity === 'error' && data.toLowerCase().includes('unsolved goals');
 
-/** Accepted: no errors except unsolved goals. Success: no errors at all. A script with `sorry` is neither. */
+/**
+ * The verdict on a script. Accepted: no errors except unsolved goals. Success: no errors at all. A script that contains
+ * `sorry` is neither accepted nor successful.
+ */
 export function verdictOf(check: Check): Verdict {
   if ('failure' in check) {
     const messages = [{ severity: 'error', data: check.failure }];
@@ -51,7 +54,7 @@ export function verdictOf(check: Check): Verdict {
   return { accepted, success: accepted && errors.length === 0, timedOut: false, messages: check.messages };
 }
 
-/** Parses a reply of the REPL, which may be malformed; `lineOffset` is added to the lines of positions. */
+/** Parses a reply of the REPL, whose format may be invalid. `lineOffset` is added to the line numbers of positions. */
 export function checkOf(reply: unknown, lineOffset = 0): Check {
   if (reply === null || typeof reply !== 'object') return { failure: 'Lean gave no answer.', timedOut: false };
   const { message, messages, sorries } = reply as { message?: unknown; messages?: unknown; sorries?: unknown };

@@ -1,10 +1,10 @@
-// A theorem as sent to Lean and as shown: imports, preamble, statement, and the tactics so far, each indented by two
-// spaces.
+// A theorem as text for Lean and for the model: imports, preamble, statement, and the accepted tactics, each indented
+// by two spaces.
 import type { Script } from './lean-check';
 
 export interface Theorem {
   imports: string;
-  /** The `open` lines, options and definitions between the imports and the statement. */
+  /** The lines between the imports and the statement: `open`, options and definitions. */
   preamble: string;
   statement: string;
   informal: string;
@@ -12,7 +12,7 @@ export interface Theorem {
   proof?: string[];
 }
 
-/** Splits a formal text into its imports, the preamble, and everything from the statement on. */
+/** Splits a formal text into the imports, the preamble, and the remaining lines from the statement on. */
 export function partsOf(formal: string): Pick<Theorem, 'imports' | 'preamble' | 'statement'> {
   const imports: string[] = [];
   const preamble: string[] = [];
@@ -29,8 +29,8 @@ export function partsOf(formal: string): Pick<Theorem, 'imports' | 'preamble' | 
 }
 
 /**
- * The script with these tactics. Options and `open` lines among the imports go into the body, because only the state
- * after the imports is cached.
+ * The script that applies these tactics. The header contains only imports, because servers cache the state after the
+ * header. Other lines in `imports`, such as options, are moved into the body.
  */
 export function scriptOf({ imports, preamble, statement }: Theorem, tactics: readonly string[]): Script {
   const lines = imports.trim().split('\n');
@@ -43,7 +43,7 @@ export function scriptOf({ imports, preamble, statement }: Theorem, tactics: rea
   return { header: header.join(''), body: `${rest.join('')}${imports.trim() === '' ? '' : '\n'}${body}` };
 }
 
-/** The last lines of the script, with line numbers. */
+/** The last `most` lines of the script, with line numbers. */
 export function numberedLines({ header, body }: Script, most = 40): string[] {
   const lines = (header + body).trimEnd().split('\n');
   const first = Math.max(0, lines.length - most);

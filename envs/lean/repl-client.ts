@@ -1,19 +1,19 @@
 // Client of a local Lean REPL (leanprover-community/repl): a process that reads a JSON command and a blank line, and
-// replies with JSON and a blank line. The state after each header is cached, so imports are loaded once; positions are
-// reported relative to the whole script. A command that times out kills the process, and the next command starts a new
-// one.
+// replies with JSON and a blank line. The state after each header is cached, so each header is imported once. Line
+// numbers in replies are corrected by the length of the header. A command that times out kills the process; the next
+// command starts a new process.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { programEnvironment } from '../api/program-environment';
 import { checkOf, type Check, type Checker, type Script } from './lean-check';
 
 export interface ReplOptions {
-  /** Program and arguments, such as lake, exe, repl. */
+  /** Program and arguments, such as `lake`, `exe`, `repl`. */
   command: readonly string[];
-  /** Working directory; null: that of this process. */
+  /** Working directory; null for this process's own. */
   folder: string | null;
-  /** Timeout of one command in seconds. */
+  /** Timeout per command in seconds. */
   timeout: number;
-  /** Timeout of the imports, including the start of the process, in seconds. */
+  /** Timeout in seconds for a header, including the start of the process. */
   headerTimeout: number;
 }
 
@@ -21,7 +21,7 @@ class Repl {
   private buffer = '';
   private waiting: ((reply: unknown) => void) | undefined;
   private ended: string | undefined;
-  /** The REPL's id of the state after each header. */
+  /** For each header, the REPL's id of the state after it. */
   readonly states = new Map<string, number>();
 
   private constructor(private readonly child: ChildProcessWithoutNullStreams) {
@@ -39,7 +39,7 @@ class Repl {
   }
 
   static start([program, ...args]: readonly string[], folder: string | null): Repl {
-    // A proof may execute code, so the REPL gets only the variables that Lean needs.
+    // A proof may execute code, so the REPL receives only the variables that Lean needs and no keys.
     const env = programEnvironment([
       'ELAN_*',
       'LEAN_PATH',
@@ -56,7 +56,7 @@ class Repl {
     return this.ended === undefined;
   }
 
-  /** The reply to a command, or a failure if the process ends or the command times out. */
+  /** Sends a command and returns its reply. Returns a failure if the process ends or the command times out. */
   async ask(command: object, seconds: number): Promise<{ reply: unknown } | Extract<Check, { failure: string }>> {
     if (this.ended !== undefined) return { failure: this.ended, timedOut: false };
     const late = Symbol();
@@ -87,7 +87,7 @@ class Repl {
     this.waiting?.(undefined);
   }
 
-  /** A reply ends at the first blank line before which the text is valid JSON. */
+  /** Resolves the pending command. A blank line ends the reply if the text before it is valid JSON. */
   private deliver(): void {
     for (let at = this.buffer.indexOf('\n\n'); at >= 0; at = this.buffer.indexOf('\n\n', at + 1)) {
       try {
@@ -96,13 +96,13 @@ class Repl {
         this.waiting?.(reply);
         return;
       } catch {
-        // blank line within the reply
+        // this blank line is part of the reply
       }
     }
   }
 }
 
-/** A checker that uses one process, started on first use; scripts are checked one after the other. */
+/** A checker that checks one script at a time in one process, which is started by the first script. */
 export function replChecker({ command, folder, timeout, headerTimeout }: ReplOptions): Checker {
   let repl: Repl | undefined;
   let queue: Promise<unknown> = Promise.resolve();

@@ -1,6 +1,6 @@
-// MetaMathQA (RAGEN): a mathematics problem. A right answer earns 1, halved after each wrong one. An answer is right if
-// it equals the data set's, ignoring case and blanks. The built-in problems are media/data/metamathqa.jsonl; RAGEN's
-// are meta-math/MetaMathQA on the Hugging Face Hub.
+// MetaMathQA (RAGEN): a mathematics problem. A right answer earns 1; each wrong answer halves this reward. An answer is
+// right if it equals the data set's answer, ignoring case and blanks. The built-in problems are
+// media/data/metamathqa.jsonl; RAGEN uses meta-math/MetaMathQA from the Hugging Face Hub.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { lookForDataSet, openDataSet, openingPatience, type DataSetOptions, type Row } from '../api/data-set';
@@ -26,7 +26,7 @@ const source = ({ dataset_path, split }: z.infer<typeof config>): [string, DataS
   { split, remedy },
 ];
 
-/** The text after "The answer is: " in a solution; null if the solution has none. */
+/** The text after "The answer is: " in a solution; null if the solution does not contain this phrase. */
 export function answerOf(response: string): string | null {
   return /The answer is: ([\s\S]*)$/.exec(response)?.[1].trim() ?? null;
 }

@@ -1,12 +1,12 @@
-// An episode of one question: a right answer ends the episode, and each wrong one halves the remaining reward. As in
-// RAGEN, CPython's `random.randint` of the seed selects the row of the data set.
+// An episode with one question. A right answer ends the episode; each wrong answer halves the reward that remains. The
+// seed selects the row of the data set by CPython's `random.randint`, as in RAGEN.
 import type { DataSet, Row } from '../api/data-set';
 import type { Environment } from '../api/environment';
 import { PythonRandom } from '../api/random/python-random';
 
 export interface Question {
   text: string;
-  /** Null if the data set gives none; then no answer is right. */
+  /** Null if the data set has no answer; every answer is then wrong. */
   answer: string | null;
 }
 
@@ -23,7 +23,7 @@ export interface QuestionSource {
    */
   question(row: Row): Question;
   judge(given: string, answer: string | null): Verdict;
-  /** Whether infos also have `is_valid`, the name in RAGEN's static environment. */
+  /** If true, infos also contain `is_valid`, the key of RAGEN's static environment. */
   namesValidity?: boolean;
 }
 

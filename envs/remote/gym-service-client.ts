@@ -1,6 +1,6 @@
-// Client of VAGEN's GymService: POST /connect {env_config} returns a session_id; POST /call {session_id, method,
-// params} resets, steps, requests the system prompt and closes. Bodies are multipart (`multipart.ts`). Unlike VAGEN's
-// own client, it does not repeat a call that got no response, because the server may have executed it.
+// Client of VAGEN's GymService. POST /connect {env_config} returns a session_id. POST /call {session_id, method,
+// params} resets, steps, reads the system prompt and closes. Bodies are multipart (`multipart.ts`). VAGEN's own client
+// repeats a call that got no response; this client does not, because the server may have executed the call.
 import { decodeMultipart, encodeMultipart } from './multipart';
 import {
   ask,
@@ -15,7 +15,7 @@ import {
   type RemoteState,
 } from './peer';
 
-/** Gymnasium's info key for an episode that a limit ended. */
+/** Key in Gymnasium's info that marks an episode as truncated. */
 const truncatedKey = 'TimeLimit.truncated';
 
 export function gymServicePeer(options: PeerOptions): RemotePeer {
@@ -28,8 +28,8 @@ export function gymServicePeer(options: PeerOptions): RemotePeer {
 
   async function connect() {
     const { data } = await post('/connect', { env_config: options.envConfig }).catch((error: unknown) => {
-      // No session is lost here: an orphaned one expires on the server. A 404 on /connect means that this is no
-      // GymService.
+      // Not a lost session: the client has no session yet, and a session without a client expires on the server. Status
+      // 404 means that the server is not a GymService.
       if (error instanceof SessionLost && error.message.includes(' 404')) throw new Error(error.message);
       throw error;
     });

@@ -1,5 +1,5 @@
-// An environment that runs on a server, reached by OpenEnv's protocol or VAGEN's GymService. The server decides on
-// states and rewards; `remote-episode.ts` handles replays, retries and lost servers.
+// An environment that runs on a server, through OpenEnv's protocol or VAGEN's GymService. The server computes states
+// and rewards; `remote-episode.ts` retries requests and replays episodes whose session is lost.
 import { z } from 'zod';
 import { defineEnvironment, MissingDependency, type ActionLookup, type StepResult } from '../api/environment';
 import { gymServicePeer } from './gym-service-client';
@@ -7,7 +7,7 @@ import { openEnvPeer } from './openenv-client';
 import { recordOf, type PeerOptions, type RemoteDescription, type RemotePeer, type RemoteState } from './peer';
 import { RemoteEpisode, waitBefore } from './remote-episode';
 
-/** Configuration keys shared by all environments on a server. */
+/** Configuration keys of all environments that run on a server. */
 export const serverKeys = {
   protocol: z.enum(['openenv', 'gym_service']).default('openenv'),
   url: z
@@ -51,7 +51,7 @@ const config = z.strictObject({
 });
 type Config = z.infer<typeof config>;
 
-/** The client for a configuration's server. */
+/** The client for the configured protocol and server. */
 export function peerOf(
   server: ServerConfig,
   envConfig: Record<string, unknown>,
@@ -68,6 +68,7 @@ export function peerOf(
 }
 
 /**
+ * Checks that the API key is set and that the server responds.
  * @throws MissingDependency if the key is not set or the server does not respond
  */
 export async function requireServer(server: ServerConfig, peer: RemotePeer, remedy: string): Promise<void> {
@@ -81,15 +82,15 @@ export async function requireServer(server: ServerConfig, peer: RemotePeer, reme
   if (why !== undefined) throw new MissingDependency(`finds no server at ${url} (${why})`, remedy);
 }
 
-/** Maximum time in milliseconds of all attempts of a call. */
+/** Maximum milliseconds of a call with all its retries. */
 export function timeoutMsOf({ timeout, connect_timeout, retries, backoff }: ServerConfig): number {
   const waits = Array.from({ length: retries }, (_, i) => Math.max(waitBefore(i + 1, backoff, 0) * 1.9, 60));
   return 1000 * ((timeout + connect_timeout) * (retries + 1) + waits.reduce((sum, wait) => sum + wait, 0));
 }
 
 /**
- * Adds `success` to the info of an ended episode: the server's own value, at our key or VAGEN's, else whether the
- * return exceeds the threshold.
+ * Adds `success` to the info of an ended episode. The server's own value, at the key `success` or at VAGEN's key, takes
+ * precedence; otherwise the episode succeeded if its return exceeds the threshold.
  */
 function withSuccess(info: Record<string, unknown>, total: number, threshold: number): Record<string, unknown> {
   if (info.success !== undefined) return info;
@@ -99,10 +100,10 @@ function withSuccess(info: Record<string, unknown>, total: number, threshold: nu
 
 const remedy = 'start it, for instance by ragen env serve, or correct env_config.url and env_config.protocol';
 
-/** Descriptions of the servers' environments by configuration, fetched when the environment is loaded. */
+/** The server's description per configuration; fetched when the environment is loaded. */
 const described = new Map<string, RemoteDescription>();
 
-/** Names of the actions, from the configuration or the server; undefined if actions are texts. */
+/** Names of the actions, from the configuration, else from the server; undefined if actions are texts. */
 const namesOf = (config: Config): ActionLookup | undefined =>
   config.actions === null
     ? described.get(JSON.stringify(config))?.actions

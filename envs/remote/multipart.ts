@@ -1,5 +1,6 @@
-// Encodes and decodes the bodies of VAGEN's GymService: a JSON part named `data`, then one PNG part per image. The
-// platform parses them. An encoded body has a random boundary, so no image can contain it.
+// Encodes and decodes the message bodies of VAGEN's GymService: a JSON part named `data`, then one part per PNG image.
+// Decoding uses the platform's parser. Encoding uses a random boundary, so that image bytes cannot be mistaken for a
+// boundary.
 import { randomUUID } from 'node:crypto';
 
 export interface Message {
@@ -8,7 +9,9 @@ export interface Message {
   images: Uint8Array[];
 }
 
-/** Encodes a body and returns it with its content type; VAGEN's client sends `form-data`, its server `mixed`. */
+/**
+ * Encodes a body and returns it with its content type. VAGEN's client sends the kind `form-data`, its server `mixed`.
+ */
 export function encodeMultipart(
   { data, images }: Message,
   subtype: 'form-data' | 'mixed',
@@ -31,7 +34,7 @@ export function encodeMultipart(
 
 /**
  * Decodes a body.
- * @throws Error with a predicate as its message if the body has another format
+ * @throws Error if the body has another format; the message is a predicate
  */
 export async function decodeMultipart(type: string, body: Uint8Array): Promise<Message> {
   if (!/^multipart\/[\w-]+;/i.test(type)) throw new Error(`is ${type || 'of no content type'}, not multipart`);

@@ -1,7 +1,7 @@
-// Client of OpenEnv's sessions (openenv-core 0.3). A WebSocket at /ws is a session: it receives {"type": "reset" |
-// "step" | "close", "data"} and replies to each with {"type": "observation", "data": {observation, reward, done}} or
-// {"type": "error"}. Observations are dictionaries defined by the server; `OpenEnvFields` maps their text, images and
-// actions.
+// Client of OpenEnv's sessions (openenv-core 0.3). Each WebSocket connection at /ws is a session. It receives {"type":
+// "reset" | "step" | "close", "data"} and replies with {"type": "observation", "data": {observation, reward, done}} or
+// {"type": "error"}. The server defines the keys of observations and actions; `OpenEnvFields` names those for text,
+// images and actions.
 import { WebSocket } from 'ws';
 import type { ActionLookup } from '../api/environment';
 import {
@@ -22,11 +22,11 @@ import {
 } from './peer';
 
 export interface OpenEnvFields {
-  /** Template of an action's dictionary; `{action}` in its strings is replaced by the action. */
+  /** Template of the dictionary that is sent as an action; `{action}` in its strings is replaced by the action. */
   action: Record<string, unknown>;
-  /** Field of the observation to show; null: `text`, or the whole observation as JSON. */
+  /** Key of the observation's text. Null: the key `text`, or the whole observation as JSON if that key has no text. */
   text: string | null;
-  /** Field of the observation with base64 images, one or a list. */
+  /** Key of the observation's images, a base64 string or a list of them. */
   images: string;
 }
 
@@ -64,7 +64,8 @@ export function openEnvPeer(options: PeerOptions, fields: OpenEnvFields): Remote
 }
 
 /**
- * Converts a server's response to a `RemoteState`; flags and info are read where the product's own server puts them.
+ * Converts a server's response to a `RemoteState`. Flags and info are read from the observation, where `ragen env
+ * serve` puts them.
  */
 export function openEnvState(data: Record<string, unknown>, fields: OpenEnvFields): RemoteState {
   const observation = recordOf(data.observation);
@@ -87,7 +88,7 @@ export function openEnvState(data: Record<string, unknown>, fields: OpenEnvField
 const bytesOf = (picture: string) =>
   new Uint8Array(Buffer.from(picture.replace(/^data:image\/png;base64,/, ''), 'base64'));
 
-/** The template with the action filled into its strings. */
+/** A copy of the template in which the action replaces `{action}`. */
 function filledIn(template: unknown, action: string): unknown {
   if (typeof template === 'string') return template.replaceAll('{action}', () => action);
   if (Array.isArray(template)) return template.map(each => filledIn(each, action));
@@ -96,8 +97,8 @@ function filledIn(template: unknown, action: string): unknown {
 }
 
 /**
- * Names of the actions, if the schema enumerates them for the field that holds the action; the product's own server
- * adds their ids.
+ * Names of the actions by id, if the schema lists them for the key that holds the action. Without ids, which only
+ * `ragen env serve` sends, the names are numbered from 1.
  */
 function namedActions(schema: Record<string, unknown>, { action }: OpenEnvFields): ActionLookup | undefined {
   const field = Object.keys(action).find(key => action[key] === '{action}');
@@ -123,17 +124,18 @@ function connected(options: PeerOptions): Promise<{ socket: WebSocket; exchange:
       const isFull = response.statusCode === 503 || response.statusCode === 429;
       reject(isFull ? new NotTaken(said, Number(response.headers['retry-after']) || undefined) : new Error(said));
     });
-    const exchange = exchangeOver(socket, options); // listens from the start
+    // created before the connection opens, so that no early message is lost
+    const exchange = exchangeOver(socket, options);
     socket.on('open', () => resolve({ socket, exchange }));
   });
 }
 
-/** Sends one message at a time and waits for its reply. */
+/** Returns a function that sends a message and waits for its reply. It must not be called again before the reply. */
 function exchangeOver(socket: WebSocket, options: PeerOptions): Exchange {
   const { timeout } = options;
   let settle: { answer(text: string): void; lost(why: string): void } | undefined;
   let gone: string | undefined;
-  let early: string | undefined; // a full server sends a message before any request
+  let early: string | undefined; // a message that arrived before a request: a full server reports its error at once
   const leave = (why: string) => {
     gone ??= why;
     settle?.lost(gone);

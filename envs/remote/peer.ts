@@ -1,6 +1,6 @@
-// The interface between a protocol and an episode on a server, and the three kinds of failure: the request was not
-// accepted (it may be repeated), its fate is unknown (the session is lost, and the request is never repeated in it), or
-// the server returned an error.
+// The interface between a protocol and an episode on a server, and the three kinds of failure. The server did not
+// accept the request (`NotTaken`): it may be repeated. The server may have executed the request (`SessionLost`): the
+// session must not be used again. The server returned an error (`Error`).
 import { bodyBytes } from '../api/response-body';
 import type { ActionLookup } from '../api/environment';
 
@@ -26,22 +26,20 @@ export interface RemoteReset {
 /** One environment instance on the server. */
 export interface RemoteSession {
   reset(options: RemoteReset): Promise<RemoteState>;
-  /**
-   * @param action name of an action, or text
-   */
+  /** @param action name of an action, or a text if actions are texts */
   step(action: string): Promise<RemoteState>;
   /** Releases the instance; never throws. */
   close(): Promise<void>;
 }
 
-/** A server's description of its environment. */
+/** The server's description of its environment. */
 export interface RemoteDescription {
   instruction: string;
   actions?: ActionLookup;
 }
 
 export interface RemotePeer {
-  /** Undefined if the server responds, else the reason, such as "ECONNREFUSED". */
+  /** Why the server does not respond, such as "ECONNREFUSED"; undefined if it responds. */
   missing(): Promise<string | undefined>;
   describe(): Promise<RemoteDescription>;
   open(): Promise<RemoteSession>;
@@ -55,16 +53,16 @@ export interface PeerOptions {
   timeout: number;
   /** Connection timeout in seconds. */
   connectTimeout: number;
-  /** The server-side configuration of the environment. */
+  /** Configuration of the environment, passed to the server. */
   envConfig: Record<string, unknown>;
 }
 
-/** The server rejected the request or could not be reached: the request may be repeated. */
+/** The server rejected the request before executing it, or could not be reached: the request may be repeated. */
 export class NotTaken extends Error {
   override readonly name = 'NotTaken';
   constructor(
     message: string,
-    /** Seconds to wait before a retry, as requested by the server. */
+    /** Seconds that the server asks clients to wait before a retry, if it says so. */
     readonly after?: number,
   ) {
     super(message);
@@ -72,17 +70,17 @@ export class NotTaken extends Error {
 }
 
 /**
- * It is unknown whether the server executed the request, or it does not know the session: the session must not be used
- * again.
+ * The server may or may not have executed the request, or the server does not know the session. The session must not be
+ * used again.
  */
 export class SessionLost extends Error {
   override readonly name = 'SessionLost';
 }
 
-/** Maximum size in bytes of a response: an observation with its images. */
+/** Maximum bytes of a response, which contains an observation with its images. */
 const mostBodyBytes = 2 ** 26;
 
-/** Maximum length in characters of a server's error text. */
+/** Maximum characters of a server's error text in a message. */
 const maxCharacters = 300;
 
 /** Error codes of connections that were never established. */
@@ -95,11 +93,11 @@ const neverConnected = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** Headers with the API key: GymService reads the first, servers behind a gateway read the second. */
+/** Headers that carry the API key: GymService reads `x-api-key`, other servers read `authorization`. */
 export const keyHeaders = (apiKey: string | undefined): Record<string, string> =>
   apiKey === undefined ? {} : { 'x-api-key': apiKey, authorization: `Bearer ${apiKey}` };
 
-/** A server's text with the API key masked, because error messages are logged. */
+/** A server's text in which the API key is masked, because error messages are logged. */
 export const withoutKey = (said: string, { apiKey }: Pick<PeerOptions, 'apiKey'>): string =>
   apiKey ? said.replaceAll(apiKey, '***') : said;
 
@@ -118,7 +116,7 @@ export async function ask(
       method: body ? 'POST' : 'GET',
       headers: { ...keyHeaders(apiKey), ...(body && { 'content-type': body.type }) },
       body: body?.body as RequestInit['body'] | undefined,
-      redirect: 'manual', // never send the key to another host
+      redirect: 'manual', // a redirect could send the key to another host
       signal: AbortSignal.timeout(timeout * 1000),
     });
     return { response, bytes: await bodyBytes(response, mostBodyBytes) };
@@ -129,7 +127,8 @@ export async function ask(
   const { status } = response;
   if (response.ok) return { type: response.headers.get('content-type') ?? '', body: bytes };
   const cleared = withoutKey(Buffer.from(bytes).toString('utf8'), options);
-  const excerpt = cleared.length > maxCharacters ? `${cleared.slice(0, maxCharacters)}…` : cleared; // `…` marks a cut, maybe in a key
+  // Cut after masking, because a key that is cut in two would not be masked.
+  const excerpt = cleared.length > maxCharacters ? `${cleared.slice(0, maxCharacters)}…` : cleared;
   const said = `${path} was answered with ${status}: ${excerpt}`;
   if (status === 503 || status === 429)
     throw new NotTaken(said, Number(response.headers.get('retry-after') ?? NaN) || undefined);
@@ -143,7 +142,10 @@ export async function askJson(options: PeerOptions, path: string): Promise<Recor
   return JSON.parse(Buffer.from(body).toString('utf8')) as Record<string, unknown>;
 }
 
-/** Classifies the error of a request that got no response. */
+/**
+ * Classifies the error of a request without a response: `NotTaken` if no connection was established, else
+ * `SessionLost`.
+ */
 export function connectionError(error: unknown, timeout: number): NotTaken | SessionLost {
   const { name, message, code, cause } = error as Error & { code?: string; cause?: { code?: string } };
   if (name === 'TimeoutError') return new SessionLost(`no answer within ${timeout} s`);
@@ -151,7 +153,7 @@ export function connectionError(error: unknown, timeout: number): NotTaken | Ses
   return why !== undefined && neverConnected.has(why) ? new NotTaken(why) : new SessionLost(why ?? message);
 }
 
-/** Why a server does not respond to GET `path` within five seconds; undefined if it does. */
+/** Why the server does not respond to GET `path` within five seconds; undefined if it responds. */
 export async function missingAt(options: PeerOptions, path: string): Promise<string | undefined> {
   try {
     await ask({ ...options, timeout: Math.min(options.timeout, 5) }, path);
@@ -161,7 +163,10 @@ export async function missingAt(options: PeerOptions, path: string): Promise<str
   }
 }
 
-/** Validates a server's state: images must be PNG, and missing `<image>` placeholders are appended to the text. */
+/**
+ * Checks that a server's images are PNG, and appends missing `<image>` placeholders to the text.
+ * @throws Error if an image is not PNG
+ */
 export function stateOf(state: RemoteState): RemoteState {
   const { text, images } = state;
   const wrong = images.findIndex(image => Buffer.from(image.subarray(0, 4)).toString('latin1') !== '\x89PNG');
@@ -170,11 +175,14 @@ export function stateOf(state: RemoteState): RemoteState {
   return { ...state, text: text + '\n<image>'.repeat(Math.max(images.length - marks, 0)) };
 }
 
-/** `value` if it is an object, else an empty object. */
+/** The value itself if it is an object, else an empty object. */
 export const recordOf = (value: unknown): Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 
-/** A reward as a number. A missing reward is 0. @throws Error for a value that is not a number */
+/**
+ * A server's reward as a number; a missing reward is 0.
+ * @throws Error if the value is not a number
+ */
 export function rewardOf(value: unknown): number {
   const reward = value === null || value === undefined ? 0 : Number(value);
   if (!Number.isFinite(reward)) throw new Error(`the server's reward is ${JSON.stringify(value)}, no number`);

@@ -1,6 +1,7 @@
-// An episode on a server. A request that was not accepted is repeated after a delay. If a session is lost, the episode
-// is replayed in a new session from (seed, actions) and must give the same results, so no step is ever applied twice.
-// Not p-retry: a server's Retry-After may lengthen a pause, and pauses come from the episode's seed.
+// An episode on a server. A request that the server did not accept is repeated after a delay. If the session is lost,
+// the episode is replayed in a new session from (seed, actions), and its states must equal the earlier ones. Therefore
+// each step is applied once per session.
+// No package p-retry: here a server's Retry-After lengthens a delay, and the episode's seed determines the jitter.
 import { createHash } from 'node:crypto';
 import { MissingDependency } from '../api/environment';
 import { NotTaken, SessionLost, type RemotePeer, type RemoteReset, type RemoteSession, type RemoteState } from './peer';
@@ -8,17 +9,17 @@ import { NotTaken, SessionLost, type RemotePeer, type RemoteReset, type RemoteSe
 export interface RetryOptions {
   /** The server's address, for error messages. */
   url: string;
-  /** Number of retries of a request. */
+  /** Maximum number of retries per request. */
   retries: number;
-  /** Seconds before the first retry; doubles with each further one, up to a minute. */
+  /** Seconds before the first retry. Each further delay is twice as long, up to one minute. */
   backoff: number;
 }
 
 const longestWait = 60;
 
 /**
- * Seconds before the given retry (from 1). The seed adds jitter, so the episodes of a batch do not retry at the same
- * time.
+ * Seconds to wait before a retry (numbered from 1). The seed adds jitter, so that the episodes of a batch do not all
+ * retry at the same time.
  */
 export const waitBefore = (retry: number, backoff: number, seed: number): number =>
   Math.min(backoff * 2 ** (retry - 1), longestWait) * (0.7 + 0.6 * ((seed * 0.6180339887) % 1));
@@ -34,7 +35,7 @@ export class RemoteEpisode {
     private readonly retry: RetryOptions,
   ) {}
 
-  /** The first state. */
+  /** Resets the environment on the server and returns the first state. */
   begin(): Promise<RemoteState> {
     return this.perform(async () => this.begun!.state);
   }
@@ -78,7 +79,10 @@ export class RemoteEpisode {
     }
   }
 
-  /** A new session with the lost session's episode replayed. */
+  /**
+   * Opens a session and replays the episode in it.
+   * @throws MissingDependency if a replayed state differs
+   */
   private async rebuilt(): Promise<RemoteSession> {
     const session = await this.peer.open();
     try {

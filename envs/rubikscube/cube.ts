@@ -1,8 +1,8 @@
-// A 2 × 2 × 2 cube as 24 stickers: index 4 · face + position, faces U L F R B D, positions row by row. A turn is a
-// table of sources: the new sticker i is the old sticker `turn[i]`. Sticker colours are face indices.
+// A 2 × 2 × 2 cube as 24 stickers. Index 4 · face + position, with the faces U L F R B D and positions row by row.
+// Sticker colours are face indices. A turn is a table of sources: the new sticker i is the old sticker `turn[i]`.
 //
-// RAGEN's B move is not a turn of a real cube: it swaps the stickers 22 and 23 in the ring through the D face, which
-// splits corners. RAGEN's levels are generated with it, so it is the default; `realBack` is the turn of a real cube.
+// RAGEN's B move is not a turn of a real cube: it swaps the stickers 22 and 23 on the D face, which splits corners.
+// RAGEN's move is the default, because RAGEN generates its levels with it; `realBack` is the turn of a real cube.
 
 export type Cube = Uint8Array;
 
@@ -10,7 +10,9 @@ export const moveNames = ['U', "U'", 'D', "D'", 'L', "L'", 'R', "R'", 'F', "F'",
 
 export const solvedCube = (): Cube => Uint8Array.from({ length: 24 }, (_, at) => at >> 2);
 
-/** The face that turns and the ring around it; each pair of stickers moves to the position of the previous pair. */
+/**
+ * The turning face, and the ring of pairs of stickers around it. Each pair moves to the position of the pair before it.
+ */
 type Ring = readonly [face: number, ...pairs: (readonly [number, number])[]];
 
 const rings: readonly Ring[] = [
@@ -31,7 +33,7 @@ function quarter([face, ...pairs]: Ring): Uint8Array {
 }
 
 /**
- * Tables of the twelve moves in the order of `moveNames`; each move at an odd index is three turns of the move before
+ * Tables of the twelve moves in the order of `moveNames`. The move at an odd index is the inverse of the move before
  * it.
  */
 export function turns(real: boolean): Uint8Array[] {
@@ -44,5 +46,5 @@ export function turns(real: boolean): Uint8Array[] {
 /** The cube after a turn. */
 export const turned = (cube: Cube, turn: Uint8Array): Cube => turn.map(from => cube[from]);
 
-/** Whether every face is of a single colour. */
+/** Whether each face has a single colour. */
 export const isSolved = (cube: Cube): boolean => cube.every((colour, at) => colour === cube[at & ~3]);

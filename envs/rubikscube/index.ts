@@ -1,6 +1,6 @@
-// The 2 × 2 × 2 Rubik's Cube (RAGEN): bring every face to a single colour. Reward 1 when solved, else 0; truncated at
-// max_steps. The scramble is drawn from numpy's PCG64 of the seed, so equal seeds give RAGEN's cubes; as in RAGEN, a
-// scramble may cancel itself out.
+// The 2 × 2 × 2 Rubik's Cube (RAGEN): give each face a single colour. The reward is 1 when the cube is solved,
+// otherwise 0; episodes are truncated at max_steps. The scramble is drawn from numpy's PCG64 with the seed, so equal
+// seeds give RAGEN's cubes. As in RAGEN, the moves of a scramble may cancel each other out.
 import { z } from 'zod';
 import { defineEnvironment } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';
@@ -38,7 +38,7 @@ export default defineEnvironment({
     const names = ids.map(id => config.action_lookup[id]);
     let cube: Cube;
     let steps = 0;
-    let ending = ''; // why the episode ended; empty until then
+    let ending = ''; // reason for the episode's end; empty before
 
     const render = () => {
       const rows = faces.map((face, i) => {
@@ -82,8 +82,8 @@ export default defineEnvironment({
       },
 
       render,
-      // A cube whose scramble cancelled out counts as solved only after a move, so the solution is a turn and its
-      // inverse.
+      // If the scramble has cancelled out, the cube counts as solved only after a move. The solution is then a turn and
+      // its inverse.
       solve: () => {
         if (ending !== '') return isSolved(cube) ? [] : undefined;
         return isSolved(cube) ? [1, 2] : solveCube(cube, tables)?.map(move => move + 1);

@@ -1,20 +1,20 @@
 // The shortest solution of a cube by bidirectional breadth-first search. Cubes that differ only by a permutation of
-// colours are one node, because every cube with single-coloured faces is solved; so there is a single goal node.
+// colours are the same node. All solved cubes are therefore one node, the goal.
 import { solvedCube, turned, type Cube } from './cube';
 
-/** Maximum number of nodes visited; real cubes are solved with far fewer. */
+/** Maximum number of visited nodes; far above what a real cube needs. */
 const mostNodes = 400_000;
 
 interface Node {
   cube: Cube;
-  /** The node from which this one was reached, and the move. */
+  /** The previous node on the path, and `move`, which leads from it to this node; undefined at the start. */
   from: Node | undefined;
   move: number;
 }
 
 /**
- * Moves to a solved cube, as indices into `turns`, in which each odd index is the inverse of the even one before it;
- * undefined if the search exceeds `mostNodes`.
+ * Moves that solve a cube, as indices into `turns`; empty if the cube is solved. The turn at an odd index must be the
+ * inverse of the turn before it. Undefined if the search visits more than `mostNodes` nodes.
  */
 export function solveCube(start: Cube, turns: readonly Uint8Array[]): number[] | undefined {
   const root = (cube: Cube): Node => ({ cube, from: undefined, move: -1 });
@@ -44,7 +44,10 @@ export function solveCube(start: Cube, turns: readonly Uint8Array[]): number[] |
   return undefined;
 }
 
-/** The path from the start to the meeting node, then the reversed path to the goal. */
+/**
+ * The path from the start to the node where both searches meet, then the inverse of the path from the goal to this
+ * node.
+ */
 function joined(fromStart: Node, fromEnd: Node): number[] {
   const way = (node: Node | undefined): number[] => (node?.from ? [...way(node.from), node.move] : []);
   return [
@@ -55,7 +58,7 @@ function joined(fromStart: Node, fromEnd: Node): number[] {
   ];
 }
 
-/** The cube with its colours numbered in order of first occurrence. */
+/** A key that is equal for cubes that differ only by a permutation of colours: colours numbered by first occurrence. */
 function nameOf(cube: Cube): string {
   const names = new Map<number, number>();
   return String.fromCharCode(

@@ -1,5 +1,4 @@
-// A corpus in memory, ranked by BM25. Each path is indexed once, because all episodes of the worker use the same
-// corpus.
+// A corpus in memory, ranked by BM25. Each file is indexed once per worker, because all episodes share the index.
 import MiniSearch from 'minisearch';
 import { openDataSet } from '../api/data-set';
 
@@ -17,7 +16,7 @@ export interface Passage {
 const corpora = new Map<string, Promise<MiniSearch<Passage>>>();
 
 /**
- * The `limit` best passages for the query, best first; empty if no query word occurs in the corpus.
+ * The `limit` best passages for a query, best first; empty if no word of the query occurs in the corpus.
  * @param path file whose rows have `content` (or `contents`, `text`) and optionally `id`
  */
 export async function searchCorpus(path: string, query: string, limit: number): Promise<Found[]> {

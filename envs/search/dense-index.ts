@@ -1,6 +1,6 @@
-// A corpus in memory, ranked by embedding similarity as in RAGEN's retrieval server (a flat index of E5 embeddings of
-// "passage: …", searched with "query: …"): the inner product of unit vectors with every passage. Built once for each
-// corpus and model, at the first search.
+// A corpus in memory, ranked by embedding similarity as in RAGEN's retrieval server, which uses a flat index of E5.
+// Passages are embedded as "passage: …", queries as "query: …"; the score is the inner product of unit vectors. The
+// index is built at the first search, once per corpus and model.
 import type { Found, Passage } from './corpus';
 import { passagesOf } from './corpus';
 import { TextEmbedder } from './text-embedder';
@@ -14,7 +14,10 @@ interface DenseIndex {
 const embedders = new Map<string, Promise<TextEmbedder>>();
 const indices = new Map<string, Promise<DenseIndex>>();
 
-/** The embedding model in a folder, loaded once. Throws as `TextEmbedder.open`. */
+/**
+ * The embedding model in a folder, loaded once.
+ * @throws as `TextEmbedder.open`
+ */
 export function embedderOf(folder: string): Promise<TextEmbedder> {
   const embedder = embedders.get(folder) ?? TextEmbedder.open(folder);
   embedders.set(folder, embedder);

@@ -1,7 +1,7 @@
-// Question answering by search (RAGEN, SearchQA): search[words] returns passages, finish[answer] ends the episode with
-// a score. Passages come from a corpus in memory, ranked by BM25 or by embeddings, or from RAGEN's retrieval server.
-// The question is row (seed modulo number of questions). The built-in questions are about a fictional archipelago
-// (media/data/search).
+// Question answering by search (RAGEN, SearchQA). The action search[words] returns passages; finish[answer] ends the
+// episode with a score. Passages come from a corpus in memory, ranked by BM25 or by embeddings, or from RAGEN's
+// retrieval server. The question is row (seed modulo number of questions). The built-in questions are about a fictional
+// archipelago (media/data/search).
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { openDataSet } from '../api/data-set';
@@ -36,9 +36,9 @@ const config = z.strictObject({
 type Config = z.infer<typeof config>;
 
 const actionsLine = 'Available actions: search[<query>], finish[<answer>]';
-/** Timeout in milliseconds of the first search, which embeds the whole corpus. */
+/** Timeout in milliseconds for the first search, which embeds the whole corpus. */
 const indexingMs = 600_000;
-/** Maximum number of characters shown of a passage. */
+/** Maximum characters of a passage in an observation. */
 const passageChars = 800;
 const shipped = (name: string) => fileURLToPath(new URL(`../../media/data/search/${name}.jsonl`, import.meta.url));
 
@@ -48,7 +48,7 @@ const serverOf = ({ mock_mode, retrieval_server_url }: Config) =>
 interface Question {
   question: string;
   right: string[];
-  /** Searches that find what the answer needs; set only for the built-in questions. */
+  /** Searches that return the passages with the answer; set only for the built-in questions. */
   queries: string[];
 }
 
@@ -71,7 +71,7 @@ async function questionOf(
 
 const cut = (text: string, limit: number) => (text.length > limit ? `${text.slice(0, limit)}...` : text);
 
-/** Passages as shown to the model. */
+/** Passages in the format that the model sees. */
 function shown(found: Found[] | string, limit: number): string {
   if (typeof found === 'string') return found;
   if (found.length === 0) return 'No documents match the query.';
@@ -123,7 +123,7 @@ export default defineEnvironment({
         : searchDense(corpus, embedding_model, query, limit);
     };
 
-    /** The result of a step that does not answer; truncates the episode at the last step. */
+    /** The result of a step without an answer; the step is truncated at the step limit. */
     const continueWith = (text: string, info: Record<string, unknown>): StepResult => {
       const truncated = steps >= config.max_steps;
       observation = `${text}\n${truncated ? 'That was the last step: the episode ends without an answer.' : actionsLine}`;

@@ -1,12 +1,12 @@
-// Client of RAGEN's retrieval server: POST /retrieve {query, top_k} returns {results: [{id, content, score}]}. A server
-// error does not end the episode: its message becomes the observation, as in RAGEN.
+// Client of RAGEN's retrieval server: POST /retrieve {query, top_k} returns {results: [{id, content, score}]}. If the
+// request fails, the error message becomes the observation and the episode continues, as in RAGEN.
 import { BodyTooLong, bodyText } from '../api/response-body';
 import type { Found } from './corpus';
 
-/** Maximum size in bytes of a response: fifty passages. */
+/** Maximum bytes of a response, which holds up to fifty passages. */
 const mostBodyBytes = 2 ** 23;
 
-/** The `limit` best passages, or an error message as a sentence. Waits at most `timeoutMs`. */
+/** The `limit` best passages, or an error message as a sentence. Times out after `timeoutMs`. */
 export async function retrieve(
   server: string,
   query: string,
@@ -47,7 +47,7 @@ function objectOf(text: string): object {
   }
 }
 
-/** Whether a server passes its health check within five seconds. */
+/** Whether the server responds to a health check within five seconds. */
 export async function healthy(server: string): Promise<boolean> {
   const url = `${server.replace(/\/+$/, '')}/health`;
   return fetch(url, { signal: AbortSignal.timeout(5000) }).then(

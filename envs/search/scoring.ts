@@ -2,7 +2,7 @@
 
 export interface AnswerScore {
   exact: boolean;
-  /** Highest F1 over the right answers, 0 to 1. */
+  /** Highest F1 against any right answer, 0 to 1. */
   f1: number;
 }
 
@@ -19,7 +19,7 @@ export function normalized(text: string): string {
     .join(' ');
 }
 
-/** Scores an answer against each right one and returns the best. */
+/** Scores an answer against each right answer and returns the best scores. */
 export function scoreAnswer(answer: string, right: readonly string[]): AnswerScore {
   const scores = right.map(gold => {
     const [given, wanted] = [normalized(answer), normalized(gold)];
@@ -28,7 +28,7 @@ export function scoreAnswer(answer: string, right: readonly string[]): AnswerSco
   return { exact: scores.some(({ exact }) => exact), f1: scores.reduce((best, { f1 }) => Math.max(best, f1), 0) };
 }
 
-/** Word-level F1, counting repeated words; yes and no share no words with longer answers. */
+/** F1 of two word lists, counting repeated words. It is 0 if either text is yes, no or noanswer. */
 function overlap(given: string, wanted: string): number {
   if (verdicts.has(given) || verdicts.has(wanted)) return 0;
   const left = wanted.split(' ');
@@ -46,8 +46,8 @@ function overlap(given: string, wanted: string): number {
 }
 
 /**
- * The answer in a text without an action: a boxed or bold part, "the answer is …", its first sentence, or its
- * beginning.
+ * Extracts an answer from a text without an action. Tries in order: a boxed part, an emphasized part, the text after
+ * "the answer is", the first sentence, the first 100 characters.
  */
 export function answerIn(text: string): string {
   const plain = text

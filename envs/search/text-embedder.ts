@@ -1,7 +1,7 @@
-// Text embeddings by an ONNX model in the format of E5, BGE and similar models: a folder with tokenizer.json and
-// model.onnx (or onnx/model.onnx). The first output is the last hidden state of each token or an embedding already
-// pooled. Pools as 1_Pooling/config.json says, else by the mean over tokens, and normalizes to unit length. Runs on the
-// CPU.
+// Text embeddings by an ONNX model such as E5 or BGE. The folder contains tokenizer.json and model.onnx (or
+// onnx/model.onnx). The model's first output is the last hidden state per token, or a pooled embedding. Hidden states
+// are pooled as 1_Pooling/config.json specifies, by default with the mean over tokens. Embeddings are normalized to
+// unit length. Runs on the CPU.
 import { Tokenizer } from '@huggingface/tokenizers';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,9 +9,9 @@ import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { MissingDependency } from '../api/environment';
 import { readRegularText } from '../api/regular-file';
 
-/** Maximum number of tokens of a text if the folder gives no limit: the number of positions in BERT. */
+/** Maximum tokens per text: the number of positions in BERT. The tokenizer's configuration may lower it. */
 const mostTokens = 512;
-/** Maximum number of tokens in a batch, including padding. */
+/** Maximum tokens per batch, including padding. */
 const tokensAtATime = 4096;
 
 const remedy =
@@ -26,9 +26,7 @@ export class TextEmbedder {
     private readonly pooling: 'mean' | 'first',
   ) {}
 
-  /**
-   * @throws MissingDependency if the folder has no such model
-   */
+  /** @throws MissingDependency if the folder does not contain a usable model */
   static async open(folder: string): Promise<TextEmbedder> {
     const model = ['model.onnx', 'onnx/model.onnx'].map(name => join(folder, name)).find(existsSync);
     if (model === undefined || !existsSync(join(folder, 'tokenizer.json')))
@@ -40,7 +38,8 @@ export class TextEmbedder {
       const tokenizer = new Tokenizer(json('tokenizer.json'), settings);
       const limit = Math.min(Number(settings.model_max_length ?? mostTokens), mostTokens);
       const ort = await import('onnxruntime-node');
-      const session = await ort.InferenceSession.create(model, { intraOpNumThreads: 1 }); // leaves cores to the trainer
+      // other cores are for the trainer
+      const session = await ort.InferenceSession.create(model, { intraOpNumThreads: 1 });
       const pooling = json('1_Pooling/config.json').pooling_mode_cls_token === true ? 'first' : 'mean';
       const makeTensor = (data: BigInt64Array, dims: number[]) => new ort.Tensor('int64', data, dims);
       return new TextEmbedder(session, makeTensor, tokenizer, limit, pooling);
@@ -53,7 +52,8 @@ export class TextEmbedder {
   async embed(texts: readonly string[]): Promise<Float32Array[]> {
     const ids = texts.map(text => this.encode(text));
     const found: Float32Array[] = texts.map(() => new Float32Array());
-    const byLength = [...ids.keys()].sort((a, b) => ids[b].length - ids[a].length); // keeps padding small
+    // similar lengths in a batch need less padding
+    const byLength = [...ids.keys()].sort((a, b) => ids[b].length - ids[a].length);
     for (let from = 0; from < byLength.length;) {
       const rows = Math.max(1, Math.floor(tokensAtATime / ids[byLength[from]].length));
       const part = byLength.slice(from, (from += rows));
@@ -63,13 +63,13 @@ export class TextEmbedder {
     return found;
   }
 
-  /** The token ids of a text; a long text is truncated, but keeps its final token. */
+  /** The token ids of a text. A text that is too long is truncated; its final token is kept. */
   private encode(text: string): number[] {
     let ids: number[];
     try {
       ({ ids } = this.tokenizer.encode(text));
     } catch {
-      ids = []; // the library accepts unusable files and fails only here
+      ids = []; // the library reports an unusable tokenizer.json only at this point
     }
     if (ids.length === 0 || !ids.every(Number.isSafeInteger))
       throw new MissingDependency('has an embedding model whose tokenizer.json gives no ids', remedy);
@@ -77,7 +77,7 @@ export class TextEmbedder {
   }
 
   private async embedRows(rows: readonly number[][]): Promise<Float32Array[]> {
-    const width = rows[0].length; // rows are sorted by length, longest first
+    const width = rows[0].length; // the first row is the longest
     const filled = (value: (row: readonly number[], t: number) => number): Tensor => {
       const data = new BigInt64Array(rows.length * width);
       rows.forEach((row, r) => row.forEach((_, t) => (data[r * width + t] = BigInt(value(row, t)))));

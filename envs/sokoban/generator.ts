@@ -1,8 +1,8 @@
-// RAGEN's room generator (gym-sokoban's with RAGEN's changes): carve floor by a random walk, place the player and the
-// targets, put a box on each target, then play backwards by pulling boxes, and keep the room with the highest score
-// (reverse-play.ts). CPython's `random` drives the walks and numpy's legacy stream the placement, both with the same
-// seed, so equal seeds give RAGEN's rooms. Where RAGEN derives a fallback seed from Python's salted string hash, this
-// generator uses a fixed hash, so a room does not depend on the process.
+// RAGEN's room generator, which is gym-sokoban's with changes: carves floor by a random walk, places the player and the
+// targets, and puts a box on each target. It then plays backwards by pulling boxes, and uses the room with the highest
+// score (reverse-play.ts). CPython's `random` draws the walks and numpy's legacy generator the placement; both are
+// seeded with the same seed, so equal seeds give RAGEN's rooms. RAGEN derives a fallback seed from Python's salted
+// string hash; this generator uses an unsalted hash, so that a room does not depend on the process.
 import { NumpyLegacy } from '../api/random/numpy-legacy';
 import { PythonRandom } from '../api/random/python-random';
 import { pullApart } from './reverse-play';
@@ -56,8 +56,8 @@ const walkDirections = [
 ] as const;
 
 /**
- * The room of a seed (an integer in [0, 2³²)).
- * @throws Error if 100 seeds give no room of this size and number of boxes
+ * The room of a seed, an integer in [0, 2³²).
+ * @throws Error if none of 100 seeds yields a room with this size and number of boxes
  */
 export function drawRoom(options: RoomOptions, seed: number): Room {
   for (let tried = 0, from = seed; tried < seedsToTry; tried++, from = nextSeed(from)) {
@@ -70,7 +70,7 @@ export function drawRoom(options: RoomOptions, seed: number): Room {
   );
 }
 
-/** The seed to try after one that gives no room: FNV-1a over its decimal digits. */
+/** The seed that is tried next if `seed` yields no room: the FNV-1a hash of its decimal digits. */
 export function nextSeed(seed: number): number {
   let hash = 0x811c9dc5;
   for (const digit of String(seed)) hash = Math.imul(hash ^ digit.charCodeAt(0), 0x01000193);
@@ -84,7 +84,7 @@ function tryRoom(options: RoomOptions, seed: number): Room | undefined {
   for (let attempt = 0; attempt < triesPerSeed; attempt++) {
     const fixed = carve(height, width, random);
     const start = placeBoxes(fixed, boxes, placement);
-    if (start === undefined) return undefined; // as in RAGEN, this seed gets no further attempt
+    if (start === undefined) return undefined; // as in RAGEN, no further attempt with this seed
     const pulled = pullApart(fixed, width, start, options.searchDepth);
     if (!pulled) continue;
     const room: Room = {
@@ -122,7 +122,10 @@ function carve(height: number, width: number, random: PythonRandom): Uint8Array 
   return cells;
 }
 
-/** Writes the targets and returns the player's cell; undefined if there is too little floor. */
+/**
+ * Chooses random cells for the targets and the player. Returns the player's cell; undefined if too few floor cells
+ * exist.
+ */
 function placeBoxes(fixed: Uint8Array, boxes: number, random: NumpyLegacy): number | undefined {
   const free: number[] = [];
   for (let at = 0; at < fixed.length; at++) if (fixed[at] === floor) free.push(at);
@@ -135,7 +138,10 @@ function placeBoxes(fixed: Uint8Array, boxes: number, random: NumpyLegacy): numb
   return start;
 }
 
-/** RAGEN's addition: up to three random steps, so that the player does not always start next to a box. */
+/**
+ * Moves the player by up to three random steps, so that it does not always start next to a box. An addition of RAGEN to
+ * gym-sokoban.
+ */
 function wander(room: Room, probability: number, random: PythonRandom): void {
   if (random.random() > probability) return;
   const { state, fixed, width } = room;

@@ -1,5 +1,6 @@
-// Sokoban (RAGEN; gym-sokoban's rules and rewards): push every box onto a target. Each step costs 0.1; a box pushed
-// onto a target earns 1, one pushed off loses 1, and the last one earns 10 more. Equal seeds give RAGEN's rooms.
+// Sokoban (RAGEN; gym-sokoban's rules and rewards): push each box onto a target. Each step costs 0.1. Pushing a box
+// onto a target earns 1, pushing it off a target costs 1, and the last box earns 10 more. Equal seeds give RAGEN's
+// rooms.
 import { z } from 'zod';
 import { defineEnvironment, type Observation } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
@@ -10,7 +11,9 @@ import { solveRoom } from './solver';
 
 const meanings = ['wall', 'empty', 'target', 'box on target', 'box', 'player', 'player on target'];
 
-/** gym-sokoban's tiny world: the colour of each entry in `meanings`. A cell has the size of gym-sokoban's sprites. */
+/**
+ * The colour of each entry in `meanings`, as in gym-sokoban's `tiny_world` rendering, which draws one pixel per cell.
+ */
 const colours: readonly Colour[] = [
   [0, 0, 0],
   [243, 248, 238],
@@ -83,7 +86,7 @@ export default defineEnvironment({
     let room: Room;
     let steps = 0;
 
-    /** Index into `meanings` of what a cell shows. */
+    /** Index into `meanings` of what a cell displays. */
     const seen = (at: number) => (room.state[at] === player && room.fixed[at] === target ? 6 : room.state[at]);
     const grid = () => {
       let text = '';

@@ -1,19 +1,19 @@
-// Reverse play (gym-sokoban): a depth-first search from the solved room, in which the player walks and pulls boxes. The
-// room with the highest score becomes the start. Score = switches of the pulled box × summed Manhattan distance of the
-// boxes from their targets, and 0 unless every target is free. A box that was pulled gives a different state from one
-// never pulled, as in the visited set of the original.
+// Reverse play (gym-sokoban): a depth-first search from the solved room in which the player walks and pulls boxes. The
+// room with the highest score becomes the start. The score is the number of switches between pulled boxes, multiplied
+// by the summed Manhattan distance of the boxes from their targets; it is 0 while a target is occupied. As in
+// gym-sokoban, a state also records which boxes have been pulled.
 import { columnSteps, rowSteps, target, wall } from './room';
 
 const exploredLimit = 300_000;
 
 export interface PulledRoom {
   player: number;
-  /** Cell of the box that belongs to each target, targets in row-major order. */
+  /** Cell of each target's box; targets in row-major order. */
   boxes: number[];
   displacement: number;
 }
 
-/** Plays backwards from boxes on all targets; undefined if no room scores higher than the solved one. */
+/** Searches backwards from the room with a box on each target. Undefined if no room scores above 0. */
 export function pullApart(
   fixed: Uint8Array,
   width: number,
@@ -23,7 +23,7 @@ export function pullApart(
   const targets: number[] = [];
   for (let at = 0; at < fixed.length; at++) if (fixed[at] === target) targets.push(at);
   const boxes = targets.slice();
-  /** For each cell: 0 for no box, k + 1 for the box of target k; bit 15 marks a box that was pulled. */
+  /** For each cell: 0 without a box, k + 1 for the box of target k. Bit 15 is set if the box has been pulled. */
   const occupant = new Uint16Array(fixed.length);
   for (let k = 0; k < boxes.length; k++) occupant[boxes[k]] = k + 1;
   const pulledBit = 1 << 15;
@@ -34,7 +34,7 @@ export function pullApart(
   let bestScore = 0;
   let best: PulledRoom | undefined;
 
-  /** The state as a string: the player, then each box's cell with its pulled bit, sorted by cell. */
+  /** The state as a string: the player's cell, then each box's cell and pulled bit, sorted by cell. */
   const key = () => {
     codes.length = 0;
     for (const cell of boxes) {
@@ -69,7 +69,8 @@ export function pullApart(
     for (const step of steps) {
       const from = man;
       const next = from + step;
-      if (fixed[next] === wall || occupant[next] !== 0) continue; // the state is unchanged: already visited
+      // blocked: the state stays the same and is already visited
+      if (fixed[next] === wall || occupant[next] !== 0) continue;
       const behind = from - step;
       const pulled = occupant[behind];
       man = next;

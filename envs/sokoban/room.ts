@@ -1,5 +1,5 @@
-// A Sokoban room and the effect of a move (gym-sokoban's rules). Cells are flat indices, row · width + column.
-// Invariants: one player; as many targets as boxes; `state` differs from `fixed` only at the player and the boxes.
+// A Sokoban room and its moves (gym-sokoban's rules). Cells are flat indices, row · width + column. Invariants: the
+// room has one player and as many targets as boxes; `state` differs from `fixed` only at the player and at boxes.
 
 export const wall = 0;
 export const floor = 1;
@@ -11,9 +11,9 @@ export const player = 5;
 export interface Room {
   height: number;
   width: number;
-  /** `wall`, `floor` or `target` of each cell. */
+  /** The immovable content of each cell: `wall`, `floor` or `target`. */
   fixed: Uint8Array;
-  /** What each cell shows: `fixed`, or a box or the player on it. */
+  /** The visible content of each cell: the player, a box, or else `fixed`. */
   state: Uint8Array;
   player: number;
   boxes: number;
@@ -25,7 +25,8 @@ export const rowSteps = [-1, 1, 0, 0] as const;
 export const columnSteps = [0, 0, -1, 1] as const;
 
 /**
- * Moves the player (0 up, 1 down, 2 left, 3 right) and pushes a box if it can move. Returns whether the player moved.
+ * Moves the player (0 up, 1 down, 2 left, 3 right). A box ahead is pushed if the cell behind it is free. Returns
+ * whether the player moved.
  */
 export function push(room: Room, move: number): boolean {
   const { state, fixed, width, height } = room;

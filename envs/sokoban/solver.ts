@@ -1,5 +1,5 @@
 // The shortest solution by breadth-first search over (player, boxes). Moves are tried in the order up, down, left,
-// right, so it finds the same shortest solution as RAGEN's oracle.
+// right, so that the search finds the same shortest solution as RAGEN's oracle.
 import { box, boxOnTarget, columnSteps, rowSteps, target, wall, type Room } from './room';
 
 const depthLimit = 100;
@@ -14,8 +14,8 @@ interface Node {
 }
 
 /**
- * Moves (0 up, 1 down, 2 left, 3 right) that solve the room; empty if it is solved, undefined if 100 moves are not
- * enough.
+ * Moves (0 up, 1 down, 2 left, 3 right) that solve the room. Empty if the room is solved; undefined if no solution has
+ * at most 100 moves.
  */
 export function solveRoom({ fixed, state, width, player }: Room): number[] | undefined {
   const boxes = [...state.keys()].filter(at => state[at] === box || state[at] === boxOnTarget);

@@ -1,6 +1,7 @@
-// Questions of a data set with fixed answers (RAGEN's static): MetaMathQA by text, GSM8K by number, MMLU's abstract
-// algebra by letter. A right answer earns 1, halved after each wrong one. The built-in questions (media/data) have the
-// same formats; the original data sets are read from a file, a folder or the Hugging Face Hub.
+// Questions of a data set with fixed answers (RAGEN's static): MetaMathQA compared by text, GSM8K by number, MMLU's
+// abstract algebra by letter. A right answer earns 1; each wrong answer halves this reward. The built-in questions
+// (media/data) have the formats of the original data sets, which are read from a file, a folder or the Hugging Face
+// Hub.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { lookForDataSet, openDataSet, openingPatience, type DataSetOptions, type Row } from '../api/data-set';
@@ -20,7 +21,7 @@ const config = z.strictObject({
 });
 type Config = z.infer<typeof config>;
 
-/** For each data set: the built-in file, RAGEN's data set on the hub with its configuration, and the split used. */
+/** Per data set: the built-in file, RAGEN's data set and configuration on the hub, and the default split. */
 const sources = {
   metamathqa: { file: 'metamathqa.jsonl', hub: 'meta-math/MetaMathQA', configuration: undefined, split: 'train' },
   gsm8k: { file: 'gsm8k.jsonl', hub: 'openai/gsm8k', configuration: 'main', split: 'train' },

@@ -1,6 +1,6 @@
-// Parses rows and judges answers of the static environment (RAGEN's static, three data sets): equal texts, equal first
-// numbers, or equal letters. The judges are lenient and can be fooled, as in RAGEN: the first letter from A to D in
-// "ANSWER: B" is A.
+// Parses rows and judges answers of the three data sets of RAGEN's static environment: texts, first numbers or letters
+// must be equal. As in RAGEN, the judges are lenient and accept some wrong answers: in "ANSWER: B", the first letter
+// from A to D is the A of "ANSWER".
 import type { Row } from '../api/data-set';
 import type { Question, Verdict } from '../metamathqa/question-episode';
 
@@ -13,7 +13,7 @@ export interface Scoring {
 const punctuation = /[!-/:-@[-`{-~]/g;
 const normalized = (text: string) => text.toLowerCase().replace(/\s+/g, '').replace(punctuation, '');
 
-/** Patterns of the result in a solution, tried in this order; without a match, the result is the last line. */
+/** Patterns of the result in a solution, tried in this order. If none matches, the last line is the result. */
 const results = [
   /The answer is:?\s*([\s\S]*?)(?:\n|$)/,
   /Answer:?\s*([\s\S]*?)(?:\n|$)/,

@@ -1,9 +1,9 @@
-// A Sudoku grid of n × n cells with square boxes: flat indices, row · n + column, 0 for an empty cell. Rule: no number
-// occurs twice in a row, a column or a box.
+// A Sudoku grid of n × n cells with square boxes. Cells are flat indices, row · n + column; 0 is an empty cell. Rule:
+// no number occurs twice in a row, a column or a box.
 
 export type Grid = Uint8Array;
 
-/** Where a number would occur twice if placed in a cell. */
+/** The units (row, column, box) in which a number already occurs. */
 export interface Clash {
   row: boolean;
   column: boolean;
@@ -13,7 +13,7 @@ export interface Clash {
 export const sizeOf = (grid: Grid): number => Math.sqrt(grid.length);
 export const boxSide = (n: number): number => Math.sqrt(n);
 
-/** Where a number already occurs in the row, column and box of a cell, including the cell itself. */
+/** The units of a cell in which a number already occurs; the cell itself is included in the search. */
 export function clash(grid: Grid, cell: number, number: number): Clash {
   const n = sizeOf(grid);
   const side = boxSide(n);
@@ -34,19 +34,19 @@ export function isAllowed(grid: Grid, cell: number, number: number): boolean {
   return !row && !column && !box;
 }
 
-/** Numbers allowed in an empty cell, ascending; none for a filled cell. */
+/** Numbers allowed in an empty cell, in ascending order; an empty list for a filled cell. */
 export function candidates(grid: Grid, cell: number): number[] {
   if (grid[cell] !== 0) return [];
   return Array.from({ length: sizeOf(grid) }, (_, i) => i + 1).filter(number => isAllowed(grid, cell, number));
 }
 
-/** The box of a cell, as (row, column) of boxes. */
+/** The box that contains a cell, as row and column among the boxes. */
 export function boxOf(cell: number, n: number): [number, number] {
   const side = boxSide(n);
   return [Math.floor(cell / n / side), Math.floor((cell % n) / side)];
 }
 
-/** The numbers used in each row, column and box, as bit sets: bit k for the number k. */
+/** The numbers that occur in each row, column and box, as bit sets with bit k for the number k. */
 export class Marks {
   private readonly rows: Int32Array;
   private readonly columns: Int32Array;
@@ -58,7 +58,7 @@ export class Marks {
     this.all = 2 ** (n + 1) - 2;
   }
 
-  /** Marks a number at a cell, or removes the mark. */
+  /** Toggles a number, given as a bit, in the row, column and box of a cell. */
   flip(cell: number, bit: number): void {
     this.rows[Math.floor(cell / this.n)] ^= bit;
     this.columns[cell % this.n] ^= bit;

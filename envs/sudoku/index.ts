@@ -1,7 +1,7 @@
-// Sudoku (RAGEN): one number per step. A legal number earns 1, or half of it if the stored solution has another number
-// there; a full grid earns 10 more; an answer that places nothing costs 0.1. Rules are enforced, so a grid never has a
-// conflict. Equal seeds give RAGEN's puzzles; with `unique_solution`, puzzles with several solutions get more given
-// numbers. Unlike RAGEN, an episode also ends at max_steps if the last answer placed nothing.
+// Sudoku (RAGEN): one number per step. A legal number earns 1 if it equals the stored solution's number in that cell,
+// otherwise 0.5. A full grid earns 10 more; an invalid answer costs 0.1. Illegal numbers are rejected, so a grid never
+// violates a rule. Equal seeds give RAGEN's puzzles; with `unique_solution`, puzzles with several solutions get more
+// given numbers. Unlike in RAGEN, an episode also ends at max_steps if its last answer was invalid.
 import { z } from 'zod';
 import { defineEnvironment } from '../api/environment';
 import { boxOf, candidates, clash, type Grid } from './grid';
@@ -52,7 +52,7 @@ export default defineEnvironment({
     };
     const left = () => grid.filter(number => number === 0).length;
 
-    /** Applies an answer to the grid and returns its reward and info. */
+    /** Applies an answer to the grid; returns its reward and info. */
     const place1 = (answer: string): { reward: number; info: Record<string, unknown> } => {
       const refuse = (said: string, error: string, more = {}) => {
         feedback = `❌ ${said}`;

@@ -1,5 +1,5 @@
-// Finds placements that complete a grid from its current state. A number can be overwritten but not removed, so a
-// number that blocks another may first have to be replaced by a third.
+// Finds placements that complete a grid from its current state. A number can be overwritten but not removed. A number
+// that blocks another number must therefore be overwritten, sometimes first with a third number.
 import { candidates, isAllowed, type Grid } from './grid';
 import { completions } from './solver';
 
@@ -9,8 +9,8 @@ export interface Placement {
 }
 
 /**
- * Legal placements, in order, that complete `current`, using `solution` if no number contradicts it. Undefined if it
- * finds no completion within about `most` placements.
+ * Legal placements, in order, that complete `current`. The goal is `solution` if all filled cells agree with it, else
+ * another completion. Undefined if about `most` placements do not suffice.
  */
 export function plan(current: Grid, initial: Grid, solution: Grid, most: number): Placement[] | undefined {
   const agrees = current.every((number, cell) => number === 0 || number === solution[cell]);
@@ -25,7 +25,7 @@ export function plan(current: Grid, initial: Grid, solution: Grid, most: number)
     const wrong = [...grid.keys()].filter(cell => grid[cell] !== goal[cell]);
     if (wrong.length === 0) return taken;
     const free = wrong.filter(cell => isAllowed(grid, cell, goal[cell]));
-    for (const cell of free) placeNumber(cell, goal[cell]); // independent of each other
+    for (const cell of free) placeNumber(cell, goal[cell]); // placements of these numbers do not block each other
     if (free.length > 0) continue;
     const detour = wrong.map(cell => ({ cell, number: otherNumber(grid, cell) })).find(({ number }) => number > 0);
     if (!detour) return undefined;
@@ -33,7 +33,7 @@ export function plan(current: Grid, initial: Grid, solution: Grid, most: number)
   }
   return undefined;
 
-  /** Another number allowed in a cell in place of its wrong one; 0 if there is none. */
+  /** A number that may temporarily replace the wrong number in a cell; 0 if there is none. */
   function otherNumber(grid: Grid, cell: number): number {
     if (initial[cell] !== 0 || grid[cell] === 0) return 0;
     const without = grid.slice();

@@ -1,7 +1,7 @@
-// RAGEN's puzzle generator, with CPython's `random`: backtracking puts shuffled numbers into the first empty cell until
-// the grid is full, then blanks a number of shuffled cells. Such a puzzle often has several solutions. With `unique`, a
-// cell whose blanking would allow a second solution keeps its number and the next cell is tried; a puzzle of RAGEN's
-// that has one solution is unchanged.
+// RAGEN's puzzle generator, driven by CPython's `random`: backtracking fills the grid with shuffled numbers, then the
+// first cells of a shuffled list are blanked. Such a puzzle often has several solutions. With `unique`, a cell keeps
+// its number if blanking it would allow a second solution, and the next cell is tried instead. A puzzle that has one
+// solution is the same with and without `unique`.
 import { PythonRandom } from '../api/random/python-random';
 import { Marks, sizeOf, type Grid } from './grid';
 import { completions } from './solver';

@@ -1,8 +1,8 @@
-// Completions of a grid by depth-first search: the cell with the fewest candidates first, with candidates as bit sets
-// of rows, columns and boxes. Used to solve a puzzle and to check that its solution is unique.
+// Completes a grid by depth-first search, filling the cell with the fewest candidates first. Used to solve a puzzle and
+// to check that its solution is unique.
 import { Marks, sizeOf, type Grid } from './grid';
 
-/** Up to `most` completions of a grid that breaks no rule. */
+/** Up to `most` completions of a grid, which must not violate a rule. */
 export function completions(grid: Grid, most: number): Grid[] {
   const n = sizeOf(grid);
   const marks = new Marks(n);
@@ -11,7 +11,7 @@ export function completions(grid: Grid, most: number): Grid[] {
   const work = grid.slice();
   const found: Grid[] = [];
 
-  /** Fills the cells from `open[from]` on, moving the most constrained one to the front. */
+  /** Fills the cells from index `from` of `open`. Swaps the cell with the fewest candidates to index `from` first. */
   const search = (from: number) => {
     if (from === open.length) return void found.push(work.slice());
     let fewest = n + 1;

@@ -1,9 +1,13 @@
-// Formats a Sudoku in RAGEN's three text forms and parses answers. All text that a model sees of a grid is built here.
+// Formats a Sudoku grid in RAGEN's three text formats, and parses answers. All text about a grid that a model sees is
+// built here.
 import { boxSide, candidates, sizeOf, type Grid } from './grid';
 
 const bar = '='.repeat(50);
 
-/** Rows of cells with `| ` between boxes and a dashed line between rows of boxes; each cell is `wide` columns wide. */
+/**
+ * Formats the rows with `| ` between boxes and a dashed line between rows of boxes. `wide` is the width of a cell in
+ * characters.
+ */
 function lines(grid: Grid, wide: number, shown: (number: number, cell: number) => string): string {
   const n = sizeOf(grid);
   const side = boxSide(n);
@@ -20,10 +24,10 @@ function lines(grid: Grid, wide: number, shown: (number: number, cell: number) =
   return text.join('\n');
 }
 
-/** The grid as digits and dots. */
+/** The grid as digits, with a dot per empty cell. */
 export const simpleText = (grid: Grid): string => lines(grid, 2, number => `${number || '.'} `);
 
-/** The grid with given numbers in brackets, a legend and the feedback on the last placement. */
+/** The grid with given numbers in brackets, a legend, and the feedback on the last placement. */
 export function detailedText(grid: Grid, initial: Grid, feedback: string): string {
   const cells = lines(grid, 3, (number, cell) =>
     number === 0 ? ' . ' : initial[cell] !== 0 ? `[${number}]` : ` ${number} `,
@@ -33,8 +37,8 @@ export function detailedText(grid: Grid, initial: Grid, feedback: string): strin
 }
 
 /**
- * The additional text of the `with_feedback` form: the progress and, if enabled and at most ten cells are empty, the
- * candidates.
+ * The text that the format `with_feedback` appends: the progress, and the candidates if they are enabled and at most
+ * ten cells are empty.
  */
 export function feedbackText(
   grid: Grid,
@@ -60,13 +64,13 @@ export function feedbackText(
   return text.join('\n');
 }
 
-/** `(row,column)`, one-based. */
+/** A cell as `(row,column)`, both counted from 1. */
 export const cellText = (cell: number, n: number): string => `(${Math.floor(cell / n) + 1},${(cell % n) + 1})`;
 
 /** A list of integers in Python's format. */
 export const list = (numbers: readonly number[]): string => `[${numbers.join(', ')}]`;
 
-/** Patterns of an answer, tried in this order; each may match anywhere in the answer. */
+/** Patterns of an answer, tried in this order. A pattern may match anywhere in the answer. */
 const forms = [
   /place\s+(\d+)\s+at\s+row\s+(\d+)\s+col\s+(\d+)/,
   /place\s+(\d+)\s+at\s+\((\d+),\s*(\d+)\)/,
@@ -77,8 +81,8 @@ const forms = [
 ];
 
 /**
- * Parses the cell and number of an answer, or returns an error. If `cellText` or `at` occurs anywhere, the number comes
- * first.
+ * Parses an answer into a cell and a number, or returns an error. If the answer contains `cellText` or `at`, the number
+ * precedes the cell.
  */
 export function readPlacement(answer: string, n: number): { cell: number; number: number } | { error: string } {
   const text = answer.trim().toLowerCase();

@@ -1,6 +1,6 @@
-// The shop's products and their BM25 index, read from WebShop's files: products (items_shuffle.json), and attributes
-// and instructions by asin (items_ins_v2.json). The price of a product with a price range is drawn from one seeded
-// stream in file order.
+// The shop's products and their BM25 index, read from WebShop's files: items_shuffle.json holds the products,
+// items_ins_v2.json the attributes and instructions by asin. The price of a product with a price range is drawn; all
+// such prices come from one seeded stream in file order.
 import MiniSearch from 'minisearch';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -14,7 +14,7 @@ export interface Product {
   description: string;
   /** Bullet points of the features page. */
   bullets: string[];
-  /** Price as displayed: `$12.99` or `$10.00 to $20.00`. */
+  /** Price in the displayed format: `$12.99` or `$10.00 to $20.00`. */
   priceTag: string;
   price: number;
   category: string;
@@ -22,22 +22,25 @@ export interface Product {
   shelf: string[];
   query: string;
   attributes: string[];
-  /** Values by option name, in lower case. */
+  /** Option values in lower case, by option name. */
   options: ReadonlyMap<string, string[]>;
-  /** Source of goals; absent if the files have no instruction for the product. */
+  /**
+   * Instruction and attributes from which goals are generated; undefined if the files contain no instruction for the
+   * product.
+   */
   wish?: { text: string; attributes: string[] };
 }
 
 export interface Catalogue {
   /** Products by asin, in file order. */
   products: ReadonlyMap<string, Product>;
-  /** Asins of at most `limit` best matches. */
+  /** Asins of the best matches, at most `limit`, best first. */
   search(searchText: string, limit: number): string[];
   /** Folder of the files. */
   folder: string;
 }
 
-/** Seed of WebShop's random streams for prices and goals. */
+/** Seed of WebShop's two random streams: prices and goals. */
 export const shopSeed = 233;
 
 /** Maximum number of cached searches. */
@@ -55,7 +58,9 @@ export function readShopFile(path: string): unknown {
 }
 
 /**
- * @param path the products' file, or the folder of the files; `_1000` files are preferred if `small`
+ * Reads the products and builds their index.
+ * @param path the products' file, or the folder of the files
+ * @param small whether to prefer files whose name ends in `_1000`
  * @param limit maximum number of products to read, null for all
  * @throws MissingDependency if files are missing or unreadable
  */
@@ -137,14 +142,14 @@ function productOf(asin: string, row: RawProduct, wish: RawWish | undefined, ran
   };
 }
 
-/** Indexes title, description, first bullet and options, as WebShop does. */
+/** Indexes each product's title, description, first bullet and options, as WebShop does. */
 function indexOf(products: Iterable<Product>): Catalogue['search'] {
   const index = new MiniSearch<{ id: string; text: string }>({ fields: ['text'] });
   for (const { asin, title, description, bullets, options } of products) {
     const choices = [...options].map(([name, values]) => `${name}: ${values.join(', ')}`);
     index.add({ id: asin, text: [title, description, bullets[0] ?? '', ...choices].join(' ') });
   }
-  // Members of a group search alike, so recent searches are cached.
+  // Recent searches are cached, because members of a group send the same searches.
   const newest = new Map<string, string[]>();
   return (searchText, limit) => {
     const asked = searchText.toLowerCase();

@@ -1,5 +1,6 @@
-// Shopping goals, generated as in WebShop: one for each combination of a product's options, with a price limit drawn
-// above its price; or the human-written ones of items_human_ins.json. Order and limits come from seeded streams.
+// Shopping goals as WebShop generates them: one goal per combination of a product's options, with a random price limit
+// above the price; or the human-written goals of items_human_ins.json. Seeded random streams determine order and
+// limits.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { MissingDependency } from '../api/environment';
@@ -8,7 +9,7 @@ import { readShopFile, shopSeed, type Catalogue, type Product } from './catalogu
 
 export interface Goal {
   product: Product;
-  /** The instruction as shown to the shopper. */
+  /** The instruction to the agent. */
   text: string;
   attributes: string[];
   /** Wanted option values, in lower case. */
@@ -17,7 +18,10 @@ export interface Goal {
   limit: number | null;
 }
 
-/** All goals in their seeded order; `human` selects the human-written ones. */
+/**
+ * All goals in their seeded order.
+ * @param human whether to read the human-written goals instead of generating goals
+ */
 export function goalsOf(catalogue: Catalogue, human: boolean): Goal[] {
   const random = new PythonRandom(shopSeed);
   const goals = human ? humanGoals(catalogue, random) : syntheticGoals(catalogue, random);
@@ -75,7 +79,8 @@ function humanGoals({ products, folder }: Catalogue, random: PythonRandom): Goal
 }
 
 /**
- * The higher of two limits drawn from the next four multiples of ten dollars; null if fewer than two remain below 1000.
+ * A price limit: the higher of two limits drawn from the next four multiples of ten dollars above the price. Null if
+ * fewer than two multiples are below 1000.
  */
 function drawnLimit(price: number, random: PythonRandom): number | null {
   const above = Array.from({ length: 99 }, (_, i) => 10 * (i + 1))
@@ -90,8 +95,8 @@ const limitText = (limit: number | null) =>
   limit === null ? '' : `, and price lower than ${limit.toFixed(2)} dollars`;
 
 /**
- * Index of a seed's goal before the permutation. With more than 1500 goals RAGEN's split: the first 500 for tests, the
- * next 1000 for validation, the rest for training. With fewer goals, a sixth and a third instead of 500 and 1000.
+ * Index of a seed's goal, before the permutation. With more than 1500 goals, the split is RAGEN's: 500 goals for tests,
+ * 1000 for validation, and the others for training. With fewer goals, a sixth is for tests and a third for validation.
  */
 export function goalIndex(seed: number, mode: 'train' | 'val', goals: number): number {
   const [kept, validation] = goals > 1500 ? [500, 1000] : [Math.floor(goals / 6), Math.floor(goals / 3)];
@@ -99,7 +104,7 @@ export function goalIndex(seed: number, mode: 'train' | 'val', goals: number): n
   return (seed % (goals - kept - validation)) + kept + validation;
 }
 
-/** The permutation applied to goal indices. */
+/** A seeded permutation of the goal indices. */
 export function goalOrder(goals: number): number[] {
   const order = Array.from({ length: goals }, (_, i) => i);
   new PythonRandom(42).shuffle(order);

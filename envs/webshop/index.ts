@@ -1,6 +1,7 @@
-// WebShop (RAGEN): given an instruction, the agent searches, opens pages, selects options and buys. Actions are
-// search[words] and click[name]. Reward 1 if the purchase matches in every respect, else 0; `raw_reward` is its score
-// from 0 to 1. The built-in products are fictional (media/data/webshop); WebShop's own files are read if given.
+// WebShop (RAGEN): the agent follows an instruction to search, open pages, select options and buy. Actions are
+// search[words] and click[name]. The reward is 1 if the purchase matches the instruction in every respect, otherwise 0;
+// `raw_reward` is the score of the match, 0 to 1. The built-in products are fictional (media/data/webshop); WebShop's
+// original files can be configured instead.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { defineEnvironment, MissingDependency, type StepResult } from '../api/environment';
@@ -39,12 +40,12 @@ const shipped = fileURLToPath(new URL('../../media/data/webshop', import.meta.ur
 interface Shop {
   catalogue: Catalogue;
   goals: Goal[];
-  /** The permutation: goal index by split index. */
+  /** Permutation of the goals: index of a goal by index in the split. */
   order: number[];
 }
 const shops = new Map<string, Shop>();
 
-/** The shop of a configuration, opened once. */
+/** The shop of a configuration; opened once and shared by all episodes. */
 function openShop({ dataset, file_path, num_products, human_goals, limit_goals }: Config): Shop {
   const key = JSON.stringify([dataset, file_path, num_products, human_goals, limit_goals]);
   const open = shops.get(key);
@@ -84,7 +85,7 @@ export default defineEnvironment({
       observation = config.observation_mode === 'html' ? pageHtml(parts) : pageText(parts);
     };
     const clickables = () => [...new Set(parts.flatMap(({ click }) => (click === undefined ? [] : [click])))];
-    /** The actions listed for the page; a page of results without products offers no next page. */
+    /** The actions that the observation lists. On a page of results without products, `next >` is omitted. */
     const offered = () => {
       const names = clickables().filter(name => name !== 'search');
       const isEnd = names.join() === 'back to search,< prev,next >';
@@ -96,7 +97,7 @@ export default defineEnvironment({
         ? `${page}.`
         : `${page}.\n${hints}\nYou must choose from these actions: ${offered().actions.join(', ')}.`;
 
-    /** The page that a click leads to. */
+    /** The page to which a click leads. */
     const follow = (name: string): PageState => {
       if (name === 'back to search') return { at: 'search' };
       if (pageState.at === 'results') {

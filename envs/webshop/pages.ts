@@ -1,5 +1,5 @@
-// The shop's pages as lists of parts; a clickable part has a name. Rendered as text with [SEP] between the parts, or as
-// simple HTML.
+// The shop's pages as lists of parts; a part that can be clicked has a name. Pages are rendered as text, with [SEP]
+// between the parts, or as simple HTML.
 import type { Catalogue, Product } from './catalogue';
 
 export type PageState =
@@ -8,7 +8,7 @@ export type PageState =
   | { at: 'item'; asin: string; detail?: Detail; from: Results }
   | { at: 'end'; score: number };
 
-/** A page of search results, one-based. */
+/** A page of search results; pages are numbered from 1. */
 export interface Results {
   asins: string[];
   page: number;
@@ -20,11 +20,11 @@ export type Detail = (typeof details)[number];
 export interface Part {
   text: string;
   tag: 'h1' | 'p' | 'button' | 'a' | 'label';
-  /** Name in lower case; absent if the part is not clickable. */
+  /** The part's name in lower case; undefined if the part cannot be clicked. */
   click?: string;
 }
 
-/** Products on a page of results, and maximum number of results of a search. */
+/** Number of products per page of results (`perPage`), and maximum number of results per search (`found`). */
 export const perPage = 10;
 export const found = 50;
 
@@ -32,7 +32,7 @@ const text = (of: string): Part => ({ text: of, tag: 'p' });
 const button = (of: string): Part => ({ text: of, tag: 'button', click: of.toLowerCase() });
 const heading = (wish: string) => [{ text: 'Instruction:', tag: 'h1' } as const, text(wish)];
 
-/** The parts of a page, in order. */
+/** The parts of a page, in display order. */
 export function partsOf(pageState: PageState, wish: string, catalogue: Catalogue, showAttributes: boolean): Part[] {
   switch (pageState.at) {
     case 'search':

@@ -1,14 +1,14 @@
-// Scores a purchase (WebShop): the share of matching attributes, options and price, times a factor for the kind of
-// product. A part-of-speech tagger finds nouns; words are compared as sets.
+// Scores a purchase as WebShop does: the share of matching attributes, options and price, multiplied by a factor for
+// the type of product. A part-of-speech tagger finds the nouns of titles; phrases are compared as sets of words.
 import nlp from 'compromise/two';
 import { token_set_ratio } from 'fuzzball';
 import type { Product } from './catalogue';
 import type { Goal } from './goals';
 
-/** Whether two phrases match: the similarity of their word sets exceeds 85 of 100. */
+/** Whether two phrases match: the similarity of their word sets is above 85 on a scale of 0 to 100. */
 export const isSamePhrase = (a: string, b: string): boolean => token_set_ratio(a, b, { force_ascii: true }) > 85;
 
-/** The reward, 0 to 1, for buying a product with these option values. */
+/** Reward for buying a product with these option values, 0 to 1. */
 export function purchaseReward(product: Product, chosen: readonly string[], goal: Goal): number {
   const texts = [product.title, product.bullets.join(' '), product.description].map(text => text.toLowerCase());
   const fits = (attribute: string) =>
@@ -21,9 +21,9 @@ export function purchaseReward(product: Product, chosen: readonly string[], goal
   return kindFactor(product, goal.product) * share;
 }
 
-/** Whether the bought product is of the wanted product's kind: 1, 0.5, 0.1 or 0. */
+/** Factor for the similarity of the two products' types: 1, 0.5, 0.1 or 0. */
 export function kindFactor(bought: Product, wanted: Product): number {
-  if (bought === wanted) return 1; // equal query, and a title scores at least 0.2 against itself
+  if (bought === wanted) return 1; // WebShop's rule gives 1 too: the queries are equal
   const title = titleScore(bought.title, wanted.title);
   if (title === 0) return 0;
   if (title < 0.1) return 0.1;
@@ -32,7 +32,7 @@ export function kindFactor(bought: Product, wanted: Product): number {
   return bought.query === wanted.query || shared >= 2 || title > 0.2 ? 1 : 0.5;
 }
 
-/** Share of the wanted title's nouns that the bought title contains; 0.2 if the wanted title has none. */
+/** Share of the nouns in the wanted title that the bought title also contains; 0.2 if the wanted title has no nouns. */
 export function titleScore(bought: string, wanted: string): number {
   const needed = nounsOf(wanted);
   if (needed.size === 0) return 0.2;

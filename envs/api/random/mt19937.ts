@@ -1,6 +1,6 @@
-// The Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998) with both of its seedings. CPython's `random` seeds it
-// with an array of words, numpy's legacy RandomState with one word; both classes build on this one.
-// No package: environments bundle this source, and a package would have to be shipped for them.
+// The Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998) with its two seeding functions. CPython's `random` seeds
+// it with an array of words (`PythonRandom`), numpy's legacy RandomState with one word (`NumpyLegacy`).
+// No package: this source is bundled into environments, so a package would have to be shipped with the extension.
 
 const size = 624;
 const middle = 397;
@@ -56,7 +56,7 @@ export class Mt19937 {
     return (word ^ (word >>> 18)) >>> 0;
   }
 
-  /** A uniform double in [0, 1) with 53 bits, drawn from two words. */
+  /** A uniform double in [0, 1) with 53 random bits; uses two 32-bit draws. */
   double(): number {
     const high = this.uint32() >>> 5;
     const low = this.uint32() >>> 6;

@@ -1,5 +1,5 @@
-// numpy's legacy global generator (`np.random.seed`, `np.random.randint`, …; the class RandomState). Draws the same
-// numbers as numpy, checked in test/golden/envs/random.json.
+// numpy's legacy global generator, the class RandomState (`np.random.seed`, `np.random.randint`, …). Draws the same
+// numbers as numpy; test/golden/envs/random.json holds numpy's values.
 import { Mt19937 } from './mt19937';
 
 export class NumpyLegacy {
@@ -18,8 +18,8 @@ export class NumpyLegacy {
   }
 
   /**
-   * A uniform integer in [low, high) by masked rejection; the range spans at most 2³² values. A range of one value
-   * draws nothing.
+   * A uniform integer in [low, high) by masked rejection; the range spans at most 2³² values. If the range has a single
+   * value, no random number is drawn.
    */
   randint(low: number, high: number): number {
     const last = high - 1 - low;
@@ -32,7 +32,7 @@ export class NumpyLegacy {
     return low + drawn;
   }
 
-  /** An index in [0, n), uniform or with the probabilities `p` (length n, sum 1). */
+  /** An index in [0, n): uniform, or with the probabilities `p` (length n, sum 1). */
   choice(n: number, p?: readonly number[]): number {
     if (!p) return this.randint(0, n);
     let total = 0;

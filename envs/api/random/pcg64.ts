@@ -1,7 +1,7 @@
-// numpy's `Generator(PCG64(seed))`, the generator of `gymnasium.utils.seeding.np_random(seed)`. Draws the same numbers
-// as numpy, checked in test/golden/envs/random.json. PCG XSL RR 128/64 (O'Neill, 2014) on four 32-bit limbs, least
-// significant first, without BigInt.
-// No package: pcg has the 32-bit members of the family, without numpy's seeding.
+// numpy's `Generator(PCG64(seed))`, which `gymnasium.utils.seeding.np_random(seed)` returns. Draws the same numbers as
+// numpy; test/golden/envs/random.json holds numpy's values. PCG XSL RR 128/64 (O'Neill, 2014), with the 128-bit state
+// in four 32-bit limbs, least significant first, instead of a BigInt.
+// No package: the npm package pcg implements only the 32-bit generators and not numpy's seeding.
 import { seedSequence } from './seed-sequence';
 
 /** The limbs of PCG's default 128-bit multiplier. */
@@ -32,14 +32,14 @@ export class Pcg64 {
   private readonly i1: number;
   private readonly i2: number;
   private readonly i3: number;
-  /** The 64 bits of the latest draw. */
+  /** Upper and lower half of the latest 64-bit output. */
   private high = 0;
   private low = 0;
-  /** A 32-bit draw takes the lower half of 64 bits and keeps the upper half for the next draw. */
+  /** Upper half of a 64-bit output whose lower half was returned by `uint32`; the next `uint32` returns it. */
   private spare = 0;
   private hasSpare = false;
 
-  /** Seeds with an integer in [0, 2⁵³); `key` selects a child stream as `SeedSequence.spawn` does. */
+  /** Seeds with an integer in [0, 2⁵³). `key` selects a child stream, like `SeedSequence.spawn`. */
   constructor(seed: number, key: readonly number[] = []) {
     const words = seedSequence(seed, key, 8);
     this.i0 = ((words[6] << 1) | 1) >>> 0;
@@ -70,8 +70,8 @@ export class Pcg64 {
   }
 
   /**
-   * A uniform integer in [low, high) by Lemire's method; the range spans at most 2³² values. A range of one value draws
-   * nothing.
+   * A uniform integer in [low, high) by Lemire's method; the range spans at most 2³² values. If the range has a single
+   * value, no random number is drawn.
    */
   integers(low: number, high: number): number {
     const count = high - low;
@@ -91,7 +91,7 @@ export class Pcg64 {
     return low + mulHigh(drawn, count);
   }
 
-  /** An index in [0, n), uniform or with the probabilities `p` (length n, sum 1). */
+  /** An index in [0, n): uniform, or with the probabilities `p` (length n, sum 1). */
   choice(n: number, p?: readonly number[]): number {
     if (!p) return this.integers(0, n);
     let total = 0;

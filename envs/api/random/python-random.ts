@@ -1,5 +1,5 @@
-// CPython's `random.Random`: draws the same numbers as CPython, so RAGEN's Sokoban generator gives the same levels for
-// the same seed. Checked against CPython in test/golden/envs/random.json.
+// CPython's `random.Random`. Draws the same numbers as CPython, so RAGEN's Sokoban generator creates the same levels
+// from the same seed; test/golden/envs/random.json holds CPython's values.
 import { Mt19937 } from './mt19937';
 import { seedWords } from './seed-words';
 
@@ -37,7 +37,7 @@ export class PythonRandom {
     return low + this.randbelow(high - low + 1);
   }
 
-  /** A uniform element; `random.sample(items, 1)[0]` draws the same. */
+  /** A uniformly drawn element; `random.sample(items, 1)[0]` draws the same element. */
   choice<T>(items: readonly T[]): T {
     return items[this.randbelow(items.length)];
   }

@@ -1,5 +1,5 @@
-// numpy's SeedSequence: hashes a seed and the key of a child stream into the words that seed a generator (after M. E.
-// O'Neill's seed_seq). `SeedSequence(seed).spawn(n)[k]` has the key [k]: one seed gives many independent streams.
+// numpy's SeedSequence (after M. E. O'Neill's seed_seq): hashes a seed and the key of a child stream into the words
+// that seed a generator. `SeedSequence(seed).spawn(n)[k]` has the key [k], so one seed yields many independent streams.
 import { seedWords } from './seed-words';
 
 const poolSize = 4;

@@ -1,7 +1,7 @@
-// Forbids actions depending on the state. A masked action does not reach the environment: the state stays the same, the
-// reward is `penalty`, and the action counts as invalid. For named actions, the info lists which ones are allowed
-// (`action_mask`, in the order of their ids). A solution is returned only if the mask allows each of its actions, which
-// a second environment verifies by replaying it.
+// Forbids actions depending on the state. A forbidden action is not passed to the environment: the state stays the
+// same, the reward is `penalty`, and the action counts as invalid. If actions are named, the info contains
+// `action_mask`: per action, in the order of their ids, whether it is allowed. `solve` returns a solution only if the
+// mask allows each of its actions; the wrapper replays the solution in a second environment to check this.
 import type { z } from 'zod';
 import type {
   Action,
@@ -18,23 +18,21 @@ import { actionNames, after, imagesOf, observationOf, textOf, wrap } from './wra
 export interface MaskedState<Config> {
   observation: Observation;
   info: Info;
-  /** Steps that the environment has taken; masked actions do not count. */
+  /** Steps that the environment has executed; forbidden actions do not count. */
   steps: number;
   config: Config;
 }
 
 export interface ActionMaskOptions {
-  /** Reward of a masked action; default 0. */
+  /** Reward of a forbidden action; default 0. */
   penalty?: number;
-  /** Whether to list the allowed actions in a last line of each observation. */
+  /** If true, a last line of each observation lists the allowed actions. */
   tell?: boolean;
 }
 
 type Allows<Config> = (action: Action, state: MaskedState<Config>) => boolean;
 
-/**
- * @param allows whether the action may be taken in the state; must be a pure function of its two arguments
- */
+/** @param allows returns whether the action is allowed in the state; must be a pure function of its two arguments */
 export function withActionMask<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,
   allows: Allows<z.infer<Schema>>,
@@ -47,7 +45,7 @@ export function withActionMask<Schema extends z.ZodType>(
     let taken: Action[] = [];
     let over = false;
 
-    /** Records the new state and adds the mask to the result. */
+    /** Records the new state, and adds the mask to a result's info and observation. */
     const arrive = <T extends { observation: Observation; info?: Info }>(result: T): T => {
       state = { observation: result.observation, info: result.info ?? {}, steps: taken.length, config };
       const ids = Object.keys(names).map(Number);
@@ -97,7 +95,7 @@ export function withActionMask<Schema extends z.ZodType>(
   });
 }
 
-/** Whether the mask allows each action of a solution in the state in which it is taken. */
+/** Whether the mask allows every action of a solution, each in the state that the preceding actions lead to. */
 async function passes<Config>(
   environment: Environment,
   { begin, taken, solution }: { begin: ResetOptions; taken: readonly Action[]; solution: readonly Action[] },
@@ -110,7 +108,7 @@ async function passes<Config>(
     for (let steps = 0; steps < actions.length; steps++) {
       if (steps >= taken.length && !allows(actions[steps], { observation, info, steps, config })) return false;
       const result = await environment.step(actions[steps]);
-      if (result.terminated || result.truncated) return true; // the remaining actions cannot be taken
+      if (result.terminated || result.truncated) return true; // the remaining actions are not needed
       ({ observation, info } = result);
     }
     return true;

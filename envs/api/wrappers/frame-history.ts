@@ -1,10 +1,10 @@
 // Shows the last states in each observation, with the actions between them (Gymnasium's FrameStackObservation, for
-// texts). At the start of an episode there are fewer states; nothing is padded.
+// texts). An observation near the start of an episode shows only the existing states, without padding.
 import type { z } from 'zod';
 import type { EnvironmentDefinition, Observation } from '../environment';
 import { actionNames, actionText, after, imagesOf, observationOf, textOf, wrap } from './wrap';
 
-/** One of the states shown. */
+/** One of the states in an observation. */
 export interface Frame {
   /** Number of steps taken before this state; 0 is the state after the reset. */
   step: number;
@@ -14,13 +14,13 @@ export interface Frame {
 }
 
 export interface FrameHistoryOptions {
-  /** Number of states shown, including the current one; an integer of at least 1. */
+  /** Maximum number of states in an observation, including the current state; an integer of at least 1. */
   frames: number;
-  /** Joins the states, oldest first, into one text; `<image>` placeholders must keep their order. */
+  /** Joins the states, oldest first, into one text; the order of `<image>` placeholders must not change. */
   join?: (frames: readonly Frame[]) => string;
 }
 
-/** `State 0:` and the state, then `Action 1: Left`, `State 1:` and the state, and so on. */
+/** The default `join`: `State 0:` and the state, then `Action 1: Left`, `State 1:` and the state, and so on. */
 const numbered = (frames: readonly Frame[]): string =>
   frames
     .map(({ step, action, text }, i) => `${i > 0 ? `Action ${step}: ${action}\n` : ''}State ${step}:\n${text}`)

@@ -1,10 +1,10 @@
-// Replaces each observation (Gymnasium's TransformObservation), computed from the observation itself or from another
-// mode of `render`. The task description in the system message can be replaced with it.
+// Replaces each observation with one that is computed from the observation itself or from another render mode
+// (Gymnasium's TransformObservation). Can also replace the instruction and the legend in the system message.
 import type { z } from 'zod';
 import type { Action, EnvironmentDefinition, Info, MaybePromise, Observation } from '../environment';
 import { after, wrap } from './wrap';
 
-/** The state of the episode at an observation. */
+/** The state of the episode at the time of an observation. */
 export interface ObservedState<Config> {
   /** The action that led to this state; undefined after a reset. */
   action?: Action;
@@ -13,7 +13,7 @@ export interface ObservedState<Config> {
   steps: number;
   config: Config;
   /**
-   * The state in another mode of the environment's `render`.
+   * The state in the given mode of the environment's `render`.
    * @throws Error if the environment has no `render`
    */
   render(mode: string): MaybePromise<Observation>;
@@ -21,7 +21,7 @@ export interface ObservedState<Config> {
 
 /**
  * @param observe returns the observation to show; must be a pure function of its arguments
- * @param texts replacements for the instruction and the legend, if the new form needs other ones
+ * @param texts instruction and legend that match the new observation; default those of the definition
  */
 export function withObservation<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,

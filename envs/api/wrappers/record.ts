@@ -1,11 +1,12 @@
-// Records each episode (Gymnasium's RecordEpisodeStatistics, plus the data for a replay). The last info has
-// `episode_return` and `episode_length`, which a run averages into its metrics; a listener receives the whole episode.
+// Records each episode (Gymnasium's RecordEpisodeStatistics, plus the data for a replay). The info of the last step
+// contains `episode_return` and `episode_length`, which a run averages into its metrics. A listener receives the
+// recorded episode.
 import { appendFileSync } from 'node:fs';
 import type { z } from 'zod';
 import type { Action, EnvironmentDefinition, Info, StepResult } from '../environment';
 import { after, textOf, wrap } from './wrap';
 
-/** An episode as plain data, without images. It can be replayed from `env`, `config`, `seed` and `actions`. */
+/** An episode as plain data, without images. `env`, `config`, `seed`, `member` and `actions` suffice to replay it. */
 export interface RecordedEpisode {
   env: string;
   config: unknown;
@@ -18,8 +19,8 @@ export interface RecordedEpisode {
 }
 
 /**
- * @param onEpisode receives each episode once: when it ends, or when it is abandoned (closed or reset) after at least
- * one step. An exception in it ends the episode.
+ * @param onEpisode receives each episode once: when the episode ends, or when it is closed or reset after at least one
+ * step. If `onEpisode` throws, the episode fails.
  */
 export function withRecord<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,
@@ -62,7 +63,7 @@ export function withRecord<Schema extends z.ZodType>(
   });
 }
 
-/** Returns a listener that appends each episode to a file as a line of JSON. */
+/** Returns a listener that appends each episode to a file as one line of JSON. */
 export function appendTo(file: string): (episode: RecordedEpisode) => void {
   return episode => appendFileSync(file, `${JSON.stringify(episode)}\n`);
 }

@@ -1,5 +1,5 @@
-// Replaces the reward of each step (Gymnasium's TransformReward). The environment's own reward is kept in the info as
-// `raw_reward`, unless the info already has that key, so a run shows both.
+// Replaces the reward of each step (Gymnasium's TransformReward). The environment's own reward is stored in the info as
+// `raw_reward` unless the info already has this key, so that a run shows both rewards.
 import type { z } from 'zod';
 import type { Action, EnvironmentDefinition, Observation, StepResult } from '../environment';
 import { after, wrap } from './wrap';
@@ -9,7 +9,7 @@ export interface ShapedStep<Config> extends StepResult {
   action: Action;
   /** The observation before the step. */
   previous: Observation;
-  /** Steps taken, including this one. */
+  /** Steps taken, including the current step. */
   steps: number;
   config: Config;
 }

@@ -1,13 +1,13 @@
-// Ends an episode after a number of steps (Gymnasium's TimeLimit). The end is a truncation, unless the task terminates
-// at the same step.
+// Ends an episode after a number of steps (Gymnasium's TimeLimit). The episode is truncated, unless it terminates in
+// the same step.
 import type { z } from 'zod';
 import type { EnvironmentDefinition } from '../environment';
 import { after, wrap } from './wrap';
 
 /**
- * @param maxSteps maximum number of steps of an episode, including invalid ones: an integer of at least 1, or a
- * function of the configuration that returns one
- * @throws RangeError for any other number, when an environment is created
+ * @param maxSteps maximum number of steps of an episode, including invalid actions: an integer of at least 1, or a
+ * function that computes it from the configuration
+ * @throws RangeError when an environment is created with another number
  */
 export function withTimeLimit<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,

@@ -1,11 +1,10 @@
-// Base of the wrappers. A wrapped definition is again a definition with the same configuration, so wrappers stack in
-// any order. Invariants:
-// * What a wrapper does not change passes through: `render`, `solve` and `close` exist if the inner environment has
-//   them.
-// * If the inner environment returns synchronously, the wrapped one does too.
+// Base of the wrappers. Wrapping a definition returns a definition with the same configuration schema, so wrappers can
+// be nested in any order. Invariants:
+// * Methods that a wrapper does not replace are passed through: `render`, `solve` and `close` exist if the inner
+//   environment has them.
+// * If the inner environment returns synchronously, the wrapped environment does too.
 // * The episode stays a pure function of (config, seed, member, actions).
-// * A step after the end throws, because a wrapper may end an episode that the inner environment would continue, or
-//   change the observation and reward of the last step.
+// * A step after the end throws. The inner environment cannot enforce this, because a wrapper may end an episode early.
 import type { z } from 'zod';
 import type {
   Action,
@@ -55,7 +54,7 @@ export function wrap<Schema extends z.ZodType>(
   };
 }
 
-/** Applies `then` to a value or to the value of a promise; synchronous if the value is not a promise. */
+/** Applies `then` to a value, or to a promise's value. Returns synchronously if the value is not a promise. */
 export function after<T, R>(value: MaybePromise<T>, then: (value: T) => MaybePromise<R>): MaybePromise<R> {
   return value instanceof Promise ? value.then(then) : then(value);
 }
@@ -68,7 +67,7 @@ export function actionNames<Schema extends z.ZodType>(
   return (typeof actions === 'function' ? actions(config) : actions) ?? {};
 }
 
-/** An action as the model writes it. */
+/** An action in the form that the model writes: its name, or its text. */
 export const actionText = (action: Action, names: ActionLookup): string => names[Number(action)] ?? String(action);
 
 export const textOf = (observation: Observation): string =>
@@ -77,6 +76,6 @@ export const textOf = (observation: Observation): string =>
 export const imagesOf = (observation: Observation): Uint8Array[] =>
   typeof observation === 'string' ? [] : observation.images;
 
-/** An observation of a text and the images for its placeholders; a plain string if there are no images. */
+/** An observation with a text and the images for its placeholders; a plain string if `images` is empty. */
 export const observationOf = (text: string, images: Uint8Array[]): Observation =>
   images.length > 0 ? { text, images } : text;
