@@ -12,7 +12,8 @@ import { solveRoom } from './solver';
 const meanings = ['wall', 'empty', 'target', 'box on target', 'box', 'player', 'player on target'];
 
 /**
- * The colour of each entry in `meanings`, as in gym-sokoban's `tiny_world` rendering, which draws one pixel per cell.
+ * The colour of each entry in `meanings`, as in gym-sokoban's `tiny_world` mode. The side of a cell, 16 pixels, is that
+ * of gym-sokoban's sprites.
  */
 const colours: readonly Colour[] = [
   [0, 0, 0],

@@ -25,7 +25,7 @@ export const rowSteps = [-1, 1, 0, 0] as const;
 export const columnSteps = [0, 0, -1, 1] as const;
 
 /**
- * Moves the player (0 up, 1 down, 2 left, 3 right). A box ahead is pushed if the cell behind it is free. Returns
+ * Moves the player (0 up, 1 down, 2 left, 3 right). A box ahead is pushed if the cell beyond it is free. Returns
  * whether the player moved.
  */
 export function push(room: Room, move: number): boolean {

@@ -81,7 +81,7 @@ const forms = [
 ];
 
 /**
- * Parses an answer into a cell and a number, or returns an error. If the answer contains `cellText` or `at`, the number
+ * Parses an answer into a cell and a number, or returns an error. If the answer contains `place` or `at`, the number
  * precedes the cell.
  */
 export function readPlacement(answer: string, n: number): { cell: number; number: number } | { error: string } {

@@ -1,7 +1,8 @@
-// One environment process with the state it must hold, supervised (environments/supervision/supervisor.ts): sends
-// requests, and records the episodes they begin and continue. If the process dies, the supervisor rebuilds it and
-// repeats the requests, so that only the episode whose code ends the process fails. If a process shared by several tags
-// violates a limit or dies again, the tag at fault, or every tag if it is unknown, moves to a process of its own.
+// One supervised environment process (environments/supervision/supervisor.ts), with the data needed to rebuild it.
+// Sends requests and records the episodes in them. If the process dies, the supervisor starts a new process, replays
+// the live episodes and repeats the requests. Only the episode whose code ended the process fails. If several tags
+// share the process and it violates a limit or dies repeatedly, the tag at fault moves to a process of its own; if this
+// tag is unknown, every tag does.
 import type {
   CoveredCode,
   EnvironmentSpec,
@@ -28,27 +29,30 @@ import {
 } from './process-runtime';
 import type { Offence } from './process-watch';
 
-/** Where tags go that must no longer share a process. */
+/** Moves tags out of a shared process. */
 export interface Isolation {
-  /** Moves tags to cells of their own; `why` completes the sentence `the process …`. */
+  /** Moves each tag to a new cell. `why` completes the sentence `the process …`. */
   moveApart(tags: readonly string[], why: string): void;
-  /** The cell of a tag that was moved, else undefined. */
+  /** The new cell of a tag that was moved, else undefined. */
   cellOf(tag: string): EnvironmentCell | undefined;
 }
 
-/** Receives episodes as soon as they are ready. */
+/** Receives episode states as soon as they are ready. */
 export type StatesListener<State extends EpisodeState> = (states: State[]) => void;
 
 export class EnvironmentCell {
   private readonly runtime: ProcessRuntime;
   private readonly supervisor: Supervisor<ProcessCause>;
   private readonly requests: ProcessRequests;
-  /** The newest load or use. */
+  /** Settles when the latest `load` or `use` has finished. */
   private loading: Promise<unknown> = Promise.resolve();
   private readonly held: HeldEpisodes;
   private stopping: Promise<void> | undefined;
 
-  /** @param isolation absent if the cell serves a single moved tag, whose state is `held` */
+  /**
+   * @param isolation undefined if the cell serves a single tag that was moved to it
+   * @param held state of the moved tag
+   */
   constructor(
     private readonly options: EnvironmentProcessOptions,
     private readonly isolation?: Isolation,
@@ -65,19 +69,22 @@ export class EnvironmentCell {
     );
   }
 
-  /** Starts the process and waits until it answers. @throws UserError if it cannot be started */
+  /**
+   * Starts the process and waits for its first reply.
+   * @throws UserError if the process cannot be started
+   */
   async start(): Promise<void> {
     await this.requests.connect();
   }
 
-  /** Process id while it runs, for a debugger to attach to. */
+  /** Process id, to which a debugger attaches; undefined while no process exists. */
   get pid(): number | undefined {
     return this.runtime.pid;
   }
 
   /**
-   * Loads environments, one per tag; a tag that is already loaded uses the new code for its next episodes. `error` is
-   * the first failure; its tag keeps its previous code.
+   * Loads environments, one per tag. If a tag is already loaded, its next episodes use the new code. `error` is the
+   * first failure; the tag that failed keeps its previous code.
    */
   async load(specs: EnvironmentSpec[]): Promise<{ environments: LoadedEnvironment[]; error?: EnvironmentFailure }> {
     return this.afterLoads(async () => {
@@ -92,14 +99,15 @@ export class EnvironmentCell {
   }
 
   /**
-   * Builds, checks and loads the current files while running episodes continue; `use` activates the result for episodes
-   * reset later. Does not wait for other requests. Code that ends the process is refused.
+   * Builds, type-checks and loads the current files without affecting running episodes. `use` activates the result for
+   * later resets. Does not wait for pending requests. If loading a tag's code ends the process, the result contains
+   * this problem.
    */
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     const { runtime, supervisor } = this;
     if (runtime.dead) return [];
     const content = (some: EnvironmentSpec[]) => ({ ...this.loads(some), check_types: checkTypes });
-    const unavailable = supervisor.exclusive || !runtime.running; // the jobs below wait for the next process
+    const unavailable = supervisor.exclusive || !runtime.running; // the exclusive jobs below wait for the next process
     const together = unavailable ? undefined : await runtime.ask('prepare', content(specs));
     if (together) return together.environments;
     const prepared: PreparedEnvironment[] = [];
@@ -109,7 +117,7 @@ export class EnvironmentCell {
         appendAll(prepared, own?.environments ?? [this.endsItsProcess(spec)]);
       }
     } catch {
-      // stopped, or the earlier code no longer loads, which the next request reports
+      // the cell was stopped, or the earlier code no longer loads; the next request reports this
     }
     return prepared;
   }
@@ -119,19 +127,20 @@ export class EnvironmentCell {
     return { tag, files: [source], problems: [{ file: source, line: 1, column: 1, message, kind: 'load' }] };
   }
 
-  /** Activates the prepared code for episodes reset from now on. A process that dies is restarted with this code. */
+  /** Activates the prepared code for later resets. If the process dies, its replacement loads this code. */
   use(prepared: readonly { spec: EnvironmentSpec; environment: LoadedEnvironment }[]): Promise<void> {
     return this.afterLoads(async () => {
       const environments = prepared.map(({ spec, environment }) => this.held.keep(spec, environment));
       await this.requests.send('use', { tags: environments.map(({ tag }) => tag) });
-      const { error } = await this.requests.send('load', this.loads(environments)); // if it died and lost the prepared code
+      // loads the code if the process died meanwhile
+      const { error } = await this.requests.send('load', this.loads(environments));
       if (error) throw new UserError(error.message);
     });
   }
 
   /**
-   * Opens the process to debuggers or closes it; returns the URL to connect to. While it is open, calls have no time
-   * limit.
+   * Opens or closes the process's inspector; returns its URL when it is open. Calls have no time limit while it is
+   * open.
    */
   async debug(on: boolean): Promise<string | undefined> {
     const { url } = await this.requests.send('debug', { on });
@@ -139,14 +148,17 @@ export class EnvironmentCell {
     return url;
   }
 
-  /** Removes a tag and returns its state; its pending calls finish in the cell that the isolation names. */
+  /**
+   * Removes a tag and returns its state. `Isolation.cellOf` must return the tag's new cell: its pending calls are sent
+   * there.
+   */
   release(tag: string): TagState {
     return this.held.release(tag);
   }
 
   /**
-   * Starts or stops line coverage, which applies to episodes from their reset. Returns the counts since the last call;
-   * none if they were lost.
+   * Switches line coverage on or off for later resets. Returns the counts since the last call; an empty list if they
+   * were lost.
    */
   async cover(on: boolean): Promise<CoveredCode[]> {
     return (await this.requests.trySend('cover', { on }))?.covered ?? [];
@@ -162,19 +174,22 @@ export class EnvironmentCell {
     return work;
   }
 
-  /** Begins episodes; returns states in the order of the request, each with its own `error` if it failed. */
+  /**
+   * Resets episodes. Returns states in the order of the request; `error` is set in the state of each episode that
+   * failed.
+   */
   reset(episodes: EpisodeReset[], onStates?: StatesListener<EpisodeState>): Promise<EpisodeState[]> {
     const resets = new Map(episodes.map(reset => [reset.episode, reset]));
     const settled = (state: EpisodeState) => this.held.begun(resets.get(state.episode)!, state);
     return this.play('reset', episodes, settled, onStates, () => this.loading);
   }
 
-  /** Executes actions in order; stops after the action that ends its episode. */
+  /** Executes actions in order, up to the action that ends the episode. */
   step(episodes: EpisodeActions[], onSteps?: StatesListener<EpisodeStep>): Promise<EpisodeStep[]> {
     return this.play('step', episodes, step => this.held.stepped(step), onSteps);
   }
 
-  /** Actions that solve each episode from its current state; absent without a solver or a solution. */
+  /** Actions that solve each episode from its current state; undefined without a solver or without a solution. */
   solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
     const none = episodes.map(episode => ({ episode }));
     return this.supervisor.queue.acquire(
@@ -183,23 +198,22 @@ export class EnvironmentCell {
     );
   }
 
-  /** Ends episodes; unknown ones are ignored. */
+  /** Ends episodes; unknown episode ids are ignored. */
   closeEpisodes(episodes: string[]): Promise<void> {
     return this.supervisor.queue.acquire(episodes, async () => {
       for (const episode of episodes) this.held.history.close(episode);
-      await this.requests.trySend('close', { episodes }); // a new process does not know these episodes
+      await this.requests.trySend('close', { episodes }); // ids that a new process does not know are ignored
     });
   }
 
-  /** Ends the process and its children; always returns the same promise. Pending requests fail with an error. */
+  /** Ends the process and its children. Pending requests fail with an error. Repeated calls return the same promise. */
   stop(): Promise<void> {
     return (this.stopping ??= this.runtime.stop());
   }
 
   /**
-   * Resets or steps episodes, each exactly once even if the process dies; returns states in the order of the request.
-   *
-   * @param settled records a state, and returns what is reported of it
+   * Resets or steps each episode exactly once, even if the process dies. Returns states in the order of the request.
+   * @param settled records a state and returns the state to report, whose `error` may differ
    */
   private async play<Item extends EpisodeReset | EpisodeActions, State extends EpisodeState>(
     method: 'reset' | 'step',
@@ -235,14 +249,14 @@ export class EnvironmentCell {
     return asked.map(({ episode }) => states.get(episode)!);
   }
 
-  /** The cell that an item's tag was moved to, else undefined. */
+  /** The cell to which an item's tag was moved, else undefined. */
   private cellOf(item: EpisodeReset | EpisodeActions): EnvironmentCell | undefined {
     const { episode } = item;
     const tag = 'tag' in item ? item.tag : (this.held.tagOf(episode) ?? this.held.newTagOf(episode));
     return tag === undefined ? undefined : this.isolation?.cellOf(tag);
   }
 
-  /** The items whose tags were moved, by their cells. */
+  /** The items whose tags were moved, grouped by their new cells. */
   private shares<Item extends EpisodeReset | EpisodeActions>(items: readonly Item[]): [EnvironmentCell, Item[]][] {
     const shares = new Map<EnvironmentCell, Item[]>();
     for (const item of items) {
@@ -253,8 +267,8 @@ export class EnvironmentCell {
   }
 
   /**
-   * Handles the end of the process. After a limit violation, the tag at fault, or every tag if it is unknown, moves to
-   * a process of its own.
+   * Handles the end of the process. After a limit violation, moves the tag at fault to a process of its own, or every
+   * tag if the tag at fault is unknown.
    */
   private died(end: ProcessEnd): void {
     const { offence } = end;
@@ -262,8 +276,8 @@ export class EnvironmentCell {
     this.report(offence);
     const { history, tags } = this.held;
     const blamed = offence.tag ?? (tags.length === 1 ? tags[0] : undefined);
-    // Rebuilding the episodes that hold the memory would allocate it again, so they fail. An episode with a call in
-    // progress is retried if that call may have allocated the memory.
+    // A replay of the episodes that use the memory would allocate it again, so these episodes fail. An episode with a
+    // pending call is not failed but retried, because this call may have allocated the memory.
     if (offence.kind === 'memory' && blamed !== undefined)
       for (const { start } of history.live())
         if (start.tag === blamed && (offence.children || !this.supervisor.queue.has(start.episode))) {
@@ -273,7 +287,7 @@ export class EnvironmentCell {
     this.moveApart(offence.tag === undefined ? tags : [offence.tag]);
   }
 
-  /** Writes the reason for ending the process to the run's log, even if no episode fails. */
+  /** Logs why the process was ended, even if no episode fails. */
   private report({ tag, what, remedy }: Offence): void {
     const who = tag ?? this.held.tags.join(' or ');
     const text = `environment process: ${who} ${what}: ${remedy}\n`;

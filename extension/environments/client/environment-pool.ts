@@ -1,10 +1,10 @@
-// The rollout's interface to environments: batches of episodes, identified by ids that the trainer chose. Implemented
-// by the environment processes, and by any object that answers in the same order.
+// The rollout's interface to environments: batches of episodes, identified by ids that the trainer assigns. Implemented
+// by `EnvironmentProcesses`.
 import type { EpisodeActions, EpisodeReset, EpisodeState, EpisodeStep } from '../../protocol/environment-link';
 
 /**
- * Results come in the order of the request; a listener receives each episode as soon as it is ready. A failing
- * environment sets its episode's `error` and never rejects the batch.
+ * Results are in the order of the request. The listener receives each state as soon as it is ready. If an environment
+ * fails, `error` is set in the state of its episode; the batch does not reject.
  */
 export interface EnvironmentPool {
   reset(episodes: EpisodeReset[], onStates?: (ready: EpisodeState[]) => void): Promise<EpisodeState[]>;
@@ -14,7 +14,7 @@ export interface EnvironmentPool {
 
 /**
  * Calls `take` exactly once with each episode's state, as soon as the pool reports it.
- * @throws what `take` throws, after the pool has answered
+ * @throws the first error of `take`, after the whole batch has finished
  */
 export async function eachState<State extends EpisodeState>(
   ask: (report: (ready: State[]) => void) => Promise<State[]>,

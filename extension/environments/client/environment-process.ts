@@ -1,6 +1,6 @@
-// The trainer's side of environments: one shared process for all tags, and one of its own for each tag that misbehaved
-// (violated a limit or ended its process), or may have, while it shared a process. Other tags' episodes are then
-// unaffected if it misbehaves again. The process does not affect an episode's results.
+// The trainer's interface to environments: one process that all tags share, and separate processes for tags that may
+// have violated a limit or ended the shared process. A separate process prevents a repeated fault from affecting other
+// tags' episodes. An episode's results do not depend on its process.
 import { killAbandoned } from '../../node/end-processes';
 import type {
   CoveredCode,
@@ -20,9 +20,9 @@ export type { EnvironmentProcessOptions, StatesListener };
 
 export class EnvironmentProcess {
   private readonly shared: EnvironmentCell;
-  /** Cells of moved tags, by tag. */
+  /** Cells of tags that no longer share the process, by tag. */
   private readonly apart = new Map<string, EnvironmentCell>();
-  /** Tags by episode. */
+  /** Tag of each episode. */
   private readonly tags = new Map<string, string>();
   private stopping: Promise<void> | undefined;
 
@@ -34,8 +34,8 @@ export class EnvironmentProcess {
   }
 
   /**
-   * Starts the process and waits until it answers.
-   * @throws UserError if it cannot be started
+   * Starts the shared process and waits for its first reply.
+   * @throws UserError if the process cannot be started
    */
   static async start(options: EnvironmentProcessOptions): Promise<EnvironmentProcess> {
     killAbandoned();
@@ -44,19 +44,19 @@ export class EnvironmentProcess {
     return started;
   }
 
-  /** Process id of the shared process while it runs. */
+  /** Process id of the shared process; undefined while no process exists. */
   get pid(): number | undefined {
     return this.shared.pid;
   }
 
-  /** Process ids of all running processes, for debuggers to attach to. */
+  /** Process ids of all running processes, to which debuggers attach. */
   get pids(): number[] {
     return this.cells.flatMap(({ pid }) => pid ?? []);
   }
 
   /**
-   * Loads environments, one per tag; a tag that is already loaded uses the new code for its next episodes. `error` is
-   * the first failure; its tag keeps its previous code.
+   * Loads environments, one per tag. If a tag is already loaded, its next episodes use the new code. `error` is the
+   * first failure; the tag that failed keeps its previous code.
    */
   async load(specs: EnvironmentSpec[]): Promise<{ environments: LoadedEnvironment[]; error?: EnvironmentFailure }> {
     const outcomes = await this.split(specs, ofTag, (cell, own) => cell.load(own));
@@ -69,15 +69,16 @@ export class EnvironmentProcess {
   }
 
   /**
-   * Builds, checks and loads the current files while running episodes continue; `use` activates the result for episodes
-   * reset later. Does not wait for other requests. Code that ends the process is refused.
+   * Builds, type-checks and loads the current files without affecting running episodes. `use` activates the result for
+   * later resets. Does not wait for pending requests. If loading a tag's code ends the process, the result contains
+   * this problem.
    */
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     const outcomes = await this.split(specs, ofTag, (cell, own) => cell.prepare(own, checkTypes));
     return inOrder(specs, outcomes.flat());
   }
 
-  /** Activates the prepared code for episodes reset from now on. A process that dies is restarted with this code. */
+  /** Activates the prepared code for later resets. If a process dies, its replacement loads this code. */
   async use(prepared: readonly { spec: EnvironmentSpec; environment: LoadedEnvironment }[]): Promise<void> {
     await this.split(
       prepared,
@@ -87,22 +88,25 @@ export class EnvironmentProcess {
   }
 
   /**
-   * Opens the processes to debuggers or closes them; returns the URLs to connect to. While they are open, calls have no
-   * time limit.
+   * Opens or closes the processes' inspectors; returns the URLs of open inspectors. Calls have no time limit while an
+   * inspector is open.
    */
   async debug(on: boolean): Promise<string[]> {
     return (await Promise.all(this.cells.map(cell => cell.debug(on)))).flatMap(url => url ?? []);
   }
 
   /**
-   * Starts or stops line coverage, which applies to episodes from their reset. Returns the counts since the last call;
-   * none where they were lost.
+   * Switches line coverage on or off for later resets. Returns the counts since the last call; counts of a process that
+   * died are missing.
    */
   async cover(on: boolean): Promise<CoveredCode[]> {
     return (await Promise.all(this.cells.map(cell => cell.cover(on)))).flat();
   }
 
-  /** Begins episodes; returns states in the order of the request, each with its own `error` if it failed. */
+  /**
+   * Resets episodes. Returns states in the order of the request; `error` is set in the state of each episode that
+   * failed.
+   */
   async reset(episodes: EpisodeReset[], onStates?: StatesListener<EpisodeState>): Promise<EpisodeState[]> {
     for (const { episode, tag } of episodes) {
       const before = this.tags.get(episode);
@@ -114,7 +118,7 @@ export class EnvironmentProcess {
     return byEpisode(episodes, states.flat());
   }
 
-  /** Executes actions in order; stops after the action that ends its episode. */
+  /** Executes actions in order, up to the action that ends the episode. */
   async step(episodes: EpisodeActions[], onSteps?: StatesListener<EpisodeStep>): Promise<EpisodeStep[]> {
     const steps = await this.split(
       episodes,
@@ -124,7 +128,7 @@ export class EnvironmentProcess {
     return byEpisode(episodes, steps.flat());
   }
 
-  /** Actions that solve each episode from its current state; absent without a solver or a solution. */
+  /** Actions that solve each episode from its current state; undefined without a solver or without a solution. */
   async solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
     const solutions = await this.split(
       episodes,
@@ -137,7 +141,7 @@ export class EnvironmentProcess {
     );
   }
 
-  /** Ends episodes; unknown ones are ignored. */
+  /** Ends episodes; unknown episode ids are ignored. */
   async closeEpisodes(episodes: string[]): Promise<void> {
     const closed = this.split(
       episodes,
@@ -148,7 +152,9 @@ export class EnvironmentProcess {
     await closed;
   }
 
-  /** Ends the processes and their children; always returns the same promise. Pending requests fail with an error. */
+  /**
+   * Ends the processes and their children. Pending requests fail with an error. Repeated calls return the same promise.
+   */
   stop(): Promise<void> {
     return (this.stopping ??= Promise.all(this.cells.map(cell => cell.stop())).then(() => undefined));
   }
@@ -170,7 +176,7 @@ export class EnvironmentProcess {
     }
   }
 
-  /** Runs `job` for each cell with its share of the items. */
+  /** Groups the items by cell and calls `job` once per cell. Without items, calls it once for the shared cell. */
   private split<Item, Result>(
     items: readonly Item[],
     tagOf: (item: Item) => string | undefined,
@@ -190,7 +196,7 @@ export class EnvironmentProcess {
 
 const ofTag = ({ tag }: { tag: string }): string => tag;
 
-/** Results by tag, in the order of the request. */
+/** Results in the order of the requested tags; tags without a result are omitted. */
 const inOrder = <T extends { tag: string }>(asked: readonly { tag: string }[], found: readonly T[]): T[] =>
   asked.flatMap(({ tag }) => found.find(item => item.tag === tag) ?? []);
 

@@ -1,6 +1,6 @@
-// The environment processes of a run. A tag's episodes are distributed over its processes by a fixed function of seed
-// and member, so the assignment does not depend on timing. Process k serves the tags with more than k workers.
-// Invariant: all processes run the same code of a tag: the first builds it, the others load that build.
+// The environment processes of a run. An episode's seed and member determine its process, so the assignment does not
+// depend on timing. Process k serves the tags that have more than k workers. Invariant: all processes run the same code
+// of a tag, because the first process builds it and the others load this build.
 import type {
   CoveredCode,
   EnvironmentFailure,
@@ -17,7 +17,7 @@ import type { EnvironmentPool } from './environment-pool';
 import { EnvironmentProcess, type EnvironmentProcessOptions, type StatesListener } from './environment-process';
 
 export class EnvironmentProcesses implements EnvironmentPool {
-  /** The process of each episode. */
+  /** Process of each episode. */
   private readonly owners = new Map<string, EnvironmentProcess>();
 
   private constructor(
@@ -26,9 +26,9 @@ export class EnvironmentProcesses implements EnvironmentPool {
   ) {}
 
   /**
-   * Starts the processes and waits until they answer.
-   * @param workers number of processes by tag, default 1
-   * @throws UserError if one cannot be started
+   * Starts the processes and waits for their first replies.
+   * @param workers number of processes per tag, default 1
+   * @throws UserError if a process cannot be started
    */
   static async start(
     options: EnvironmentProcessOptions,
@@ -43,12 +43,12 @@ export class EnvironmentProcesses implements EnvironmentPool {
     throw failed.reason;
   }
 
-  /** Process ids of the running processes, for debuggers to attach to. */
+  /** Process ids of the running processes, to which debuggers attach. */
   get pids(): number[] {
     return this.processes.flatMap(({ pids }) => pids);
   }
 
-  /** Loads environments for a run's first episodes, one per tag; `error` is the first failure. */
+  /** Loads environments before a run's first episodes, one per tag; `error` is the first failure. */
   async load(specs: EnvironmentSpec[]): Promise<{ environments: LoadedEnvironment[]; error?: EnvironmentFailure }> {
     const [first, ...others] = this.processes;
     const { environments, error } = await first.load(specs);
@@ -59,8 +59,9 @@ export class EnvironmentProcesses implements EnvironmentPool {
   }
 
   /**
-   * Builds, checks and loads the current files in all processes while running episodes continue; a tag is ready if
-   * every process could load it. A tag is missing if one of its processes was unavailable; the next call tries again.
+   * Builds, type-checks and loads the current files in all processes without affecting running episodes. A tag is ready
+   * if every process that serves it has loaded the code. A tag is missing from the result if one of these processes was
+   * unavailable; the next call tries again.
    */
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     const [first, ...others] = this.processes;
@@ -81,20 +82,17 @@ export class EnvironmentProcesses implements EnvironmentPool {
     });
   }
 
-  /** Opens all processes to debuggers or closes them; returns one URL per open process. */
+  /** Opens or closes all processes' inspectors; returns one URL per open inspector. */
   async debug(on: boolean): Promise<string[]> {
     return (await Promise.all(this.processes.map(process => process.debug(on)))).flat();
   }
 
-  /**
-   * Starts or stops line coverage, which applies to episodes from their reset. Returns each process's counts since the
-   * last call.
-   */
+  /** Switches line coverage on or off for later resets. Returns each process's counts since the last call. */
   async cover(on: boolean): Promise<CoveredCode[]> {
     return (await Promise.all(this.processes.map(process => process.cover(on)))).flat();
   }
 
-  /** Activates the prepared code for episodes reset from now on, in all processes. */
+  /** Activates the prepared code in all processes for later resets. */
   async use(prepared: readonly { spec: EnvironmentSpec; environment: LoadedEnvironment }[]): Promise<void> {
     await Promise.all(
       this.processes.map((process, k) => process.use(prepared.filter(({ spec }) => this.workersOf(spec.tag) > k))),
@@ -119,7 +117,7 @@ export class EnvironmentProcesses implements EnvironmentPool {
     );
   }
 
-  /** Actions that solve each episode from its current state; absent without a solver or a solution. */
+  /** Actions that solve each episode from its current state; undefined without a solver or without a solution. */
   solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
     return this.spread(
       episodes,
@@ -154,7 +152,7 @@ export class EnvironmentProcesses implements EnvironmentPool {
     return specs.filter(({ tag }) => this.workersOf(tag) > k);
   }
 
-  /** Runs `job` for each process with its share of the items; returns results in the order of the items. */
+  /** Groups the items by process and calls `job` once per process. Returns results in the order of the items. */
   private async spread<Item, Result>(
     items: readonly Item[],
     episodeOf: (item: Item) => string,
@@ -180,6 +178,6 @@ export class EnvironmentProcesses implements EnvironmentPool {
   }
 }
 
-/** The specifications of the built environments, with their built code. */
+/** Specifications of the environments that were built, each with its build. */
 const withBuilt = (specs: readonly EnvironmentSpec[], built: readonly LoadedEnvironment[]): EnvironmentSpec[] =>
   built.map(({ tag, bundle, files }) => ({ ...specs.find(spec => spec.tag === tag)!, built: { bundle, files } }));

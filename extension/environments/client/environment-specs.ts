@@ -1,13 +1,13 @@
-// Maps each configured tag to its source file: a built-in environment by RAGEN's `env_type`, or the user's own
-// TypeScript file by path.
+// Maps each configured tag to its source file: the built-in environment with this `env_type`, or the user's TypeScript
+// file at this path.
 import { existsSync, readFileSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import { UserError } from '../../common/user-error';
 
 /**
- * RAGEN's environments by env_type; those missing from the registry get an error message of their own, since the name
- * is correct.
+ * All `env_type`s of RAGEN. For a name that RAGEN has but the registry lacks, the error message says that the
+ * environment is not available.
  */
 const ragenEnvironments: readonly string[] = [
   'alfworld',
@@ -32,11 +32,14 @@ export interface TagSource {
   env_config?: Record<string, unknown> | null;
 }
 
-/** File names of the built-in environments in their folder, by env_type, from its registry.json. */
+/**
+ * File name of each built-in environment by env_type, relative to the folder `builtIn`; read from its registry.json.
+ */
 export const builtInFiles = (builtIn: string): Record<string, string> =>
   JSON.parse(readFileSync(join(builtIn, 'registry.json'), 'utf8')) as Record<string, string>;
 
 /**
+ * The specification of each tag.
  * @param builtIn folder of the built-in environments
  * @throws UserError if a tag's env_type is neither built in nor a file
  */

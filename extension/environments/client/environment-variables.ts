@@ -1,20 +1,24 @@
-// The environment variables of an environment process. The product's own environments get only the variables they are
-// known to read, and no other keys. A user's environment may read any variable, so a process with one gets all of them.
+// The environment variables of an environment process. A process with only built-in environments gets the variables
+// that these are known to read, and no other keys. A process with a user's environment gets all variables, because this
+// environment may read any of them.
 import { programEnvironment, variablesFor } from '../../../envs/api/program-environment';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import { builtInFiles } from './environment-specs';
 
-/** Variables that the product's own environments read directly, by env_type; others are named in an env_config. */
+/**
+ * Names of the variables that a built-in environment reads directly, by env_type. An env_config may name further
+ * variables.
+ */
 const readBy: Readonly<Record<string, (config: Readonly<Record<string, unknown>>) => readonly string[]>> = {
   search: () => ['RETRIEVAL_SERVER_URL'],
-  // A local REPL executes code written by a model, so it must not see a server's key.
+  // A local REPL executes code that a model wrote, so it must not receive the server's API key.
   lean: ({ repl_command }) =>
     repl_command ? ['ELAN_*', 'LEAN_PATH', 'LEAN_SYSROOT', 'LAKE_*'] : ['LEAN_SERVER_API_KEY'],
 };
 
 /**
- * Returns the variables of a process that runs these environments.
- * @param builtIn folder of the product's own environments
+ * The variables for a process that runs these environments.
+ * @param builtIn folder of the built-in environments
  */
 export function environmentVariables(
   specs: readonly Pick<EnvironmentSpec, 'env_type' | 'config'>[],
@@ -28,7 +32,7 @@ export function environmentVariables(
   return programEnvironment([...node, ...network, ...folders, ...devices, ...named], env);
 }
 
-/** Variable names in an env_config: values of keys such as api_key_env, at any depth. */
+/** Variable names in an env_config: the values of keys that end in `env`, such as api_key_env, at any depth. */
 function namedIn(value: unknown, key = ''): string[] {
   if (typeof value === 'string') return /(^|_)env$/.test(key) && /^[A-Z_][A-Z0-9_]*$/.test(value) ? [value] : [];
   if (typeof value !== 'object' || value === null) return [];

@@ -1,6 +1,6 @@
-// What an environment cell's process must hold: the code of each tag, and the history of the live episodes with the
-// code that each began on. Also the lost episodes, and the episodes moved to another cell. Independent of the process
-// itself.
+// The data from which an environment cell rebuilds its process: each tag's code, and the history of the live episodes
+// with the code version that each episode started with. Also records failed episodes and the tags of episodes that
+// moved to another cell.
 import type {
   EnvironmentFailure,
   EnvironmentSpec,
@@ -13,7 +13,7 @@ import type {
 import { EpisodeHistory, type EpisodeRecord } from '../supervision/episode-history';
 import type { ProcessEnd } from './process-handle';
 
-/** An episode with the version of the code that it began on. It is lost if it has a failure. */
+/** The history of an episode. `note` is the version of the code that it started with. */
 export type HeldEpisode = EpisodeRecord<EpisodeReset, string>;
 
 /** A cell's state for one tag. */
@@ -23,7 +23,7 @@ export interface TagState {
   episodes: HeldEpisode[];
 }
 
-/** Code to load, and the live episodes that began on it. */
+/** Code to load into a new process, and the live episodes that started with this code. */
 export interface CodeReplay {
   environments: EnvironmentSpec[];
   episodes: string[];
@@ -32,9 +32,11 @@ export interface CodeReplay {
 export class HeldEpisodes {
   readonly specs = new Map<string, EnvironmentSpec>();
   readonly history: EpisodeHistory<EpisodeReset, string>;
-  /** Code by tag and version, in load order: the current code, and code that live episodes began on. */
+  /**
+   * Code by tag and version, in load order: each tag's current code, and older code with which live episodes started.
+   */
   private readonly builds = new Map<string, EnvironmentSpec>();
-  /** Tags of the episodes that were moved to another cell. */
+  /** Tags of episodes that were moved to another cell, by episode. */
   private readonly moved = new Map<string, string>();
 
   constructor(held?: TagState) {
@@ -48,10 +50,10 @@ export class HeldEpisodes {
     return [...this.specs.keys()];
   }
 
-  /** Stores the code of a tag, so that a restart loads the same code whatever the file contains then. */
+  /** Stores the code that a tag has loaded. A new process loads this code, even if the file has changed. */
   keep(spec: EnvironmentSpec, { version, bundle, files }: LoadedEnvironment): EnvironmentSpec {
     const kept = { ...spec, built: { bundle, files } };
-    const before = this.specs.get(spec.tag); // episodes may be about to begin on it
+    const before = this.specs.get(spec.tag); // not deleted below: pending resets may start episodes with it
     this.specs.set(spec.tag, kept);
     const played = new Set(this.history.live().map(buildOf));
     for (const [build, known] of this.builds)
@@ -60,7 +62,7 @@ export class HeldEpisodes {
     return kept;
   }
 
-  /** Removes a tag and returns its state. */
+  /** Removes a tag and its episodes, and returns them. */
   release(tag: string): TagState {
     const spec = this.specs.get(tag)!;
     this.specs.delete(tag);
@@ -71,7 +73,7 @@ export class HeldEpisodes {
     return { spec, builds, episodes };
   }
 
-  /** Records how an episode began. */
+  /** Records the result of a reset: a started episode, or nothing if it failed. */
   begun(reset: EpisodeReset, state: EpisodeState): EpisodeState {
     if (state.error) this.history.close(state.episode);
     else this.history.begun(reset, state.version);
@@ -79,8 +81,8 @@ export class HeldEpisodes {
   }
 
   /**
-   * Records a step of an episode. A failure by which the episode was lost meanwhile takes precedence over the step's
-   * own.
+   * Records the result of a step. If the episode failed meanwhile, for example because its process was replaced, this
+   * failure replaces the step's own error.
    */
   stepped(step: EpisodeStep): EpisodeStep {
     const lost = this.history.get(step.episode)?.failure;
@@ -100,8 +102,8 @@ export class HeldEpisodes {
   }
 
   /**
-   * Returns what a new process must load and replay, in order: first code from before an edit, with the live episodes
-   * that began on it; last the current code with the other episodes.
+   * What a new process must load and replay, in order: first each older version of code with the live episodes that
+   * started with it, then the current code with the other episodes.
    */
   replays(): CodeReplay[] {
     const present = [...this.specs.values()];
@@ -114,7 +116,10 @@ export class HeldEpisodes {
     return [...past, { environments: present, episodes: others }];
   }
 
-  /** Records the result of replaying episodes; those with an error or another version are lost. */
+  /**
+   * Records the result of replaying episodes. Episodes fail if the replay returned an error or ran another version of
+   * the code.
+   */
   replayed(steps: readonly EpisodeStep[]): void {
     for (const { episode, version, error } of steps) {
       const record = this.history.get(episode);
@@ -124,14 +129,14 @@ export class HeldEpisodes {
     }
   }
 
-  /** Marks an episode as lost; `why` is a predicate whose subject is its environment. */
+  /** Marks an episode as failed. `why` is a predicate whose subject is the episode's environment. */
   lose(episode: string, why: string): void {
     const { tag, seed, member } = this.history.get(episode)!.start;
     const message = `environment ${tag} ${why}, so the episode at seed ${seed}, member ${member} is lost: no action is needed, later episodes are unaffected`;
     this.history.fail(episode, { kind: 'died', message });
   }
 
-  /** The failure of an episode whose request, sent alone, ended the process. */
+  /** The failure of an episode whose request ended the process while no other request was pending. */
   endedBy(method: 'reset' | 'step', item: EpisodeReset | EpisodeActions, end: ProcessEnd): EnvironmentFailure {
     const record = this.history.get(item.episode);
     const reset = 'tag' in item ? item : record?.start;
@@ -142,7 +147,7 @@ export class HeldEpisodes {
     return this.failure(tag, ` in ${method}(${given})${where}`, end);
   }
 
-  /** The failure for the end of a process, for the tag at fault. */
+  /** The failure that the end of a process causes for the tag at fault. */
   failure(tag: string, where: string, { how, offence }: ProcessEnd): EnvironmentFailure {
     const source = this.specs.get(tag)?.source;
     const { what, remedy } = offence ?? {
@@ -154,7 +159,7 @@ export class HeldEpisodes {
   }
 }
 
-/** Key of the code that an episode runs. */
+/** Key in `builds` of the code that an episode runs. */
 const buildOf = ({ start, note }: { start: { tag: string }; note: string }): string => `${start.tag} ${note}`;
 
 const nameOf = ({ start }: HeldEpisode): string => start.episode;

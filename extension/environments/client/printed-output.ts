@@ -1,6 +1,6 @@
-// Forwards the output of an environment process within a budget. When the budget is used up, reading pauses and the
-// process blocks: endless output would otherwise keep this process busy. Secrets are cleared, also across chunk
-// boundaries.
+// Forwards the output of an environment process, at a limited rate. Above the rate, reading pauses and the process
+// blocks, because endless output would otherwise use all time of this process. Secrets are removed, even if they span
+// several chunks.
 import type { Readable } from 'node:stream';
 import type { OutputBudget } from '../../node/output-budget';
 import { secrets } from '../../node/secrets';

@@ -1,6 +1,6 @@
-// One environment process from start to end, including its children: sends requests, receives replies and printed
-// output. Nothing from the process is trusted: invalid messages, replies without a request, and unanswered pings end
-// it, and `ended` reports the reason.
+// One environment process from start to end, with its children: sends requests, receives replies and printed output.
+// Does not trust the process: an invalid message, a reply without a request, or unanswered pings end it, and `ended`
+// resolves with the reason.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { PassThrough, type Duplex } from 'node:stream';
 import { killTree, ownerTagVariable, newOwnerTag } from '../../node/end-processes';
@@ -19,50 +19,51 @@ import { pipeLines } from './printed-output';
 import { ProcessWatch, type Offence, type WatchLimits } from './process-watch';
 
 export interface ProcessHandleOptions {
-  /** The Node.js binary that runs the process; this process's own by default. */
+  /** Path of the Node.js binary; default the binary of this process. */
   nodePath?: string;
-  /** Path of `environment-host.cjs`; `environment-worker.cjs` is in the same folder. */
+  /** Path of the bundle `environment-host.cjs`; `environment-worker.cjs` must be in the same folder. */
   entry: string;
-  /** Memory limit in bytes of the process and its children; half of the machine's memory by default. */
+  /** Maximum bytes of memory of the process and its children; default half of the machine's memory. */
   memoryBytes?: number;
   /** Node.js options for the process, such as `--inspect=127.0.0.1:0`. */
   execArgv?: string[];
-  /** Environment variables of the process (`environmentVariables`). */
+  /** All environment variables of the process (`environmentVariables`). */
   variables: NodeJS.ProcessEnv;
-  /** Limits on memory and on unanswered pings, and how often they are checked. */
+  /** Overrides of the default limits on memory and unanswered pings, and of the interval between checks. */
   watch?: Partial<WatchLimits>;
-  /** Receives what environments print; the tag is empty if unknown. */
+  /** Receives printed text; the tag is empty if the environment that printed it is unknown. */
   onNotice(notice: EnvironmentNotice): void;
 }
 
 /** How a process ended. */
 export interface ProcessEnd {
-  /** A predicate whose subject is the process. */
+  /** The way in which the process ended, as a predicate whose subject is the process. */
   how: string;
-  /** The reason, if the trainer ended it. */
+  /** The reason for which the trainer ended the process; undefined if the process ended by itself. */
   offence?: Offence;
 }
 
 /**
- * Milliseconds to wait for the remaining output of an exited process, and for the exit of one that closed its channel.
+ * Milliseconds to wait for the remaining output of a process that exited, and for the exit of a process whose channel
+ * closed.
  */
 const exitTimeoutMs = 300;
 
-/** Characters of output of a process and its environments that are forwarded per second. */
+/** Maximum characters of output that are forwarded per second, for the process and its environments together. */
 export const printedPerSecond = 131_072;
-/** Log messages per second above which a process counts as flooding; the process's own limit is far lower. */
+/** Log messages per second above which the process is ended. The process itself sends far fewer. */
 const noticesPerSecond = 16_384;
 
-/** Processes that have not ended, stopped ones included; they are ended when this process exits. */
+/** Processes that have not ended, including stopped processes. When this process exits, it ends them. */
 const handles = new Set<ProcessHandle>();
 process.on('exit', () => {
   for (const handle of [...handles]) handle.endAtExit();
 });
 
-/** A request waiting for its reply. */
+/** A request without a final reply. */
 interface Asked {
   request: EnvironmentRequest;
-  /** Names that the reply has not covered yet. */
+  /** Names of episodes or tags for which no reply has arrived. */
   open: Set<string>;
   part(reply: EnvironmentReply): void;
   reply(reply: EnvironmentReply | undefined): void;
@@ -76,10 +77,13 @@ export class ProcessHandle {
   private readonly ownerTag = newOwnerTag();
   private readonly channel: FrameChannel;
   private readonly watch: ProcessWatch;
-  /** Counts pings; their request ids are negative. */
+  /** Number of pings sent; request ids of pings are negative. */
   private pings = 0;
   private stderrTail = '';
-  /** Output of threads, by tag and stream: it arrives in chunks, and a secret may span two. */
+  /**
+   * Output per tag and stream in which secrets are detected. Output arrives in chunks, and a secret may span two
+   * chunks.
+   */
   private readonly pieces = new Map<string, SecretStream>();
   private offence: Offence | undefined;
   private notices = { second: 0, count: 0 };
@@ -89,7 +93,7 @@ export class ProcessHandle {
     const printed = new OutputBudget(printedPerSecond);
     const child = spawn(nodePath ?? process.execPath, [...execArgv, entry, String(memoryBytes)], {
       stdio: ['ignore', 'pipe', 'pipe', 'overlapped'],
-      detached: process.platform !== 'win32', // leads a process group, so that its children can be ended with it
+      detached: process.platform !== 'win32', // starts a process group, so that its children can be ended too
       windowsHide: true,
       env: {
         ...options.variables,
@@ -109,7 +113,7 @@ export class ProcessHandle {
       broken: (why, ended) => {
         const end = () => this.endFor(channelOffence(why));
         if (ended)
-          setTimeout(end, exitTimeoutMs).unref(); // the exit event that follows has a more specific reason
+          setTimeout(end, exitTimeoutMs).unref(); // the exit event may follow with a more specific reason
         else end();
       },
     });
@@ -146,7 +150,7 @@ export class ProcessHandle {
         this.offence ??= this.watch.exitOffence(signal);
         this.end(); // ends its children
         const how = signal ? `ended by signal ${signal}` : `ended with exit code ${code}`;
-        child.once('close', () => end(how)); // its remaining output is read by then
+        child.once('close', () => end(how)); // by then the remaining output has been read
         setTimeout(end, exitTimeoutMs, how).unref();
       });
     });
@@ -160,7 +164,7 @@ export class ProcessHandle {
     return pieces;
   }
 
-  /** Emits what was held back of each stream as a possible start of a secret. */
+  /** Emits the text that was withheld per stream because a secret might have started in it. */
   private printRests(): void {
     for (const [key, pieces] of this.pieces) {
       const [tag, stream] = key.split('\n') as [string, 'stdout' | 'stderr'];
@@ -169,7 +173,7 @@ export class ProcessHandle {
     }
   }
 
-  /** Whether a debugger may halt the process; unanswered pings are then ignored. */
+  /** If true, unanswered pings are ignored, because a debugger may halt the process. */
   set debugged(on: boolean) {
     this.watch.debugged = on;
   }
@@ -180,13 +184,13 @@ export class ProcessHandle {
     this.watch.endGroup();
   }
 
-  /** Ends the process and its children without waiting, because this process is exiting. */
+  /** As `end`, for the exit of this process: nothing is awaited. */
   endAtExit(): void {
     this.end();
     this.watch.close();
   }
 
-  /** Ends the process because of an offence; only the first offence counts. */
+  /** Ends the process because of an offence; only the first offence is recorded. */
   private endFor(offence: Offence): void {
     if (!this.alive || this.child.exitCode !== null || this.child.signalCode !== null) return;
     this.offence ??= offence;
@@ -194,9 +198,9 @@ export class ProcessHandle {
   }
 
   /**
-   * Sends a request; resolves with the reply, or undefined if the process ends first. `part` receives partial replies
-   * before it.
-   * @throws FrameError if the request is too large
+   * Sends a request. Resolves with the final reply, or with undefined if the process ends first.
+   * @param part receives the partial replies that precede the final reply
+   * @throws FrameError if the request exceeds the size of a frame
    */
   ask(
     request: EnvironmentRequest,
@@ -235,8 +239,8 @@ export class ProcessHandle {
 }
 
 /**
- * Removes secrets from a reply before observations become tokens, so that tokens and stored texts agree. Bundled code
- * stays unchanged, since its version is a hash of its bytes.
+ * Removes secrets from a reply before observations are tokenized, so that tokens and stored texts agree. Bundled code
+ * stays unchanged, because its version is a hash of its bytes.
  */
 function withoutSecrets(reply: EnvironmentReply): EnvironmentReply {
   const loaded = (environment: LoadedEnvironment) => ({ ...secrets.value(environment), bundle: environment.bundle });
@@ -258,11 +262,11 @@ function withoutSecrets(reply: EnvironmentReply): EnvironmentReply {
   return secrets.value(reply);
 }
 
-/** The channel's pipe; a pipe without data if the system could not create it. */
+/** The pipe of the channel; an empty stream if the system could not create the pipe. */
 export const pipeOf = ({ stdio }: { stdio?: readonly unknown[] }): Duplex =>
   (stdio?.[channelDescriptor] as Duplex | undefined) ?? new PassThrough();
 
-/** The offence of a process that sent invalid data on its channel; `what` is a predicate. */
+/** The offence of a process that sent invalid data on its channel. `what` is a predicate. */
 export const channelOffence = (what: string): Offence => ({
   kind: 'channel',
   what,
@@ -277,10 +281,13 @@ const flood: Offence = {
 
 const inspected = (execArgv: readonly string[]): boolean => execArgv.some(argument => argument.startsWith('--inspect'));
 
-/** Maximum number of separate output streams, since the process may name any number of tags. */
+/**
+ * Maximum number of output streams that are checked for secrets separately. A limit is needed because the process may
+ * send any number of tags.
+ */
 const mostStreams = 512;
 
-/** The first line of an output that names an error, if any. */
+/** The first line of a text that starts with an error's name; undefined if no line does. */
 function errorLine(text: string): string | undefined {
   return /^(Uncaught )?\w*Error.*$/m.exec(text)?.[0].slice(0, 200);
 }

@@ -1,5 +1,6 @@
-// Requests to the supervised process of an environment cell. A request waits until a process runs and holds the live
-// episodes. One that the process did not survive is repeated once, with nothing else under way.
+// Requests to the supervised process of an environment cell. Each request waits until a process is running and has
+// replayed the live episodes. If the process dies during a request, the request is repeated once while no other request
+// is pending.
 import type { Ending, Supervisor } from '../supervision/supervisor';
 import { UserError } from '../../common/user-error';
 import type { Content, Method, ProcessCause, ProcessRuntime, Reply } from './process-runtime';
@@ -11,13 +12,19 @@ export class ProcessRequests {
     private readonly log: (text: string) => void,
   ) {}
 
-  /** Ensures a running process; after a death a new one with the same state. @throws UserError if there can be none */
+  /**
+   * Waits until a process is running; after a death, the new process has the same state.
+   * @throws UserError if no process can be started
+   */
   async connect(): Promise<void> {
     const refusal = await this.ready();
     if (refusal) throw new UserError(refusal.cause.how);
   }
 
-  /** Sends a request, and repeats it if the process died. @throws UserError if it died again or was stopped */
+  /**
+   * Sends a request and returns the reply. If the process dies, sends the request once more.
+   * @throws UserError if the process dies again or was stopped
+   */
   async send<M extends Method>(method: M, content: Content<M>): Promise<Reply<M>> {
     const reply = await this.supervisor.twice(() => this.sendOnce(method, content));
     if (reply) return reply;
@@ -26,7 +33,7 @@ export class ProcessRequests {
     );
   }
 
-  /** As `send`, but undefined if environment code made the request fail; the reason is logged. */
+  /** As `send`, but if environment code makes the request fail, logs the error and returns undefined. */
   async trySend<M extends Method>(method: M, content: Content<M>): Promise<Reply<M> | undefined> {
     try {
       return await this.send(method, content);
@@ -38,15 +45,18 @@ export class ProcessRequests {
     }
   }
 
-  /** Sends a request once; undefined if the process died. @throws UserError as `connect` does */
+  /**
+   * Sends a request once. Returns undefined if the process died.
+   * @throws UserError as `connect`
+   */
   async sendOnce<M extends Method>(method: M, content: Content<M>): Promise<Reply<M> | undefined> {
     await this.connect();
     return this.runtime.attempt(method, content);
   }
 
   /**
-   * Sends a request once. `onPart` receives partial replies, and the last one. Returns an ending if the process died,
-   * or its state cannot be rebuilt now.
+   * Sends a request once; `onPart` receives all replies including the last. Returns an ending if the process died or
+   * cannot be rebuilt.
    */
   async supervise<M extends Method>(
     method: M,

@@ -1,6 +1,7 @@
-// One environment process after another as a supervised runtime: starts processes, loads the code of the tags, and
-// replays the live episodes in a new process. A process does not say which call ended it, so the supervisor repeats
-// calls: together once, since most deaths have external causes, such as a program using up the memory.
+// The current environment process of a cell, as a runtime for the supervisor: starts processes, loads the tags' code,
+// and replays the live episodes in a new process. It is not known which call ended a process. The supervisor therefore
+// repeats the calls, first all together, because most deaths have an external cause, such as another program that uses
+// up the memory.
 import type { EnvironmentFailure, EnvironmentReply, EnvironmentRequest } from '../../protocol/environment-link';
 import type { Ending, Replay, Runtime } from '../supervision/supervisor';
 import { UserError } from '../../common/user-error';
@@ -8,7 +9,7 @@ import type { HeldEpisodes } from './held-episodes';
 import { ProcessHandle, type ProcessEnd, type ProcessHandleOptions } from './process-handle';
 
 export interface EnvironmentProcessOptions extends ProcessHandleOptions {
-  /** Time limit of one call into environment code, in milliseconds. */
+  /** Time limit in milliseconds of one call into environment code. */
   stepTimeoutMs: number;
 }
 
@@ -16,24 +17,26 @@ export type Method = EnvironmentRequest['method'];
 export type Content<M extends Method> = Omit<Extract<EnvironmentRequest, { method: M }>, 'id' | 'method'>;
 export type Reply<M extends Method> = Extract<EnvironmentReply, { method: M }>;
 
-/** How the process ended, or `refusal`: why its state cannot be rebuilt now; a later attempt may succeed. */
+/** How the process ended. `refusal` is set if its state cannot be rebuilt at present; a later attempt may succeed. */
 export interface ProcessCause extends ProcessEnd {
   refusal?: EnvironmentFailure;
 }
 
-/** Milliseconds that a process may take to exit by itself. */
+/** Milliseconds that a process may take to exit by itself after `shutdown`. */
 const shutdownTimeoutMs = 1000;
 
 export class ProcessRuntime implements Runtime<ProcessCause> {
   readonly repeatsTogether = true;
-  /** Why no request can be sent any more: the runtime was stopped, or no process can be started. */
+  /** Set if no more requests can be sent, because the runtime was stopped or no process can be started. */
   dead: UserError | undefined;
   /** How the previous process ended. */
   lastEnd: ProcessEnd = { how: '' };
   private handle: ProcessHandle | undefined;
   private nextId = 1;
 
-  /** @param owner is notified of each end of a process, and before calls are repeated one at a time */
+  /**
+   * @param owner receives each end of a process in `died`; `separate` is called before calls are repeated one at a time
+   */
   constructor(
     private readonly options: EnvironmentProcessOptions,
     private readonly held: HeldEpisodes,
@@ -44,28 +47,31 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
     return this.handle?.alive ?? false;
   }
 
-  /** Process id while it runs, for a debugger to attach to. */
+  /** Process id, to which a debugger attaches; undefined while no process exists. */
   get pid(): number | undefined {
     return this.handle?.child.pid;
   }
 
-  /** Whether a debugger may halt the process. */
+  /** If true, unanswered pings are ignored, because a debugger may halt the process. */
   set debugged(on: boolean) {
     if (this.handle) this.handle.debugged = on;
   }
 
-  /** @throws UserError if it was stopped */
+  /**
+   * Starts a new process after the previous one has ended.
+   * @throws UserError if the runtime was stopped
+   */
   async start(): Promise<undefined> {
-    await this.handle?.ended; // its cause is known then
+    await this.handle?.ended; // the reason of its end is then known
     if (this.dead) throw this.dead;
     this.handle = new ProcessHandle(this.options);
     void this.handle.ended.then(end => {
-      this.lastEnd = end; // before any later handler
+      this.lastEnd = end; // set before other handlers of `ended` run
       this.owner.died(end);
     });
   }
 
-  /** Episodes that began before an edit use the code they began with. */
+  /** Each episode is replayed on the code version that it started with. */
   replays(): Replay<ProcessCause>[] {
     return this.held.replays().map(({ environments, episodes }) => ({
       episodes,
@@ -99,9 +105,9 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
   }
 
   /**
-   * Sends a request to the running process; resolves with the reply, or undefined if it died.
+   * Sends a request to the running process. Resolves with the reply, or with undefined after the process has died.
    *
-   * @throws UserError if it was stopped
+   * @throws UserError if the runtime was stopped
    */
   async attempt<M extends Method>(
     method: M,
@@ -115,7 +121,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
     return reply;
   }
 
-  /** Sends a request as `attempt` does, but does not wait for the end of a process that died. */
+  /** As `attempt`, but if the process dies, resolves without waiting for the reason. */
   async ask<M extends Method>(
     method: M,
     content: Content<M>,
@@ -127,7 +133,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
       Reply<M> | undefined;
   }
 
-  /** The ending of the process that died last; a newer one may be running. */
+  /** The ending of the process that died last. A newer process may already be running. */
   get ending(): Ending<ProcessCause> {
     return { blame: 'unknown', cause: this.lastEnd };
   }
@@ -138,7 +144,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
     const { handle } = this;
     if (!handle) return;
     if (process.platform === 'win32')
-      handle.end(); // finds the children through the process, which must still be running
+      handle.end(); // while the process runs, its children can be found through it
     else void handle.ask({ id: this.nextId++, method: 'shutdown' });
     const timer = setTimeout(() => handle.end(), shutdownTimeoutMs);
     await handle.ended;

@@ -1,41 +1,42 @@
-// Monitors an environment process from outside, also between calls: ends it if it stops answering pings, or if it and
-// its children exceed the memory limit. The process itself first ends a thread that uses too much memory; this monitor
-// covers what the process cannot see (children, files in memory) and a process that is blocked. Time is counted per
-// check of this process, so that delays of this process or a sleeping machine are not blamed on the environment.
+// Monitors an environment process from outside, also between calls. Ends the process if it does not answer pings, or if
+// the process and its children exceed the memory limit. The process itself ends a thread that uses too much memory;
+// this monitor covers children, files in memory, and a process that is blocked. Elapsed time is added up per check, and
+// at most two intervals per check. Therefore delays of this process or a suspended machine do not count against the
+// environment.
 import { ControlGroup } from '../../node/control-group';
 import type { ThreadMemory } from '../../protocol/environment-link';
 import { gibibytes } from '../../common/numbers';
 import { machineMemory } from '../../node/machine-memory';
 import { ProcessTree, type TreeMemory } from '../../node/process-tree';
 
-/** Why a process was ended. */
+/** The reason for which the trainer ends a process. */
 export interface Offence {
   kind: 'channel' | 'flood' | 'memory' | 'silent';
-  /** A predicate whose subject is the environment. */
+  /** What happened, as a predicate whose subject is the environment. */
   what: string;
-  /** What the user can do, in the imperative. */
+  /** What the user can do, as an imperative. */
   remedy: string;
-  /** The memory is held by child processes, which outlive the call that started them. */
+  /** Child processes use the memory. They outlive the call that started them. */
   children?: boolean;
-  /** The tag at fault, if known. */
+  /** Tag of the environment at fault, if known. */
   tag?: string;
 }
 
 export interface WatchLimits {
-  /** Milliseconds without a reply to a ping. */
+  /** Maximum milliseconds without a message while a ping is unanswered. */
   silentMs: number;
-  /** Milliseconds for which the process may be stopped (SIGSTOP). */
+  /** Maximum milliseconds for which the process may be stopped by SIGSTOP. */
   stoppedMs: number;
-  /** Milliseconds that the process has to get below the memory limit by itself. */
+  /** Milliseconds after which the process is ended if it has not reduced its memory below the limit by itself. */
   overMs: number;
-  /** Milliseconds between two checks. */
+  /** Milliseconds between checks. */
   lookMs: number;
 }
 
 const usual: WatchLimits = { silentMs: 30_000, stoppedMs: 5_000, overMs: 2_000, lookMs: 250 };
-/** Number of recent checks for which the children's memory is remembered. */
+/** Number of recent checks whose measurements of the children are kept. */
 const mostSeen = 8;
-/** Milliseconds between two pings. */
+/** Milliseconds between pings. */
 const pingMs = 1000;
 
 export interface Watched {
@@ -46,12 +47,12 @@ export interface Watched {
 }
 
 export interface WatchOwner {
-  /** Pings the process; resolves with the memory of its threads. */
+  /** Pings the process. Resolves with the memory of its threads, or with undefined if the process has ended. */
   ping(): Promise<ThreadMemory[] | undefined>;
   offended(offence: Offence): void;
 }
 
-/** Control groups whose processes were killed but may not have exited yet. */
+/** Control groups whose processes were killed but may not have exited. */
 const leaving = new Set<ControlGroup>();
 let clearing: NodeJS.Timeout | undefined;
 
@@ -63,7 +64,7 @@ function clearLeaving(): void {
   if (leaving.size === 0) clearing = void clearInterval(clearing);
 }
 
-/** Milliseconds that this process waits for them when it exits. */
+/** Milliseconds for which the exit of this process waits for the processes in `leaving`. */
 const leavingMs = 500;
 process.on('exit', () => {
   const pause = new Int32Array(new SharedArrayBuffer(4));
@@ -76,7 +77,7 @@ process.on('exit', () => {
 export class ProcessWatch {
   debugged = false;
   private readonly limits: WatchLimits;
-  /** Bytes above which the process gets no time to free memory; also the limit of its control group. */
+  /** Bytes above which the process is ended at once; also the limit of its control group. */
   private readonly mostBytes: number;
   private readonly group: ControlGroup | undefined;
   private readonly tree: ProcessTree | undefined;
@@ -90,7 +91,10 @@ export class ProcessWatch {
   private looking = false;
   private threads: ThreadMemory[] = [];
   private children = new Map<string, number>();
-  /** Memory of children at the latest checks, by tag: a child killed by the kernel is gone by the next check. */
+  /**
+   * Memory of children by tag at the latest checks. If the kernel kills a child, its memory before the kill is known
+   * from here.
+   */
   private readonly seen: ReadonlyMap<string, number>[] = [];
 
   constructor(
@@ -113,17 +117,20 @@ export class ProcessWatch {
     this.timer.unref();
   }
 
-  /** Called when a message arrives from the process. */
+  /** Must be called for each message from the process; ends the period of silence. */
   signOfLife(): void {
     this.silent = 0;
   }
 
-  /** The offence of a process that exited by `signal`, if the kernel killed it for its memory; else undefined. */
+  /**
+   * The offence if the kernel killed the process for its memory, else undefined.
+   * @param signal the signal that ended the process, or null
+   */
   exitOffence(signal: NodeJS.Signals | null): Offence | undefined {
     return signal === 'SIGKILL' && this.group?.outOfMemory ? this.memoryOffence() : undefined;
   }
 
-  /** Kills everything in the process's control group, if it has one. */
+  /** Kills all processes in the process's control group, if the group exists. */
   endGroup(): void {
     this.group?.end();
   }
@@ -181,10 +188,10 @@ export class ProcessWatch {
     if (this.seen.length > mostSeen) this.seen.shift();
     if (bytes <= memoryBytes) this.over = 0;
     else if (this.over === 0)
-      this.over = 1; // the next measurement is exact
+      this.over = 1; // the next check measures exactly and decides
     else {
       this.over += passed;
-      // The process cannot free memory that its children hold.
+      // The process cannot free memory of its children, so waiting would not help.
       const byChildren = processes[0].bytes <= memoryBytes;
       if (byChildren || this.over >= this.limits.overMs || bytes > this.mostBytes)
         this.owner.offended({ ...this.memoryOffence(), children: byChildren });
@@ -192,7 +199,8 @@ export class ProcessWatch {
   }
 
   /**
-   * The offence when the kernel killed a child at the group's limit, which fast allocation reaches between two checks.
+   * The offence after the kernel killed a child at the control group's limit. Fast allocation can reach this limit
+   * between two checks.
    */
   private childOffence(): Offence {
     const held = new Map<string, number>();
@@ -200,11 +208,14 @@ export class ProcessWatch {
     return this.memoryOffence(held, 0);
   }
 
-  /** @param least bytes that a tag must hold to be blamed */
+  /**
+   * @param held bytes of memory by tag
+   * @param least bytes that a tag must use to be blamed
+   */
   private memoryOffence(held = this.heldNow(), least = this.watched.memoryBytes / 4): Offence {
     const { memoryBytes } = this.watched;
     const [first, second] = [...held].sort(([, a], [, b]) => b - a);
-    // Blame a tag only if it holds a large part of the limit and more than twice as much as any other.
+    // A tag is blamed only if it uses more than `least` and more than twice as much as any other tag.
     const clear = first && first[1] > least && first[1] > 2 * (second?.[1] ?? 0);
     return {
       kind: 'memory',
@@ -214,7 +225,7 @@ export class ProcessWatch {
     };
   }
 
-  /** Bytes by tag, of threads and children. */
+  /** Bytes of memory by tag, for threads and children together. */
   private heldNow(): Map<string, number> {
     const held = new Map(this.children);
     for (const { tag, bytes } of this.threads) held.set(tag, (held.get(tag) ?? 0) + bytes);
