@@ -1,11 +1,15 @@
-// Ends an environment process together with all processes that it has started.
+// Ends an environment process and all processes that its environments have started.
 import { killTree, ownerTagVariable } from '../../node/end-processes';
 
-/** Ends all processes started by environments, first those that left this process group, then this process. */
+/**
+ * Ends the processes that left this process group, then the process group, then this process.
+ * @param code exit code; unless it is 0, the process group is left to the trainer
+ */
 export function endAll(code: number): void {
   if (process.platform !== 'win32') {
     killTree(undefined, process.env[ownerTagVariable] ?? '');
-    if (code === 0) killTree(process.pid, ''); // the process group, with this process if it leads the group
+    // kills the process group, and thereby this process if it leads the group
+    if (code === 0) killTree(process.pid, '');
   }
   process.exit(code);
 }

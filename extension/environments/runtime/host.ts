@@ -1,5 +1,5 @@
-// Answers the trainer's requests: loads environments (loaded-environments.ts), and plays their episodes
-// (episode-threads.ts).
+// Answers the trainer's requests in the environment process: loads environments (loaded-environments.ts) and runs their
+// episodes (episode-threads.ts).
 import type {
   EnvironmentNotice,
   EnvironmentReply,
@@ -19,8 +19,8 @@ export class EnvironmentHost {
   private readonly environments: LoadedEnvironments;
 
   /**
-   * `files` are the paths of the bundled worker.ts and type-check-worker.ts. `mostBytes` limits the memory of the
-   * process.
+   * @param files paths of the bundles of worker.ts and type-check-worker.ts
+   * @param mostBytes memory limit of the process in bytes
    */
   constructor(
     files: { worker: string; typeCheck: string },
@@ -32,8 +32,8 @@ export class EnvironmentHost {
   }
 
   /**
-   * Answers a request. `part` receives episodes of a reset or step that finish before the others; the reply then omits
-   * them.
+   * Answers a request.
+   * @param part receives the episodes of a reset or step that finish before the others; the reply does not repeat them
    */
   async answer(
     request: EnvironmentRequest,
@@ -106,7 +106,7 @@ export class EnvironmentHost {
     return this.episodes.close(episodes, (thread: EnvironmentThread) => this.environments.isCurrent(thread));
   }
 
-  /** Memory per thread. */
+  /** Memory of each thread in bytes, with its tag. */
   private get memory(): ThreadMemory[] {
     return this.environments.allThreads.map(({ tag, bytes }) => ({ tag, bytes }));
   }

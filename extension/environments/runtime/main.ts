@@ -1,6 +1,6 @@
-// Entry of the environment process, started by the trainer. Requests and replies are frames over the pipe on file
-// descriptor 3. The argument is the memory limit in bytes. The process exits with the trainer and ends all processes
-// that environments have started.
+// Entry point of the environment process, which the trainer starts. Requests and replies are frames over the pipe on
+// file descriptor 3. The only argument is the memory limit in bytes. When the trainer exits, this process exits too and
+// ends all processes that environments have started.
 import { Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ import { endAll } from './end-all';
 import { EnvironmentHost } from './host';
 import { ReplySender } from './reply-sender';
 
-process.env.ORT_DISABLE_TELEMETRY = '1'; // for environments that run a model of their own
+process.env.ORT_DISABLE_TELEMETRY = '1'; // environments may run an ONNX model
 
 const bundles = dirname(fileURLToPath(import.meta.url));
 const files = { worker: join(bundles, 'environment-worker.cjs'), typeCheck: join(bundles, 'type-check-worker.cjs') };

@@ -1,16 +1,19 @@
-// Sends the output of the environment process: replies, checked against the protocol's bounds and split into frames of
-// limited size, and printed text, batched because environments print line by line. A state that fits no frame fails its
-// own episode only.
+// Sends replies and printed text from the environment process. Replies are checked against the protocol's bounds and
+// split into frames of limited size. Printed text is batched, because environments print line by line. If a state is
+// too large for a frame, only its own episode fails.
 import { stateProblem } from '../../protocol/environment-bounds';
 import type { EnvironmentNotice, EnvironmentReply, EpisodeStep } from '../../protocol/environment-link';
 import { FrameError } from '../../node/frames';
 import { OutputBudget } from '../../node/output-budget';
 
-/** Milliseconds for which printed text is batched. */
+/** Milliseconds for which printed text is collected before it is sent. */
 const gatherMs = 50;
-/** Printed characters forwarded per second, over all environments. Equals the rate that the trainer accepts. */
+/**
+ * Maximum characters of printed text forwarded per second, for all environments together; the trainer accepts the same
+ * rate.
+ */
 const printedPerSecond = 131_072;
-/** Approximate maximum of characters and bytes of states in one frame. */
+/** Approximate maximum size of the states in one frame, as a sum of characters and bytes. */
 const characters = 2 ** 22;
 
 type States = Extract<EnvironmentReply, { method: 'reset' | 'step' }>;
@@ -31,7 +34,7 @@ export class ReplySender {
     this.gathering ??= setTimeout(() => this.flush(), gatherMs).unref();
   }
 
-  /** Sends a reply after the text that was printed before it. */
+  /** Sends a reply. Text that was printed earlier is sent first. */
   reply(reply: EnvironmentReply, sent?: () => void): void {
     this.flush();
     if (reply.method === 'reset' || reply.method === 'step') this.states(reply, sent);
@@ -72,8 +75,8 @@ export class ReplySender {
 }
 
 /**
- * Returns the state, or a failure of its episode if the state exceeds the bounds. Only messages forged by environment
- * code do.
+ * The state itself, or a failure of its episode if the state exceeds the protocol's bounds. The worker already checks
+ * these bounds, so only messages that environment code forged can exceed them.
  */
 function withinBounds(state: EpisodeStep): EpisodeStep {
   const problem = stateProblem(state);
@@ -91,7 +94,7 @@ const failed = ({ episode, version }: EpisodeStep, why: string): EpisodeStep => 
   },
 });
 
-/** Approximate size of a state: characters and bytes, with its outcomes. */
+/** Approximate size of a state with its outcomes, as a sum of characters and bytes. */
 function sizeOf({ observation, images = [], outcomes, info }: EpisodeStep): number {
   const pictures = images.reduce((sum, { length }) => sum + length, 0);
   const infos = [info, ...outcomes.map(outcome => outcome.info)];

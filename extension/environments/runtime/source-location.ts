@@ -1,10 +1,11 @@
-// Maps a stack trace to a location in the user's source, through the bundle's source map.
+// Maps a stack trace to a location in the user's source by the bundle's source map.
 import { SourceMap, type SourceMapPayload } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import type { Bundle } from './build/build';
 
 /**
- * Returns `file:line` of the innermost frame in the bundle, with an absolute path, or undefined if no frame is in it.
+ * Returns `file:line`, with an absolute path, of the innermost frame in the bundle; undefined if the stack has no such
+ * frame.
  */
 export function sourceLocation(
   stack: string | undefined,

@@ -1,10 +1,10 @@
-// What rebuilds the episodes of a thread or process that has ended: how each began and which actions it has executed.
-// An episode is a pure function of (code, seed, member, actions). A failed episode keeps its failure until it is reset
-// or closed, and is not rebuilt.
+// The data from which the episodes of an ended thread or process are rebuilt: the start of each episode and the actions
+// that it has executed. An episode is a pure function of (code, seed, member, actions). A failed episode stays in the
+// history until it is reset or closed, and is not rebuilt.
 import type { EnvironmentFailure } from '../../protocol/environment-link';
 import { appendAll } from '../../common/lists';
 
-/** How an episode begins. */
+/** The arguments of a reset. */
 export interface EpisodeStart {
   episode: string;
   seed: number;
@@ -12,7 +12,7 @@ export interface EpisodeStart {
   mode: 'train' | 'val';
 }
 
-/** One episode; `Note` is what its owner keeps with it. */
+/** One episode. `note` is data of the history's owner; `failure` is set if the episode has failed. */
 export interface EpisodeRecord<Start extends EpisodeStart, Note> {
   start: Start;
   actions: (number | string)[];
@@ -27,7 +27,7 @@ export class EpisodeHistory<Start extends EpisodeStart, Note> {
     for (const record of records) this.records.set(record.start.episode, record);
   }
 
-  /** Number of episodes, failed ones included. */
+  /** Number of episodes, including failed episodes. */
   get size(): number {
     return this.records.size;
   }
@@ -36,17 +36,20 @@ export class EpisodeHistory<Start extends EpisodeStart, Note> {
     return this.records.get(episode);
   }
 
-  /** The episodes that a new thread or process must rebuild. */
+  /** Episodes that have not failed; a new thread or process must rebuild them. */
   live(): EpisodeRecord<Start, Note>[] {
     return [...this.records.values()].filter(({ failure }) => !failure);
   }
 
-  /** Records how an episode began; a failed beginning makes it a failed episode. */
+  /**
+   * Records the start of an episode, which replaces an earlier episode with the same id. With `failure`, the episode
+   * has failed.
+   */
   begun(start: Start, note: Note, failure?: EnvironmentFailure): void {
     this.records.set(start.episode, { start, actions: [], note, failure });
   }
 
-  /** Records the executed actions of an episode; does nothing for an unknown one. */
+  /** Records the executed actions of an episode. Ignores an unknown episode. */
   acted(episode: string, outcomes: readonly { action: number | string }[]): void {
     const record = this.records.get(episode);
     if (record)
@@ -56,7 +59,7 @@ export class EpisodeHistory<Start extends EpisodeStart, Note> {
       );
   }
 
-  /** Makes an episode a failed one; does nothing for an unknown one. */
+  /** Marks an episode as failed. Ignores an unknown episode. */
   fail(episode: string, failure: EnvironmentFailure): void {
     const record = this.records.get(episode);
     if (record) record.failure = failure;
@@ -66,7 +69,7 @@ export class EpisodeHistory<Start extends EpisodeStart, Note> {
     this.records.delete(episode);
   }
 
-  /** Removes the episodes that `concerns` selects and returns them. */
+  /** Removes the episodes that `concerns` selects, and returns them. */
   release(concerns: (start: Start) => boolean): EpisodeRecord<Start, Note>[] {
     const found = [...this.records.values()].filter(({ start }) => concerns(start));
     for (const { start } of found) this.records.delete(start.episode);

@@ -1,105 +1,118 @@
-// Supervises one replaceable runtime of environment code: a thread (environments/runtime/threads/thread.ts) or a
-// process (environments/client/process-runtime.ts). If the runtime ends, a new one is started and the live episodes are
-// replayed. Calls without a result are repeated, so that each is answered exactly once. The culprit of an ending is the
-// episode that the runtime names. If it names none, the calls (or replays) are repeated one at a time with nothing else
-// under way: then it is the episode whose call is. Only the culprit fails. Calls of one episode run in order;
-// everything else overlaps.
+// Supervises a runtime of environment code that can be replaced: a thread (environments/runtime/threads/thread.ts) or a
+// process (environments/client/process-runtime.ts). If the runtime ends, the supervisor starts a new runtime, replays
+// the live episodes and repeats the calls that have no result. Each call is answered exactly once, and only the culprit
+// of an ending fails: the episode that the runtime names. If the runtime names none, the calls (or replays) are
+// repeated one at a time without other calls; the culprit is then the episode whose call was running. Calls of one
+// episode run in order; calls of different episodes overlap.
 import { KeyedQueue } from '../../common/keyed-queue';
 
 /**
- * Who ended a runtime: an episode whose call was under way; `other`: a call of another job; `unknown`: one of the calls
- * under way; `nobody`: no call was running; `everybody`: the runtime cannot be started now, so every call fails.
+ * The cause of a runtime's end. An episode: its call was running. `other`: a call of another job was running.
+ * `unknown`: several calls were running. `nobody`: no call was running. `everybody`: the runtime cannot be started at
+ * present, so all calls fail.
  */
 export type Blame = { episode: string } | 'other' | 'unknown' | 'nobody' | 'everybody';
 
-/** The end of a runtime before it had answered, or the refusal to start one. */
+/** The end of a runtime before it had answered all calls, or the reason why no runtime can be started. */
 export interface Ending<Cause> {
   blame: Blame;
   cause: Cause;
 }
 
-/** Code to load into a new runtime, and the episodes to replay on it. */
+/** Code that a new runtime must load, and the episodes to replay with this code. */
 export interface Replay<Cause> {
-  /** Loads the code; `alone` as in `Runtime.replay`. Absent if `start` has loaded it. */
+  /** Loads the code; `alone` has the same meaning as in `Runtime.replay`. Undefined if `start` loads the code. */
   load?(alone: boolean): Promise<Ending<Cause> | undefined>;
   episodes: readonly string[];
 }
 
-/** The thread or process that is supervised. */
+/** A thread or process under supervision. */
 export interface Runtime<Cause> {
-  /** Whether it runs. */
+  /** Whether the thread or process exists and has not ended. */
   readonly running: boolean;
-  /** Whether calls are repeated together once, before they are repeated one at a time. */
+  /** Whether interrupted calls are first repeated all together, and only then one at a time. */
   readonly repeatsTogether: boolean;
-  /** Starts a new runtime in place of one that has ended; returns an ending if it cannot be started now. */
+  /** Starts a new runtime after the previous one has ended. Returns an ending if it cannot be started at present. */
   start(): Promise<Ending<Cause> | undefined>;
-  /** What a new runtime must load and replay, in order, except for episodes in `leaving`. */
+  /**
+   * The code and episodes that a new runtime must load and replay, in order.
+   * @param leaving episodes that are not replayed
+   */
   replays(leaving: ReadonlySet<string>): readonly Replay<Cause>[];
-  /** Replays episodes to their current state. `alone`: nothing else is under way, and this is a repetition. */
+  /**
+   * Replays episodes to their current state. Returns an ending if the runtime ended meanwhile.
+   * @param alone whether a replay has failed before, so that episodes are now replayed one at a time
+   */
   replay(episodes: readonly string[], alone: boolean): Promise<Ending<Cause> | undefined>;
-  /** Makes an episode whose replay ended the runtime a failed one. */
+  /** Marks an episode as failed because its replay ended the runtime. */
   lose(episode: string, cause: Cause): void;
-  /** Ends a runtime that was not rebuilt completely. */
+  /** Ends a runtime in which not all episodes could be rebuilt. */
   discard(): void;
   /** Called before calls are repeated one at a time. */
   separate?(): void;
 }
 
-/** The results of some episodes' calls. */
+/** Results of calls, by episode. */
 export type Results<Result> = readonly (readonly [episode: string, result: Result])[];
 
-/** Calls of several episodes, one per episode. */
+/** Calls of several episodes, at most one per episode. */
 export interface Job<Result, Cause> {
   /**
-   * Sends the calls of these episodes and reports each result once; resolves when all are reported, or with the ending
-   * of the runtime. `report` returns the episodes that had no result before.
+   * Sends the calls of these episodes. Resolves when all results have been reported, or with an ending if the runtime
+   * ended.
+   * @param alone whether the calls are repeated one at a time
+   * @param report receives each result once; returns the episodes that had no result before
    */
   send(
     episodes: readonly string[],
     alone: boolean,
     report: (results: Results<Result>) => string[],
   ): Promise<Ending<Cause> | undefined>;
-  /** The result of a call that ended the runtime, or for which none can be started. */
+  /** The result of a call that ended the runtime, or that failed because no runtime can be started. */
   fail(episode: string, ending: Ending<Cause>): Result;
-  /** Receives results as soon as they are there. */
+  /** Receives results as soon as they are ready. */
   onResults?(results: Results<Result>): void;
-  /** Awaited before the first call, once earlier calls of the episodes are done. */
+  /** Awaited before the calls are first sent, and after earlier calls of the same episodes. */
   after?(): Promise<unknown>;
 }
 
-/** How often a runtime may end without a running call until all calls under way fail. */
+/**
+ * Maximum number of times that a runtime may end without a running call. At the next such end, all open calls of the
+ * job fail.
+ */
 const mostUnattributed = 2;
 
 const none: ReadonlySet<string> = new Set();
 
 export class Supervisor<Cause> {
-  /** Queues the calls of each episode. */
+  /** Orders the calls of each episode. */
   readonly queue = new KeyedQueue();
   private rebuilding: Promise<Ending<Cause> | undefined> | undefined;
   private exclusiveJob: Promise<unknown> | undefined;
 
   constructor(private readonly runtime: Runtime<Cause>) {}
 
-  /** Whether a runtime is being started and rebuilt. */
+  /** Whether a runtime is being started, or episodes are being replayed in it. */
   get starting(): boolean {
     return this.rebuilding !== undefined;
   }
 
-  /** Whether a job runs that nothing else may overlap. */
+  /** Whether an exclusive job is running; no other call may be sent meanwhile. */
   get exclusive(): boolean {
     return this.exclusiveJob !== undefined;
   }
 
   /**
-   * Ensures a running runtime that holds all live episodes, except for those in `leaving`. Returns an ending if none
-   * can be started now.
+   * Waits until a runtime is running and has replayed all live episodes. Returns an ending if no runtime can be started
+   * at present.
+   * @param leaving episodes that are not replayed
    */
   ready(leaving: ReadonlySet<string> = none): Promise<Ending<Cause> | undefined> {
     if (this.runtime.running && !this.rebuilding) return Promise.resolve(undefined);
     return (this.rebuilding ??= this.rebuild(leaving).finally(() => (this.rebuilding = undefined)));
   }
 
-  /** Performs a job, after earlier calls of its episodes. Returns the result of each episode's call. */
+  /** Performs a job after earlier calls of its episodes. Returns the result of each episode's call. */
   run<Result>(episodes: readonly string[], job: Job<Result, Cause>): Promise<Map<string, Result>> {
     return this.queue.acquire(episodes, async release => {
       if (job.after) await job.after();
@@ -110,13 +123,16 @@ export class Supervisor<Cause> {
     });
   }
 
-  /** The result of `attempt`, repeated once with nothing else under way if the runtime ended (undefined). */
+  /**
+   * Returns the result of `attempt`. If it is undefined because the runtime ended, calls `attempt` once more as an
+   * exclusive job.
+   */
   async twice<T>(attempt: () => Promise<T | undefined>): Promise<T | undefined> {
     const first = this.exclusive ? undefined : await attempt();
     return first ?? this.exclusively(attempt);
   }
 
-  /** Runs `job` after earlier exclusive jobs; no other call is sent meanwhile. */
+  /** Runs an exclusive job after earlier exclusive jobs. No other call is sent while it runs. */
   exclusively<T>(job: () => Promise<T>): Promise<T> {
     const work = (this.exclusiveJob ?? Promise.resolve()).then(job);
     const mine: Promise<unknown> = work
@@ -128,7 +144,10 @@ export class Supervisor<Cause> {
     return work;
   }
 
-  /** Sends the open calls until each has a result; false if they must be repeated exclusively. */
+  /**
+   * Sends the open calls until each has a result. Returns false if the remaining calls must be repeated by an exclusive
+   * job.
+   */
   private async perform<Result>(calls: Calls<Result, Cause>, exclusive: boolean): Promise<boolean> {
     for (let open = calls.open; open.length > 0; open = calls.open) {
       const sent = calls.alone ? open.slice(0, 1) : open;
@@ -170,7 +189,10 @@ export class Supervisor<Cause> {
     }
   }
 
-  /** Starts a runtime and replays the episodes; returns its ending and what was being replayed. */
+  /**
+   * Starts a runtime and replays the episodes. If the runtime ends meanwhile, returns the ending and the episodes that
+   * were being replayed.
+   */
   private async replayAll(
     leaving: ReadonlySet<string>,
     alone: boolean,
@@ -189,7 +211,7 @@ export class Supervisor<Cause> {
   }
 }
 
-/** The episode at fault, if it is known. */
+/** The episode at fault; undefined if it is unknown or if no episode of this job is at fault. */
 function culpritOf(blame: Blame, sent: readonly string[], alone: boolean): string | undefined {
   if (typeof blame === 'object') return blame.episode;
   return blame === 'unknown' && alone ? sent.at(0) : undefined;
@@ -198,9 +220,9 @@ function culpritOf(blame: Blame, sent: readonly string[], alone: boolean): strin
 /** The calls of a job, and their results so far. */
 class Calls<Result, Cause> {
   readonly results = new Map<string, Result>();
-  /** Whether the calls are repeated one at a time. */
+  /** Whether the calls are sent one at a time. */
   alone = false;
-  /** Number of endings without a running call. */
+  /** How often the runtime has ended without a running call. */
   unattributed = 0;
 
   constructor(
@@ -209,7 +231,7 @@ class Calls<Result, Cause> {
     private readonly release: (episode: string) => void,
   ) {}
 
-  /** Episodes whose calls have no result yet. */
+  /** Episodes whose calls have no result. */
   get open(): string[] {
     return this.episodes.filter(episode => !this.results.has(episode));
   }

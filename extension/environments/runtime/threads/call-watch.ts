@@ -1,30 +1,31 @@
-// Time limit of the calls of one worker. The worker publishes its current call in a shared array; a call that shows no
-// progress for the limit is reported. Works although the call blocks the worker's event loop.
+// Enforces the time limit of calls in one worker. The worker publishes its current call in a shared array, which the
+// main thread can read while a call blocks the worker's event loop. A call is reported if it makes no progress for the
+// time limit.
 import { noItem, progress } from './work';
 
-/** Milliseconds beyond the time limit for which the worker may run no environment code, at start or between items. */
+/** Additional milliseconds if the worker runs no environment code: while the thread starts, and between items. */
 const startAllowance = 10_000;
 
 export interface CallWatchOwner {
-  /** Whether items are pending. */
+  /** Whether items of this worker have no result. */
   pending(): boolean;
-  /** The current call has exceeded the time limit. */
+  /** Called when the current call has exceeded the time limit. */
   exceeded(): void;
 }
 
 export class CallWatch {
-  /** When the current call was first seen (`performance.now()`). */
+  /** Time at which the current call was first observed, by `performance.now()`. */
   since = 0;
   private timer: NodeJS.Timeout | undefined;
 
-  /** @param limitMs time limit of a call in milliseconds, which a debugger may lift */
+  /** @param limitMs returns the time limit of a call in milliseconds, which changes while a debugger is attached */
   constructor(
     private readonly shared: Int32Array,
     private readonly limitMs: () => number,
     private readonly owner: CallWatchOwner,
   ) {}
 
-  /** Watches until no items are pending. */
+  /** Starts the checks; they stop when no items are pending. */
   start(): void {
     if (this.timer) return;
     let calls = -1;
@@ -34,7 +35,8 @@ export class CallWatch {
     const look = () => {
       const now = performance.now();
       const limitMs = this.limitMs();
-      if (limit !== limitMs) [limit, this.since] = [limitMs, now]; // a debugger was attached or detached
+      // the limit changed, because a debugger was attached or detached
+      if (limit !== limitMs) [limit, this.since] = [limitMs, now];
       const newestCalls = Atomics.load(this.shared, progress.calls);
       const newestItem = Atomics.load(this.shared, progress.item);
       if (newestCalls !== calls || newestItem !== item) [calls, item, this.since] = [newestCalls, newestItem, now];

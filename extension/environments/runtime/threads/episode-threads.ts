@@ -1,17 +1,17 @@
-// The thread of each episode: sends each episode's work to the thread that started the episode, and returns results in
-// request order. States that are ready while others still run are reported first.
+// Assigns episodes to threads. An episode's items are sent to the thread that started the episode; results are returned
+// in the order of the request. States that are ready earlier than others are reported at once.
 import type { EnvironmentFailure, EpisodeStep } from '../../../protocol/environment-link';
 import type { EnvironmentThread, ThreadItem, ThreadResult } from './thread';
 
 export class EpisodeThreads {
   private readonly owners = new Map<string, EnvironmentThread>();
 
-  /** The thread of each episode. */
+  /** The thread of each episode; a thread occurs once per episode. */
   get threads(): EnvironmentThread[] {
     return [...this.owners.values()];
   }
 
-  /** Assigns an episode to a thread. */
+  /** Records the thread of an episode. */
   assign(episode: string, thread: EnvironmentThread): void {
     this.owners.set(episode, thread);
   }
@@ -20,7 +20,10 @@ export class EpisodeThreads {
     return this.owners.get(episode);
   }
 
-  /** Runs items; returns results in their order, undefined where no thread owns the episode. */
+  /**
+   * Runs items, each on its episode's thread. Returns results in the order of the items; undefined for an item whose
+   * episode has no thread.
+   */
   async dispatch(
     items: readonly ThreadItem[],
     onResult?: (i: number, result: ThreadResult) => void,
@@ -46,8 +49,9 @@ export class EpisodeThreads {
   }
 
   /**
-   * Returns the episodes' states after the items. States that are ready while others still run go to `ready` and are
+   * Runs items and returns the states of their episodes. States that are ready before others are passed to `ready` and
    * omitted from the result.
+   * @param unknown returns the error message for an item whose episode has no thread
    */
   async states(
     items: readonly ThreadItem[],
@@ -79,13 +83,15 @@ export class EpisodeThreads {
     };
     const results = await this.dispatch(items, (i, result) => {
       fresh.push([i, result]);
-      pending ??= setImmediate(report); // batch all results of this event loop turn
+      pending ??= setImmediate(report); // batches all results of this event loop turn
     });
     clearImmediate(pending);
     return [...open].map(i => state(i, results[i]));
   }
 
-  /** Closes episodes, and ends the threads that no episode uses any more, unless `isCurrent`. */
+  /**
+   * Closes episodes. Also ends threads whose last episode was closed, unless `isCurrent` returns true for the thread.
+   */
   async close(episodes: readonly string[], isCurrent: (thread: EnvironmentThread) => boolean): Promise<void> {
     await this.dispatch(episodes.map((episode): ThreadItem => ({ do: 'close', episode })));
     for (const episode of episodes) {

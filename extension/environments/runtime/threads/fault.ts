@@ -1,12 +1,11 @@
-// Faults of environment code: those found by our checks, as an error that carries its message, and those thrown by the
-// code.
+// Converts errors into faults: errors of our own checks (`FaultError`), and any value that environment code throws.
 import { longestText } from '../../../protocol/environment-bounds';
 import { shown } from '../worker/values';
 import type { Fault } from './work';
 
 type Found = Omit<Fault, 'action'>;
 
-/** A fault found by one of our checks. */
+/** The error of one of our checks, with its fault. */
 export class FaultError extends Error {
   override readonly name = 'FaultError';
   readonly #fault: Found;
@@ -16,18 +15,18 @@ export class FaultError extends Error {
     this.#fault = fault;
   }
 
-  /** Returns the fault of a FaultError, else undefined. Runs no getter or proxy trap of the value. */
+  /** The fault of a `FaultError`, else undefined. Does not run getters or proxy traps of the value. */
   static faultIn(error: unknown): Found | undefined {
     return typeof error === 'object' && error !== null && #fault in error ? error.#fault : undefined;
   }
 }
 
-/** Fault for an invalid value returned by an environment. */
+/** A fault for an invalid value that an environment returned. */
 export function badValue(what: string, remedy: string): FaultError {
   return new FaultError({ kind: 'bad_value', what, remedy });
 }
 
-/** Fault for a call that exceeded its time limit. */
+/** A fault for a call that exceeded its time limit. */
 export const timedOut = (limitMs: number): Found => ({
   kind: 'timed_out',
   what: `did not return within ${limitMs} ms`,
@@ -39,13 +38,13 @@ export function faultOf(error: unknown): Found {
   const own = FaultError.faultIn(error);
   if (own) return own;
   const { name, message, stack, remedy } = partsOf(error);
-  // Compared by name, since a bundle may contain its own copy of the MissingDependency class.
+  // Compares names instead of classes, because a bundle may contain its own copy of MissingDependency.
   if (name === 'MissingDependency' && message !== undefined && remedy !== undefined)
     return { kind: 'threw', what: message, remedy };
   return { kind: 'threw', what: `threw ${shown(message ?? error)}`, remedy: 'fix the file and save it', stack };
 }
 
-/** Converts a value thrown where nothing awaits it into a fault. */
+/** Converts an error that no code awaits into a fault. */
 export function unhandledFault(error: unknown): Found {
   const fault = faultOf(error);
   if (FaultError.faultIn(error)) return fault;
@@ -53,7 +52,7 @@ export function unhandledFault(error: unknown): Found {
   return { ...fault, what, remedy: 'await it, or catch what it throws' };
 }
 
-/** Reads the text properties of an error, each once. A getter that throws counts as missing. */
+/** Reads the text properties of an error, each once. If a getter throws, its property is undefined. */
 function partsOf(error: unknown): Record<'name' | 'message' | 'stack' | 'remedy', string | undefined> {
   const read = (key: string): string | undefined => {
     try {

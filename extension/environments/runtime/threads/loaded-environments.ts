@@ -1,7 +1,7 @@
-// The environments of the process, one thread per tag. Loading a tag with changed code or configuration starts a new
-// thread for later episodes; the old thread lives until its last episode is closed (episode-threads.ts). A failed build
-// keeps the old thread. Code edited during a run is first prepared alongside the running code; the trainer decides from
-// which request on it is used.
+// The loaded environments of the process; each tag has a thread for its next episodes. If a tag is loaded with changed
+// code or configuration, later episodes use a new thread, and the old thread is ended when its last episode is closed
+// (episode-threads.ts). If a build fails, the old thread stays in use. Code that is edited during a run is first
+// prepared in a new thread; `use` activates it when the trainer requests it.
 import * as inspector from 'node:inspector';
 import type {
   CoveredCode,
@@ -25,29 +25,29 @@ const longestTimer = 2 ** 31 - 1;
 interface Loaded {
   thread: EnvironmentThread;
   spec: EnvironmentSpec;
-  /** Serialized source and configuration, for change detection. */
+  /** Serialized source path and configuration, for the detection of changes. */
   given: string;
   environment: LoadedEnvironment;
 }
 
 export interface LoadedEnvironmentsOptions {
-  /** Paths of the bundled worker.ts and type-check-worker.ts. */
+  /** Paths of the bundles of worker.ts and type-check-worker.ts. */
   files: { worker: string; typeCheck: string };
-  /** Memory limit of the process. */
+  /** Memory limit of the process in bytes. */
   mostBytes: number;
   notify(notice: EnvironmentNotice): void;
 }
 
 export class LoadedEnvironments {
   private readonly loaded = new Map<string, Loaded>();
-  /** New code that no episode uses yet. */
+  /** Prepared code by tag; no episode uses it before `use`. */
   private readonly prepared = new Map<string, Loaded>();
-  /** Threads that are loading their code. */
+  /** Threads that have not finished loading their code. */
   private readonly starting = new Set<EnvironmentThread>();
   private readonly types: TypeChecker;
   private debugging = false;
   private covering = false;
-  /** From the last request of the trainer. */
+  /** Time limit of a call in milliseconds, from the trainer's last request. */
   private timeoutMs = 0;
 
   constructor(
@@ -57,17 +57,17 @@ export class LoadedEnvironments {
     this.types = new TypeChecker(options.files.typeCheck);
   }
 
-  /** The thread that runs a tag's next episodes. */
+  /** The thread for a tag's next episodes. */
   threadOf(tag: string): EnvironmentThread | undefined {
     return this.loaded.get(tag)?.thread;
   }
 
-  /** Whether a thread runs the next episodes of its tag. */
+  /** Whether the next episodes of the thread's tag will use this thread. */
   isCurrent(thread: EnvironmentThread): boolean {
     return this.loaded.get(thread.tag)?.thread === thread;
   }
 
-  /** All threads. Old and new threads of an edited tag are listed separately. */
+  /** All threads, including threads that are loading. An edited tag may have several threads. */
   get allThreads(): EnvironmentThread[] {
     return [...this.threads, ...this.starting];
   }
@@ -82,7 +82,7 @@ export class LoadedEnvironments {
     return error ? { environments, error } : { environments };
   }
 
-  /** Builds, loads and type-checks new code, the last two concurrently. If either fails, the code is discarded. */
+  /** Builds new code, then loads and type-checks it concurrently. Discards the code if the load or the check fails. */
   async prepare(spec: EnvironmentSpec, timeoutMs: number, checkTypes: boolean): Promise<PreparedEnvironment> {
     const { tag, source } = spec;
     this.forget(tag);
@@ -107,7 +107,7 @@ export class LoadedEnvironments {
     return { ...about, environment: started.environment };
   }
 
-  /** Makes episodes of the tag that start from now on run the prepared code, if there is any. */
+  /** Activates a tag's prepared code for episodes that start later. Does nothing without prepared code. */
   use(tag: string): void {
     const next = this.prepared.get(tag);
     this.prepared.delete(tag);
@@ -115,8 +115,8 @@ export class LoadedEnvironments {
   }
 
   /**
-   * Opens or closes the inspector, on the loopback interface only. Lifts the call time limit while debugging, because a
-   * breakpoint may halt a call.
+   * Opens or closes the inspector, which listens on the loopback interface only. While it is open, calls have no time
+   * limit, because a breakpoint may halt them.
    */
   debug(on: boolean): { url?: string } {
     this.debugging = on;
@@ -128,8 +128,8 @@ export class LoadedEnvironments {
   }
 
   /**
-   * Switches coverage on or off and returns the counts so far. Coverage starts at compilation, so each thread of the
-   * other kind gets a replacement for later episodes.
+   * Switches coverage on or off and returns the counts so far. V8 can only count code that is compiled after coverage
+   * was started. Therefore each thread with the other setting is replaced for later episodes.
    */
   async cover(on: boolean): Promise<CoveredCode[]> {
     this.covering = on;

@@ -1,20 +1,23 @@
-// Ends environment code that exceeds the memory limit of the process, before the trainer or the system kills the
-// process. Threads report their memory between calls and while they wait. Code that allocates without a pause reports
-// nothing, so if no thread has reported a large share, the thread with the longest-running call is blamed: filling
-// memory takes long, other calls take microseconds. After a thread is ended, memory takes a moment to be returned, so
-// no check runs until then. The trainer watches the memory of child processes.
+// Ends environment code that exceeds the memory limit of the process, before the trainer or the system kills the whole
+// process. Threads report their memory between calls and while they wait. If a thread has reported a large part of the
+// limit, it is ended. Otherwise the thread with the longest-running call is ended, because a call that allocates
+// continuously reports nothing, and filling the memory takes longer than other calls. Checks pause after a thread is
+// ended, because its memory is returned with a delay. The trainer monitors the memory of child processes.
 import type { EnvironmentThread } from './thread';
 
 const lookMs = 100;
-/** Milliseconds after a thread is ended in which no other is blamed. */
+/** Milliseconds without checks after a thread was ended. */
 const settleMs = 1000;
-/** Share of the limit above which a thread is blamed for the memory it reported. */
+/** Fraction of the limit above which a thread is ended for its reported memory. */
 const goodPart = 0.5;
 
 export class MemoryWatch {
   private quietUntil = 0;
 
-  /** @param limit memory limit of the process in bytes */
+  /**
+   * @param limit memory limit of the process in bytes
+   * @param threads returns the threads that may be ended
+   */
   constructor(
     private readonly limit: number,
     private readonly threads: () => Iterable<EnvironmentThread>,

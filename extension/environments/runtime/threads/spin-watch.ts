@@ -1,15 +1,15 @@
-// Finds code that keeps its thread busy after its call has timed out. The thread is measured while no item is pending,
-// so that other episodes' calls do not count.
+// Detects code that continues to use its thread after its call has timed out. The thread's utilization is measured
+// while no items are pending, so that calls of other episodes are not measured.
 import type { EventLoopUtilization } from 'node:perf_hooks';
 import type { Worker } from 'node:worker_threads';
 
-/** Idle milliseconds over which the thread is measured, and the share of them that it may be busy. */
+/** Minimum length of a measurement in milliseconds, and the fraction of it above which the thread counts as busy. */
 const spinMs = 1000;
 const spinShare = 0.05;
 
 export class SpinWatch {
   private timer: NodeJS.Timeout | undefined;
-  /** Utilization at the start of the measured idle period. */
+  /** Event loop utilization at the start of the measurement; undefined while none is running. */
   private from: EventLoopUtilization | undefined;
 
   constructor(
@@ -18,13 +18,13 @@ export class SpinWatch {
     private readonly spins: () => void,
   ) {}
 
-  /** Measures the thread once, over its next idle period: a call has timed out, but its code may still run. */
+  /** Starts one measurement, which begins when no items are pending. Called after a call has timed out. */
   start(): void {
     this.timer ??= setInterval(() => this.look(), spinMs / 2);
     this.timer.unref();
   }
 
-  /** Discards the current idle period: called when items are sent. */
+  /** Discards the current measurement, because items are sent. */
   restart(): void {
     this.from = undefined;
   }

@@ -1,6 +1,6 @@
-// The worker thread of one environment as a supervised runtime: starts workers, loads the code, and replays the live
-// episodes on a new worker. The worker publishes the call that runs, so the supervisor knows the episode at fault at
-// once unless several wait.
+// The worker thread of one environment, as a runtime for the supervisor: starts workers, loads the code, and replays
+// the live episodes in a new worker. The worker publishes its current call. The supervisor therefore knows the episode
+// at fault at once, unless several calls were waiting.
 import type { EnvironmentFailure } from '../../../protocol/environment-link';
 import { EpisodeHistory, type EpisodeStart } from '../../supervision/episode-history';
 import { gibibytes } from '../../../common/numbers';
@@ -15,13 +15,13 @@ export interface ThreadOptions {
   source: string;
   bundle: Bundle;
   config: Record<string, unknown>;
-  /** Whether to count how often each part of the code runs. */
+  /** Whether to count how often each range of the code runs. */
   cover: boolean;
-  /** Memory limit of the process in bytes, and therefore of this thread's heap. */
+  /** Memory limit of the process in bytes; also limits the heap of this thread. */
   mostBytes: number;
-  /** Path of the bundled worker. */
+  /** Path of the bundle of worker.ts. */
   workerFile: string;
-  /** Time limit of one call into environment code, in milliseconds. */
+  /** Time limit in milliseconds of one call into environment code. */
   timeoutMs: number;
   onLog(stream: 'stdout' | 'stderr', text: string): void;
 }
@@ -34,15 +34,18 @@ const foreignMessage = {
   remedy: 'do not use the parentPort of node:worker_threads: it belongs to the process that runs the environment',
 } as const;
 
-/** Attempts to load code that has loaded before, until it counts as broken: its failure may be transient. */
+/**
+ * Maximum attempts to load code that was loaded before. Such code is not assumed to be broken after one failure, which
+ * may be transient.
+ */
 const reloads = 2;
 
 export class ThreadRuntime implements Runtime<Fault> {
-  /** The episodes, each with its newest observation. */
+  /** The episodes, each with its latest observation as `note`. */
   readonly history = new EpisodeHistory<EpisodeStart, string>();
-  /** The running worker. */
+  /** The running worker; undefined while none is running. */
   handle: WorkerHandle | undefined;
-  /** What the environment says about itself, since it has loaded. */
+  /** The environment's description; undefined until it has been loaded once. */
   loaded: Description | undefined;
   readonly repeatsTogether = false;
   private stopped = false;
@@ -53,7 +56,7 @@ export class ThreadRuntime implements Runtime<Fault> {
     return this.handle !== undefined;
   }
 
-  /** Starts a worker and loads the environment. */
+  /** Starts a worker and loads the environment. Returns an ending if no attempt succeeds. */
   async start(): Promise<WorkerEnding | undefined> {
     let cause: Fault = stoppedFault;
     for (let tries = this.loaded ? reloads : 1; tries > 0 && !this.stopped; tries--) {
@@ -82,7 +85,7 @@ export class ThreadRuntime implements Runtime<Fault> {
     this.end(stoppedFault);
   }
 
-  /** Sends items to the running worker. */
+  /** Sends items to the running worker. Returns an ending if the worker ends, or if none is running. */
   async send(
     items: readonly WorkItem[],
     alone: boolean,
@@ -91,7 +94,10 @@ export class ThreadRuntime implements Runtime<Fault> {
     return this.handle ? this.handle.send(items, alone, onResult) : { blame: 'other', cause: stoppedFault };
   }
 
-  /** The failure for a fault, of an item if there is one. */
+  /**
+   * Converts a fault into a failure with its location.
+   * @param item the item that failed; undefined for a fault outside items
+   */
   failure(fault: Fault, item?: WorkItem): EnvironmentFailure {
     const { tag, source, bundle, timeoutMs } = this.options;
     const record = item && item.do !== 'load' ? this.history.get(item.episode) : undefined;
@@ -101,8 +107,8 @@ export class ThreadRuntime implements Runtime<Fault> {
   }
 
   /**
-   * Ends the worker because its process exceeds `limit` bytes, and frees its memory at once. If no call is running, all
-   * its episodes fail, because rebuilding them would allocate the same memory again.
+   * Ends the worker because the process uses more than `limit` bytes, and frees its memory at once. If no call is
+   * running, all its episodes fail, because a replay would allocate the same memory again.
    */
   endForMemory(limit: number): void {
     const what = `exceeded the memory limit for environments of ${gibibytes(limit)}`;
@@ -110,7 +116,7 @@ export class ThreadRuntime implements Runtime<Fault> {
     this.endForOffence({ kind: 'died', what, remedy }, true);
   }
 
-  /** Ends the worker, and never starts another. */
+  /** Ends the worker; no further worker is started. */
   stop(): void {
     this.stopped = true;
     this.end(stoppedFault);
@@ -158,7 +164,10 @@ export class ThreadRuntime implements Runtime<Fault> {
     this.handle?.end(fault, collect);
   }
 
-  /** Ends the worker for misbehaviour. If no call is running that could be at fault, all its episodes fail. */
+  /**
+   * Ends the worker because of an offence. If no items are pending, the offender is unknown and all episodes of the
+   * worker fail.
+   */
   private endForOffence(fault: Omit<Fault, 'action'>, collect = false): void {
     const idle = this.handle?.idle ?? true;
     this.end(fault, collect);

@@ -1,7 +1,7 @@
-// One loaded environment and its supervised worker thread (environments/supervision/supervisor.ts). A call that times
-// out or a worker that exits fails only its own episode: a new worker is started and the other live episodes are
-// replayed, invisibly to the trainer. Batches, and calls that return promises, overlap; items of one episode run in
-// order.
+// One loaded environment with its supervised worker thread (environments/supervision/supervisor.ts). If a call times
+// out or the worker exits, only the call's episode fails: a new worker is started and the other live episodes are
+// replayed in it, which the trainer does not notice. Batches overlap, and so do calls that return promises. Items of
+// one episode run in order.
 import type { EnvironmentFailure } from '../../../protocol/environment-link';
 import { Supervisor, type Job, type Results } from '../../supervision/supervisor';
 import type { Bundle } from '../build/build';
@@ -13,7 +13,7 @@ export type ThreadItem = Exclude<WorkItem, { do: 'load' | 'replay' }>;
 export interface ThreadResult extends Omit<WorkResult, 'fault'> {
   failure?: EnvironmentFailure;
 }
-/** Called with the result of the item at `index`. */
+/** Called with the result of the item at `index` of the batch. */
 export type ThreadListener = (index: number, result: ThreadResult) => void;
 
 export class EnvironmentThread {
@@ -46,8 +46,8 @@ export class EnvironmentThread {
   }
 
   /**
-   * Number of live episodes, including failed ones until they are closed and those being started. At 0 the thread is
-   * unused.
+   * Number of episodes, including failed episodes that are not closed and episodes that are being started. At 0 the
+   * thread is unused.
    */
   get episodes(): number {
     return Math.max(this.runtime.history.size, this.supervisor.queue.size);
@@ -61,17 +61,17 @@ export class EnvironmentThread {
     return this.options.cover;
   }
 
-  /** When the current call was first seen, or undefined if no item is running. */
+  /** Time at which the current call was first observed; undefined if no items are pending. */
   get busySince(): number | undefined {
     return this.runtime.handle?.busySince;
   }
 
-  /** Memory of the worker in bytes, as last reported. The worker measures between calls and while it waits. */
+  /** Memory of the worker in bytes, from its last report. The worker reports between calls and while it waits. */
   get bytes(): number {
     return this.runtime.handle?.bytes ?? 0;
   }
 
-  /** Starts the worker and evaluates the environment. A thread that fails to load cannot be used again. */
+  /** Starts the worker and loads the environment. A thread whose load fails cannot be used again. */
   async load(): Promise<{ description: Description } | { failure: EnvironmentFailure }> {
     const refusal = await this.supervisor.ready();
     if (!refusal) return { description: this.runtime.loaded! };
@@ -80,8 +80,8 @@ export class EnvironmentThread {
   }
 
   /**
-   * Runs the items, at most one per episode, each after the pending items of its episode. Returns results in the order
-   * of the items. `onResult` receives each result as soon as it is there.
+   * Runs items, at most one per episode and each after earlier items of its episode. Returns results in the order of
+   * the items; `onResult` receives each result as soon as it is ready.
    */
   async run(items: readonly ThreadItem[], onResult?: ThreadListener): Promise<ThreadResult[]> {
     const indices = new Map(items.map(({ episode }, i) => [episode, i]));
@@ -89,21 +89,24 @@ export class EnvironmentThread {
     return items.map(({ episode }) => results.get(episode)!);
   }
 
-  /** Returns the worker's counts since the last call. Empty if there is no worker or it ends before it answers. */
+  /**
+   * The worker's coverage counts since the last call. Empty if no worker is running, if it ends before its reply, or
+   * without coverage.
+   */
   covered(): Promise<CoveredRange[]> {
     const { handle } = this.runtime;
     return handle && this.options.cover ? handle.covered() : Promise.resolve([]);
   }
 
   /**
-   * Ends the worker because its process exceeds `limit` bytes, and frees its memory at once. If no call is running, all
-   * its episodes fail, because rebuilding them would allocate the same memory again.
+   * Ends the worker because the process uses more than `limit` bytes, and frees its memory at once. If no call is
+   * running, all its episodes fail, because a replay would allocate the same memory again.
    */
   endForMemory(limit: number): void {
     this.runtime.endForMemory(limit);
   }
 
-  /** Ends the worker without waiting for it, since native code may block it for long. */
+  /** Ends the worker without waiting for its exit, because native code may block it for long. */
   stop(): void {
     this.runtime.stop();
   }
@@ -114,12 +117,13 @@ export class EnvironmentThread {
     onResult: ThreadListener | undefined,
   ): Job<ThreadResult, Fault> {
     const itemOf = (episode: string) => items[indices.get(episode)!];
-    /** Episodes that begin anew or end here, so that their earlier state is not rebuilt. */
+    /** Episodes that this batch resets or closes; their earlier state need not be rebuilt. */
     const leaving = new Set(items.filter(item => item.do === 'reset' || item.do === 'close').map(item => item.episode));
     const send: Job<ThreadResult, Fault>['send'] = async (episodes, alone, report) => {
       const started = this.runtime.running || this.supervisor.starting;
       if (!started && episodes.every(episode => itemOf(episode).do === 'close')) {
-        report(episodes.map(episode => [episode, this.closed(episode)])); // no worker holds them
+        // no worker is running, so only the history knows these episodes
+        report(episodes.map(episode => [episode, this.closed(episode)]));
         return undefined;
       }
       const refusal = await this.supervisor.ready(leaving);
@@ -147,7 +151,9 @@ export class EnvironmentThread {
     return { send, fail, onResults };
   }
 
-  /** The failure by which an item's episode failed before it. */
+  /**
+   * The failure of an item's episode before this item; undefined for a reset or close, which a failed episode accepts.
+   */
   private failureBefore(item: ThreadItem): EnvironmentFailure | undefined {
     if (item.do === 'reset' || item.do === 'close') return undefined;
     return this.runtime.history.get(item.episode)?.failure;
@@ -158,7 +164,7 @@ export class EnvironmentThread {
     return {};
   }
 
-  /** Updates the history with the result of an item. */
+  /** Updates the history with the result of an item, and returns the result for the trainer. */
   private settle(item: ThreadItem, { fault, ...result }: WorkResult): ThreadResult {
     const { history, options } = this.runtime;
     if (item.do === 'close') {
@@ -177,12 +183,12 @@ export class EnvironmentThread {
     return failure ? { ...result, failure } : result;
   }
 
-  /** Returns the result of a failed item. The episode stays failed until it is reset. */
+  /** Records that an item failed and returns its result. An episode that failed stays failed until it is reset. */
   private failed(item: ThreadItem, failure: EnvironmentFailure): ThreadResult {
     const { history } = this.runtime;
     if (item.do === 'close') return this.closed(item.episode);
     if (item.do === 'reset') history.begun(startOf(item), '', failure);
-    // A failed solver does not fail the episode; it is rebuilt unchanged.
+    // If the solver ended the worker, the episode does not fail, because its replay does not call the solver.
     else if (item.do === 'step') history.fail(item.episode, failure);
     return { observation: history.get(item.episode)?.note ?? '', outcomes: [], failure };
   }

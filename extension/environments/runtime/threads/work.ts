@@ -1,70 +1,75 @@
-// Messages between the main thread of the environment process and the worker thread that runs one environment. Types,
-// and the slots of the shared array. The worker publishes its current call in the shared array, so that the main thread
-// can identify a call that never returns. A call that returns a promise lets other items run meanwhile and has its own
-// time limit.
+// Messages between the main thread of the environment process and the worker thread of one environment. The worker also
+// publishes its current call in a shared array, so that the main thread can identify a call that never returns. While a
+// call waits for a promise, other items run; each waiting call has its own time limit.
 
 /** The worker's `workerData`. */
 export interface WorkerSetup {
   tag: string;
   /** Absolute path of the user's source. */
   source: string;
-  /** Path under which the bundle is compiled: beside the source, so that the relative paths in its source map hold. */
+  /**
+   * Path under which the bundle is compiled. It is in the source's folder, because the source map contains relative
+   * paths.
+   */
   filename: string;
   /** The bundle with an inline source map. */
   code: string;
   config: Record<string, unknown>;
-  /** Whether to count how often each part of the code runs. */
+  /** Whether to count how often each range of the code runs. */
   cover?: boolean;
-  /** Buffer of an Int32Array; its slots are in `progress`. */
+  /** Buffer of an Int32Array with the slots listed in `progress`. */
   progress: SharedArrayBuffer;
 }
 
-/** Slots of the shared array. */
+/** Indices into the shared array. */
 export const progress = {
-  /** Number of the item whose code runs, or of the only item that waits; else `noItem` or `several`. */
+  /**
+   * Number of the item whose code is running; if no code is running, of the only item that waits. Otherwise `noItem` or
+   * `several`.
+   */
   item: 0,
-  /** Index of the current action of a step or replay, −1 in any other call. */
+  /** Index of the current action of a step or replay; −1 for all other calls. */
   action: 1,
   /**
-   * Incremented at each call into environment code, and periodically while the worker waits for promises and its event
-   * loop is not blocked.
+   * Counter of progress. Incremented at each call into environment code, and periodically while the worker waits for
+   * promises and its event loop is not blocked.
    */
   calls: 2,
-  /** KiB of the thread's heap and its native memory, as of the last turn of its event loop. */
+  /** Memory of the thread in KiB, heap and native memory, measured while its event loop runs. */
   kibibytes: 3,
   slots: 4,
 } as const;
 
-/** No environment code runs and no item waits. */
+/** Value of `item` if no environment code is running and no item waits. */
 export const noItem = -1;
-/** Several items wait for promises, so the item whose code runs is unknown. */
+/** Value of `item` if several items wait for promises; the item whose code is running is then unknown. */
 export const several = -2;
 
 export type WorkItem =
   | { do: 'load' }
   | { do: 'reset'; episode: string; seed: number; member: number; mode: 'train' | 'val' }
   | { do: 'step'; episode: string; actions: (number | string)[] }
-  /** Rebuilds an episode of a worker that has ended. */
+  /** Rebuilds an episode whose worker has ended. */
   | { do: 'replay'; episode: string; seed: number; member: number; mode: 'train' | 'val'; actions: (number | string)[] }
   | { do: 'solve'; episode: string }
   | { do: 'close'; episode: string };
 
-/** A fault of environment code, before its location and context are added. */
+/** A fault of environment code, without its location and context. */
 export interface Fault {
   kind: 'threw' | 'timed_out' | 'bad_value' | 'died' | 'build';
-  /** What happened, as a predicate; the subject is the environment. */
+  /** What happened, as a predicate whose subject is the environment. */
   what: string;
   /** What the user can do, as an imperative. */
   remedy: string;
   /** Stack of the thrown error, with positions in the bundle. */
   stack?: string;
-  /** Index of the current action, −1 in any other call. */
+  /** Index of the current action; −1 for all other calls. */
   action: number;
-  /** `env_config` with its defaults, when only a missing dependency prevents loading. */
+  /** `env_config` with its defaults; set if the configuration is valid and a missing dependency prevents loading. */
   config?: Record<string, unknown>;
 }
 
-/** A definition's properties under its configuration. */
+/** Properties of a definition under one configuration. */
 export interface Description {
   name: string;
   config: Record<string, unknown>;
@@ -72,9 +77,9 @@ export interface Description {
   legend: Record<string, string>;
   actions?: Record<number, string>;
   has_solver: boolean;
-  /** Whether an answer is one action, never split. */
+  /** Whether an answer is one action that is never split. */
   whole_answer: boolean;
-  /** Minimum time limit of a call, in milliseconds. */
+  /** Minimum time limit of a call in milliseconds. */
   patience_ms: number;
 }
 
@@ -97,21 +102,21 @@ export interface WorkResult {
   fault?: Fault;
 }
 
-/** Items to run, numbered from `first`. */
+/** Items for the worker; their numbers are consecutive and start at `first`. */
 export interface ToWorker {
   first: number;
   items: WorkItem[];
-  /** Milliseconds after which a promise of environment code is abandoned. */
+  /** Milliseconds after which a promise of environment code times out. */
   limitMs: number;
   /** Maximum number of items that wait for promises concurrently. */
   overlap: number;
 }
 
-/** Requests the coverage counts since the last request. */
+/** Requests the coverage counts since the last such request. */
 export type CoverageQuestion = 'coverage';
-/** Offsets into the code, and how often the range between them ran. */
+/** Start and end offset of a range of the code, and how often it ran. */
 export type CoveredRange = [from: number, to: number, count: number];
 
-/** Results of finished items by item number, or printed text, or coverage counts. */
+/** Results of finished items by item number, printed text, or coverage counts. */
 export type FromWorker =
   { results: [number, WorkResult][] } | { stream: 'stdout' | 'stderr'; text: string } | { covered: CoveredRange[] };

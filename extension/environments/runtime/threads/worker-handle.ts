@@ -1,6 +1,6 @@
 // One worker thread from start to end: sends items, receives results and printed text, and ends the thread if a call
-// exceeds its time limit. Nothing from the worker is trusted, because environment code may reach its port. Messages are
-// plain: through vscode-jsonrpc an item sent alone takes 24 µs of processor time in place of 19 µs.
+// exceeds its time limit. Does not trust messages from the worker, because environment code may reach its port. No RPC
+// library: with vscode-jsonrpc, sending one item takes 24 µs of processor time instead of 19 µs.
 import { getHeapStatistics } from 'node:v8';
 import { Worker, type ResourceLimits } from 'node:worker_threads';
 import { tagVariable } from '../../../protocol/environment-link';
@@ -27,52 +27,52 @@ import {
 } from './work';
 
 export interface WorkerHandleOptions {
-  /** The worker's data, without the buffer of its progress. */
+  /** The worker's data, except for the shared buffer. */
   setup: Omit<WorkerSetup, 'progress'>;
-  /** Path of the bundled worker. */
+  /** Path of the bundle of worker.ts. */
   workerFile: string;
-  /** Memory limit of the process in bytes, and therefore of this thread's heap. */
+  /** Memory limit of the process in bytes; also limits the heap of this thread. */
   mostBytes: number;
-  /** Time limit of a call in milliseconds. */
+  /** Returns the time limit of a call in milliseconds. */
   limitMs(): number;
   onLog(stream: 'stdout' | 'stderr', text: string): void;
 }
 
 export interface WorkerOwner {
-  /** The worker has ended or is being ended; called before its pending items are given up. */
+  /** Called when the worker has ended or is being ended, before its pending batches are resolved. */
   ended(): void;
-  /** The worker exited while no items were pending. */
+  /** Called when the worker exited while no items were pending. */
   exited(fault: Fault): void;
-  /** The worker sent a message that is not its own. */
+  /** Called when the worker sent an invalid or unexpected message. */
   offended(): void;
-  /** The worker is busy although a call that had timed out is over for its caller. */
+  /** Called when the worker is busy although no items are pending, because code of a timed-out call still runs. */
   spins(): void;
 }
 
-/** Why a worker ended before its items were done. */
+/** Why a worker ended before all its items had results. */
 export interface WorkerEnding {
   blame: Blame;
   cause: Fault;
 }
 
-/** Items sent to the worker, numbered from `first`. */
+/** Items that were sent together; their numbers are consecutive and start at `first`. */
 interface Batch {
   first: number;
   items: readonly WorkItem[];
   /** Indices of the finished items. */
   done: Set<number>;
   onResult(item: WorkItem, result: WorkResult): void;
-  /** Called when all items are done, or the worker has ended. */
+  /** Called when all items have results, or with the ending of the worker. */
   finish(ending?: WorkerEnding): void;
 }
 
-/** Maximum number of items whose promises are awaited concurrently. */
+/** Maximum number of items that wait for promises concurrently. */
 const overlap = 64;
 
-/** Characters per second forwarded from output that bypasses the worker's own limit. */
+/** Maximum characters per second that are forwarded from output that bypasses the worker's own limit. */
 const bypassedOutputPerSecond = 16_384;
 
-/** Item numbers wrap to 0 after this. */
+/** Highest item number; the numbering then restarts at 0. */
 const lastNumber = 2 ** 30;
 
 export class WorkerHandle {
@@ -82,7 +82,7 @@ export class WorkerHandle {
   private readonly spin: SpinWatch;
   private readonly batches = new Set<Batch>();
   private number = 0;
-  /** Pending requests for coverage counts. */
+  /** Callbacks of pending requests for coverage counts. */
   private readonly asking: ((ranges: CoveredRange[]) => void)[] = [];
   private alive = true;
 
@@ -104,7 +104,7 @@ export class WorkerHandle {
       name: setup.tag,
     });
     this.worker = worker;
-    // The worker limits its own output; this limits output that bypasses it.
+    // Limits output that bypasses the limit in the worker.
     const printed = new OutputBudget(bypassedOutputPerSecond);
     for (const stream of ['stdout', 'stderr'] as const)
       worker[stream].on('data', (chunk: Buffer) => {
@@ -126,7 +126,7 @@ export class WorkerHandle {
       if (idle) owner.exited({ ...fault, action: -1 });
     });
     worker.on('message', (message: unknown) => {
-      if (!this.alive) return; // messages sent before it was ended may still arrive
+      if (!this.alive) return; // messages sent before the end may still arrive
       if (!isFromWorker(message) || !this.accept(message)) owner.offended();
     });
     this.calls = new CallWatch(this.shared, limitMs, {
@@ -141,20 +141,20 @@ export class WorkerHandle {
     return this.batches.size === 0;
   }
 
-  /** When the current call was first seen, or undefined if no item is pending. */
+  /** Time at which the current call was first observed; undefined if no items are pending. */
   get busySince(): number | undefined {
     return this.idle ? undefined : this.calls.since;
   }
 
-  /** Memory of the worker in bytes, as last reported. The worker measures between calls and while it waits. */
+  /** Memory of the worker in bytes, from its last report. The worker reports between calls and while it waits. */
   get bytes(): number {
     return Math.max(0, Atomics.load(this.shared, progress.kibibytes)) * 1024;
   }
 
   /**
-   * Sends items, at most one per episode; resolves when all have their results, or with the ending of the worker.
+   * Sends items, at most one per episode. Resolves when all items have results, or with the ending of the worker.
    *
-   * @param alone whether each item is awaited completely before the next starts, so that the item at fault is known
+   * @param alone whether to await each item completely before the next item starts, so that the item at fault is known
    */
   send(
     items: readonly WorkItem[],
@@ -173,16 +173,17 @@ export class WorkerHandle {
     });
   }
 
-  /** Returns the worker's coverage counts since the last call. Empty if it ends before it answers. */
+  /** The worker's coverage counts since the last call; empty if the worker ends before its reply. */
   covered(): Promise<CoveredRange[]> {
     if (this.asking.length === 0) this.worker.postMessage('coverage' satisfies CoverageQuestion);
     return new Promise(resolve => this.asking.push(resolve));
   }
 
   /**
-   * Ends the worker and all its pending batches, without waiting for it, since native code may block it for long.
+   * Ends the worker and resolves its pending batches. Does not wait for the worker's exit, because native code may
+   * block it for long.
    *
-   * @param collect whether its memory is needed at once
+   * @param collect whether to free the worker's memory at once by a garbage collection
    */
   end(fault: Omit<Fault, 'action'>, collect = false): void {
     if (!this.alive) return;
@@ -199,7 +200,7 @@ export class WorkerHandle {
     for (const batch of batches) batch.finish({ blame: blameOf(item, batch), cause });
   }
 
-  /** Handles a message of the worker. Returns false if the message was not expected. */
+  /** Handles a message of the worker. Returns false if no such message was expected. */
   private accept(message: FromWorker): boolean {
     if ('stream' in message) this.options.onLog(message.stream, message.text);
     else if ('covered' in message) {
@@ -209,7 +210,7 @@ export class WorkerHandle {
     return true;
   }
 
-  /** Returns false if no batch waits for the result. */
+  /** Records the result of an item. Returns false if no pending item has this number. */
   private receive(number: number, result: WorkResult): boolean {
     for (const batch of this.batches) {
       const index = number - batch.first;
@@ -226,7 +227,10 @@ export class WorkerHandle {
   }
 }
 
-/** Whom the number of the current item blames, as seen by a batch. */
+/**
+ * The cause of the worker's end from the view of one batch.
+ * @param number value of the slot `item`
+ */
 function blameOf(number: number, { first, items }: Batch): Blame {
   if (number === several) return 'unknown';
   if (number === noItem) return 'nobody';
@@ -234,13 +238,15 @@ function blameOf(number: number, { first, items }: Batch): Blame {
   return number >= first && item && item.do !== 'load' ? { episode: item.episode } : 'other';
 }
 
-/** Limits a thread's heap to the limit of the process, if that is below V8's default. */
+/** The limit of a thread's heap: that of the process if it is below V8's default, else undefined. */
 function heapLimit(mostBytes: number): ResourceLimits | undefined {
   if (mostBytes >= getHeapStatistics().heap_size_limit) return undefined;
   return { maxOldGenerationSizeMb: Math.max(64, Math.floor(mostBytes / 2 ** 20)) };
 }
 
-/** Whether a message has the form of a worker message. Environment code can also reach the port. */
+/**
+ * Whether a message has the format of a worker's message. Environment code may send other messages through the port.
+ */
 function isFromWorker(message: unknown): message is FromWorker {
   if (!isRecord(message)) return false;
   const { stream, text, covered, results } = message;
