@@ -2,7 +2,7 @@
 import { killTree, ownerTagVariable } from '../../node/end-processes';
 
 /**
- * Ends the processes that left this process group, then the process group, then this process.
+ * Ends the processes that carry this process's owner tag, then the process group, then this process.
  * @param code exit code; unless it is 0, the process group is left to the trainer
  */
 export function endAll(code: number): void {

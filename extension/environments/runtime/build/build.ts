@@ -1,7 +1,7 @@
-// Bundles an environment's TypeScript into one CommonJS text. `zod` and `ragen-workbench/api` stay external and the
-// worker provides them, so a user's file builds in a folder without node_modules. Invariant: the version depends on the
-// code only, never on paths of the machine. File names in the bundle are relative to the source's folder, and the
-// source map is not hashed.
+// Bundles an environment's TypeScript into one CommonJS file. The modules that the worker provides, such as `zod` and
+// `ragen-workbench/api`, stay external, so a user's file can be built in a folder without node_modules. Invariant: the
+// version depends only on the code and never on paths of the machine. For this, file names in the bundle are relative
+// to the source's folder, and the source map is not hashed.
 import { build, type BuildFailure, type Message } from 'esbuild';
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
@@ -12,21 +12,21 @@ import { builtInSource, builtInText } from './built-in';
 import { isProvided } from './provided-names';
 
 export interface Bundle {
-  /** The code with its inline source map. */
+  /** The bundled code, followed by its source map as a comment. */
   code: string;
   /** The source map as JSON. */
   map: string;
   /** First 16 hex digits of the SHA-256 of the code. */
   version: string;
-  /** Virtual path of the bundle, beside its source. */
+  /** Path under which the bundle is compiled; no file exists at this path, which is in the source's folder. */
   filename: string;
   /** Absolute paths of all bundled files. */
   files: string[];
 }
 
 /**
- * Thrown when a source does not build. Carries the location of the first error (`file:line` where known), a message
- * that completes the sentence `<location> …` ("does not build (…): …"), and all problems.
+ * A source does not build. `at` is the location of the first error (`file:line` if known). The message completes the
+ * sentence `<location> …`, for example "does not build (…): …". `problems` lists all errors.
  */
 export class BuildError extends Error {
   override readonly name = 'BuildError';
@@ -41,10 +41,7 @@ export class BuildError extends Error {
 
 const mapComment = '//# sourceMappingURL=data:application/json;base64,';
 
-/**
- * Restores the bundle that was saved as `code`: same code, map and version, independent of the current content of the
- * file.
- */
+/** Restores a bundle from its saved `code`, with the same map and version, even if the source file has changed. */
 export function keptBundle(source: string, code: string, files: string[]): Bundle {
   const end = code.lastIndexOf(mapComment);
   const map = Buffer.from(code.slice(end + mapComment.length), 'base64').toString('utf8');
@@ -62,13 +59,13 @@ function bundleOf(source: string, code: string, map: string, files: string[]): B
   };
 }
 
-/** Parent of the folder that holds this bundle; it also holds `envs`. */
+/** Folder of the extension: the parent of the folder that contains this bundle. It contains `envs`. */
 const installation = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
- * Replaces the path from `folder` to the installation with `ragen-workbench/`, so that the code does not depend on
- * where the installation lies. esbuild writes a file's path in a comment above its code and as the key of a CommonJS
- * module, `"…"(exports, module) {`. String literals in the code are not changed.
+ * Replaces the relative path from `folder` to the installation by `ragen-workbench/`, so that the code does not depend
+ * on the installation's location. esbuild writes this path in the comment above each file's code and in the key of a
+ * CommonJS module, `"…"(exports, module) {`. String literals elsewhere are not changed.
  */
 function withoutInstallationPath(code: string, folder: string): string {
   const way = relative(folder, installation).replaceAll('\\', '/');
@@ -82,8 +79,9 @@ function withoutInstallationPath(code: string, folder: string): string {
 const stemOf = (source: string): string => join(dirname(source), basename(source, extname(source)));
 
 /**
- * Bundles the environment with the entry file `source` (absolute path).
- * @throws BuildError when the file is missing or does not build.
+ * Bundles an environment.
+ * @param source absolute path of the entry file
+ * @throws BuildError if the file is missing or does not build
  */
 export async function bundleEnvironment(source: string): Promise<Bundle> {
   const fileProblem = (message: string): SourceProblem => ({
@@ -116,7 +114,7 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
       target: 'node20',
       charset: 'utf8',
       sourcemap: 'external',
-      tsconfigRaw: {}, // ignore any tsconfig.json in a parent folder
+      tsconfigRaw: {}, // no tsconfig.json of a parent folder is read
       supported: { 'dynamic-import': false },
       define: { 'import.meta.url': '__importMetaUrl' },
       logLevel: 'silent',
@@ -167,12 +165,12 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
   }
 }
 
-/** Maximum size in bytes of a file in a bundle. */
+/** Maximum bytes of a source file in a bundle. */
 const mostBytes = 2 ** 26;
 
 /**
- * Returns why a file cannot be bundled, as a predicate, or undefined if it can. Checked before esbuild reads the file,
- * because reading a pipe would block until a writer opens it.
+ * Why a file cannot be bundled, as a predicate; undefined if it can be. Checked before esbuild reads the file, because
+ * reading a pipe blocks until another process writes to it.
  */
 function refusalOf(path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false });
@@ -183,5 +181,5 @@ function refusalOf(path: string): string | undefined {
     : undefined;
 }
 
-/** Number of UTF-16 code units in the first `bytes` bytes of a line. */
+/** Converts a byte offset in a line to an offset in UTF-16 code units. */
 const characters = (line: string, bytes: number): number => Buffer.from(line).subarray(0, bytes).toString().length;

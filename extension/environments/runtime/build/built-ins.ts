@@ -1,11 +1,11 @@
-// Freezes the built-ins that the worker's code relies on while episodes run, because an episode that changed
-// Array.prototype would break the other episodes of its tag. Changes made at load time are allowed: they affect all
-// episodes of the environment equally. Math, Date and the methods of Object stay mutable, since environments seed and
+// Freezes the built-ins that the worker's own code uses, because an episode that changed Array.prototype would break
+// the other episodes of its tag. The environment's code may change built-ins while it is loaded, because this affects
+// all its episodes equally. Math, Date and the methods of Object.prototype stay mutable, because environments seed and
 // extend them.
 
 import { MessagePort } from 'node:worker_threads';
 
-/** Prototypes and namespaces with functions that the worker calls. */
+/** Prototypes and namespaces whose functions the worker calls. */
 const used = (): object[] => [
   ...[Array, Map, Set, Promise, String, Number, Uint8Array, Int32Array, WeakMap, MessagePort].map(
     ({ prototype }): object => prototype,
@@ -24,7 +24,7 @@ const used = (): object[] => [
 const iterators = (): object[] =>
   [[], new Map(), new Set(), ''].map(list => Object.getPrototypeOf(list[Symbol.iterator]()) as object);
 
-/** Locks the built-ins. A later write throws in strict mode and is ignored in sloppy mode. */
+/** Freezes the built-ins. A later write throws in strict mode and has no effect in sloppy mode. */
 export function lockBuiltIns(): void {
   for (const object of used()) Object.freeze(object);
   for (const object of [Object.prototype, Function.prototype, Error.prototype]) Object.preventExtensions(object);

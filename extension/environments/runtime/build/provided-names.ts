@@ -1,10 +1,10 @@
-// Names of the modules that every environment can import, wherever its file lies. `provided-modules.ts` holds the
-// modules.
+// Names of the modules that every environment can import, even if its folder has no node_modules. `provided-modules.ts`
+// contains the modules themselves.
 
 const providedNames = [
   'zod',
   'zod/v4',
-  'pngjs', // used by envs/api/picture, for copies of built-in environments
+  'pngjs', // imported by envs/api/picture, and therefore by copies of built-in environments
   'ragen-workbench/api',
   'ragen-workbench/api/board-text',
   'ragen-workbench/api/picture',

@@ -1,17 +1,17 @@
-// Worker thread for type checks, so that neither environments nor the trainer wait for them. TypeScript is in this
-// bundle and is initialized on the first check; its library types come from the installation.
+// Worker thread for type checks, which would otherwise block episodes. TypeScript is part of this bundle and is
+// initialized by the first check; its library types are read from the installation.
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parentPort } from 'node:worker_threads';
 import { serveCalls } from '../../../node/thread-calls';
 import { TypeCheckService, type TypeCheck } from './type-check';
 
-/** Result of a check, or why there is none. */
+/** Result of a check, or the reason why the check did not run. */
 export type TypeCheckReply = TypeCheck | { unchecked: string };
 
-/** Functions of this worker. */
+/** Functions that this worker serves. */
 export interface TypeChecks {
-  /** Checks the environment with the entry file `source`. */
+  /** Type-checks the environment with the entry file `source`. */
   check(source: string): Promise<TypeCheckReply>;
 }
 

@@ -1,7 +1,8 @@
-// Type-checks an environment with TypeScript's language service, which stays warm: a second check takes a fraction of
-// the first. Options come from the nearest tsconfig.json, else strict defaults. Style errors (unused names, unreachable
-// code) are off, and modules resolve as in esbuild. Types of `zod`, the environment API and Node.js come from the
-// installation, so a folder without node_modules is checked too.
+// Type-checks environments with TypeScript's language service. The service stays in memory, so a second check takes a
+// fraction of the first check's time. Compiler options come from the nearest tsconfig.json, else they are strict
+// defaults. Style errors (unused names, unreachable code) are not reported, and modules resolve as in esbuild. Types of
+// `zod`, the environment API and Node.js come from the installation, so that files outside any node_modules can be
+// checked.
 import { existsSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 import type TypeScript from 'typescript';
@@ -11,16 +12,16 @@ import { isProvided } from './provided-names';
 
 export interface TypeCheck {
   problems: SourceProblem[];
-  /** Absolute paths of the user's files that the types came from. */
+  /** Absolute paths of the user's files that were checked. */
   files: string[];
 }
 
 export class TypeCheckService {
-  /** By source. Package files are parsed once and shared. */
+  /** Projects by source file. Parsed package files are shared between projects. */
   private readonly projects = new Map<string, Project>();
   private readonly registry: TypeScript.DocumentRegistry;
 
-  /** `installation` is the folder that holds `envs/api` and node_modules with zod and Node's types. */
+  /** @param installation folder that contains `envs/api`, and node_modules with zod and Node's types */
   constructor(
     private readonly ts: typeof TypeScript,
     private readonly installation: string,
@@ -28,7 +29,7 @@ export class TypeCheckService {
     this.registry = ts.createDocumentRegistry();
   }
 
-  /** Checks the file and all its imports, except packages, in their current state on disk. */
+  /** Checks the file and its imports, except packages, as they are on disk now. */
   check(source: string): TypeCheck {
     const settings = this.ts.findConfigFile(dirname(source), this.ts.sys.fileExists);
     const stamp = settings === undefined ? '' : `${settings}\n${this.ts.sys.readFile(settings)}`;
@@ -42,7 +43,7 @@ export class TypeCheckService {
   }
 }
 
-/** Options that override every tsconfig.json: esbuild bundles, nothing is emitted, and style is not checked. */
+/** Options that override every tsconfig.json: resolution as in esbuild, no output, no style checks. */
 function forced(ts: typeof TypeScript): TypeScript.CompilerOptions {
   return {
     module: ts.ModuleKind.ESNext,
@@ -62,12 +63,12 @@ function forced(ts: typeof TypeScript): TypeScript.CompilerOptions {
   };
 }
 
-/** One environment, with its tsconfig.json if it has one. */
+/** One environment with its compiler options. */
 class Project {
   private readonly declarations: string[];
   private readonly options: TypeScript.CompilerOptions;
   private readonly settingsProblems: SourceProblem[];
-  /** Text and version of each file that may change. */
+  /** Text and version of each file, by path; `read` is the number of the check that last read the file. */
   private readonly texts = new Map<string, { text: string; version: number; read: number }>();
   private readonly service: TypeScript.LanguageService;
   private checks = 0;
@@ -78,7 +79,7 @@ class Project {
     private readonly installation: string,
     private readonly source: string,
     settings: string | undefined,
-    /** Path and text of the tsconfig.json, for change detection. */
+    /** Path and text of the tsconfig.json; if it changes, the project is created anew. */
     readonly stamp: string,
   ) {
     const folder = dirname(source);
@@ -118,8 +119,8 @@ class Project {
   }
 
   /**
-   * Whether errors in the file are reported: not in packages, and not in files shipped with the extension, which are
-   * checked in its own build, unless the checked environment is one of them.
+   * Whether errors in a file are reported. Errors in packages are not. Errors in the extension's own files are reported
+   * only if the checked environment is one of these files, because the extension's build checks them.
    */
   private isUsers(file: string): boolean {
     if (file.includes('/node_modules/')) return false;
@@ -159,7 +160,7 @@ class Project {
         join(installation, 'node_modules', 'typescript', 'lib', ts.getDefaultLibFileName(options)),
       useCaseSensitiveFileNames: () => sys.useCaseSensitiveFileNames,
       resolveModuleNameLiterals: (names, from, redirected, options) => {
-        cache.clear(); // files may have been added or removed
+        cache.clear(); // files may have been added or removed since the last check
         return names.map(({ text }) => {
           const builtIn = builtInSource(installation, text);
           if (builtIn !== undefined)
@@ -172,11 +173,12 @@ class Project {
     };
   }
 
-  /** Returns a file's content at this check. Package files are read once. */
+  /** A file's text and version in this check; undefined if the file does not exist. Package files are read once. */
   private read(file: string): { text: string; version: number } | undefined {
     const known = this.texts.get(file);
     if (known && (known.read === this.checks || file.includes('/node_modules/'))) return known;
-    const text = this.ts.sys.fileExists(file) ? this.ts.sys.readFile(file) : undefined; // regular files only
+    // fileExists returns true for regular files only
+    const text = this.ts.sys.fileExists(file) ? this.ts.sys.readFile(file) : undefined;
     if (text === undefined) {
       this.texts.delete(file);
       return undefined;
@@ -198,7 +200,7 @@ function readSettings(ts: typeof TypeScript, file: string) {
   const read: { config?: unknown; error?: TypeScript.Diagnostic } = ts.readConfigFile(file, ts.sys.readFile);
   const { config, error } = read;
   const parsed = ts.parseJsonConfigFileContent(config ?? {}, ts.sys, dirname(file), undefined, file);
-  // Error 18003 (no input files found) does not apply: the entry is passed explicitly.
+  // Error 18003 means that no input files were found; it does not apply, because the entry is passed explicitly.
   const errors = [...(error ? [error] : []), ...parsed.errors].filter(({ code }) => code !== 18003);
   return {
     options: parsed.options,

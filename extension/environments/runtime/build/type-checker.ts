@@ -1,11 +1,11 @@
-// Client of the type-check thread, which starts with the first check. A check that times out, or crashes the thread,
-// returns the reason in `unchecked`; such code is used unchecked.
+// Client of the type-check thread, which is started by the first check. If a check times out or the thread crashes,
+// `unchecked` contains the reason, and the code may be used without a check.
 import { Worker } from 'node:worker_threads';
 import { programEnvironment } from '../../../../envs/api/program-environment';
 import { WorkerCalls } from '../../../node/thread-calls';
 import type { TypeCheckReply, TypeChecks } from './type-check-worker';
 
-/** Time limit of a check in milliseconds. The first check loads TypeScript and its libraries. */
+/** Time limit of a check in milliseconds; sufficient for the first check, which loads TypeScript and its libraries. */
 const timeoutMs = 30_000;
 
 interface Thread {
@@ -16,7 +16,7 @@ interface Thread {
 export class TypeChecker {
   private thread: Thread | undefined;
 
-  /** `workerFile` is the bundled type-check-worker.ts, two folders below the installation. */
+  /** @param workerFile path of the bundle of type-check-worker.ts, two levels below the installation */
   constructor(private readonly workerFile: string) {}
 
   async check(source: string): Promise<TypeCheckReply> {

@@ -1,6 +1,5 @@
-// Action policy for random play. With named actions it samples one of the ids. With text actions it samples from
-// meaningful texts, correct or not (examples in the instruction, the solver's plan, tokens of the observation), and
-// from meaningless ones.
+// Chooses actions for random play. If actions are named, draws one of the ids. If actions are texts, draws a plausible
+// text (from the examples in the instruction, the solver's plan or the words of the observation) or a meaningless one.
 import type { Action } from '../../../../envs/api/environment';
 import type { Pcg64 } from '../../../../envs/api/random/pcg64';
 import type { State } from './instance';
@@ -8,8 +7,9 @@ import type { State } from './instance';
 const nonsense = ['', ' ', '0', 'none of these', '((', '𝔵 → ü'];
 
 /**
- * Returns a function that chooses the next action of an episode with the first state `first`. `plan` is the solver's
- * plan at the start of the episode.
+ * Returns a function that draws the next action of an episode.
+ * @param first state after the reset
+ * @param plan the solver's plan for this state
  */
 export function actionChooser(
   first: State,

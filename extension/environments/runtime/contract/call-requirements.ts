@@ -1,4 +1,4 @@
-// Requirements on single calls: steps after the end, actions without effect, rendering, closing.
+// Requirements on single calls: a step after the end, an action's effect, `render` and `close`.
 import type { Action } from '../../../../envs/api/environment';
 import { plural, quoted, round, Skip } from './evidence';
 import { sameState, Violation, type Instance, type State } from './instance';
@@ -6,8 +6,8 @@ import type { RandomPlay } from './random-play';
 import { solveEpisode } from './solver-requirement';
 
 /**
- * Checks steps after the end of an episode. A step is refused if it throws, or returns the same observation with
- * reward 0 and the episode still over.
+ * A step after the end of an episode is rejected. The step may throw, or return reward 0 and the same observation with
+ * the episode still over. Returns the evidence.
  */
 export async function refusesAfterEnd(play: RandomPlay): Promise<string | Skip> {
   let tried = 0;
@@ -41,7 +41,7 @@ export async function refusesAfterEnd(play: RandomPlay): Promise<string | Skip> 
   return `${plural(tried, 'action')} after the end: ${threw > 0 ? 'it throws' : 'no reward, nothing changes, still over'}.`;
 }
 
-/** Returns finished episodes of random play and of the solver, with actions to try. */
+/** Episodes that have ended, by random play or by the solver, each with actions to try. */
 async function endedEpisodes(play: RandomPlay): Promise<{ instance: Instance; last: State; actions: Action[] }[]> {
   const ended = play.references
     .filter(({ instance }) => instance.over)
@@ -54,7 +54,7 @@ async function endedEpisodes(play: RandomPlay): Promise<{ instance: Instance; la
   return ended;
 }
 
-/** Every action has an effect in random play. */
+/** Each action had an effect at least once in random play. Returns the evidence. */
 export function actionsDoSomething(play: RandomPlay): string | Skip {
   if (play.coverage.size === 0) {
     const said = new Set(play.references.flatMap(({ steps }) => steps.map(({ text }) => text)));
@@ -70,7 +70,7 @@ export function actionsDoSomething(play: RandomPlay): string | Skip {
   return `${listed.join(', ')}.`;
 }
 
-/** A render shows the state and does not change it. */
+/** `render` shows the state and does not change it. Returns the evidence. */
 export async function rendersPurely(play: RandomPlay): Promise<string | Skip> {
   if (!play.create().has('render')) return new Skip('It has no render.');
   let rendered = 0;
@@ -98,10 +98,10 @@ export async function rendersPurely(play: RandomPlay): Promise<string | Skip> {
   return `${plural(rendered, 'state')} rendered twice.`;
 }
 
-/** A close ends an episode at any time. */
+/** `close` ends an episode at any time. Returns the evidence. */
 export async function closes(play: RandomPlay): Promise<string | Skip> {
   if (!play.create().has('close')) return new Skip('It has no close.');
-  await play.create().close(); // before a reset, as when an environment is loaded
+  await play.create().close(); // the worker also closes without a reset when it loads an environment
   for (const { instance, seed } of play.references) {
     const begun = play.create();
     await begun.reset(seed);

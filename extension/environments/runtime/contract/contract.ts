@@ -1,6 +1,6 @@
-// Checks an environment against its contract by playing it: random play and the solver's plans are replayed,
-// interleaved and reset, in the same instance and in new ones. Everything is seeded, so a failure is reproducible. The
-// requirements are listed under the same names in docs/environments/writing-your-own.md.
+// Checks an environment against its contract by playing it. Episodes of random play and of the solver are replayed,
+// interleaved and reset, in the same instance and in new ones. Everything is seeded, so failures are reproducible.
+// docs/environments/writing-your-own.md lists the requirements under the same names.
 import type { EnvironmentDefinition } from '../../../../envs/api/environment';
 import { actionsDoSomething, closes, refusesAfterEnd, rendersPurely } from './call-requirements';
 import { plural, round, Skip } from './evidence';
@@ -13,14 +13,17 @@ export interface ContractResult {
   name: string;
   state: 'passed' | 'failed' | 'skipped';
   evidence: string;
-  /** Stack of the error that the environment threw, with positions in the bundle. */
+  /** Stack of the error that the environment threw, with positions in the bundle; undefined without such an error. */
   stack?: string;
 }
 
-/** Number of leading requirements, up to the replay check, that the others depend on. */
+/**
+ * Number of requirements at the start of the list, up to the replay check. If one of them fails, the others are
+ * skipped.
+ */
 const groundwork = 7;
 
-/** Checks the definition with a configuration; returns one result per requirement, in a fixed order. */
+/** Checks a definition under a configuration. Returns one result per requirement, in a fixed order. */
 export async function checkContract(
   definition: EnvironmentDefinition,
   config: Record<string, unknown>,
@@ -50,7 +53,7 @@ class Contract {
     return this.results;
   }
 
-  /** Runs one requirement, or skips it if one of the first `groundwork` requirements has failed. */
+  /** Checks one requirement and adds its result. Skips it if one of the first `groundwork` requirements has failed. */
   private async run(name: string, requirement: () => Promise<string | Skip>): Promise<void> {
     const failed = this.results.slice(0, groundwork).find(({ state }) => state === 'failed');
     if (failed) {
@@ -69,7 +72,7 @@ class Contract {
     }
   }
 
-  /** Plays random episodes, checks what every call returns, and keeps the episodes as references. */
+  /** Plays the reference episodes and adds the results of the requirements on return values. */
   private async explore(): Promise<void> {
     const found = await this.play.explore();
     const { references, stepsPlayed, coverage } = this.play;

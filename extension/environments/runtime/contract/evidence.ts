@@ -1,12 +1,14 @@
-// Wording of a contract check's evidence, and the reason for a requirement that does not apply.
+// Texts for the evidence of a contract check, and the result of a requirement that does not apply.
 import { sameState, type State, type Step } from './instance';
 
-/** Returned by a requirement that does not apply, with the reason. */
+/** Returned by a requirement that does not apply; `why` is one sentence. */
 export class Skip {
   constructor(readonly why: string) {}
 }
 
-/** Returns the first difference between two states as a predicate, or undefined if they are equal. */
+/**
+ * The first difference between two states as a clause, such as "the images differ"; undefined if the states are equal.
+ */
 export function differenceOf(expected: State | Step, found: State | Step): string | undefined {
   if (expected.text !== found.text) return `the observation is ${quoted(found.text)}, not ${quoted(expected.text)}`;
   if (!sameState(expected, found)) return 'the images differ';
@@ -19,7 +21,7 @@ export function differenceOf(expected: State | Step, found: State | Step): strin
 
 /** A count with its noun. */
 export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
-/** A number of at most six digits. */
+/** A count followed by its noun, in the plural unless the count is 1. */
 export const round = (value: number): string => String(Number(value.toPrecision(6)));
 /** A text in quotes, of at most 60 characters. */
 export const quoted = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 59)}…` : text);

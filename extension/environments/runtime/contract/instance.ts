@@ -1,5 +1,5 @@
-// One environment instance under contract check. Each call is announced, its result is checked and copied, and any
-// fault becomes a Violation that names the call, the seed and the preceding actions.
+// One environment instance under check. Each call is announced before it starts, and its result is checked and copied.
+// A fault becomes a Violation that names the call, the seed and the preceding actions.
 import type { Action, ActionLookup, Environment, EnvironmentDefinition } from '../../../../envs/api/environment';
 import { plainValue, shown } from '../worker/values';
 
@@ -9,7 +9,7 @@ export type Call = (typeof calls)[number];
 export interface State {
   text: string;
   images: Uint8Array[];
-  /** Action names of the episode; set in a state that `reset` returned. */
+  /** Action names of the episode; set only in states returned by `reset`. */
   names?: ActionLookup;
 }
 
@@ -19,11 +19,11 @@ export interface Step extends State {
   info: Record<string, unknown>;
 }
 
-/** A breach of the contract by an environment. */
+/** An environment's violation of its contract. */
 export class Violation extends Error {
   constructor(
     readonly requirement: 'calls' | 'observation' | 'reward' | 'flags' | 'info' | 'actions',
-    /** One complete sentence. */
+    /** What was observed, as one complete sentence. */
     readonly evidence: string,
     readonly stackOfCause?: string,
   ) {
@@ -31,7 +31,7 @@ export class Violation extends Error {
   }
 }
 
-/** Maximum number of actions listed in a message; the newest are shown. */
+/** Maximum number of actions listed in a message; these are the latest ones. */
 const actionsShown = 12;
 const png = [0x89, 0x50, 0x4e, 0x47];
 
@@ -92,7 +92,10 @@ export class Instance {
     return { ...state, reward, over: this.over, info: plain };
   }
 
-  /** Calls `step` after the end of the episode. Returns undefined if it throws, which is allowed. `over` stays true. */
+  /**
+   * Calls `step` after the end of the episode; `over` stays true. Returns undefined if `step` throws, which the
+   * contract allows.
+   */
   async stepAfterEnd(action: Action): Promise<Step | undefined> {
     try {
       return await this.step(action);
@@ -123,14 +126,14 @@ export class Instance {
   }
 
   /**
-   * Calls `close` so that the environment can free its resources. Errors are ignored here; the `close` requirement
+   * Calls `close`, so that the environment can free its resources. Ignores errors, because the `close` requirement
    * reports them.
    */
   async release(): Promise<void> {
     await this.close().catch(() => undefined);
   }
 
-  /** Describes the position in the episode, such as `at seed 3 after [Left, Up]`. */
+  /** The position in the episode, such as `at seed 3 after [Left, Up]`. */
   position(): string {
     if (this.seed === undefined) return 'before any reset';
     if (this.actions.length === 0) return `at seed ${this.seed} before any action`;
@@ -207,7 +210,10 @@ export class Instance {
     }
   }
 
-  /** Returns the action names of this episode: those from `reset`, else those of the definition. */
+  /**
+   * Action names of this episode: those that `reset` returned, else those of the definition; undefined if actions are
+   * texts.
+   */
   private lookup(own: unknown): ActionLookup | undefined {
     const { actions } = this.definition;
     const names: unknown = own ?? (typeof actions === 'function' ? actions(this.config) : actions);
@@ -222,7 +228,7 @@ export class Instance {
   }
 }
 
-/** Whether two states have the same text and images. */
+/** Whether two states have equal texts and equal images. */
 export function sameState(one: State, other: State): boolean {
   return (
     one.text === other.text &&

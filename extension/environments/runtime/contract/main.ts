@@ -1,7 +1,7 @@
-// Entry of the process that checks an environment against its contract, started by `ragen env check`. The pipe on file
-// descriptor 3 carries one request, one report, and replies to pings. The environment runs in a worker thread of this
-// same file, so that a call that never returns is named in the report and terminated. The process exits with its
-// parent.
+// Entry point of the process that checks an environment against its contract, started by `ragen env check`. The pipe on
+// file descriptor 3 carries one request, one report, and pings with their replies. The environment runs in a worker
+// thread whose entry is this same file. If a call never returns, the main thread reports the call and terminates the
+// thread. The process exits when its parent exits.
 import { Socket } from 'node:net';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import type { ContractRequest, FromContract, ToContract } from '../../../protocol/contract-link';
@@ -18,20 +18,20 @@ import type { Fault, WorkerSetup } from '../threads/work';
 import { checkContract, type ContractResult } from './contract';
 import { calls } from './instance';
 
-/** Messages of the worker: the call time limit once the environment has loaded, then the results or a fault. */
+/** Messages of the worker: the environment's name and time limit after the load, then the results; or a fault. */
 type FromWorker = { name: string; limitMs: number } | { fault: Fault } | { results: ContractResult[] };
 
-/** Milliseconds that loading may take beyond the time limit of a call. */
+/** Additional milliseconds for loading, beyond the time limit of a call. */
 const startAllowance = 20_000;
 const loads = 'the file builds and loads';
 
-/** Slots of the shared array: index of the current call, and number of calls so far. */
+/** Indices into the shared array: the current call's index in `calls`, and the number of calls so far. */
 const [callSlot, countSlot] = [0, 1];
 
 if (isMainThread) serve();
 else void work(workerData as ContractRequest & { setup: WorkerSetup });
 
-/** Handles the parent's messages until the report is sent. */
+/** Handles the parent's messages until the report has been sent. */
 function serve(): void {
   const channel = new FrameChannel(new Socket({ fd: channelDescriptor, readable: true, writable: true }), {
     message: message => {
@@ -47,7 +47,7 @@ function serve(): void {
   const send = (message: FromContract, sent?: () => void): void => channel.send(message, sent);
 }
 
-/** Builds the source, runs the checks in a worker and reports. */
+/** Builds the source, checks the environment in a worker and reports the results. */
 async function answer(request: ContractRequest, report: (report: ContractReport) => void): Promise<void> {
   const { tag, source, timeoutMs } = request;
   const send = (checks: ContractCheck[], environment = tag) => report({ environment, source, checks });
@@ -132,7 +132,7 @@ function withLocation({ stack, ...check }: ContractResult, bundle: Bundle): Cont
   return at === undefined ? check : { ...check, at };
 }
 
-/** Runs in the worker: loads the definition and checks it. */
+/** Entry of the worker: loads the definition and checks it. */
 async function work(request: ContractRequest & { setup: WorkerSetup }): Promise<void> {
   const { setup, seeds, steps, budgetMs, timeoutMs } = request;
   const shared = new Int32Array(setup.progress);

@@ -1,5 +1,6 @@
-// Random play of a contract check: the reference episodes that later requirements compare with, how often each action
-// was played, and the instances to release. Everything is seeded, so a failure is reproducible.
+// Random play for a contract check. Records the reference episodes with which later requirements compare, how often
+// each action was played, and all instances, so that they can be released. Everything is seeded, so failures are
+// reproducible.
 import type { Action, EnvironmentDefinition } from '../../../../envs/api/environment';
 import { Pcg64 } from '../../../../envs/api/random/pcg64';
 import { actionChooser } from './action-chooser';
@@ -11,34 +12,34 @@ export interface ContractOptions {
   seeds: number;
   /** Maximum number of actions per episode. */
   steps: number;
-  /** Milliseconds after which no further seed is started. Two seeds always run. */
+  /** Milliseconds after which no new episode is started; at least two episodes are played. */
   budgetMs: number;
-  /** Called before each call into environment code. */
+  /** Called before each call of the environment. */
   announce(call: Call): void;
 }
 
-/** An episode of random play; later checks compare with it. */
+/** An episode of random play, with which later requirements compare. */
 export interface Reference {
   seed: number;
   first: State;
   actions: Action[];
   steps: Step[];
-  /** The instance that played the episode, in its last state. */
+  /** The instance that played the episode; it is in the episode's last state. */
   instance: Instance;
 }
 
-/** The random episodes of one check, and its instances. */
+/** The reference episodes and the instances of one check. */
 export class RandomPlay {
   readonly references: Reference[] = [];
-  /** `performance.now()` after which no further seed is started. */
+  /** Time after which no new episode is started, by `performance.now()`. */
   readonly deadline: number;
   /**
-   * By action id, for actions that had a name in some episode: the name, how often it was played, and whether it ever
-   * had an effect.
+   * Named actions that were played, by id: the name, how often the action was played, and whether it ever had an
+   * effect.
    */
   readonly coverage = new Map<number, { name: string; times: number; effective: boolean }>();
   stepsPlayed = 0;
-  /** Instances to release. */
+  /** Instances that were created for the current requirement. */
   private readonly created: Instance[] = [];
 
   constructor(
@@ -49,7 +50,7 @@ export class RandomPlay {
     this.deadline = performance.now() + options.budgetMs;
   }
 
-  /** Plays the reference episodes. Returns the first violation of each requirement on what calls return. */
+  /** Plays the reference episodes. Returns the first violation of each requirement on return values. */
   async explore(): Promise<Map<Violation['requirement'], Violation>> {
     const found = new Map<Violation['requirement'], Violation>();
     for (let seed = 1; seed <= this.options.seeds; seed++) {
@@ -64,14 +65,19 @@ export class RandomPlay {
     return found;
   }
 
-  /** A new instance, released after the current requirement. */
+  /** Creates an instance, which `releaseAll` closes after the current requirement. */
   create(): Instance {
     const instance = new Instance(this.definition, this.config, this.options.announce);
     this.created.push(instance);
     return instance;
   }
 
-  /** Plays a reference's actions in `instance` and compares each state. `between` is called before each action. */
+  /**
+   * Resets `instance` and plays a reference's actions in it. Compares each state with the reference.
+   * @param otherwise start of the sentence that reports a difference
+   * @param between called before each action
+   * @throws Violation if a state differs
+   */
   async follow(
     instance: Instance,
     { seed, first, actions, steps }: Reference,
@@ -85,13 +91,16 @@ export class RandomPlay {
     }
   }
 
-  /** @throws Violation if two states differ */
+  /**
+   * @param otherwise start of the sentence that reports a difference
+   * @throws Violation if the states differ
+   */
   compare(expected: State | Step, found: State | Step, instance: Instance, otherwise: string): void {
     const difference = differenceOf(expected, found);
     if (difference) throw new Violation('calls', `${otherwise} ${instance.position()}: ${difference}.`);
   }
 
-  /** Closes the created instances, except those of reference episodes. */
+  /** Closes the instances that were created for the current requirement, except those of reference episodes. */
   async releaseAll(): Promise<void> {
     const kept = new Set(this.references.map(({ instance }) => instance));
     for (const instance of this.created.splice(0)) if (!kept.has(instance)) await instance.release();
@@ -105,7 +114,7 @@ export class RandomPlay {
   private async randomEpisode(seed: number): Promise<Reference> {
     const instance = this.create();
     const first = await instance.reset(seed);
-    // The solver's plan is among the candidate actions. A separate instance computes it.
+    // The solver's actions are among the candidates; a separate instance computes them.
     const choose = actionChooser(first, this.instruction(), await this.planOf(seed));
     const random = new Pcg64(seed, [0]);
     const reference: Reference = { seed, first, actions: [], steps: [], instance };

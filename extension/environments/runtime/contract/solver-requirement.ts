@@ -1,15 +1,16 @@
-// The requirement on an environment's solver: it solves most episodes, and asking it does not change the state.
+// The requirement on an environment's solver: `solve` returns plans that solve at least half of the episodes, and
+// calling it does not change the state.
 import type { Action } from '../../../../envs/api/environment';
 import { plural, Skip } from './evidence';
 import { Violation, type Instance, type Step } from './instance';
 import type { RandomPlay } from './random-play';
 
-/** Outcome of an episode played by the solver. */
+/** Result of an episode played by the solver. */
 interface Solved {
   instance: Instance;
   actions: Action[];
   last: Step | undefined;
-  /** Whether the solver returned a plan for the first state. */
+  /** Whether `solve` returned a plan with at least one action for the first state. */
   planned: boolean;
   success: boolean;
 }
@@ -17,13 +18,16 @@ interface Solved {
 /** Maximum number of solver actions per episode. */
 const mostSolved = 500;
 
-/** The solver solves most episodes, and asking it does not change the state. */
+/**
+ * The solver solves at least half of the episodes for which it returns a plan, and calling it does not change the
+ * state. Returns the evidence.
+ */
 export async function solves(play: RandomPlay): Promise<string | Skip> {
   if (!play.create().has('solve')) return new Skip('It has no solver.');
   for (const reference of play.references.slice(0, 2)) {
     const instance = play.create();
     let asked = 0;
-    // A solver may be slow far from the start, so it runs only before the first three actions.
+    // Called only before the first three actions, because a solver may be slow.
     const ask = async () => asked++ < 3 && (await instance.solve());
     await play.follow(instance, reference, 'An episode differs when its solver is asked before its actions', ask);
   }
@@ -40,15 +44,15 @@ export async function solves(play: RandomPlay): Promise<string | Skip> {
       unsolved ??= `${instance.position()} ${instance.over ? 'the episode ended without success' : 'it has not ended'}`;
   }
   if (tried === 0) return new Skip(`The solver returns no plan for any of ${plural(play.references.length, 'seed')}.`);
-  // Randomness in the environment may spoil a correct plan, but not in most episodes.
+  // Random transitions may make correct plans fail, but rarely in more than half of the episodes.
   if (solved * 2 < tried)
     throw new Violation('calls', `The solver solves ${solved} of ${plural(tried, 'seed')}: ${unsolved}.`);
   return `It solves ${solved} of ${plural(tried, 'seed')}${unsolved ? `; ${unsolved}` : ''}.`;
 }
 
 /**
- * Plays the solver's plan unchanged. If the plan fails, plays again and calls the solver before each action, for
- * environments with random transitions.
+ * Plays the solver's plan unchanged. If the plan fails, plays the episode again and calls the solver before each
+ * action, because the environment may have random transitions.
  */
 export async function solveEpisode(play: RandomPlay, seed: number): Promise<Solved> {
   const asItIs = await playPlan(play, seed, false);

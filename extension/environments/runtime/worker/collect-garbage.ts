@@ -1,18 +1,17 @@
-// Runs the garbage collector after every few ended threads. A thread's memory outside the JavaScript heap is freed with
-// its `Worker` object, which is small, so V8 would not collect it for a long time.
+// Runs the garbage collector after several threads have ended. A thread's memory outside the JavaScript heap is freed
+// only when its `Worker` object is collected. This object is small, so V8 alone would not collect it for a long time.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/**
- * Number of ended threads between collections. A collection takes a few milliseconds in a process with a small heap.
- */
+/** Number of ended threads per collection. A collection takes a few milliseconds if the process's heap is small. */
 const threadsBetween = 4;
 
 let ended = 0;
 let collect: (() => void) | undefined;
 
 /**
- * Records that a thread has ended and is unreferenced. `now` forces a collection, for a thread that held much memory.
+ * Must be called when a thread has ended and its `Worker` is no longer referenced.
+ * @param now whether to collect at once, because the thread used much memory
  */
 export function threadEnded(now = false): void {
   if (++ended % threadsBetween !== 0 && !now) return;

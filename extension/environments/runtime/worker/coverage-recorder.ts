@@ -1,5 +1,5 @@
-// Counts how often each range of an environment's code runs, in its worker thread, with V8's precise coverage. Must
-// start before the code is compiled. Counted code takes about 2.5 times as long.
+// Counts how often each range of an environment's code runs, with V8's precise coverage in the worker thread. Must be
+// started before the code is compiled. Code with coverage takes about 2.5 times as long.
 import { Session, type Profiler } from 'node:inspector';
 import { pathToFileURL } from 'node:url';
 import type { CoveredRange } from '../threads/work';
@@ -8,7 +8,7 @@ export class CoverageRecorder {
   private readonly session = new Session();
   private readonly names: readonly string[];
 
-  /** `filename` is the path under which the code will be compiled. */
+  /** @param filename path under which the code will be compiled */
   constructor(filename: string) {
     this.names = [filename, pathToFileURL(filename).href];
     this.session.connect();
@@ -19,7 +19,7 @@ export class CoverageRecorder {
   /** Returns the counts since the last call, outer ranges before inner ones. */
   take(): CoveredRange[] {
     let scripts: Profiler.ScriptCoverage[] = [];
-    // A session connected to its own thread calls back synchronously.
+    // The callback runs synchronously, because the session is connected to its own thread.
     this.session.post('Profiler.takePreciseCoverage', (_, answer) => (scripts = answer.result));
     const own = scripts.find(({ url }) => this.names.includes(url));
     return (own?.functions ?? []).flatMap(({ ranges }) =>

@@ -1,4 +1,4 @@
-// Converts coverage counts of ranges in a bundle into counts of source lines, through the bundle's source map.
+// Converts coverage counts of ranges in a bundle into counts of source lines by the bundle's source map.
 import { eachMapping, TraceMap, type EachMapping } from '@jridgewell/trace-mapping';
 import { createHash } from 'node:crypto';
 import { dirname, resolve, sep } from 'node:path';
@@ -7,8 +7,8 @@ import type { Bundle } from '../build/build';
 import type { CoveredRange } from '../threads/work';
 
 /**
- * Returns how often each source line ran. Packages in node_modules are left out. `ranges` are ordered outer before
- * inner, as V8 returns them.
+ * How often each source line ran; files in node_modules are omitted.
+ * @param ranges outer ranges before inner ranges, as V8 returns them
  */
 export function coveredLines(
   tag: string,
@@ -27,10 +27,10 @@ export function coveredLines(
   const files = new Map<string, Map<number, [most: number, least: number]>>();
   for (const [offset, { source, originalLine }] of mapped) {
     if (source === null || originalLine === null || source.split('/').includes('node_modules')) continue;
-    // A mapping may start at the beginning of a line, before its indentation.
+    // A mapping may point to the start of a line, before the indentation.
     const at = offset + /^[ \t]*/.exec(code.slice(offset, offset + 1000))![0].length;
     if (at > offset && mapped.has(at)) continue;
-    if (!/[^\s{}();,]/.test(code[at] ?? '')) continue; // brackets after a return count as never reached
+    if (!/[^\s{}();,]/.test(code[at] ?? '')) continue; // V8 counts brackets after a return as not executed
     const lines = files.get(source) ?? new Map<number, [number, number]>();
     files.set(source, lines);
     const [most, least] = lines.get(originalLine) ?? [0, Infinity];

@@ -1,6 +1,6 @@
-// Turns a bundle into an environment definition, inside the worker: compiles it under a path beside its source (so that
-// breakpoints and stack traces resolve to the user's .ts), checks its exports, and parses its configuration. Every
-// fault names its remedy.
+// Converts a bundle into an environment definition, inside the worker: compiles it, checks its exports, and parses its
+// configuration. The bundle is compiled under a path in the source's folder, so that breakpoints and stack traces refer
+// to the user's .ts file. Each fault contains a remedy.
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -24,7 +24,7 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
   const module = { exports: {} as { default?: unknown } };
   const parameters = ['exports', 'require', 'module', '__filename', '__dirname', '__importMetaUrl', builtInFolder];
   const run = compileFunction(code, parameters, { filename }) as (...values: unknown[]) => void;
-  const builtIn = new URL('../envs/', import.meta.url).href; // relative to the parent folder of this bundle
+  const builtIn = new URL('../envs/', import.meta.url).href; // the folder `envs` next to this bundle's folder
   run(module.exports, require, module, source, dirname(source), pathToFileURL(source).href, builtIn);
 
   const found = module.exports.default as Partial<EnvironmentDefinition> | undefined;
@@ -51,12 +51,12 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
 /** One day in milliseconds. */
 const maxTimeoutMs = 86_400_000;
 
-/** Describes the definition under a parsed configuration. Creates one environment to detect its optional methods. */
+/** Describes a definition under a parsed configuration. Creates an environment to find out whether it has a solver. */
 export async function describe(
   { name, instruction, legend, actions, wholeAnswer = false, dependencies, patience, create }: EnvironmentDefinition,
   config: Record<string, unknown>,
 ): Promise<Description> {
-  await present(dependencies, config); // first, because the instruction may depend on it
+  await present(dependencies, config); // before the instruction, which may read the dependencies
   const text = typeof instruction === 'function' ? instruction(config) : instruction;
   if (typeof text !== 'string' || text.length > largest)
     throw badValue(`has the instruction ${shown(text)}`, `use a string of at most ${largest} characters`);
@@ -80,8 +80,8 @@ export async function describe(
 }
 
 /**
- * Checks the environment's dependencies. A fault also carries the parsed configuration, which is valid even if a
- * dependency is missing.
+ * Checks the environment's dependencies. A fault contains the parsed configuration, which is valid even if a dependency
+ * is missing.
  */
 async function present(
   dependencies: EnvironmentDefinition['dependencies'],
@@ -94,7 +94,10 @@ async function present(
   }
 }
 
-/** @throws FaultError when `create` has not returned an environment */
+/**
+ * Checks the return value of `create`.
+ * @throws FaultError if it is not an environment
+ */
 export function checkedEnvironment(environment: Environment): Environment {
   if (typeof environment?.reset !== 'function' || typeof environment.step !== 'function')
     throw badValue(`returned ${shown(environment)} from create(config)`, 'return an object with reset and step');
@@ -104,7 +107,10 @@ export function checkedEnvironment(environment: Environment): Environment {
 const isEmpty = (names: unknown): boolean =>
   names === undefined || (typeof names === 'object' && names !== null && Object.keys(names).length === 0);
 
-/** Returns a copy of the action names by id. @throws FaultError when `actions` has another form */
+/**
+ * Checks action names by id and returns a copy.
+ * @throws FaultError if `actions` has another format
+ */
 export function checkedActions(actions: unknown): Record<number, string> {
   const entries = actions === null || typeof actions !== 'object' ? [] : Object.entries(actions);
   if (entries.length === 0 || !entries.every(([id, name]) => Number.isInteger(Number(id)) && typeof name === 'string'))
@@ -125,7 +131,10 @@ function checkedLegend(legend: unknown): Record<string, string> {
   return plainValue(Object.fromEntries(entries)) as Record<string, string>;
 }
 
-/** Parses the configuration and fills in defaults. A fault names the key by its path in the configuration file. */
+/**
+ * Parses a configuration and fills in defaults.
+ * @throws FaultError that names the invalid key by its path in the configuration file
+ */
 export function parseConfig(schema: z.ZodType, given: Record<string, unknown>, tag: string): Record<string, unknown> {
   const keyPath = (path: readonly PropertyKey[]) => ['custom_envs', tag, 'env_config', ...path.map(String)].join('.');
   const known = knownKeys(schema);
@@ -148,8 +157,8 @@ export function parseConfig(schema: z.ZodType, given: Record<string, unknown>, t
 }
 
 /**
- * Returns the keys of an object schema, also of one behind a transform. Undefined for other schemas and for objects
- * that accept unknown keys.
+ * The keys of an object schema, also if a transform follows it. Undefined for other schemas, and for objects that
+ * accept unknown keys.
  */
 function knownKeys(schema: z.ZodType): string[] | undefined {
   const def = schema.def as { type: string; in?: z.ZodType; shape?: object; catchall?: z.ZodType };

@@ -1,5 +1,5 @@
-// Turns a fault into the sentence shown to the user: which environment, where in the source, at which seed and after
-// which actions, and how to fix it.
+// Formats a fault as a sentence for the user: the environment, the location in the source, the seed, the preceding
+// actions and the remedy.
 import type { EnvironmentFailure } from '../../../protocol/environment-link';
 import type { Bundle } from '../build/build';
 import { sourceLocation } from '../source-location';
@@ -11,18 +11,18 @@ export interface FailureContext {
   source: string;
   bundle: Pick<Bundle, 'filename' | 'map'>;
   timeoutMs: number;
-  /** Action names by id, if any. */
+  /** Action names by id; undefined if actions are texts. */
   names?: Record<number, string>;
-  /** The work item that failed; absent while the environment loads. */
+  /** The item that failed; undefined while the environment is loaded. */
   item?: WorkItem;
-  /** The episode of the item, with the actions executed before the item. */
+  /** The item's episode, with the actions that were executed before the item. */
   episode?: { seed: number; member: number; actions: readonly (number | string)[] };
 }
 
-/** Maximum number of actions listed; the newest are shown. */
+/** Maximum number of actions in the sentence; these are the latest ones. */
 const actionsShown = 20;
 
-/** Returns the failure for a fault in its context. */
+/** The failure for a fault in its context. */
 export function failureOf(fault: Fault, context: FailureContext): EnvironmentFailure {
   const { tag, source, item, episode, names } = context;
   const location = sourceLocation(fault.stack, context.bundle);

@@ -1,5 +1,5 @@
-// Runs work items on the episodes of one environment, inside the worker. No returned value is trusted: each is checked
-// before it is sent. An error thrown by environment code ends only its own episode.
+// Runs items on the episodes of one environment, inside the worker. Does not trust environment code: each returned
+// value is checked before it is sent. If environment code throws, only its own episode ends.
 import { types } from 'node:util';
 import type { Environment, EnvironmentDefinition, MaybePromise, Observation } from '../../../../envs/api/environment';
 import { largest, largestImages } from '../../../protocol/environment-bounds';
@@ -12,26 +12,26 @@ import type { Outcome, WorkerSetup, WorkItem, WorkResult } from '../threads/work
 
 const mostImages = 1024;
 
-/** Supervises an item's calls into environment code. */
+/** Callbacks for an item's calls into environment code. */
 export interface CallWatch {
-  /** Called when a call starts. `action` is the index of its action, −1 for other calls. */
+  /** Called when a call starts. `action` is the index of the current action, −1 for calls without an action. */
   enters(action: number): void;
   /**
-   * Called when a call returns a promise. Settles like the promise, or rejects with a fault at the time limit or when
-   * the owner is interrupted.
+   * Called when a call returns a promise. The result settles like this promise, or rejects with a fault when the time
+   * limit is reached or the owner is interrupted.
    */
   waits<T>(promise: PromiseLike<T>, owner: Owner): Promise<T>;
 }
 
-/** The item that is running. */
+/** The item that is being run. */
 interface CurrentItem {
   watch: CallWatch;
   owner: Owner;
-  /** Index of the current action, for faults. */
+  /** Index of the current action, which faults contain. */
   action: number;
 }
 
-/** An item that is done. */
+/** The result of an item that has finished. */
 export interface Finished {
   result: WorkResult;
   owner: Owner;
@@ -50,8 +50,8 @@ export class Runner {
   constructor(private readonly setup: WorkerSetup) {}
 
   /**
-   * Runs one item. A fault is part of the result, never thrown. Items of different episodes may overlap. Stray errors
-   * of the owner before `sent` is called become part of the result.
+   * Runs one item. A fault is returned in the result and never thrown. Items of different episodes may overlap. If a
+   * stray error of the item's owner occurs before `sent` is called, the result contains it.
    */
   run(item: WorkItem, watch: CallWatch): MaybePromise<Finished> {
     const owner = this.ownerOf(item);
@@ -81,7 +81,8 @@ export class Runner {
     let result = reached;
     if (thrown || owner.fault) {
       const fault = { ...(owner.fault ?? faultOf(thrown?.error)), action };
-      const asEnded = owner.fault !== undefined || fault.kind === 'timed_out'; // as when the worker was ended
+      // the result has no outcomes, as if the worker had been ended
+      const asEnded = owner.fault !== undefined || fault.kind === 'timed_out';
       result = asEnded ? { fault } : { ...reached, fault };
       owner.fault = undefined;
       if (item.do !== 'solve') this.forget(item, owner);
@@ -92,7 +93,7 @@ export class Runner {
     return { result, owner };
   }
 
-  /** Marks the result as sent: later stray errors of its owner fail the next item. */
+  /** Must be called when a result has been sent. Later stray errors of its owner then fail the owner's next item. */
   sent(item: WorkItem, { result, owner }: Finished): void {
     if (owner.unsent !== result) return;
     owner.unsent = undefined;
@@ -113,7 +114,7 @@ export class Runner {
     return held?.owner ?? new Owner(`environment ${this.setup.tag} in episode ${episode}${member}`);
   }
 
-  /** Calls into environment code. Returns its value, or a supervised promise if it returned one. */
+  /** Calls environment code. Returns its value, or for a promise the promise that `waits` returns. */
   private call<T>(current: CurrentItem, action: number, code: () => MaybePromise<T>): MaybePromise<T> {
     current.action = action;
     current.watch.enters(action);
@@ -121,7 +122,7 @@ export class Runner {
     return isThenable(returned) ? current.watch.waits(returned, current.owner) : returned;
   }
 
-  /** Runs an item. Stays synchronous if the environment does, as most steps do. */
+  /** Runs an item. Returns synchronously for a step if the environment does. */
   private perform(item: WorkItem, result: Partial<WorkResult>, current: CurrentItem): MaybePromise<void> {
     if (item.do !== 'step') return this.performOther(item, result, current);
     const outcomes: Outcome[] = [];
@@ -186,7 +187,7 @@ export class Runner {
     return environment;
   }
 
-  /** Executes the actions from index `from`. Becomes asynchronous if the environment does. */
+  /** Executes the actions from index `from`. Returns a promise only if a call into the environment does. */
   private step(
     environment: Environment,
     actions: (number | string)[],
@@ -213,7 +214,7 @@ export class Runner {
   }
 }
 
-/** @throws FaultError when the owner has a stray error */
+/** @throws FaultError if the owner has a stray error */
 function refuseFaulty({ fault }: Owner): void {
   if (fault) throw new FaultError(fault);
 }
@@ -225,7 +226,7 @@ function isThenable<T>(value: MaybePromise<T>): value is Promise<T> {
   );
 }
 
-/** Whether a return value of `call` is a promise, which is always the worker's own. */
+/** Whether `call` returned a promise. Such a promise is always a native one, from `waits`. */
 const isPending = <T>(value: MaybePromise<T>): value is Promise<T> => types.isPromise(value);
 
 function checkedStep(step: unknown, action: number | string): Outcome & { observation: unknown } {
@@ -277,7 +278,7 @@ function checkedInfo(info: unknown): Record<string, unknown> {
   try {
     return plainValue(info) as Record<string, unknown>;
   } catch (error) {
-    if (!isNotPlain(error)) throw error; // thrown by environment code
+    if (!isNotPlain(error)) throw error; // the error comes from a getter in the info
     throw badValue(`returned an invalid info: ${error.message}`, 'put plain data into info');
   }
 }

@@ -1,7 +1,7 @@
-// Attributes errors that nothing awaits (a promise without await, a timer, an event) to the episode whose code caused
-// them. Each work item runs as its owner; an async hook tags every resource created meanwhile (promises, timers,
-// requests) and those that they create. AsyncLocalStorage would do the same, but some Node.js versions lose its context
-// where they report an error, and it costs twice as much.
+// Attributes errors that no code awaits (a promise without await, a timer, an event) to the episode that caused them.
+// Each item runs with an owner. An async hook tags each resource that the item creates (promises, timers, requests)
+// with this owner, and also the resources that these create. AsyncLocalStorage does not suffice: some Node.js versions
+// lose its context when they report an error, and it takes twice the time.
 import { createHook, executionAsyncResource } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
 import threads from 'node:worker_threads';
@@ -10,25 +10,25 @@ import type { Fault, WorkResult } from '../threads/work';
 
 type Found = Omit<Fault, 'action'>;
 
-/** The lifetime of an episode in the worker, or the loading of the code. Stray errors are attributed to it. */
+/** Identifies an episode, or the loading of the code. Stray errors are attributed to an owner. */
 export class Owner {
   /** Number of running items. */
   working = 0;
-  /** No item of this owner can be failed any more. */
+  /** If true, no item of this owner can be failed any more. */
   over = false;
-  /** Stray fault that fails the running item, or the next one if none is running. */
+  /** Stray fault that fails the running item; if no item is running, the next one. */
   fault: Found | undefined;
-  /** Rejects the call that is waiting. */
+  /** Rejects the promise for which a call is waiting; undefined if no call is waiting. */
   interrupt: ((error: FaultError) => void) | undefined;
-  /** Newest result, until it is sent. */
+  /** The latest result, until it has been sent. */
   unsent: WorkResult | undefined;
 
-  /** `name` identifies the owner in logs. */
+  /** @param name identifies the owner in logs */
   constructor(readonly name: string) {}
 
   /**
-   * Fails the running item, else the result that is not sent yet, else the next item. Returns false if none can be
-   * failed.
+   * Attributes a stray fault. Fails the running item; if none is running, the result that has not been sent; else the
+   * next item. Returns false if none of these can be failed.
    */
   strike(fault: Found): boolean {
     if (this.over) return false;
@@ -49,10 +49,10 @@ interface Tagged {
   [ownerTag]?: Owner;
 }
 
-/** Owner of the code that runs now, up to its first await. */
+/** Owner of the synchronous code that is running. */
 let active: Owner | undefined;
 
-/** Owner of the code that runs now, also in asynchronous continuations. */
+/** Owner of the code that is running, including asynchronous continuations. */
 const currentOwner = (): Owner | undefined => active ?? (executionAsyncResource() as Tagged)[ownerTag];
 
 createHook({
@@ -62,7 +62,7 @@ createHook({
   },
 }).enable();
 
-/** Runs code in the context of its owner. */
+/** Runs code with `owner` as its owner. */
 export function runFor<T>(owner: Owner, code: () => T): T {
   const before = active;
   active = owner;
@@ -74,10 +74,10 @@ export function runFor<T>(owner: Owner, code: () => T): T {
 }
 
 /**
- * Attributes unhandled errors to their owners. `log` receives errors of owners that can no longer be failed. An error
- * without an owner ends the thread, as it would by default. If environment code installs its own listeners for such
- * errors, these get them instead. The returned function installs our listeners again after environment code has removed
- * them.
+ * Attributes unhandled errors to their owners. An error without an owner ends the thread, which is Node.js's default.
+ * If environment code installs listeners for such errors, they receive the errors instead. Returns a function that
+ * installs our listeners again if environment code has removed all listeners.
+ * @param log receives errors of owners that can no longer be failed
  */
 export function catchUnhandled(log: (text: string) => void): () => void {
   const strike = (owner: Owner | undefined, error: unknown) => {
@@ -103,7 +103,7 @@ export function catchUnhandled(log: (text: string) => void): () => void {
       try {
         callback();
       } catch (error) {
-        strike(owner, error); // Node.js reports these errors without their context
+        strike(owner, error); // Node.js reports these errors without their async context
       }
     });
   };
@@ -116,8 +116,9 @@ export function catchUnhandled(log: (text: string) => void): () => void {
 }
 
 /**
- * Prevents environment code from ending the thread or using its message port, because the thread holds other episodes.
- * Its calls of `process.exit` throw. `parentPort` and `workerData` are null, as in a main thread.
+ * Prevents environment code from ending the thread and from using its message port, because the thread also runs other
+ * episodes. `process.exit` throws when environment code calls it. `parentPort` and `workerData` are null, as in a main
+ * thread.
  */
 export function keepThread(): void {
   Object.assign(threads, { parentPort: null, workerData: null });

@@ -1,6 +1,6 @@
-// Values returned by environment code: formatted for messages, and copied for transfer to the trainer. A value may be
-// hostile: it may override its methods, and its getters may throw or return different values each time. A copy reads
-// each property once and calls no method.
+// Formats and copies values that environment code has returned. A value may be hostile: it may override its methods,
+// and its getters may throw or return a different value at each read. Copying reads each property once and calls no
+// method of the value.
 import { types } from 'node:util';
 import { largest, longestKey } from '../../../protocol/environment-bounds';
 
@@ -11,10 +11,10 @@ const { isArray } = Array;
 const { getPrototypeOf, keys, prototype: plain } = Object;
 const { toString: toText } = plain;
 
-/** Truncates strings to what a message shows: a string may have a gigabyte. */
+/** Truncates strings before they are formatted, because a string may have a gigabyte. */
 const cutText = (_key: string, value: unknown): unknown => (typeof value === 'string' ? value.slice(0, 81) : value);
 
-/** Formats a value for an error message, in at most 80 characters. */
+/** Formats a value for an error message in at most 80 characters. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'missing';
   let text: unknown;
@@ -39,9 +39,7 @@ function kindOf(value: unknown): string {
 }
 
 const notPlain = new WeakSet<Error>();
-/**
- * Whether the error was raised by `plainValue` for a value that is not plain data, rather than by the value's own code.
- */
+/** Whether `plainValue` threw this error because a value is not plain data. Otherwise the value's own code threw it. */
 export const isNotPlain = (error: unknown): error is TypeError => notPlain.has(error as Error);
 
 function refuse(what: string): never {
@@ -52,8 +50,8 @@ function refuse(what: string): never {
 
 /**
  * Copies plain data: numbers, strings, booleans, null, arrays, objects, byte arrays.
- * @throws TypeError naming the path of a value of another type (a function, a cycle, a Map), or when there are too many
- * values.
+ * @throws TypeError that names the path of a value of another type (a function, a cycle, a Map), or if the number of
+ * values and characters exceeds `largest`
  */
 export function plainValue(value: unknown, path = '', depth = 0, room = { left: largest }): unknown {
   const take = (size: number) => {
@@ -91,7 +89,7 @@ export function plainValue(value: unknown, path = '', depth = 0, room = { left: 
 
 const { defineProperty } = Reflect;
 
-/** Sets an own property, also one named `__proto__`. */
+/** Sets an own property, even if its key is `__proto__`. */
 function set(object: object, key: PropertyKey, value: unknown): void {
   defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
 }
@@ -103,12 +101,12 @@ export function copied<T>(list: ArrayLike<unknown>, length: number, copy: (index
   return copies;
 }
 
-/** Copies the bytes. Subclasses and overridden methods have no effect. */
+/** Copies bytes. Ignores overridden methods of subclasses. */
 export const bytesOf = (value: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(value);
 
 const lengthOf = Object.getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype) as object, 'length')!.get!;
 
-/** Number of elements of a typed array, unaffected by overridden properties. */
+/** Number of elements of a typed array. Ignores overridden properties. */
 export const elementsOf = (value: object): number => Reflect.apply(lengthOf, value, []) as number;
 
 function className(value: object): string {

@@ -1,6 +1,6 @@
 // The worker thread that runs one environment. Publishes each call into environment code in the shared array. Items
-// start in order; while one waits for a promise, the next may start. Printed text is sent as log messages and does not
-// reach the streams of the process.
+// start in order; while an item waits for a promise, the next item may start. Printed text is sent as log messages
+// instead of being written to the process's streams.
 import { types } from 'node:util';
 import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -21,14 +21,14 @@ import {
   type WorkResult,
 } from '../threads/work';
 
-// Saved at load, since environment code may replace the globals.
+// Saved when this file is loaded, because environment code may replace the globals.
 const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = globalThis;
 const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
-/** Maximum number of characters of output logged per second. */
+/** Maximum characters of output that are logged per second. */
 const logLimit = 65_536;
 
-/** Milliseconds between two updates of the thread's memory in the shared array. */
+/** Milliseconds between updates of the thread's memory in the shared array. */
 const memoryMs = 200;
 
 const setup = workerData as WorkerSetup;
@@ -50,7 +50,7 @@ for (const stream of ['stdout', 'stderr'] as const) {
   };
 }
 
-/** Items that wait for a promise, with the index of their action. */
+/** Items that wait for a promise: index of the current action by item number. */
 const waiting = new Map<number, number>();
 const queue: { number: number; item: WorkItem }[] = [];
 let { limitMs, overlap }: Pick<ToWorker, 'limitMs' | 'overlap'> = { limitMs: 0, overlap: 1 };
@@ -75,7 +75,7 @@ port.on('message', (message: ToWorker | CoverageQuestion) => {
   if (!working) void work();
 });
 
-/** Runs the queue in order. While an item waits, the next one starts. */
+/** Runs the queued items in order. While an item waits, the next item starts. */
 async function work(): Promise<void> {
   working = true;
   while (queue.length > 0) {
@@ -87,23 +87,23 @@ async function work(): Promise<void> {
       if (overlap === 1) await settled();
       const begins = begun(next.number, next.item);
       if (begins) await begins;
-      if (waiting.size > 0) await turn(); // a promise may have settled
+      if (waiting.size > 0) await turn(); // lets settled promises resume their items
     }
-    await settled(); // stray promises may have failed by now
+    await settled(); // lets stray promises report their errors
   }
   working = false;
   answer();
 }
 
-/** Runs the pending microtasks and ticks of the last item. With `overlap` 1 the item counts as current until then. */
+/** Runs the pending microtasks and events. With `overlap` 1, the last item is published as current until then. */
 async function settled(): Promise<void> {
   await turn();
   idle();
 }
 
 /**
- * Starts an item. The returned promise resolves when the item is done or first waits; undefined if it finishes
- * synchronously.
+ * Starts an item. The returned promise resolves when the item finishes or first waits. Returns undefined if the item
+ * has already finished or is waiting.
  */
 function begun(number: number, item: WorkItem): Promise<void> | undefined {
   let action = -1;
@@ -134,7 +134,7 @@ function begun(number: number, item: WorkItem): Promise<void> | undefined {
     done.push({ number, item, ...finished });
     if (overlap > 1) idle();
     resolve();
-    if (!working) answering ??= setImmediate(answer); // batch with other results of this turn
+    if (!working) answering ??= setImmediate(answer); // batches all results of this event loop turn
   };
   const running = runner.run(item, watch);
   if (!types.isPromise(running)) return void finish(running);
@@ -143,8 +143,9 @@ function begun(number: number, item: WorkItem): Promise<void> | undefined {
 }
 
 /**
- * Settles like the promise, or rejects with a timeout fault. At the time limit, pending events are processed first,
- * since code of other episodes may have blocked the event loop. The owner may interrupt the wait.
+ * Settles like the promise, or rejects with a fault at the time limit. Pending events are processed once more at the
+ * time limit, because code of other episodes may have blocked the event loop. The owner's `interrupt` rejects the
+ * result too.
  */
 function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -160,14 +161,14 @@ function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
   });
 }
 
-/** Publishes the item that the worker waits for, now that no environment code runs. */
+/** Publishes that no environment code is running, and which items wait. */
 function idle(): void {
   const [first] = waiting;
   Atomics.store(shared, progress.action, first?.[1] ?? -1);
   Atomics.store(shared, progress.item, waiting.size > 1 ? several : (first?.[0] ?? noItem));
 }
 
-/** Sends the finished results. */
+/** Sends the results that have not been sent. */
 function answer(): void {
   answering = undefined;
   if (done.length > 0) send({ results: done.map(({ number, result }) => [number, result]) });
@@ -175,7 +176,7 @@ function answer(): void {
   done = [];
 }
 
-/** KiB of this thread's heap, its buffers and its native memory. */
+/** Memory of this thread's heap, its buffers and its native memory, in KiB. */
 function heldKibibytes(): number {
   const { total_heap_size, external_memory, malloced_memory } = getHeapStatistics();
   return Math.ceil((total_heap_size + external_memory + malloced_memory) / 1024);
