@@ -1,35 +1,35 @@
-// Messages between a trainer and its environment process. A request carries a whole batch and gets one reply, or
-// several if some episodes are slow. Requests overlap. Messages are frames (frames.ts) over a pipe on file descriptor
-// 3; `id` pairs a reply with its request.
+// Messages between a trainer and its environment process. Messages are frames (frames.ts) over a pipe on file
+// descriptor 3. A request contains a batch and gets one reply, or several if some episodes are ready before others.
+// Requests overlap; the `id` of a reply is that of its request.
 import { areNames, isAction, isFailure, largest, longestText, stateProblem } from './environment-bounds';
 import { isRecord } from '../common/json';
 
-/** Environment variable that names the tag, set for a thread and its child processes. */
+/** Environment variable with the tag of an environment; set for its thread and child processes. */
 export const tagVariable = 'RAGEN_ENVIRONMENT_TAG';
 
 /** An environment to load; one per configured tag. */
 export interface EnvironmentSpec {
   tag: string;
-  /** RAGEN's `env_type`: the name of a built-in environment, or a path to the user's own TypeScript file. */
+  /** RAGEN's `env_type`: the name of a built-in environment, or the path of the user's TypeScript file. */
   env_type: string;
   /** Absolute path of the environment's entry file. */
   source: string;
-  /** `env_config`: overrides of the environment's defaults. */
+  /** `env_config`: values that override the environment's defaults. */
   config: Record<string, unknown>;
-  /** Code from an earlier `LoadedEnvironment` to run, instead of the file's current content. */
+  /** Code of an earlier `LoadedEnvironment`. If set, this code is loaded instead of the current file. */
   built?: Pick<LoadedEnvironment, 'bundle' | 'files'>;
 }
 
-/** Description of a loaded environment. */
+/** A loaded environment: its code, configuration and task description. */
 export interface LoadedEnvironment {
   tag: string;
   name: string;
   source: string;
-  /** First 16 hex digits of the SHA-256 of the bundled code; recorded with each episode. */
+  /** First 16 hex digits of the SHA-256 of the bundled code; stored with each episode. */
   version: string;
-  /** Bundled source, saved in the run folder under `environments/<version>/`. */
+  /** Bundled code, saved in the run folder under `environments/<version>/`. */
   bundle: string;
-  /** Absolute paths of all source files in the bundle: the files to watch. */
+  /** Absolute paths of all source files in the bundle, which live editing watches. */
   files: string[];
   /** `env_config` with all defaults filled in. */
   config: Record<string, unknown>;
@@ -37,12 +37,12 @@ export interface LoadedEnvironment {
   legend: Record<string, string>;
   actions?: Record<number, string>;
   has_solver: boolean;
-  /** Whether an answer is one action, never split. */
+  /** Whether an answer is one action that is never split. */
   whole_answer?: boolean;
 }
 
 export interface EpisodeReset {
-  /** Episode id, chosen by the trainer, unique while the episode is open. */
+  /** Episode id, assigned by the trainer; unique while the episode is open. */
   episode: string;
   tag: string;
   seed: number;
@@ -52,65 +52,65 @@ export interface EpisodeReset {
 
 export interface EpisodeActions {
   episode: string;
-  /** Executed in order, up to the first that terminates or truncates the episode. */
+  /** Actions to execute in order; execution stops after the action that ends the episode. */
   actions: (number | string)[];
 }
 
-/** An error in an environment's source with its location. Lines and columns are 1-based. */
+/** An error in an environment's source. Lines and columns are counted from 1. */
 export interface SourceProblem {
   /** Absolute path. */
   file: string;
   line: number;
   column: number;
-  /** Exclusive end, if known. */
+  /** Last line of the range, and the column after its last character; undefined if unknown. */
   endLine?: number;
   endColumn?: number;
   message: string;
-  /** The file does not build, has type errors, or does not load. */
+  /** Whether the file does not build, has type errors, or does not load. */
   kind: 'build' | 'type' | 'load';
 }
 
-/** New code of a tag: ready for use, or rejected with all its problems. */
+/** New code of a tag: either ready for `use`, or rejected with all its problems. */
 export type PreparedEnvironment = {
   tag: string;
-  /** Absolute paths to watch, of the code and its type sources, as far as known. */
+  /** Absolute paths of the files to watch: the code's files and files of its types, as far as known. */
   files: string[];
-  /** Why requested type checks did not run. */
+  /** The reason why a requested type check did not run. */
   unchecked?: string;
 } & ({ environment: LoadedEnvironment } | { problems: SourceProblem[] });
 
-/** How often episodes executed the lines of a tag's code. */
+/** Execution counts for the lines of a tag's code. */
 export interface CoveredCode {
   tag: string;
   version: string;
-  /** First 8 hex digits of the SHA-256 of the source map. Line numbers are comparable only under the same map. */
+  /** First 8 hex digits of the SHA-256 of the source map. Line numbers of different maps are not comparable. */
   map: string;
   files: {
     /** Absolute path. */
     file: string;
-    /** 1-based lines that hold code, with the highest and lowest execution count of their parts. */
+    /** Lines with code, counted from 1, with the highest and lowest execution count of the code on the line. */
     lines: [line: number, most: number, least: number][];
   }[];
 }
 
-/** Why an environment failed. The message is one sentence with location, value and remedy. */
+/** A failure of an environment. The message is one sentence with location, value and remedy. */
 export interface EnvironmentFailure {
   kind: 'threw' | 'timed_out' | 'bad_value' | 'died' | 'build';
   message: string;
-  /** `file:line` in the user's source, if known. */
+  /** `file:line` in the user's source; undefined if unknown. */
   at?: string;
-  /** `env_config` with its defaults, when a load failed because of a missing dependency. */
+  /** `env_config` with its defaults; set if only a missing dependency prevents loading. */
   config?: Record<string, unknown>;
 }
 
 export interface EpisodeState {
   episode: string;
-  /** Text of the observation. Images are separate. */
+  /** Text of the observation; its images are in `images`. */
   observation: string;
   images?: Uint8Array[];
   version: string;
   info?: Record<string, unknown>;
-  /** After a reset: names of this episode's actions, if it has its own. */
+  /** Set after a reset if this episode has its own actions: their names by id. */
   actions?: Record<number, string>;
   error?: EnvironmentFailure;
 }
@@ -124,25 +124,25 @@ export interface ActionOutcome {
 }
 
 export interface EpisodeStep extends EpisodeState {
-  /** One entry per executed action; shorter than the request if the episode ended. */
+  /** One entry per executed action; fewer than requested if the episode ended. */
   outcomes: ActionOutcome[];
 }
 
 export type EnvironmentRequest =
   | { id: number; method: 'load'; environments: EnvironmentSpec[]; timeout_ms: number }
-  /** Builds, checks and loads the current files alongside the running code. The result is not used until `use`. */
+  /** Builds, type-checks and loads the current files without affecting running episodes; `use` activates the result. */
   | { id: number; method: 'prepare'; environments: EnvironmentSpec[]; timeout_ms: number; check_types: boolean }
-  /** Episodes reset from here on use the code last prepared for these tags. */
+  /** Activates the code that was last prepared for these tags, for later resets. */
   | { id: number; method: 'use'; tags: string[] }
-  /** Opens or closes the inspector on the loopback interface. While it is open, calls have no time limit. */
+  /** Opens or closes the inspector on the loopback interface. Calls have no time limit while it is open. */
   | { id: number; method: 'debug'; on: boolean }
-  /** Switches line coverage on or off for episodes reset from here on. Returns the counts since the last request. */
+  /** Switches line coverage on or off for later resets. The reply contains the counts since the last such request. */
   | { id: number; method: 'cover'; on: boolean }
   | { id: number; method: 'reset'; episodes: EpisodeReset[] }
   | { id: number; method: 'step'; episodes: EpisodeActions[] }
   | { id: number; method: 'solve'; episodes: string[] }
   | { id: number; method: 'close'; episodes: string[] }
-  /** Liveness check. */
+  /** Checks that the process responds; the reply contains its memory. */
   | { id: number; method: 'ping' }
   | { id: number; method: 'shutdown' };
 
@@ -150,10 +150,13 @@ export type EnvironmentReply =
   | { id: number; method: 'load'; environments: LoadedEnvironment[]; error?: EnvironmentFailure }
   | { id: number; method: 'prepare'; environments: PreparedEnvironment[] }
   | { id: number; method: 'use' }
-  /** `url` is the address for a debugger. */
+  /** `url` is the address to which a debugger connects. */
   | { id: number; method: 'debug'; url?: string }
   | { id: number; method: 'cover'; covered: CoveredCode[] }
-  /** With `more`, the episodes that were ready first; the others follow under the same id. */
+  /**
+   * If `more` is set, the reply is partial: it contains the episodes that are ready, and the others follow under the
+   * same id.
+   */
   | { id: number; method: 'reset'; episodes: EpisodeState[]; more?: true }
   | { id: number; method: 'step'; episodes: EpisodeStep[]; more?: true }
   | { id: number; method: 'solve'; solutions: { episode: string; actions?: (number | string)[] }[] }
@@ -161,10 +164,10 @@ export type EnvironmentReply =
   | { id: number; method: 'ping'; threads: ThreadMemory[] }
   | { id: number; method: 'shutdown' };
 
-/** Notifications: text printed by an environment. */
+/** Notification: text that an environment printed. */
 export type EnvironmentNotice = { method: 'log'; tag: string; stream: 'stdout' | 'stderr'; text: string };
 
-/** Memory of one thread, as last measured: its heap and its native memory. */
+/** Memory of one thread in bytes at its last measurement: heap and native memory. */
 export interface ThreadMemory {
   tag: string;
   bytes: number;
@@ -176,7 +179,7 @@ const areTexts = (value: unknown): boolean => Array.isArray(value) && value.ever
 const isSource = (value: unknown): boolean => typeof value === 'string';
 
 /**
- * For each reply: the list it carries, the check of an entry, and the key that must be unique in the list ('' for
+ * For each reply: the name of its list, the check of an entry, and the key that must be unique in the list ('' if
  * none).
  */
 const replyLists: Readonly<
@@ -196,8 +199,8 @@ const replyLists: Readonly<
 };
 
 /**
- * Whether a message of an environment process is valid and within bounds. A process that sends any other message is
- * ended.
+ * Whether a message of an environment process is valid and within bounds. If a message is not, the trainer ends the
+ * process.
  */
 export function isEnvironmentMessage(message: unknown): message is EnvironmentReply | EnvironmentNotice {
   if (!isRecord(message) || !isText(message.method)) return false;
@@ -215,9 +218,9 @@ export function isEnvironmentMessage(message: unknown): message is EnvironmentRe
 }
 
 /**
- * Returns what is wrong with a reply, as a predicate whose subject is the process: it answers another method, answers
- * for names that were not requested or twice, or leaves some out. `open` holds the names still to be answered; answered
- * names are removed.
+ * What is wrong with a reply, as a predicate whose subject is the process: it answers another method, answers for names
+ * that were not requested or twice, or omits names. Undefined if the reply is correct.
+ * @param open names that have not been answered; the names in the reply are removed from it
  */
 export function replyProblem(
   request: EnvironmentRequest,
@@ -241,7 +244,7 @@ export function replyProblem(
   return undefined;
 }
 
-/** Returns the names that a reply to a request may answer for. */
+/** The names that replies to a request may contain. */
 export function namesAsked(request: EnvironmentRequest): Set<string> {
   if ('environments' in request) return new Set(request.environments.map(({ tag }) => tag));
   if (request.method === 'solve') return new Set(request.episodes);

@@ -1,7 +1,7 @@
-// A WebSocket with bounded memory per peer: messages are handled one at a time, the next after the reply to the
-// previous one has been sent; meanwhile reading is paused. A peer that accepts no data for `sendMs` is disconnected. ws
-// still emits messages of a chunk it has read after `pause`: they are queued here, and a chunk has at most 64 KiB. ws
-// itself bounds replies to pings (maxPendingAutoPongs).
+// A WebSocket whose use of memory is bounded. Messages are handled one at a time: reading is paused until the reply to
+// the current message has been sent. A peer that accepts no data for `sendMs` is disconnected. After `pause`, ws still
+// emits the messages of the chunk that it has read; they are queued here, and a chunk has at most 64 KiB. ws itself
+// bounds replies to pings (maxPendingAutoPongs).
 import type { Socket } from 'node:net';
 import type { RawData, WebSocket } from 'ws';
 
@@ -11,15 +11,15 @@ export class BoundedSocket {
   private handle: ((text: string) => Promise<void>) | undefined;
 
   /**
-   * @param transport the socket below the WebSocket; only this object may set its timeout
-   * @param sendMs milliseconds for which the peer may accept no data
+   * @param transport the socket below the WebSocket; no other code may set its timeout
+   * @param sendMs maximum milliseconds for which the peer may accept no data
    */
   constructor(
     private readonly socket: WebSocket,
     private readonly transport: Socket,
     private readonly sendMs: number,
   ) {
-    socket.pause(); // until there is a listener, data stays in the network
+    socket.pause(); // unread messages stay in the system's buffers until `listen`
     socket.on('error', () => undefined); // a close event follows
     transport.on('timeout', () => socket.terminate());
     socket.on('message', (raw: RawData) => {
@@ -32,7 +32,7 @@ export class BoundedSocket {
     return this.socket.readyState === this.socket.OPEN;
   }
 
-  /** Passes each message to `handle`, one at a time. */
+  /** Sets the function that handles messages; it is called with one message at a time. */
   listen(handle: (text: string) => Promise<void>): void {
     this.handle = handle;
     void this.handleAll();
@@ -42,14 +42,17 @@ export class BoundedSocket {
     this.socket.once('close', closed);
   }
 
-  /** Resolves once the message has been sent or can no longer be sent. */
+  /** Sends a message. Resolves when the message has been sent or can no longer be sent. */
   async send(text: string): Promise<void> {
     this.transport.setTimeout(this.sendMs);
     await new Promise<void>(resolve => this.socket.send(text, () => resolve()));
     this.transport.setTimeout(0);
   }
 
-  /** Starts the closing handshake; ws disconnects a peer that does not answer it. */
+  /**
+   * Starts the closing handshake. ws disconnects a peer that does not reply to it.
+   * @param code WebSocket close code
+   */
   close(code: number): void {
     this.socket.close(code);
   }
@@ -61,6 +64,6 @@ export class BoundedSocket {
     for (let text = this.waiting.shift(); text !== undefined && this.isOpen; text = this.waiting.shift())
       await this.handle(text);
     this.isHandling = false;
-    this.socket.resume(); // also after the last message, to notice the end of the connection
+    this.socket.resume(); // also after the last message, so that the end of the connection is detected
   }
 }

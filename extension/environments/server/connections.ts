@@ -1,30 +1,33 @@
-// Bounds a server's connections, in total and per client address, and serialises the requests of each connection: the
-// next is answered after the previous response has been sent. A client that sends much and reads nothing therefore
-// holds at most one response in memory, for at most `sendMs` without progress.
+// Limits a server's connections, in total and per client address, and orders the requests of each connection: a request
+// is answered when the response to the previous request has been sent. Therefore a client that sends many requests and
+// reads no responses uses the memory of one response, and is disconnected after `sendMs` without progress.
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 export interface ServerLimits {
-  /** Maximum number of concurrent connections. */
+  /** Maximum number of open connections. */
   maxConnections: number;
-  /** Maximum number of concurrent connections per address. */
+  /** Maximum number of open connections per client address. */
   maxClientConnections: number;
-  /** Milliseconds in which a request's headers must arrive, also from the start of a connection. */
+  /**
+   * Maximum milliseconds until a request's headers have arrived, counted from the start of the connection for its first
+   * request.
+   */
   headersMs: number;
-  /** Milliseconds in which a complete request must arrive. */
+  /** Maximum milliseconds until a complete request has arrived. */
   requestMs: number;
-  /** Milliseconds for which a client may accept no data of a response before its connection is closed. */
+  /** Maximum milliseconds for which a client may accept no data of a response; its connection is then closed. */
   sendMs: number;
 }
 
-/** Maximum bytes of a request's line and headers. */
+/** Maximum bytes of a request's first line and headers. */
 export const maxHeaderBytes = 8192;
-/** Maximum number of requests per connection that wait for an earlier response. */
+/** Maximum number of pending requests per connection; a connection that sends more is closed. */
 const mostWaiting = 32;
 
 /**
- * The limits of a server for `maxSessions` sessions, each possibly with a connection of its own; given limits take
- * precedence.
+ * Default limits of a server for `maxSessions` sessions, each of which may use its own connection. Values in `given`
+ * override the defaults.
  */
 export function serverLimits(maxSessions: number, given: Partial<ServerLimits> = {}): ServerLimits {
   return {
@@ -37,7 +40,7 @@ export function serverLimits(maxSessions: number, given: Partial<ServerLimits> =
   };
 }
 
-/** Identifies the client by its address, as there are no accounts. */
+/** The client's identifier: its address, because the server has no accounts. */
 export const clientOf = ({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string =>
   remoteAddress.replace(/^::ffff:/, '');
 
@@ -64,7 +67,7 @@ export class Connections {
     return this.sockets.size;
   }
 
-  /** Answers a request after the earlier ones on its connection were answered and the responses sent. */
+  /** Answers a request after all earlier requests of its connection have been answered and their responses sent. */
   inTurn(response: ServerResponse, respond: () => Promise<void>): void {
     const socket = response.req.socket;
     const queue = this.queues.get(socket) ?? { waiting: 0, last: Promise.resolve() };
@@ -91,7 +94,7 @@ export class Connections {
     if (count > this.limits.maxClientConnections) return void socket.destroy();
     this.ofClient.set(client, count);
     this.sockets.add(socket);
-    // After an upgrade the HTTP server no longer listens for errors, and an unhandled one ends the process.
+    // After an upgrade the HTTP server no longer handles the socket's errors, and an unhandled error ends the process.
     socket.on('error', () => socket.destroy());
     socket.once('close', () => {
       this.sockets.delete(socket);
@@ -102,7 +105,7 @@ export class Connections {
   }
 }
 
-/** Resolves once the response has been sent or can no longer be sent. */
+/** Resolves when the response has been sent or can no longer be sent. */
 function closed(response: ServerResponse, socket: Socket): Promise<void> {
   return new Promise(resolve => {
     const done = (): void => {

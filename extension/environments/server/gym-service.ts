@@ -1,7 +1,7 @@
-// VAGEN's protocols. GymService: POST /connect and /call with multipart bodies, GET /sessions. Its older batch server,
-// under /vagen: POST /environments and /batch/{reset, step, reward, system_prompt, close} with JSON keyed by the
-// client's own ids, and the same for single environments. Both send the model's whole response as an action: the text
-// between answer tags is used, split at RAGEN's separator.
+// VAGEN's two protocols. GymService: POST /connect and /call with multipart bodies, GET /sessions. The older batch
+// server, under /vagen: POST /environments and /batch/{reset, step, reward, system_prompt, close} with JSON keyed by
+// ids that the client chooses, and the same operations for single environments. In both protocols, an action is the
+// model's whole response. The actions are the text between its answer tags, split at RAGEN's separator.
 import { z } from 'zod';
 import { decodeMultipart, encodeMultipart, type Message } from '../../../envs/remote/multipart';
 import { between } from '../../common/tagged-text';
@@ -26,7 +26,7 @@ const separator = '||';
 export class GymService {
   constructor(private readonly sessions: Sessions) {}
 
-  /** POST /connect: creates a session, with a first episode if a seed is given. */
+  /** POST /connect: creates a session; also starts an episode if a seed is given. */
   async connect({ data }: Message, client: string, environment?: string): Promise<Message> {
     const { env_config, seed } = checked(connect, data);
     const session = await open(this.sessions, env_config, client, environment);
@@ -35,7 +35,7 @@ export class GymService {
     return { data: { session_id: session.id, obs: text, info }, images };
   }
 
-  /** POST /call: calls a method of a session's environment. */
+  /** POST /call: calls a method of the environment in a session. */
   async call({ data }: Message): Promise<Message> {
     const { session_id, method, params } = checked(call, data);
     const session = this.sessions.get(session_id);
@@ -64,7 +64,7 @@ export class GymService {
     }
   }
 
-  /** GET /sessions. */
+  /** GET /sessions: the number of open sessions, the limits, and each session's age. */
   stats(): Record<string, unknown> {
     const timeout = this.sessions.sessionTimeoutMs / 1000;
     const open = this.sessions.list();
@@ -87,7 +87,7 @@ const ids = z.array(z.string());
 const byId = <Value extends z.ZodType>(value: Value) => z.record(z.string(), value);
 const seed = z.int().min(0).nullish();
 
-/** VAGEN's batch server. */
+/** VAGEN's batch server, whose paths start with /vagen. */
 export class BatchService {
   constructor(private readonly sessions: Sessions) {}
 
@@ -184,7 +184,7 @@ export class BatchService {
     of: Record<string, Given>,
     does: (id: string, given: Given) => Promise<Result>,
   ): Promise<Record<string, Result>> {
-    for (const id of Object.keys(of)) this.session(id); // check all ids before changing anything
+    for (const id of Object.keys(of)) this.session(id); // check all ids before any episode changes
     const one = async ([id, given]: [string, Given]) => [id, await does(id, given)] as const;
     return Object.fromEntries(await Promise.all(Object.entries(of).map(one)));
   }
@@ -206,11 +206,11 @@ function observationOf({ text, images }: SessionState): Record<string, unknown> 
   return { obs_str: text, ...(pictures.length > 0 && { multi_modal_data: { '<image>': pictures } }) };
 }
 
-/** Info, with Gymnasium's key for an episode that a limit ended. */
+/** The info of a step; for a truncated episode, with Gymnasium's key `TimeLimit.truncated`. */
 const infoOf = ({ info, terminated, truncated }: SessionState): Record<string, unknown> =>
   truncated && !terminated ? { ...info, 'TimeLimit.truncated': true } : info;
 
-/** Creates a session of the environment named in the path or the configuration. */
+/** Creates a session. The environment's name is taken from the path, else from the configuration. */
 function open(
   sessions: Sessions,
   config: Record<string, unknown>,
@@ -224,7 +224,7 @@ function open(
   return sessions.create({ name: named, config: rest, client });
 }
 
-/** The valid actions of a response, in order. */
+/** The valid actions in a model's response, in order. */
 export function actionsIn(
   answer: string,
   { environment }: Session,
@@ -240,7 +240,10 @@ export function actionsIn(
     .filter(action => action !== undefined);
 }
 
-/** Parses a GymService message from a request's body. */
+/**
+ * Parses a request's body as a GymService message.
+ * @throws ServiceError 400 if the body has another format
+ */
 export const readMessage = (type: string, body: Uint8Array): Promise<Message> =>
   decodeMultipart(type, body).catch((error: Error) => {
     throw new ServiceError(400, `the body ${error.message}`);

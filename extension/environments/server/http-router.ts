@@ -1,8 +1,9 @@
-// Routes requests of `ragen env serve` to the protocols: checks who may ask, reads bodies within their limit, and
-// answers every failure with a status and a sentence. Security: clients run environment code, as configured here. Every
-// route except `openRoutes` requires the key; the check uses the matched method and route, never the raw path. Requests
-// from web pages are refused, since a page can reach a loopback address: they carry an Origin or Sec-Fetch-Site header
-// or, after DNS rebinding, the page's name as Host. Clients cannot read file paths of this machine.
+// Routes requests of `ragen env serve` to the protocols: checks permissions, reads bodies up to the size limit, and
+// answers each failure with a status and a sentence.
+// Security: clients execute environment code that is configured here. Every route except `openRoutes` requires the key.
+// The check uses the matched method and route and never the raw path. Requests from web pages are refused, because a
+// page can send requests to a loopback address. Such requests have an Origin or Sec-Fetch-Site header or, after DNS
+// rebinding, the page's name in the Host header. Responses contain no file paths of this machine.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { timingSafeEquals } from '../../node/timing-safe-equal';
 import { clientOf } from './connections';
@@ -11,27 +12,27 @@ import { mcpAnswer, openApi, OpenEnvService } from './openenv-service';
 import { ServiceError, type Sessions } from './sessions';
 
 export interface RouterOptions {
-  /** Undefined: no key is required, which only a loopback address allows. */
+  /** The API key. If undefined, requests need no key, and the server must listen on a loopback address. */
   apiKey: string | undefined;
-  /** Maximum bytes of a request body and of a message. */
+  /** Maximum bytes of a request's body, and of a WebSocket message. */
   maxBodyBytes: number;
-  /** Receives a line about a request that failed with an internal error. */
+  /** Receives a line of text for each request that fails with an internal error. */
   onError(line: string): void;
 }
 
 const loopback = /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i;
 
-/** Routes without a key: whether the server is up. */
+/** Routes that need no key: health checks. */
 const openRoutes: ReadonlySet<string> = new Set(['GET /health', 'GET /vagen/health']);
 
-/** Bytes of a refused request's body that are still read, so that the connection can be reused. */
+/** Bytes of a refused body that are read and discarded. If more remain, the connection is closed instead. */
 const drainedBytes = 65_536;
 
-/** Whether an address can only be reached from this machine. */
+/** Whether an address is reachable only from this machine. */
 export const isLoopback = (host: string): boolean => loopback.test(host);
 
 interface Admitted {
-  /** Path without the environment's name. */
+  /** Path without the environment's name and without trailing slashes. */
   route: string;
   environment?: string;
   query: URLSearchParams;
@@ -39,7 +40,7 @@ interface Admitted {
 
 export class HttpRouter {
   readonly openenv: OpenEnvService;
-  /** Connections are no longer kept alive. */
+  /** If true, each response closes its connection, because the server is shutting down. */
   isEnding = false;
   private readonly gym: GymService;
   private readonly batch: BatchService;
@@ -54,13 +55,13 @@ export class HttpRouter {
   }
 
   /**
-   * Determines route and environment of a request.
-   * @param method of HTTP, or UPGRADE for a WebSocket
+   * Checks whether a request is allowed, and determines its route and environment.
+   * @param method HTTP method, or UPGRADE for a WebSocket
    * @throws ServiceError if the request is not allowed
    */
   admitted({ url = '/', headers }: IncomingMessage, method: string): Admitted {
     const { pathname, searchParams: query } = new URL(`http://server${url.startsWith('/') ? url : '/'}`);
-    const site = headers['sec-fetch-site']; // sent by browsers even without an Origin
+    const site = headers['sec-fetch-site']; // browsers send this header even without an Origin
     if (headers.origin !== undefined || site === 'cross-site' || site === 'same-site')
       throw new ServiceError(403, 'requests from web pages are refused: send the request from a program');
     if (this.options.apiKey === undefined && !isLoopback(hostOf(headers.host)))
@@ -74,13 +75,13 @@ export class HttpRouter {
     return { route, query, ...(environment !== undefined && { environment }) };
   }
 
-  /** Answers a request; a client that accepts no data for `sendMs` is disconnected. */
+  /** Answers a request. Disconnects a client that accepts no data for `sendMs`. */
   async respond(request: IncomingMessage, response: ServerResponse, sendMs: number): Promise<void> {
-    const { socket } = request; // kept here: a request whose body is not fully read loses it
+    const { socket } = request; // read now, because a request loses its socket if its body is not read completely
     const send = (status: number, type: string, body: Uint8Array | string, more: Record<string, string> = {}) => {
       const length = String(Buffer.byteLength(body));
       const headers = { 'content-type': type, 'content-length': length, 'x-content-type-options': 'nosniff', ...more };
-      socket.setTimeout(sendMs); // Node.js disconnects a client that accepts no data for this long
+      socket.setTimeout(sendMs); // Node.js closes the connection after this time without progress
       response.writeHead(status, this.isEnding ? { ...headers, connection: 'close' } : headers).end(body);
     };
     const isBatch = request.url?.startsWith('/vagen/') ?? false;
@@ -91,7 +92,7 @@ export class HttpRouter {
       const { status, message, retryAfter } = statusOf(error);
       if (status === 500) this.options.onError(`${request.method} ${request.url?.split('?')[0]}: ${String(error)}`);
       const rest = Number(request.headers['content-length'] ?? (request.headers['transfer-encoding'] ? Infinity : 0));
-      request.resume(); // discards the rest of a refused body
+      request.resume(); // discards the remaining bytes of a refused body
       send(status, 'application/json', JSON.stringify({ [isBatch ? 'error' : 'detail']: message }), {
         ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
         ...(!request.complete && !(rest <= drainedBytes) && { connection: 'close' }),
@@ -128,7 +129,7 @@ export class HttpRouter {
     throw new ServiceError(404, `there is no ${route}: use a path of OpenEnv or GymService, below /<name> of ${names}`);
   }
 
-  /** The health fields of all protocols. */
+  /** The response to a health check, with the fields that all protocols require. */
   private health(): Record<string, unknown> {
     const { names, maxSessions } = this.sessions;
     return {
@@ -181,13 +182,14 @@ export class HttpRouter {
       }
     } catch (error) {
       if (error === tooLarge || request.complete) throw error;
-      throw new ServiceError(400, 'the body ends before its length'); // the client disconnected: nobody receives this
+      // nobody receives this: the client has disconnected
+      throw new ServiceError(400, 'the body ends before its length');
     }
     return Buffer.concat(chunks);
   }
 }
 
-/** The host name in a Host header, without port; empty if missing or invalid. */
+/** The host name in a Host header, without the port; empty if the header is missing or invalid. */
 function hostOf(header: string | undefined): string {
   const address = `http://${header ?? ''}`;
   return URL.canParse(address) ? new URL(address).hostname : '';
@@ -195,7 +197,7 @@ function hostOf(header: string | undefined): string {
 
 const json = (value: unknown) => ({ type: 'application/json', body: JSON.stringify(value) });
 
-/** The status and sentence of a failed request; internal errors are not described. */
+/** Status and sentence for a failed request. The sentence does not describe internal errors. */
 export function statusOf(error: unknown): { status: number; message: string; retryAfter?: number } {
   if (error instanceof ServiceError) return error;
   return { status: 500, message: "internal server error: see the server's output" };

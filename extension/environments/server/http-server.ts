@@ -1,7 +1,7 @@
-// The HTTP server of `ragen env serve`: accepts connections within limits, hands requests and WebSockets to the router
-// (http-router.ts), and lets running requests finish on shutdown. Each environment has its own base address, /<name>;
-// the root serves the first. The resources that clients can hold are bounded (connections.ts).
-// No framework: hono and fastify bound bodies, but neither a client's connections nor responses that nobody reads.
+// The HTTP server of `ragen env serve`: accepts connections within limits (connections.ts), passes requests and
+// WebSockets to the router (http-router.ts), and lets running requests finish at shutdown. Each environment has its own
+// base address, /<name>; the root address serves the first environment.
+// No framework: hono and fastify limit bodies, but not the connections of a client or the memory of unread responses.
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
@@ -13,9 +13,9 @@ import { ServiceError, Sessions, type SessionOptions } from './sessions';
 
 export interface EnvironmentServerOptions extends SessionOptions, RouterOptions {
   host: string;
-  /** 0 for any free port. */
+  /** Port number; 0 selects any free port. */
   port: number;
-  /** Limits on connections and client delays; default `serverLimits`. */
+  /** Limits on connections and on slow clients; default `serverLimits`. */
   limits?: Partial<ServerLimits>;
 }
 
@@ -25,19 +25,23 @@ export interface EnvironmentServer {
   sessions: Sessions;
   /** Number of open connections. */
   readonly connections: number;
-  /** Lets running requests finish for a limited time, closes all sessions and ends; always returns the same promise. */
+  /**
+   * Shuts down: running requests may finish for up to 5 s, then all sessions and connections are closed. Repeated calls
+   * return the same promise.
+   */
   close(): Promise<void>;
 }
 
-/** Milliseconds for running requests to finish on shutdown. */
+/** Maximum milliseconds for which running requests may finish at shutdown. */
 const shutdownTimeoutMs = 5000;
 
-/** Number of checks for slow requests per time limit. */
+/** Number of checks for slow requests during the shorter of the two time limits. */
 const looksPerLimit = 4;
 
 /**
- * Starts serving.
- * @throws UserError if the address is reachable by others and there is no key, or if it cannot be bound
+ * Starts the server.
+ * @throws UserError if other machines can reach the address and no key is set, or if the server cannot listen on the
+ * address
  */
 export async function startEnvironmentServer(options: EnvironmentServerOptions): Promise<EnvironmentServer> {
   const { host, port, apiKey, maxBodyBytes } = options;
@@ -54,11 +58,11 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
       requestTimeout: limits.requestMs,
       connectionsCheckingInterval: Math.min(limits.headersMs, limits.requestMs) / looksPerLimit,
       maxHeaderSize: maxHeaderBytes,
-      keepAlive: true, // the system detects dead peers
+      keepAlive: true, // the system detects peers that no longer exist
     },
     (request, response) => connections.inTurn(response, () => router.respond(request, response, limits.sendMs)),
   );
-  http.maxHeadersCount = 0; // their bytes are bounded; a maximum count would drop headers, possibly Origin
+  http.maxHeadersCount = 0; // a maximum count would drop headers, possibly Origin; their size is limited instead
   const connections = new Connections(http, limits);
   const sockets = new WebSocketServer({ noServer: true, maxPayload: maxBodyBytes, perMessageDeflate: false });
   http.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -75,7 +79,7 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
       socket.setTimeout(limits.sendMs, () => socket.destroy());
       socket.end(
         `HTTP/1.1 ${status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-        () => socket.destroy(), // even if the client keeps its side open
+        () => socket.destroy(), // even if the client does not close its side
       );
     }
   });

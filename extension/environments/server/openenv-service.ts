@@ -1,6 +1,6 @@
-// OpenEnv's protocol (openenv-core 0.3): sessions over WebSocket at /ws, and plain HTTP at /reset, /step and /state
-// with episodes identified by `episode_id` (requests without one share an episode), plus the routes that its tools
-// need.
+// OpenEnv's protocol (openenv-core 0.3). A WebSocket at /ws is a session. Over plain HTTP, /reset, /step and /state
+// identify an episode by `episode_id`; all requests without this id share one episode. Also serves the routes that
+// OpenEnv's tools need.
 import { z } from 'zod';
 import type { BoundedSocket } from './bounded-socket';
 import { actionMeant, ServiceError, taskText, type Session, type Sessions, type SessionState } from './sessions';
@@ -22,13 +22,13 @@ const message = z.discriminatedUnion('type', [
 
 const anonymous = 'openenv';
 
-/** Milliseconds that a refused connection stays open, so that its client can read the reason. */
+/** Milliseconds for which a refused connection stays open, so that the client can read the reason. */
 const refusedMs = 2000;
 
 export class OpenEnvService {
   constructor(private readonly sessions: Sessions) {}
 
-  /** POST /reset: begins a new episode, creating a session if needed. */
+  /** POST /reset: starts an episode; creates a session if `episode_id` has none. */
   async reset(body: unknown, client: string, environment?: string): Promise<Record<string, unknown>> {
     const { seed, episode_id, member, mode } = checked(reset, body ?? {});
     const id = sessionId(environment, episode_id);
@@ -36,19 +36,19 @@ export class OpenEnvService {
     return answer(session, await session.reset({ seed: seed ?? undefined, member, mode }), true);
   }
 
-  /** POST /step. */
+  /** POST /step: executes one action. */
   async step(body: unknown, environment?: string): Promise<Record<string, unknown>> {
     const { action, episode_id } = checked(step, body);
     const session = this.existing(environment, episode_id);
     return answer(session, await session.step(names => [meant(action.action, names)]));
   }
 
-  /** GET /state. */
+  /** GET /state: the episode's id, number of steps and seed. */
   state(episodeId: string | null, environment?: string): Record<string, unknown> {
     return stateOf(this.existing(environment, episodeId), episodeId ?? undefined);
   }
 
-  /** GET /metadata. */
+  /** GET /metadata: the environment's name, description and version. */
   async metadata(environment?: string): Promise<Record<string, unknown>> {
     const loaded = await this.sessions.environment(environment);
     return {
@@ -61,7 +61,9 @@ export class OpenEnvService {
     };
   }
 
-  /** GET /schema; lists the names of actions with their ids. */
+  /**
+   * GET /schema: JSON schemas of actions, observations and states. Named actions are listed with their ids in `x-ids`.
+   */
   async schema(environment?: string): Promise<Record<string, unknown>> {
     const { actions = {} } = await this.sessions.environment(environment);
     const names = Object.values(actions);
@@ -95,7 +97,7 @@ export class OpenEnvService {
     };
   }
 
-  /** Serves a WebSocket as one session of `client`, from open to close. */
+  /** Serves a WebSocket as one session of `client`, which ends with the connection. */
   async converse(socket: BoundedSocket, client: string, environment?: string): Promise<void> {
     let session: Session;
     try {
@@ -103,7 +105,7 @@ export class OpenEnvService {
     } catch (error) {
       const isFull = error instanceof ServiceError && error.status === 503;
       const { maxSessions } = this.sessions;
-      // OpenEnv's client reads the error only after its first request, if the connection is still open.
+      // OpenEnv's client reads the error only after its first request, and only if the connection is still open.
       const leave = () => socket.close(isFull ? 1013 : 1011);
       const timer = setTimeout(leave, refusedMs);
       socket.onClose(() => clearTimeout(timer));
@@ -142,7 +144,7 @@ const sessionId = (environment: string | undefined, episodeId: string | null | u
 
 const written = (type: string, data: Record<string, unknown>): string => JSON.stringify({ type, data });
 
-/** Answers one message; undefined if the message ends the session. */
+/** The reply to one message; undefined if the message ends the session. */
 async function answerTo(session: Session, text: string): Promise<string | undefined> {
   const refuse = (code: string, words: string, more = {}): string =>
     written('error', { message: words, code, ...more });
@@ -210,14 +212,17 @@ const stateOf = (session: Session, episodeId = session.id): Record<string, unkno
   seed: session.seed ?? null,
 });
 
-/** @throws ServiceError 422 for anything but one of the episode's actions */
+/**
+ * The action that a client's name, id or text refers to.
+ * @throws ServiceError 422 if the episode has no such action
+ */
 function meant(given: number | string, names: Readonly<Record<number, string>> | undefined): number | string {
   const action = actionMeant(given, names);
   if (action !== undefined) return action;
   throw new ServiceError(422, `action is ${JSON.stringify(given)}: use one of ${Object.values(names!).join(', ')}`);
 }
 
-/** JSON-RPC's reply to requests for tools: these environments have none. */
+/** The JSON-RPC error reply to requests for tools; environments here have none. */
 export function mcpAnswer(request: unknown): Record<string, unknown> {
   const asked = z
     .strictObject({
@@ -235,7 +240,7 @@ export function mcpAnswer(request: unknown): Record<string, unknown> {
   return { jsonrpc: '2.0', id: asked.data?.id ?? null, error: { code, message: words } };
 }
 
-/** The paths, for OpenEnv's validation. */
+/** OpenAPI description of the paths, which OpenEnv's validation requires. */
 export const openApi = {
   openapi: '3.1.0',
   info: { title: 'RAGEN Workbench environments', version: '1.0.0' },

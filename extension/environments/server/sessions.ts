@@ -1,19 +1,19 @@
-// The environments that a server offers and their sessions, independent of the protocol. Environment code runs only in
-// the environment process; this file manages episode ids, serialisation and timeouts. Each session does one thing at a
-// time. Invariants: never more than `maxSessions`; a session idle for `sessionTimeoutMs` is closed; a step is applied
-// exactly once.
+// The environments that a server offers, and their sessions, for any protocol. Environment code runs only in the
+// environment process; this file manages episode ids, the order of requests, and timeouts. The requests of a session
+// are executed one at a time. Invariants: at most `maxSessions` sessions exist; a session that is idle for
+// `sessionTimeoutMs` is closed; each step is applied exactly once.
 import { randomInt, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EnvironmentPool } from '../client/environment-pool';
 
-/** A refused request, with its HTTP status. */
+/** An error of the client or a limit of the server, with the HTTP status of the response. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   constructor(
     readonly status: 400 | 401 | 403 | 404 | 405 | 409 | 413 | 415 | 422 | 500 | 503,
     message: string,
-    /** Seconds after which to retry. */
+    /** Seconds after which the client should retry. */
     readonly retryAfter?: number,
   ) {
     super(message);
@@ -26,25 +26,25 @@ export interface EnvironmentSource extends EnvironmentPool {
 
 export interface SessionOptions {
   pool: EnvironmentSource;
-  /** The offered environments, by the names that clients use; the first is the default. */
+  /** The offered environments, by the names that clients use. The first environment is the default. */
   offered: readonly EnvironmentSpec[];
-  /** Whether clients may pass configurations of their own. */
+  /** Whether clients may override the configuration of an environment. */
   allowConfig: boolean;
   maxSessions: number;
-  /** Maximum concurrent sessions of one client; default `maxSessions`. */
+  /** Maximum number of open sessions per client; default `maxSessions`. */
   maxClientSessions?: number;
   sessionTimeoutMs: number;
-  /** Milliseconds of a monotonic clock. */
+  /** Returns milliseconds of a monotonic clock; default `performance.now()`. */
   now?(): number;
 }
 
-/** A request for a session; names and ids as given by the client. */
+/** A request for a session. The client chooses the name, the configuration and the id. */
 export interface SessionRequest {
-  /** The environment; default the first. */
+  /** Name of the environment; default the first offered environment. */
   name?: string;
   config?: Record<string, unknown>;
   id?: string;
-  /** The client that the session counts against. */
+  /** Identifier of the client, for its limit of sessions. */
   client: string;
 }
 
@@ -54,27 +54,27 @@ export interface SessionReset {
   mode: 'train' | 'val';
 }
 
-/** The state of an episode. */
+/** The state of an episode after a reset or a step. */
 export interface SessionState {
   text: string;
   /** PNG bytes. */
   images: Uint8Array[];
-  /** Sum over the actions of the last step. */
+  /** Sum of the rewards of the last step's actions. */
   reward: number;
   terminated: boolean;
   truncated: boolean;
   info: Record<string, unknown>;
 }
 
-/** Maximum number of loaded client configurations; each has a thread. */
+/** Maximum number of configurations by clients that stay loaded; each uses a thread. */
 const mostConfigurations = 16;
 
-/** Seconds after which clients should retry a full server. */
+/** Seconds after which a client should retry if the server has no free session. */
 const retryAfter = 5;
 
 export class Sessions {
   private readonly open = new Map<string, Session>();
-  /** Clients whose sessions are being created. */
+  /** Clients of the sessions that are being created. */
   private readonly opening: string[] = [];
   private readonly loaded = new Map<string, Promise<LoadedEnvironment>>();
   private readonly sweep: NodeJS.Timeout;
@@ -102,7 +102,10 @@ export class Sessions {
     return [...this.open.values()];
   }
 
-  /** Returns an environment's description; loads the environment on first use. */
+  /**
+   * Loads an environment at its first use, and returns its description.
+   * @throws ServiceError if the name or configuration is not allowed, or if loading fails
+   */
   async environment(name?: string, config: Record<string, unknown> = {}): Promise<LoadedEnvironment> {
     const { offered, allowConfig, pool } = this.options;
     const spec = name === undefined ? offered[0] : offered.find(({ tag }) => tag === name);
@@ -135,7 +138,8 @@ export class Sessions {
 
   /**
    * Creates a session without an episode.
-   * @throws ServiceError 503 if the limit for all clients or for this client is reached
+   * @throws ServiceError 503 if the maximum number of sessions is reached, in total or for this client; 409 if the id
+   * is in use
    */
   async create({ name, config, id = randomUUID(), client }: SessionRequest): Promise<Session> {
     const { maxSessions, maxClientSessions = maxSessions, pool } = this.options;
@@ -159,7 +163,7 @@ export class Sessions {
     return this.open.get(id);
   }
 
-  /** Closes sessions that have been idle for too long. */
+  /** Closes sessions that have been idle for longer than `sessionTimeoutMs`. */
   async closeIdle(): Promise<void> {
     const idle = this.list().filter(session => session.idleMs > this.options.sessionTimeoutMs);
     await Promise.all(idle.map(session => session.close()));
@@ -177,9 +181,9 @@ const atCapacity = (what: string): ServiceError =>
 export class Session {
   readonly createdAt = Date.now();
   steps = 0;
-  /** Sum of the episode's rewards. */
+  /** Sum of the rewards of the episode so far. */
   total = 0;
-  /** Called when the session is closed for any reason. */
+  /** Called when the session is closed, also after a timeout. */
   onClosed: (() => void) | undefined;
   private state: SessionState | undefined;
   private begun: SessionReset | undefined;
@@ -191,7 +195,7 @@ export class Session {
 
   constructor(
     readonly id: string,
-    /** The client that it was created for. */
+    /** Identifier of the client that created the session. */
     readonly client: string,
     readonly environment: LoadedEnvironment,
     private readonly pool: EnvironmentPool,
@@ -201,7 +205,7 @@ export class Session {
     this.asked = now();
   }
 
-  /** Milliseconds since the last request; 0 during one. */
+  /** Milliseconds since the last request finished; 0 while a request is running. */
   get idleMs(): number {
     return this.pendingRequests > 0 ? 0 : this.now() - this.asked;
   }
@@ -215,7 +219,7 @@ export class Session {
     return this.names;
   }
 
-  /** Begins an episode; without a seed, a random one is drawn. */
+  /** Starts an episode; without a seed, with a random one. */
   reset({ seed = randomInt(2 ** 31), member = 0, mode = 'train' }: Partial<SessionReset>): Promise<SessionState> {
     return this.inTurn(async () => {
       this.state = undefined;
@@ -232,8 +236,8 @@ export class Session {
   }
 
   /**
-   * Executes actions in order up to the one that ends the episode; without actions the state stays.
-   * @param choose returns the actions, given the action names of this episode
+   * Executes actions in order, up to the action that ends the episode. Without actions, the state does not change.
+   * @param choose returns the actions; receives the action names of this episode
    */
   step(choose: (names: Readonly<Record<number, string>> | undefined) => (number | string)[]): Promise<SessionState> {
     return this.inTurn(async () => {
@@ -282,7 +286,7 @@ export class Session {
   }
 }
 
-/** The task as a system prompt: instruction, symbols and, with `withActions`, the actions. */
+/** The task as a system prompt: instruction, legend and, if `withActions` is set, the action names. */
 export function taskText(
   { instruction, legend, actions }: LoadedEnvironment,
   { withActions }: { withActions: boolean },
@@ -296,7 +300,7 @@ export function taskText(
   ].join('\n');
 }
 
-/** Resolves a name, id or text from a client to an action; undefined if it matches none. */
+/** The action that a client's name, id or text refers to; undefined if the episode has no such action. */
 export function actionMeant(
   given: number | string,
   names: Readonly<Record<number, string>> | undefined,
@@ -308,6 +312,6 @@ export function actionMeant(
   return Object.hasOwn(names, wanted) ? Number(wanted) : undefined;
 }
 
-/** The message of a failure without folders of this machine, for clients. */
+/** The message of a failure for clients; paths in it are shortened to the file name. */
 const withoutFolder = ({ message }: EnvironmentFailure): string =>
   message.replace(/\((?:[^()]*[\\/])?([^()\\/]+)\)/, '($1)');

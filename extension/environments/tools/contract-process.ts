@@ -1,5 +1,6 @@
-// Checks an environment against its contract, in a separate process (`environment-contract.cjs`), since its code may
-// end or stop the process or write to its channel; and against the cases that its author wrote.
+// Checks an environment against its contract and against the cases of its author (expected-cases.ts). The contract is
+// checked in a separate process (`environment-contract.cjs`), because environment code may end or stop its process or
+// write to the channel.
 import { spawn } from 'node:child_process';
 import { fromContractSchema, type ToContract } from '../../protocol/contract-link';
 import { killTree, ownerTagVariable, newOwnerTag } from '../../node/end-processes';
@@ -19,21 +20,24 @@ import { secrets } from '../../node/secrets';
 import { checkCases } from './expected-cases';
 import { withLocation } from './tool-process';
 
-/** Milliseconds after which no further seed is started. */
+/** Milliseconds after which no new episode of random play is started. */
 const budgetMs = 20_000;
-/** Milliseconds to wait for the exit of a process that closed its channel, since its exit is more specific. */
+/** Milliseconds to wait for the exit of a process whose channel has closed, because its exit code is more specific. */
 const endMs = 300;
 
 export interface CheckOptions {
   /** Number of episodes of random play. */
   seeds: number;
-  /** Maximum actions per episode. */
+  /** Maximum number of actions per episode. */
   steps: number;
-  /** Milliseconds allowed for a call into environment code, unless the environment requests more. */
+  /** Time limit in milliseconds of a call into environment code; an environment's `patience` may raise it. */
   timeoutMs: number;
 }
 
-/** @throws UserError if the environment ends, stops or blocks the process, or writes to its channel */
+/**
+ * Checks the contract and, if the environment loads, its author's cases.
+ * @throws UserError if the environment ends, stops or blocks the process, or writes to its channel
+ */
 export async function checkEnvironment(
   spec: EnvironmentSpec,
   workspace: string,
@@ -50,13 +54,13 @@ export async function checkEnvironment(
   return { ...report, checks };
 }
 
-/** Runs the contract process and returns its report; always ends the process and its children. */
+/** Runs the contract process and returns its report. Ends the process and its children in any case. */
 async function contractReport(spec: EnvironmentSpec, options: CheckOptions): Promise<ContractReport> {
   const { tag, source, config } = spec;
   const ownerTag = newOwnerTag();
   const memoryBytes = environmentMemory();
   const child = spawn(process.execPath, [installation.environmentContract], {
-    detached: process.platform !== 'win32', // leads a process group
+    detached: process.platform !== 'win32', // starts a process group
     windowsHide: true,
     env: {
       ...environmentVariables([spec], installation.environments),
@@ -66,7 +70,7 @@ async function contractReport(spec: EnvironmentSpec, options: CheckOptions): Pro
     stdio: ['ignore', 'pipe', 'pipe', 'overlapped'],
   });
   const end = (): void => killTree(child.pid, ownerTag);
-  process.once('exit', end); // a stopped process does not notice that its channel closed
+  process.once('exit', end); // a process that is stopped cannot react to the closed channel
   const printed = new OutputBudget(printedPerSecond);
   for (const output of [child.stdout, child.stderr]) pipeLines(output, printed, text => process.stderr.write(text));
   const closes = [() => process.off('exit', end), end];

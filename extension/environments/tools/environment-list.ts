@@ -1,12 +1,12 @@
-// `ragen env list`: the built-in environments and the workspace's own, each loaded once for its description.
+// `ragen env list`: the built-in environments and those of the workspace. Each is loaded once to get its description.
 import type { ListedEnvironment } from '../../protocol/environment-tools';
 import { builtInTypes, environmentSpec, workspaceTypes } from './environment-sources';
 import { loadEach, startToolProcess } from './tool-process';
 
-/** Number of environments loaded at the same time, to bound threads and memory. */
+/** Maximum number of environments that are loaded concurrently; limits threads and memory. */
 const together = 4;
 
-/** Built-in environments by name, then the workspace's own by path. */
+/** Built-in environments by name, followed by those of the workspace by path. */
 export async function listEnvironments(workspace: string): Promise<ListedEnvironment[]> {
   const types = [
     ...builtInTypes().map(env_type => ({ env_type, built_in: true })),

@@ -1,5 +1,5 @@
-// Finds environments and their names: the built-in ones by RAGEN's env_type, and the workspace's own by file. The
-// latter are `envs/<name>/<name>.ts`, `envs/<name>/index.ts` or `envs/<name>.ts`; any other file is named by its path.
+// Finds environments by name. A built-in environment is named by RAGEN's env_type. An environment of the workspace is
+// `envs/<name>/<name>.ts`, `envs/<name>/index.ts` or `envs/<name>.ts`; any other file is named by its path.
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { readBoundedSync } from '../../node/bounded-file';
@@ -8,13 +8,13 @@ import { withDataSets } from '../../hub/data-sets';
 import { installation } from '../../node/installation';
 import { builtInFiles, environmentSpecs } from '../client/environment-specs';
 
-/** A workspace file counts as an environment if it matches this. */
+/** Matches the text of a file that defines an environment. */
 const definition = /export\s+default\b[\s\S]*\bdefineEnvironment\b|\bdefineEnvironment\b[\s\S]*export\s+default\b/;
 
-/** RAGEN's names of the built-in environments. */
+/** RAGEN's `env_type` of each built-in environment. */
 export const builtInTypes = (): string[] => Object.keys(builtInFiles(installation.environments));
 
-/** The workspace's own environments as `env_type`s: paths relative to the workspace, sorted. */
+/** The `env_type` of each environment of the workspace: its path relative to the workspace. Sorted by name. */
 export function workspaceTypes(workspace: string): string[] {
   const folder = join(workspace, 'envs');
   if (!existsSync(folder) || resolve(folder) === resolve(installation.environments)) return [];
@@ -26,10 +26,10 @@ export function workspaceTypes(workspace: string): string[] {
     .map(file => relative(workspace, file).replaceAll('\\', '/'));
 }
 
-/** Maximum bytes of a file that is examined. */
+/** Maximum bytes of a file that is searched for a definition. */
 const mostBytes = 2 ** 24;
 
-/** The text of a file; empty if it cannot be read, or is too large for an environment. */
+/** The text of a file; empty if the file cannot be read or has more than `mostBytes` bytes. */
 function textOf(file: string): string {
   try {
     return readBoundedSync(file, { most: mostBytes, within: null }).toString('utf8');
@@ -38,7 +38,7 @@ function textOf(file: string): string {
   }
 }
 
-/** The existing files that a name can refer to in a workspace. */
+/** Existing files in the workspace to which a name can refer, in order of precedence. */
 function candidates(workspace: string, name: string): string[] {
   const folder = join(workspace, 'envs');
   const files = [join(folder, name, `${name}.ts`), join(folder, name, 'index.ts'), join(folder, `${name}.ts`)];
@@ -46,9 +46,9 @@ function candidates(workspace: string, name: string): string[] {
 }
 
 /**
- * Returns the specification for `name`: a built-in environment, a folder or file in the workspace's `envs/`, or a path.
- * Fetches hub data sets that its configuration names.
- * @throws UserError if it is none of these, or a data set cannot be fetched
+ * The specification of an environment. Downloads the data sets of the Hugging Face Hub that its configuration names.
+ * @param name a built-in environment, a folder or file in the workspace's `envs/`, or a path
+ * @throws UserError if no such environment exists, or if a download fails
  */
 export async function environmentSpec(
   name: string,

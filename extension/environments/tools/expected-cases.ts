@@ -1,5 +1,5 @@
-// Test cases that an environment's author wrote in `<file>.cases.json`: episodes by seed and actions, with expected
-// results. They are checked together with the contract.
+// Checks test cases that an environment's author wrote in `<file>.cases.json`. A case is an episode, given by seed and
+// actions, with the expected results. `ragen env check` checks the cases after the contract.
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
@@ -15,15 +15,15 @@ const casesSchema = z.array(
     actions: z.array(z.union([z.number(), z.string()])),
     expect: z
       .strictObject({
-        /** The observation after `reset`. */
+        /** Observation after `reset`. */
         first: z.string(),
-        /** Of the last step: */
+        /** Observation after the last step; the next three keys also refer to the last step. */
         observation: z.string(),
         terminated: z.boolean(),
         truncated: z.boolean(),
-        /** Some of its keys. */
+        /** Expected values of some keys; other keys may have any value. */
         info: z.record(z.string(), z.unknown()),
-        /** The sum of the rewards, to 1e-9. */
+        /** Sum of the rewards, compared with a tolerance of 1e-9. */
         return: z.number(),
       })
       .partial(),
@@ -31,7 +31,7 @@ const casesSchema = z.array(
 );
 type Expected = z.infer<typeof casesSchema>[number]['expect'];
 
-/** One check per case; none if the file is missing. */
+/** One check per case; an empty list if the file does not exist. */
 export async function checkCases(
   { tag, source, config }: EnvironmentSpec,
   workspace: string,

@@ -1,5 +1,5 @@
-// Converts actions between their written form and the environment's: a named action by id or, case-insensitively, by
-// name.
+// Converts actions between the form that users write and the form that environments receive. Users write a named action
+// as its id or its name, in upper or lower case.
 import { UserError } from '../../common/user-error';
 
 export type ActionNames = Readonly<Record<string, string>> | undefined;
@@ -8,8 +8,8 @@ const named = (names: ActionNames): names is Readonly<Record<string, string>> =>
   names !== undefined && Object.keys(names).length > 0;
 
 /**
- * The environment's action for a written one. Ids pass unchanged, known or not, and so does any text if actions have no
- * names.
+ * Converts a written action for the environment. Numbers are returned unchanged, even if no action has this id. If
+ * actions are not named, texts are returned unchanged too.
  * @throws UserError for a text that is neither a name nor an id
  */
 export function actionOf(given: number | string, names: ActionNames): number | string {
@@ -22,7 +22,7 @@ export function actionOf(given: number | string, names: ActionNames): number | s
   throw new UserError(`${JSON.stringify(given)} is not an action of this environment: use one of ${known.join(', ')}`);
 }
 
-/** An action for display: its name, else its id or text. */
+/** An action for display: its name; without names, its id or text. */
 export function nameOf(action: number | string, names: ActionNames): string {
   return (typeof action === 'number' && names?.[action]) || String(action);
 }

@@ -1,6 +1,6 @@
-// One interactively played episode: act, undo by replay, restart with a seed, solve, and replay on new code. Invariant:
-// the shown episode is the result of (seed, actions) on the code in use; if a replay fails, the error says so and the
-// session keeps the previous episode.
+// One episode that a user plays: executes actions, undoes them by a replay, restarts with a seed, runs the solver, and
+// replays on edited code. Invariant: the displayed episode is the result of (seed, actions) on the loaded code. If a
+// replay fails, the session reports the error and keeps the previous episode.
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import type {
   PlayDifference,
@@ -16,7 +16,7 @@ import { actionOf, nameOf, type ActionNames } from './named-actions';
 import { startToolProcess } from './tool-process';
 import { shownOf } from './transcripts';
 
-/** Maximum number of steps for a solver that makes no progress. */
+/** Maximum number of steps for which the solver is called before each step. */
 const mostSolved = 500;
 
 interface Episode {
@@ -27,7 +27,7 @@ interface Episode {
   steps: PlayedStep[];
 }
 
-/** A failure of the environment's code, with its location. */
+/** A failure in the environment's code, with its location. */
 class CodeFailure extends UserError {
   constructor(readonly failure: EnvironmentFailure) {
     super(failure.message);
@@ -47,14 +47,14 @@ export class Session {
     private seed: number,
   ) {}
 
-  /** Starts a process for the session; the first `reload` loads the environment. */
+  /** Starts a process for the session. The environment is not loaded until the first `reload`. */
   static async open(spec: EnvironmentSpec, seed: number): Promise<Session> {
     return new Session(await startToolProcess([spec]), spec, seed);
   }
 
   /**
-   * Executes a request and returns the session's state; mistakes of the player or the environment are returned, not
-   * thrown.
+   * Executes a request and returns the session's state. Errors of the player and of the environment are returned in the
+   * reply and not thrown.
    */
   async answer(id: number, asked: PlayDo): Promise<PlayReply> {
     try {
@@ -128,7 +128,7 @@ export class Session {
     try {
       episode.steps.push(await this.step(episode, action));
     } catch (error) {
-      // The process has dropped this episode: restore it by replay.
+      // The failed step has ended the episode in the process: restore it by a replay.
       if (error instanceof CodeFailure) this.episode = await this.replay(actionsOf(episode));
       throw error;
     }
@@ -141,8 +141,8 @@ export class Session {
   }
 
   /**
-   * Plays the solver's plan; if randomness leads elsewhere, replays from the start position and plans again at each
-   * step.
+   * Plays the solver's plan. If random transitions make the plan fail, replays the episode from before the plan and
+   * calls the solver before each step.
    */
   private async solve(): Promise<void> {
     const from = actionsOf(this.current());
@@ -161,7 +161,7 @@ export class Session {
     if (!isSolved(this.current().steps)) this.episode = await this.replay(actionsOf(asItWas));
   }
 
-  /** The solver's actions from the current state; undefined if it finds none. */
+  /** The solver's actions from the current state; undefined if it finds no solution. */
   private async solution(): Promise<(number | string)[] | undefined> {
     const { loaded } = this.current();
     if (!loaded.has_solver) throw new UserError(`${loaded.name} has no solver: give its environment a solve()`);
@@ -179,7 +179,7 @@ export class Session {
     this.episode = after;
   }
 
-  /** Replays the actions on the code in use, until the episode ends. */
+  /** Replays actions on the loaded code; stops when the episode ends. */
   private async replay(actions: readonly (number | string)[]): Promise<Episode> {
     const { loaded, seed } = this;
     if (!loaded) throw new UserError('the environment is not loaded: fix its error, then reload');
@@ -212,7 +212,10 @@ export class Session {
 const actionsOf = ({ steps }: Episode) => steps.map(({ action }) => action);
 const isOver = (steps: readonly PlayedStep[]) => steps.at(-1)?.terminated === true || steps.at(-1)?.truncated === true;
 
-/** Whether the episode ended with success; if the environment does not report it, with a positive last reward. */
+/**
+ * Whether the episode ended with success. If the info does not contain `success`, a positive last reward counts as
+ * success.
+ */
 function isSolved(steps: readonly PlayedStep[]): boolean {
   const last = steps.at(-1);
   if (!last || !isOver(steps)) return false;
@@ -220,7 +223,7 @@ function isSolved(steps: readonly PlayedStep[]): boolean {
   return typeof said === 'boolean' ? said : last.reward > 0;
 }
 
-/** Differences of the new code's episode from the old one's, in step order. */
+/** Differences between the episode on the old code and on the new code, in the order of steps. */
 function differencesOf(before: Episode, after: Episode): PlayDifference[] {
   const differences: PlayDifference[] = [];
   const compare = (step: number, what: PlayDifference['what'], one: string, other: string) => {

@@ -1,7 +1,7 @@
-// A played session for programs: requests as JSON lines on standard input, one reply per line on standard output, in
-// order. The first line is sent unprompted, with the episode's beginning or why the environment does not load. Ends
-// with its standard input.
-// JSON lines, not JSON-RPC as in the inspection: programs in any language can write and read them.
+// A played session for other programs: reads requests as JSON lines from standard input, and writes one reply per line
+// to standard output, in order. An additional first line contains the start of the episode, or the error if the
+// environment does not load. The session ends when standard input ends.
+// JSON lines instead of JSON-RPC, because programs in any language can easily write and read them.
 import { z } from 'zod';
 import type { PlayReply, PlayRequest } from '../../protocol/environment-tools';
 import { jsonOrNothing } from '../../common/json';
@@ -33,5 +33,5 @@ export async function serveSession(session: Session): Promise<void> {
   }
 }
 
-/** Parses a line as a request; undefined if it is none. */
+/** Parses a line as a request; undefined if the line is not a valid request. */
 export const playRequest = (line: string): PlayRequest | undefined => requestSchema.safeParse(jsonOrNothing(line)).data;

@@ -1,5 +1,5 @@
-// A played session in a terminal: prints the state; an action is typed by name or as text, and words that begin with a
-// colon are commands. Ends with `:quit`, Ctrl-D or the end of standard input.
+// A played session in a terminal. Prints the state after each input. The user types an action by name or as a text, or
+// a command, which begins with a colon. The session ends with `:quit`, Ctrl-D or the end of standard input.
 import { createInterface } from 'node:readline';
 import type { PlayDo, PlayReply, PlaySession, ShownStep } from '../../protocol/environment-tools';
 import type { Session } from './play-session';
@@ -12,7 +12,7 @@ export async function playInTerminal(session: Session): Promise<void> {
   const begun = await session.answer(0, { do: 'reload' });
   if (begun.session) say(opening(begun.session));
   say(formatState(begun));
-  // Not earlier: lines that arrive without a reader are lost.
+  // Created only now, because lines that arrive before the loop below starts are lost.
   const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
   lines.prompt();
   for await (const line of lines) {

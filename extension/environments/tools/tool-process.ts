@@ -1,15 +1,18 @@
-// The environment process for tools: each environment loads or fails separately, and messages name the place where the
-// tool's user wrote a value instead of a run's configuration.
+// The environment process for command-line tools. Environments are loaded independently, so a failure does not affect
+// the others. Messages refer to the tool's input instead of a run's configuration.
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import { installation } from '../../node/installation';
 import { secrets } from '../../node/secrets';
 import { EnvironmentProcess } from '../client/environment-process';
 import { environmentVariables } from '../client/environment-variables';
 
-/** Milliseconds allowed for a call into environment code, unless the environment requests more. */
+/** Time limit in milliseconds of a call into environment code; an environment's `patience` may raise it. */
 const stepTimeoutMs = 10_000;
 
-/** Starts the process for these environments; their output goes to standard error. The caller must stop it. */
+/**
+ * Starts the process for these environments and prints their output to standard error. The caller must stop the
+ * process.
+ */
 export function startToolProcess(
   specs: readonly Pick<EnvironmentSpec, 'env_type' | 'config'>[],
 ): Promise<EnvironmentProcess> {
@@ -26,7 +29,7 @@ export function startToolProcess(
 
 export type LoadOutcome = { environment: LoadedEnvironment } | { failure: EnvironmentFailure };
 
-/** Loads environments with distinct tags; outcomes in the order of the specifications. */
+/** Loads environments, whose tags must be distinct. Returns outcomes in the order of the specifications. */
 export async function loadEach(
   environments: EnvironmentProcess,
   specs: readonly EnvironmentSpec[],
@@ -37,7 +40,7 @@ export async function loadEach(
     const environment = together.environments.find(({ tag }) => tag === spec.tag);
     if (environment) outcomes.push({ environment });
     else {
-      // A load reports only its first failure.
+      // `load` reports only its first failure.
       const alone = await environments.load([spec]);
       outcomes.push(alone.error ? { failure: alone.error } : { environment: alone.environments[0] });
     }
@@ -46,8 +49,8 @@ export async function loadEach(
 }
 
 /**
- * Rewrites a message about a run's configuration for a tool's input.
- * @param location where the tool's user gave the configuration: `[3].config`, `--set`
+ * Replaces the keys of a run's configuration in a message by a location in the tool's input.
+ * @param location where the user gave the configuration: `[3].config`, `--set`
  */
 export function withLocation(message: string, tag: string, location: string): string {
   return message

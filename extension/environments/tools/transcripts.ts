@@ -1,7 +1,7 @@
-// `ragen env play --input`: complete episodes by (environment, configuration, seed, actions), for comparison with other
-// implementations. All cases share one process, and each step of all open episodes is one batch. Contract: as many
-// results as cases, in their order; each action is a step of its own; a case ends with its episode; an invalid or
-// failing case yields an `error` in its place.
+// `ragen env play --input`: plays complete episodes, given by (environment, configuration, seed, actions), so that they
+// can be compared with other implementations. All cases share one process; one batch contains the next step of every
+// open episode. Contract: results have the order of the cases; each action is a separate step; a case ends with its
+// episode; the result of an invalid or failing case is an `error`.
 import { z } from 'zod';
 import type { EpisodeState, EpisodeStep } from '../../protocol/environment-link';
 import type { Shown, ShownStep, Transcript } from '../../protocol/environment-tools';
@@ -21,14 +21,17 @@ const caseSchema = z.strictObject({
 });
 type Case = z.infer<typeof caseSchema> & { index: number };
 
-/** Cases with the same environment and configuration, which is loaded once for them. */
+/** Cases with the same environment and configuration, which are loaded only once. */
 interface Batch {
   env: string;
   config: Record<string, unknown>;
   cases: Case[];
 }
 
-/** The transcript of each case. Paths of environments are relative to `workspace`. */
+/**
+ * The transcript of each case.
+ * @param workspace folder to which paths of environments are relative
+ */
 export async function transcriptsOf(cases: readonly unknown[], workspace: string): Promise<Transcript[]> {
   const results: Transcript[] = [];
   const batches = new Map<string, Batch>();
@@ -46,8 +49,8 @@ export async function transcriptsOf(cases: readonly unknown[], workspace: string
     [...batches.values()].map(({ env, config }) => ({ env_type: env, config: config ?? {} })),
   );
   try {
-    // Tags are environment names, for readable messages, so configurations of the same environment run one after
-    // another.
+    // Tags are the names of environments, because messages contain them. Tags must be distinct, so configurations of
+    // the same environment are played one after the other.
     for (let waiting = [...batches.values()]; waiting.length > 0;) {
       const wave = waiting.filter((batch, i) => waiting.findIndex(({ env }) => env === batch.env) === i);
       waiting = waiting.filter(batch => !wave.includes(batch));
@@ -59,7 +62,7 @@ export async function transcriptsOf(cases: readonly unknown[], workspace: string
   return results;
 }
 
-/** Plays batches of distinct environments concurrently. */
+/** Plays batches concurrently; their environments must be distinct. */
 async function playWave(
   environments: EnvironmentProcess,
   wave: readonly Batch[],
@@ -105,7 +108,7 @@ async function playWave(
   for (const player of players) results[player.index] = player.transcript;
 }
 
-/** A case in progress. */
+/** A case that is being played. */
 class Player {
   readonly reset;
   private actions: (number | string)[] = [];
@@ -126,7 +129,7 @@ class Player {
     return this.given.index;
   }
 
-  /** The next action; undefined when the case has ended. */
+  /** The next action; undefined if the case has ended. */
   get next(): number | string | undefined {
     return this.over || this.error !== undefined ? undefined : this.actions[this.steps.length];
   }
@@ -155,7 +158,7 @@ class Player {
   }
 }
 
-/** The visible part of a state; images in base64. */
+/** Observation and images of a state; images in base64. */
 export function shownOf({ observation, images }: Pick<EpisodeState, 'observation' | 'images'>): Shown {
   if (!images || images.length === 0) return { observation };
   return { observation, images: images.map(image => Buffer.from(image).toString('base64')) };
