@@ -13,10 +13,10 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe("path of ALFWorld's configuration file on the server; null: the server's default"),
-  score: z.number().default(10).describe('reward for the task'),
+  score: z.number().default(10).describe('reward for solving the task'),
   render_mode: z.literal('text').default('text'),
   eval_dataset: z.enum(['eval_in_distribution', 'eval_out_of_distribution']).default('eval_in_distribution'),
-  max_steps: z.int().min(1).default(50).describe('the episode ends with this step'),
+  max_steps: z.int().min(1).default(50).describe('maximum number of steps; the episode is then truncated'),
   ...serverKeys,
 });
 type Config = z.infer<typeof config>;

@@ -19,11 +19,13 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('validation problems; null: those of train_path, or the shipped validation problems if that is null'),
-  max_instances: z.int().min(1).default(20000).describe('maximum number of rows to read, from the first'),
-  solvable_filter: z.boolean().default(true).describe('only problems that can be solved with + and − alone'),
+    .describe(
+      'validation problems; null: those of train_path, or the shipped validation problems if train_path is null',
+    ),
+  max_instances: z.int().min(1).default(20000).describe('maximum number of rows to read, starting with the first'),
+  solvable_filter: z.boolean().default(true).describe('true: only problems that can be solved with + and − alone'),
   score: z.number().default(1),
-  format_score: z.number().default(0.1).describe('for the right numbers and a wrong value'),
+  format_score: z.number().default(0.1).describe('reward for the right numbers and a wrong value'),
   max_steps: z.literal(1).default(1),
   render_mode: z.literal('text').default('text'),
 });

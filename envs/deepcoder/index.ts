@@ -21,22 +21,29 @@ const config = z.strictObject({
     .default(null)
     .describe('file or folder with columns problem and tests, or a data set of the hub; null: the shipped tasks'),
   cache_dir: z.string().nullable().default(null).describe('no effect: downloads are stored in the Hugging Face cache'),
-  split: z.string().nullable().default(null).describe('null: train for training and test for validation'),
-  language: z.enum(['python', 'javascript']).default('python').describe('of answers that do not name theirs'),
+  split: z.string().nullable().default(null).describe('split to read; null: train for training, test for validation'),
+  language: z
+    .enum(['python', 'javascript'])
+    .default('python')
+    .describe('language of answers whose code fence names none'),
   isolation: z
     .enum(['bubblewrap', 'none'])
     .default('bubblewrap')
-    .describe('none: run answers with your own user permissions'),
+    .describe('none: answers run without isolation, with your own user permissions'),
   test_timeout: z.number().positive().default(3).describe('timeout of one test in seconds'),
   total_timeout: z
     .number()
     .positive()
     .default(8)
-    .describe('timeout in seconds for all tests of an answer; tests not run by then fail'),
+    .describe('timeout in seconds for all tests of an answer; tests that have not run then fail'),
   memory_mb: z.int().min(64).default(512).describe('memory limit of one test in MiB'),
   max_tests: z.int().min(1).nullable().default(null).describe('maximum number of tests per task; null: all'),
-  python_path: z.string().nullable().default(null).describe('null: python3 under /usr, else on the PATH'),
-  node_path: z.string().nullable().default(null).describe('null: node under /usr, else on the PATH'),
+  python_path: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('path of python3; null: the one under /usr, else on the PATH'),
+  node_path: z.string().nullable().default(null).describe('path of node; null: the one under /usr, else on the PATH'),
 });
 type Config = z.infer<typeof config>;
 type Mode = 'train' | 'val';

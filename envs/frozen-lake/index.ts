@@ -14,9 +14,19 @@ const meanings = ['player', 'empty', 'hole', 'goal', 'player in hole', 'player o
 const config = z.strictObject({
   size: z.int().min(2).max(64).default(4),
   p: z.number().min(0).max(1).default(0.9).describe('probability that a tile is frozen'),
-  success_rate: z.number().min(0).max(1).default(0.8).describe('probability that a move goes where it is meant to'),
+  success_rate: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.8)
+    .describe('probability that a move goes in the intended direction'),
   is_slippery: z.boolean().default(true),
-  map_seed: z.int().min(0).nullable().default(null).describe('one map for all episodes; null: the map of the seed'),
+  map_seed: z
+    .int()
+    .min(0)
+    .nullable()
+    .default(null)
+    .describe('seed of one map for all episodes; null: the map of each seed'),
   render_mode: z.literal('text').default('text'),
   observation_format: z.enum(['grid', 'coord', 'grid_coord']).default('grid'),
   action_lookup: z

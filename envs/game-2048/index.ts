@@ -10,9 +10,12 @@ import { largestTile, linesOf, moveNames, slide } from './grid';
 const goal = 2048;
 
 const config = z.strictObject({
-  size: z.int().min(2).max(8).default(4).describe('rows and columns'),
+  size: z.int().min(2).max(8).default(4).describe('number of rows and of columns'),
   two_prob: z.number().min(0).max(1).default(0.9).describe('probability that a new tile is a 2; else it is a 4'),
-  use_log_reward: z.boolean().default(true).describe('reward log2(1 + merged) / 10; false: the merged sum itself'),
+  use_log_reward: z
+    .boolean()
+    .default(true)
+    .describe('true: reward log2(1 + sum of merged tiles) / 10; false: the sum itself'),
   invalid_act_score: z.number().default(-0.1).describe('raw reward of a move that changes nothing'),
   render_mode: z.literal('text').default('text'),
   observation_format: z.literal('grid').default('grid'),

@@ -17,26 +17,35 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe('file or folder with the column formal_statement, or a data set of the hub; null: the shipped theorems'),
-  dataset_split: z.string().default('train').describe('split, if the file names of the folder contain splits'),
-  theorem_idx: z.int().min(0).nullable().default(null).describe('always use this theorem; null: selected by the seed'),
-  server_url: z.string().default('http://127.0.0.1:8000').describe('the Kimina server'),
+  dataset_split: z.string().default('train').describe('split to read, if file names contain splits'),
+  theorem_idx: z
+    .int()
+    .min(0)
+    .nullable()
+    .default(null)
+    .describe('index of the only theorem to use; null: the seed selects a theorem'),
+  server_url: z.string().default('http://127.0.0.1:8000').describe('address of the Kimina server'),
   api_key: z
     .string()
     .nullable()
     .default(null)
     .describe(
-      'null: the variable LEAN_SERVER_API_KEY, if set; runs must use the variable, because a run stores its configuration',
+      'key of the Kimina server; null: the variable LEAN_SERVER_API_KEY, if set; runs must use the variable, because a run stores its configuration',
     ),
   repl_command: z
     .array(z.string())
     .min(1)
     .nullable()
     .default(null)
-    .describe('a Lean REPL to start in place of the server, such as [lake, exe, repl]'),
-  repl_folder: z.string().nullable().default(null).describe('where the REPL is started'),
-  request_timeout: z.number().positive().default(30).describe('seconds Lean may take'),
-  http_timeout: z.number().positive().default(60).describe('seconds for a request; for a REPL, for its imports'),
-  max_retries: z.int().min(1).default(3).describe('attempts to reach the server'),
+    .describe('command of a Lean REPL to use instead of the server, such as [lake, exe, repl]'),
+  repl_folder: z.string().nullable().default(null).describe('folder in which the REPL is started'),
+  request_timeout: z.number().positive().default(30).describe('timeout of Lean per request in seconds'),
+  http_timeout: z
+    .number()
+    .positive()
+    .default(60)
+    .describe('HTTP timeout in seconds; for a REPL, the timeout of its imports'),
+  max_retries: z.int().min(1).default(3).describe('maximum number of attempts per request to the server'),
   max_steps: z.int().min(1).default(100),
   step_penalty: z.number().default(-0.1),
   valid_step_reward: z.number().default(1),
@@ -47,7 +56,7 @@ const config = z.strictObject({
   default_imports: z
     .string()
     .default('import Mathlib\nimport Aesop\nset_option maxHeartbeats 0\nopen BigOperators Real Nat Topology Rat')
-    .describe('in front of theorems that import nothing'),
+    .describe('text before theorems that contain no imports'),
   message_truncate_limit: z.int().min(0).default(0).describe('maximum number of characters shown per message; 0: all'),
 });
 type Config = z.infer<typeof config>;
@@ -136,7 +145,7 @@ export default defineEnvironment({
         await checkerOf(config).check({ header: '', body: 'example : True := by\n  trivial\n' }),
       );
       if (verdict.success) return;
-      const why = cut(verdict.messages.at(-1)?.data ?? 'it proves nothing', 160);
+      const why = cut(verdict.messages.at(-1)?.data ?? 'it rejects a trivial proof', 160);
       throw new MissingDependency(
         `finds no working Lean REPL by ${config.repl_command.join(' ')} (${why})`,
         'correct env_config.repl_command and repl_folder, or give env_config.server_url a Kimina server',

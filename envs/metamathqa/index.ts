@@ -14,7 +14,7 @@ const config = z.strictObject({
     .default(null)
     .describe('file or folder with columns query and response, or a data set of the hub; null: the shipped problems'),
   cache_dir: z.string().default('./data').describe('no effect: downloads are stored in the Hugging Face cache'),
-  split: z.string().default('train').describe('split, if the file names of the folder contain splits'),
+  split: z.string().default('train').describe('split to read, if file names contain splits'),
 });
 
 const shipped = fileURLToPath(new URL('../../media/data/metamathqa.jsonl', import.meta.url));

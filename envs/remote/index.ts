@@ -16,34 +16,44 @@ export const serverKeys = {
     .describe('base address of the server'),
   api_key_env: z
     .string()
-    .regex(/^[A-Z_][A-Z0-9_]{0,63}$/, 'the name of a variable in capitals')
+    .regex(/^[A-Z_][A-Z0-9_]{0,63}$/, 'expected the name of an environment variable in capitals')
     .nullable()
     .default(null)
-    .describe('variable of the surroundings that has the key'),
-  timeout: z.number().positive().default(120).describe('seconds for an answer'),
-  connect_timeout: z.number().positive().default(10).describe('seconds for a connection'),
-  retries: z.int().min(0).default(8).describe('times a request is tried again'),
+    .describe('name of the environment variable with the API key; null: no key'),
+  timeout: z.number().positive().default(120).describe('response timeout in seconds'),
+  connect_timeout: z.number().positive().default(10).describe('connection timeout in seconds'),
+  retries: z.int().min(0).default(8).describe('maximum number of retries per request'),
   backoff: z.number().min(0).default(2).describe('seconds before the first retry; doubles with each further retry'),
 };
 export type ServerConfig = { [Key in keyof typeof serverKeys]: z.infer<(typeof serverKeys)[Key]> };
 
 const config = z.strictObject({
   ...serverKeys,
-  env_config: z.record(z.string(), z.unknown()).default({}).describe("the server's own parameters"),
-  instruction: z.string().nullable().default(null).describe('null: the instruction of the server'),
+  env_config: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe('configuration of the environment, sent to the server'),
+  instruction: z.string().nullable().default(null).describe('task description; null: that of the server'),
   actions: z
     .array(z.string())
     .min(1)
     .nullable()
     .default(null)
     .describe('action names; null: those listed by the server'),
-  action_template: z.string().default('{action}').describe('what is sent for an action'),
+  action_template: z
+    .string()
+    .default('{action}')
+    .describe('text that is sent for an action; {action} is replaced by the action'),
   action_fields: z
     .record(z.string(), z.unknown())
     .default({ action: '{action}' })
-    .describe("OpenEnv: the action's dictionary"),
-  observation_field: z.string().nullable().default(null).describe('OpenEnv: the field that is shown'),
-  image_field: z.string().default('images').describe('OpenEnv: the field with images in base64'),
+    .describe('OpenEnv: the dictionary that is sent as an action'),
+  observation_field: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('OpenEnv: field of the observation to show; null: text, or the whole observation as JSON'),
+  image_field: z.string().default('images').describe('OpenEnv: field of the observation with images in base64'),
   success_return: z
     .number()
     .default(0)

@@ -185,6 +185,7 @@ export const recordOf = (value: unknown): Record<string, unknown> =>
  */
 export function rewardOf(value: unknown): number {
   const reward = value === null || value === undefined ? 0 : Number(value);
-  if (!Number.isFinite(reward)) throw new Error(`the server's reward is ${JSON.stringify(value)}, no number`);
+  if (!Number.isFinite(reward))
+    throw new Error(`the server's reward is ${JSON.stringify(value)}, which is not a number`);
   return reward;
 }

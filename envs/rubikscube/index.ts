@@ -12,12 +12,12 @@ const faces = ['Up (U):    ', 'Left (L):  ', 'Front (F): ', 'Right (R): ', 'Back
 const ids = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12'] as const;
 
 const config = z.strictObject({
-  scramble_depth: z.int().min(0).max(1000).default(5).describe('random moves that scramble the cube'),
-  max_steps: z.int().min(1).default(20).describe('the episode is truncated after so many moves'),
+  scramble_depth: z.int().min(0).max(1000).default(5).describe('number of random moves that scramble the cube'),
+  max_steps: z.int().min(1).default(20).describe('maximum number of moves; the episode is then truncated'),
   real_back_turn: z
     .boolean()
     .default(false)
-    .describe("use the B move of a real cube; false: RAGEN's B, which swaps two stickers"),
+    .describe("true: the B move of a real cube; false: RAGEN's B move, which swaps two stickers"),
   render_mode: z.literal('text').default('text'),
   action_lookup: z
     .record(z.enum(ids), z.string())

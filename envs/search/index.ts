@@ -12,22 +12,28 @@ import { healthy, retrieve } from './retrieval-server';
 import { answerIn, scoreAnswer } from './scoring';
 
 const config = z.strictObject({
-  dataset_name: z.string().default('hotpotqa').describe('a name for people'),
-  train_path: z.string().nullable().default(null).describe('questions; null: the shipped ones'),
-  val_path: z.string().nullable().default(null).describe('questions of validation; null: those of train_path'),
-  max_instances: z.int().min(1).default(20000).describe('questions that are used'),
-  corpus_path: z.string().nullable().default(null).describe('passages to search; null: the shipped ones'),
+  dataset_name: z.string().default('hotpotqa').describe('no effect: a name for readers of the configuration'),
+  train_path: z.string().nullable().default(null).describe('file or folder of questions; null: the shipped questions'),
+  val_path: z.string().nullable().default(null).describe('questions for validation; null: those of train_path'),
+  max_instances: z.int().min(1).default(20000).describe('maximum number of questions to use, starting with the first'),
+  corpus_path: z.string().nullable().default(null).describe('file of passages to search; null: the shipped passages'),
   embedding_model: z
     .string()
     .nullable()
     .default(null)
     .describe('folder of an ONNX embedding model that ranks the corpus; null: BM25'),
-  retrieval_server_url: z.string().nullable().default(null).describe('a server in place of the corpus'),
-  retrieval_timeout: z.number().positive().default(30).describe('seconds'),
+  retrieval_server_url: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe(
+      'address of a retrieval server; null: the variable RETRIEVAL_SERVER_URL, or without it the corpus in memory',
+    ),
+  retrieval_timeout: z.number().positive().default(30).describe('timeout of a request to the server in seconds'),
   max_search_results: z.int().min(1).max(50).default(5),
-  max_total_chars: z.int().min(1).default(4000).describe('characters of one search shown'),
+  max_total_chars: z.int().min(1).default(4000).describe('maximum number of characters shown per search'),
   max_steps: z.int().min(1).default(10),
-  mock_mode: z.boolean().default(false).describe('search the corpus whatever server is named'),
+  mock_mode: z.boolean().default(false).describe('true: search the corpus even if a server is configured'),
   correct_reward: z.number().default(1),
   incorrect_reward: z.number().default(0),
   f1_threshold: z.number().min(0).max(1).default(0.3),

@@ -31,12 +31,17 @@ const side = z.int().min(4).max(64);
 const config = z
   .strictObject({
     dim_room: z.tuple([side, side]).default([6, 6]).describe('rows, columns'),
-    dim_x: side.nullable().default(null).describe('rows; dim_x and dim_y replace dim_room'),
-    dim_y: side.nullable().default(null).describe('columns'),
-    max_steps: z.int().min(1).default(100).describe('the episode is truncated after so many steps'),
+    dim_x: side.nullable().default(null).describe('rows; dim_x and dim_y override dim_room'),
+    dim_y: side.nullable().default(null).describe('columns; dim_x and dim_y override dim_room'),
+    max_steps: z.int().min(1).default(100).describe('maximum number of steps; the episode is then truncated'),
     num_boxes: z.int().min(1).max(16).default(3),
-    search_depth: z.int().min(2).max(900).default(300).describe('depth of the reverse play that makes a room'),
-    render_mode: z.enum(['text', 'rgb_array']).default('text').describe('rgb_array: the state is a picture'),
+    search_depth: z
+      .int()
+      .min(2)
+      .max(900)
+      .default(300)
+      .describe('maximum depth of the reverse play that generates a room'),
+    render_mode: z.enum(['text', 'rgb_array']).default('text').describe('rgb_array: the observation is a picture'),
     observation_format: z.enum(['grid', 'coord', 'grid_coord']).default('grid'),
     action_lookup: z
       .record(z.enum(['1', '2', '3', '4']), z.string())

@@ -10,14 +10,21 @@ import { questionEpisode, type Question } from '../metamathqa/question-episode';
 import { scorings } from './scoring';
 
 const config = z.strictObject({
-  dataset_name: z.enum(['metamathqa', 'gsm8k', 'mmlu']).default('metamathqa').describe('form of rows and answers'),
+  dataset_name: z
+    .enum(['metamathqa', 'gsm8k', 'mmlu'])
+    .default('metamathqa')
+    .describe('data set that determines the columns and how answers are compared'),
   dataset_path: z
     .string()
     .nullable()
     .default(null)
-    .describe('file or folder with such rows, or a data set of the hub; null: the shipped questions'),
+    .describe('file or folder with rows of dataset_name, or a data set of the hub; null: the shipped questions'),
   cache_dir: z.string().default('./data').describe('no effect: downloads are stored in the Hugging Face cache'),
-  split: z.string().nullable().default(null).describe('null: train; test for mmlu, which has no train split'),
+  split: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('split to read; null: train, or test for mmlu, which has no train split'),
 });
 type Config = z.infer<typeof config>;
 
@@ -41,7 +48,7 @@ function question(row: Row, { dataset_name }: Config): Question {
 }
 
 const remedy = (name: Config['dataset_name']) =>
-  `give env_config.dataset_path a file or folder with rows as ${sources[name].hub} has them, ${sources[name].hub} itself, or null for the shipped questions`;
+  `give env_config.dataset_path a file or folder with the columns of ${sources[name].hub}, ${sources[name].hub} itself, or null for the shipped questions`;
 
 export default defineEnvironment({
   name: 'static',

@@ -10,10 +10,16 @@ import { drawPuzzle } from './puzzle';
 import { detailedText, feedbackText, list, cellText, readPlacement, simpleText } from './texts';
 
 const config = z.strictObject({
-  grid_size: z.literal([4, 9, 16]).default(9).describe('rows, columns and numbers'),
-  difficulty: z.enum(['easy', 'medium', 'hard']).default('easy').describe('40, 50 or 60 % of the cells are empty'),
-  unique_solution: z.boolean().default(false).describe('puzzles with one solution only; false: exactly those of RAGEN'),
-  max_steps: z.int().min(1).default(81).describe('the episode is truncated after so many steps'),
+  grid_size: z.literal([4, 9, 16]).default(9).describe('number of rows, of columns and of different numbers'),
+  difficulty: z
+    .enum(['easy', 'medium', 'hard'])
+    .default('easy')
+    .describe('easy, medium, hard: 40, 50, 60 % of the cells are empty'),
+  unique_solution: z
+    .boolean()
+    .default(false)
+    .describe('true: puzzles with exactly one solution; false: the puzzles of RAGEN'),
+  max_steps: z.int().min(1).default(81).describe('maximum number of steps; the episode is then truncated'),
   render_mode: z.literal('text').default('text'),
   render_format: z.enum(['simple', 'detailed', 'with_feedback']).default('detailed'),
   show_conflicts: z.boolean().default(true).describe('no effect, as in RAGEN: conflicts cannot occur'),
@@ -21,7 +27,7 @@ const config = z.strictObject({
     .boolean()
     .default(true)
     .describe('show candidates when at most ten cells are empty (render format with_feedback)'),
-  show_candidates: z.boolean().default(false).describe('without effect, as in RAGEN'),
+  show_candidates: z.boolean().default(false).describe('no effect, as in RAGEN'),
   correct_placement_score: z.number().default(1),
   invalid_action_score: z.number().default(-0.1),
   completion_bonus: z.number().default(10),

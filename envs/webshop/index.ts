@@ -11,15 +11,15 @@ import { details, found, pageHtml, pageText, partsOf, perPage, type Detail, type
 import { isSamePhrase, purchaseReward } from './scoring';
 
 const config = z.strictObject({
-  dataset: z.enum(['small', 'full']).default('small').describe('full: all products of file_path, which must be given'),
+  dataset: z.enum(['small', 'full']).default('small').describe('full: all products of file_path, which must be set'),
   observation_mode: z.enum(['text', 'html']).default('text'),
-  file_path: z.string().nullable().default(null).describe("WebShop's files; null: the shipped catalogue"),
+  file_path: z.string().nullable().default(null).describe("folder of WebShop's files; null: the shipped catalogue"),
   server: z.null().default(null),
   filter_goals: z.null().default(null),
   limit_goals: z.int().min(-1).default(-1).describe('number of goals to use; -1: all'),
   num_products: z.int().min(1).nullable().default(null).describe('number of products to read; null: all'),
-  human_goals: z.boolean().default(false).describe('goals that people wrote, of items_human_ins.json'),
-  show_attrs: z.boolean().default(false).describe('products have a page with their attributes'),
+  human_goals: z.boolean().default(false).describe('true: the human-written goals of items_human_ins.json'),
+  show_attrs: z.boolean().default(false).describe('true: product pages link to a page with the attributes'),
 });
 type Config = z.infer<typeof config>;
 

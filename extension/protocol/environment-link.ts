@@ -227,7 +227,7 @@ export function replyProblem(
   reply: EnvironmentReply,
   open: Set<string>,
 ): string | undefined {
-  if (reply.method !== request.method) return `answered a request to ${request.method} with one to ${reply.method}`;
+  if (reply.method !== request.method) return `answered a ${request.method} request with a ${reply.method} reply`;
   for (const name of namesOf(reply))
     if (!open.delete(name)) return `answered for ${JSON.stringify(name.slice(0, 80))}, which was not requested`;
   if (reply.method === 'step' && request.method === 'step') {
@@ -235,12 +235,12 @@ export function replyProblem(
     for (const { episode, outcomes } of reply.episodes) {
       const actions = asked.get(episode)!;
       if (outcomes.length > actions.length || outcomes.some(({ action }, i) => action !== actions[i]))
-        return `answered for other actions of ${JSON.stringify(episode.slice(0, 80))} than it was given`;
+        return `answered for actions of ${JSON.stringify(episode.slice(0, 80))} that were not requested`;
     }
   }
   const whole = reply.method === 'reset' || reply.method === 'step' || reply.method === 'solve';
   if (whole && !('more' in reply && reply.more) && open.size > 0)
-    return `left out ${open.size} of the episodes it was asked for`;
+    return `did not answer for ${open.size} of the requested episodes`;
   return undefined;
 }
 

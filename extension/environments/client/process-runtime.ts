@@ -91,7 +91,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
   }
 
   lose(episode: string, { how }: ProcessCause): void {
-    this.held.lose(episode, `ended its process (${how}) when it was played again`);
+    this.held.lose(episode, `ended its process (${how}) when it was replayed`);
   }
 
   discard(): void {

@@ -170,7 +170,7 @@ export class HttpRouter {
     const tooLarge = new ServiceError(413, `the body is larger than ${maxBodyBytes} bytes: send less`);
     const encoding = request.headers['content-encoding'];
     if (encoding !== undefined && encoding !== 'identity')
-      throw new ServiceError(415, `the body is encoded as ${encoding}: send it plain`);
+      throw new ServiceError(415, `the body is encoded as ${encoding}: send it without content-encoding`);
     if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge;
     const chunks: Buffer[] = [];
     let size = 0;

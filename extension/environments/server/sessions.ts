@@ -109,12 +109,12 @@ export class Sessions {
   async environment(name?: string, config: Record<string, unknown> = {}): Promise<LoadedEnvironment> {
     const { offered, allowConfig, pool } = this.options;
     const spec = name === undefined ? offered[0] : offered.find(({ tag }) => tag === name);
-    if (!spec) throw new ServiceError(404, `there is no environment ${name}: ask for one of ${this.names.join(', ')}`);
+    if (!spec) throw new ServiceError(404, `there is no environment ${name}: use one of ${this.names.join(', ')}`);
     const own = Object.entries(config).filter(([key, value]) => !isDeepStrictEqual(spec.config[key], value));
     if (own.length > 0 && !allowConfig)
       throw new ServiceError(
         403,
-        `env_config.${own[0][0]} is not this server's: leave it out, or start the server with --allow-config`,
+        `env_config.${own[0][0]} differs from this server's value: omit it, or start the server with --allow-config`,
       );
     const tag = own.length === 0 ? spec.tag : `${spec.tag} ${JSON.stringify(own)}`;
     const known = this.loaded.get(tag);

@@ -95,7 +95,7 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
     throw new BuildError(
       source,
       'does not exist: correct env_type to the name of an environment or the path of its file',
-      [fileProblem('this environment is gone: restore the file')],
+      [fileProblem('the file of this environment does not exist: restore it')],
     );
   const refused = refusalOf(source);
   if (refused !== undefined) throw new BuildError(source, refused, [fileProblem(refused)]);
@@ -177,7 +177,7 @@ function refusalOf(path: string): string | undefined {
   if (found === undefined) return undefined; // esbuild reports the missing file
   if (!found.isFile()) return 'is not a regular file: put the environment’s code there';
   return found.size > mostBytes
-    ? `has ${found.size} bytes, more than the ${mostBytes} of a file of code: restore it`
+    ? `has ${found.size} bytes, more than the ${mostBytes} that are allowed for source files: restore it`
     : undefined;
 }
 

@@ -38,7 +38,7 @@ export async function refusesAfterEnd(play: RandomPlay): Promise<string | Skip> 
   }
   if (tried === 0)
     return new Skip(`No episode ended within ${play.options.steps} actions, at random or by the solver.`);
-  return `${plural(tried, 'action')} after the end: ${threw > 0 ? 'it throws' : 'no reward, nothing changes, still over'}.`;
+  return `${plural(tried, 'action')} after the end: ${threw > 0 ? 'step throws' : 'reward 0, same observation, still over'}.`;
 }
 
 /** Episodes that have ended, by random play or by the solver, each with actions to try. */
@@ -108,5 +108,5 @@ export async function closes(play: RandomPlay): Promise<string | Skip> {
     await begun.close();
     await instance.close();
   }
-  return `Before a reset, after one, and at the end of ${plural(play.references.length, 'episode')}.`;
+  return `Called before a reset, after a reset, and at the end of ${plural(play.references.length, 'episode')}.`;
 }

@@ -29,7 +29,7 @@ export async function solves(play: RandomPlay): Promise<string | Skip> {
     let asked = 0;
     // Called only before the first three actions, because a solver may be slow.
     const ask = async () => asked++ < 3 && (await instance.solve());
-    await play.follow(instance, reference, 'An episode differs when its solver is asked before its actions', ask);
+    await play.follow(instance, reference, 'An episode differs when its solver is called before its actions', ask);
   }
   let solved = 0;
   let tried = 0;

@@ -36,7 +36,7 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
     throw badDefinition(`has a name of ${found.name.length} characters`, `give it one of at most ${longestText}`);
   if (typeof found.config?.safeParse !== 'function')
     throw badDefinition(
-      `has a definition whose config is ${shown(found.config)}, no zod schema`,
+      `has a definition whose config is ${shown(found.config)}, which is not a zod schema`,
       'set it to z.object({ … }), or z.object({}) for no options',
     );
   if (typeof found.create !== 'function') throw badDefinition('has a definition without create(config)', remedy);

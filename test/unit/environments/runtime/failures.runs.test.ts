@@ -293,7 +293,7 @@ describe('a fault at load', () => {
     [
       'no schema',
       `export default { name: 'x', config: {}, create() {}, instruction: '' };`,
-      'has a definition whose config is {}, no zod schema',
+      'has a definition whose config is {}, which is not a zod schema',
     ],
     [
       'no step',

@@ -191,7 +191,7 @@ describe('client errors', () => {
     expect((await request(strict.url, '/vagen/environments', config({ size: 5 }))).status).toBe(200); // the same value
     expect(await request(strict.url, '/vagen/environments', config({ size: 6 }, 'b'))).toMatchObject({
       status: 403,
-      json: { error: expect.stringMatching(/^env_config\.size is not this server's: .* --allow-config$/) },
+      json: { error: expect.stringMatching(/^env_config\.size differs from this server's value: .* --allow-config$/) },
     });
     const free = await serving.serve([builtIn('frozen_lake', { size: 5 })], { allowConfig: true });
     expect((await request(free.url, '/vagen/environments', config({ size: 6 }))).status).toBe(200);

@@ -123,7 +123,9 @@ describe('OpenEnv', () => {
       images: [expect.any(Uint8Array), expect.any(Uint8Array)],
     });
     expect(() => read({ text: 'a', images: 'R0lGODlh' })).toThrow('image 1 is not a PNG');
-    expect(() => read({ text: 'a' }, { reward: 'much' })).toThrow('the server\'s reward is "much", no number');
+    expect(() => read({ text: 'a' }, { reward: 'much' })).toThrow(
+      'the server\'s reward is "much", which is not a number',
+    );
   });
 
   it('reports success by the server’s flag or by the return', async () => {
