@@ -27,7 +27,7 @@ export interface DataSetOptions {
   configuration?: string;
   /** Name of a split, such as `train`. If no file name contains a split, all files are used. */
   split?: string;
-  /** How the user gets the data, as an imperative; part of the error message. */
+  /** How to get the data, as an imperative; the end of the error message. */
   remedy: string;
 }
 
@@ -63,8 +63,8 @@ const smallBytes = 1 << 26;
 export const openingPatience = 120_000;
 
 /**
- * Checks when an environment is loaded that its data set exists. Opens and returns a data set of up to `smallBytes`, so
- * that the caller can validate its columns. Returns undefined for a larger one.
+ * Checks that a data set exists; called when an environment is loaded. Opens and returns a data set of up to
+ * `smallBytes`, so that the caller can validate its columns. Returns undefined for a larger one.
  * @throws MissingDependency as `openDataSet`
  */
 export async function lookForDataSet(path: string, options: DataSetOptions): Promise<DataSet | undefined> {

@@ -10,7 +10,7 @@ const mostBytes = 2 ** 29 - 24;
 
 /**
  * Opens a regular file and returns its descriptor, which the caller closes.
- * @throws the system's error, or an Error whose message is a predicate, such as "it is a folder"
+ * @throws the system's error, or an Error whose message is a clause, such as "it is a folder"
  */
 export function openRegularFile(path: string): number {
   const descriptor = openSync(path, flags);

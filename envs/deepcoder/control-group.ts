@@ -1,7 +1,7 @@
 // Creates a cgroup for each tested program, if this process has the permission. The kernel then limits the number of
 // the program's processes and their total memory, including kernel structures. Version 2: the nearest enclosing cgroup
-// that delegates memory to its children holds the new cgroup. Version 1: this process's own cgroup holds it, in the
-// memory and in the pids hierarchy. Permissions are tested by trying.
+// that delegates memory to its children holds the new cgroup. Version 1: this process's own cgroup holds the new
+// cgroup, in the memory and in the pids hierarchy. Permissions are tested by trying.
 // extension/node/control-group.ts is a separate implementation for the environment process, because environments must
 // not import other code of the product.
 // Sources: docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html, …/cgroup-v1/pids.html.
@@ -34,8 +34,8 @@ export class ControlGroup {
   private constructor(private readonly parts: readonly (ControlGroupMount & { group: string })[]) {}
 
   /**
-   * Creates a cgroup with these limits. Returns undefined if this process lacks the permission, or if the memory limit
-   * is not supported.
+   * Creates a cgroup with these limits. Returns undefined if this process lacks permission, or if the memory limit is
+   * not supported.
    * @param root prefix of all paths; differs from / in tests
    */
   static make(limits: GroupLimits, root = '/'): ControlGroup | undefined {

@@ -1,6 +1,6 @@
-// Builds a program that can be tested from an answer. One line precedes the answer's code, so its line numbers shift by
-// one. If tests call a function, code is appended that reads the arguments, calls the function and prints the returned
-// value after a marker. A test's expected result is never part of the program.
+// Builds from an answer the program that is tested. One line precedes the answer's code, so the line numbers of the
+// answer's code shift by one. If tests call a function, code is appended that reads the arguments, calls the function
+// and prints the returned value after a marker. A test's expected result is never part of the program.
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { Program } from './sandbox';
@@ -57,7 +57,8 @@ function withoutEmptyEnds(text: string): string {
 
 /**
  * Combines Python code with its problem's starter code. A bare method is indented into the starter's class. The answer
- * replaces the starter if it defines the class itself, or if the starter ends in a function header without a body.
+ * replaces the starter if the answer defines the class itself, or if the starter ends in a function header without a
+ * body.
  */
 export function withStarter(code: string, starter: string): string {
   const given = starter.trimEnd();

@@ -344,10 +344,10 @@ function bubblewrap({ home, interpreter }: Program, command: readonly string[]):
     ],
     ...interpreterFolders(home, interpreter),
     ...['--proc', '/proc', '--dev', '/dev', ...space, '/dev/shm', '--remount-ro', '/dev', ...space, '/tmp'],
-    // bwrap is process 1 of the sandbox and is not subject to the program's limits. Hidden, because a program could
-    // write to bwrap's memory through /proc.
+    // Hides /proc/1. Process 1 of the sandbox is bwrap, which is not subject to the program's limits, and a program
+    // could write to bwrap's memory through /proc.
     ...['--tmpfs', '/proc/1', '--remount-ro', '/proc/1'],
-    // Hidden, because they describe the user's key rings and the machine's kernel command line.
+    // Hides the user's key rings and the machine's kernel command line.
     ...['/proc/keys', '/proc/key-users', '/proc/cmdline'].flatMap(path =>
       existsSync(path) ? ['--ro-bind', '/dev/null', path] : [],
     ),

@@ -1,7 +1,8 @@
-// System calls that are refused to model-written programs, by architecture: memory outside the memory limits (System V
-// segments, memory files, message queues, pinned buffers), kernel key rings, sockets except connected pairs, tracing,
-// namespaces and mounts, handles that bypass path checks, kernel programs and rings (bpf, io_uring, perf, userfaultfd),
-// and administration. Call numbers are from Linux's asm/unistd_64.h (x64) and asm-generic/unistd.h (arm64).
+// System calls that are refused to model-written programs, by architecture: calls that allocate memory outside the
+// memory limits (System V segments, memory files, message queues, pinned buffers), kernel key rings, sockets except
+// connected pairs, tracing, namespaces and mounts, handles that bypass path checks, kernel programs and rings (bpf,
+// io_uring, perf, userfaultfd), and administration. Call numbers are from Linux's asm/unistd_64.h (x64) and
+// asm-generic/unistd.h (arm64).
 
 export type Processor = 'x64' | 'arm64';
 

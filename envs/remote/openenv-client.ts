@@ -97,8 +97,8 @@ function filledIn(template: unknown, action: string): unknown {
 }
 
 /**
- * Names of the actions by id, if the schema lists them for the key that holds the action. Without ids, which only
- * `ragen env serve` sends, the names are numbered from 1.
+ * Names of the actions by id, if the schema lists them for the key that holds the action. `ragen env serve` also sends
+ * the ids; without them, the names are numbered from 1.
  */
 function namedActions(schema: Record<string, unknown>, { action }: OpenEnvFields): ActionLookup | undefined {
   const field = Object.keys(action).find(key => action[key] === '{action}');
@@ -130,7 +130,7 @@ function connected(options: PeerOptions): Promise<{ socket: WebSocket; exchange:
   });
 }
 
-/** Returns a function that sends a message and waits for its reply. It must not be called again before the reply. */
+/** Returns a function that sends a message and waits for its reply. Calls of this function must not overlap. */
 function exchangeOver(socket: WebSocket, options: PeerOptions): Exchange {
   const { timeout } = options;
   let settle: { answer(text: string): void; lost(why: string): void } | undefined;

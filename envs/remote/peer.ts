@@ -1,6 +1,6 @@
 // The interface between a protocol and an episode on a server, and the three kinds of failure. The server did not
-// accept the request (`NotTaken`): it may be repeated. The server may have executed the request (`SessionLost`): the
-// session must not be used again. The server returned an error (`Error`).
+// accept the request (`NotTaken`): the request may be repeated. The server may have executed the request
+// (`SessionLost`): the session must not be used again. The server returned an error (`Error`).
 import { bodyBytes } from '../api/response-body';
 import type { ActionLookup } from '../api/environment';
 
@@ -62,7 +62,7 @@ export class NotTaken extends Error {
   override readonly name = 'NotTaken';
   constructor(
     message: string,
-    /** Seconds that the server asks clients to wait before a retry, if it says so. */
+    /** Seconds to wait before a retry, from the server's Retry-After header; undefined without this header. */
     readonly after?: number,
   ) {
     super(message);

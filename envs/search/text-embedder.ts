@@ -38,7 +38,7 @@ export class TextEmbedder {
       const tokenizer = new Tokenizer(json('tokenizer.json'), settings);
       const limit = Math.min(Number(settings.model_max_length ?? mostTokens), mostTokens);
       const ort = await import('onnxruntime-node');
-      // other cores are for the trainer
+      // leaves the other cores to the trainer
       const session = await ort.InferenceSession.create(model, { intraOpNumThreads: 1 });
       const pooling = json('1_Pooling/config.json').pooling_mode_cls_token === true ? 'first' : 'mean';
       const makeTensor = (data: BigInt64Array, dims: number[]) => new ort.Tensor('int64', data, dims);

@@ -1,4 +1,4 @@
-// RAGEN's room generator, which is gym-sokoban's with changes: carves floor by a random walk, places the player and the
+// RAGEN's room generator, a changed version of gym-sokoban's: carves floor by a random walk, places the player and the
 // targets, and puts a box on each target. It then plays backwards by pulling boxes, and uses the room with the highest
 // score (reverse-play.ts). CPython's `random` draws the walks and numpy's legacy generator the placement; both are
 // seeded with the same seed, so equal seeds give RAGEN's rooms. RAGEN derives a fallback seed from Python's salted

@@ -1,6 +1,6 @@
 // The shop's products and their BM25 index, read from WebShop's files: items_shuffle.json holds the products,
-// items_ins_v2.json the attributes and instructions by asin. The price of a product with a price range is drawn; all
-// such prices come from one seeded stream in file order.
+// items_ins_v2.json the attributes and instructions by asin. For a product with a range of prices, the price is drawn
+// at random; one seeded random stream draws these prices in file order.
 import MiniSearch from 'minisearch';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

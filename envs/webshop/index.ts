@@ -40,7 +40,7 @@ const shipped = fileURLToPath(new URL('../../media/data/webshop', import.meta.ur
 interface Shop {
   catalogue: Catalogue;
   goals: Goal[];
-  /** Permutation of the goals: index of a goal by index in the split. */
+  /** Indices of the goals in permuted order; `goalIndex` returns positions in this array. */
   order: number[];
 }
 const shops = new Map<string, Shop>();

@@ -1,8 +1,8 @@
 // One supervised environment process (environments/supervision/supervisor.ts), with the data needed to rebuild it.
-// Sends requests and records the episodes in them. If the process dies, the supervisor starts a new process, replays
-// the live episodes and repeats the requests. Only the episode whose code ended the process fails. If several tags
-// share the process and it violates a limit or dies repeatedly, the tag at fault moves to a process of its own; if this
-// tag is unknown, every tag does.
+// Sends requests, and records the episodes that the requests start and continue. If the process dies, the supervisor
+// starts a new process, replays the live episodes and repeats the requests. Only the episode whose code ended the
+// process fails. If several tags share the process and it violates a limit or dies repeatedly, the tag at fault moves
+// to a process of its own; if this tag is unknown, every tag does.
 import type {
   CoveredCode,
   EnvironmentSpec,
@@ -149,16 +149,15 @@ export class EnvironmentCell {
   }
 
   /**
-   * Removes a tag and returns its state. `Isolation.cellOf` must return the tag's new cell: its pending calls are sent
-   * there.
+   * Removes a tag and returns its state. Pending calls of the tag are sent to the cell that `Isolation.cellOf` returns.
    */
   release(tag: string): TagState {
     return this.held.release(tag);
   }
 
   /**
-   * Switches line coverage on or off for later resets. Returns the counts since the last call; an empty list if they
-   * were lost.
+   * Switches line coverage on or off for later resets. Returns the counts since the last call; an empty list if the
+   * process died.
    */
   async cover(on: boolean): Promise<CoveredCode[]> {
     return (await this.requests.trySend('cover', { on }))?.covered ?? [];

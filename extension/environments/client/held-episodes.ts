@@ -62,7 +62,7 @@ export class HeldEpisodes {
     return kept;
   }
 
-  /** Removes a tag and its episodes, and returns them. */
+  /** Removes a tag with its code and episodes, and returns the removed state. */
   release(tag: string): TagState {
     const spec = this.specs.get(tag)!;
     this.specs.delete(tag);

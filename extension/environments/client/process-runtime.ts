@@ -62,7 +62,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
    * @throws UserError if the runtime was stopped
    */
   async start(): Promise<undefined> {
-    await this.handle?.ended; // the reason of its end is then known
+    await this.handle?.ended; // the reason for its end is then known
     if (this.dead) throw this.dead;
     this.handle = new ProcessHandle(this.options);
     void this.handle.ended.then(end => {

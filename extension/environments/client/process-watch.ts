@@ -1,8 +1,7 @@
 // Monitors an environment process from outside, also between calls. Ends the process if it does not answer pings, or if
 // the process and its children exceed the memory limit. The process itself ends a thread that uses too much memory;
-// this monitor covers children, files in memory, and a process that is blocked. Elapsed time is added up per check, and
-// at most two intervals per check. Therefore delays of this process or a suspended machine do not count against the
-// environment.
+// this monitor covers children, files in memory, and a process that is blocked. Each check counts at most two check
+// intervals as elapsed time. Therefore a delay of this process or a suspended machine does not end the environment.
 import { ControlGroup } from '../../node/control-group';
 import type { ThreadMemory } from '../../protocol/environment-link';
 import { gibibytes } from '../../common/numbers';
@@ -92,8 +91,8 @@ export class ProcessWatch {
   private threads: ThreadMemory[] = [];
   private children = new Map<string, number>();
   /**
-   * Memory of children by tag at the latest checks. If the kernel kills a child, its memory before the kill is known
-   * from here.
+   * Memory of children by tag at the latest checks. After the kernel has killed a child, they show how much memory the
+   * child used.
    */
   private readonly seen: ReadonlyMap<string, number>[] = [];
 

@@ -8,8 +8,8 @@ import { KeyedQueue } from '../../common/keyed-queue';
 
 /**
  * The cause of a runtime's end. An episode: its call was running. `other`: a call of another job was running.
- * `unknown`: several calls were running. `nobody`: no call was running. `everybody`: the runtime cannot be started at
- * present, so all calls fail.
+ * `unknown`: one of the running calls, without further information. `nobody`: no call was running. `everybody`: the
+ * runtime cannot be started at present, so all calls fail.
  */
 export type Blame = { episode: string } | 'other' | 'unknown' | 'nobody' | 'everybody';
 
@@ -41,7 +41,7 @@ export interface Runtime<Cause> {
   replays(leaving: ReadonlySet<string>): readonly Replay<Cause>[];
   /**
    * Replays episodes to their current state. Returns an ending if the runtime ended meanwhile.
-   * @param alone whether a replay has failed before, so that episodes are now replayed one at a time
+   * @param alone true if an earlier replay ended the runtime, so that episodes are now replayed one at a time
    */
   replay(episodes: readonly string[], alone: boolean): Promise<Ending<Cause> | undefined>;
   /** Marks an episode as failed because its replay ended the runtime. */

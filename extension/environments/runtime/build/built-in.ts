@@ -1,7 +1,7 @@
 // Lets a user's file import and wrap built-in environments: `ragen-workbench/envs/sokoban` resolves to the source of
-// env_type sokoban. This source is bundled with the importing file and therefore affects its version. `import.meta.url`
-// in the source is replaced by a URL that the worker supplies at run time, so the bundle contains no path of the
-// machine.
+// env_type sokoban. This source is bundled with the importing file and therefore affects the version of the importing
+// environment. `import.meta.url` in the source is replaced by a URL that the worker supplies at run time, so the bundle
+// contains no path of the machine.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 

@@ -1,8 +1,8 @@
 // Type-checks environments with TypeScript's language service. The service stays in memory, so a second check takes a
-// fraction of the first check's time. Compiler options come from the nearest tsconfig.json, else they are strict
-// defaults. Style errors (unused names, unreachable code) are not reported, and modules resolve as in esbuild. Types of
-// `zod`, the environment API and Node.js come from the installation, so that files outside any node_modules can be
-// checked.
+// fraction of the first check's time. Compiler options come from the nearest tsconfig.json; without a tsconfig.json,
+// strict defaults apply. Style errors (unused names, unreachable code) are not reported, and modules resolve as in
+// esbuild. Types of `zod`, the environment API and Node.js come from the installation, so that files outside any
+// node_modules can be checked.
 import { existsSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 import type TypeScript from 'typescript';
@@ -119,8 +119,8 @@ class Project {
   }
 
   /**
-   * Whether errors in a file are reported. Errors in packages are not. Errors in the extension's own files are reported
-   * only if the checked environment is one of these files, because the extension's build checks them.
+   * Whether errors in a file are reported. Errors in packages are not reported. Errors in the extension's own files are
+   * reported only if the checked environment is one of these files, because the extension's build checks them.
    */
   private isUsers(file: string): boolean {
     if (file.includes('/node_modules/')) return false;

@@ -18,8 +18,8 @@ export interface ContractResult {
 }
 
 /**
- * Number of requirements at the start of the list, up to the replay check. If one of them fails, the others are
- * skipped.
+ * Number of requirements at the start of the list, up to the replay check. If one of these requirements fails, all
+ * later requirements are skipped.
  */
 const groundwork = 7;
 

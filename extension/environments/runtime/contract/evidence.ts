@@ -19,9 +19,9 @@ export function differenceOf(expected: State | Step, found: State | Step): strin
   return one === other ? undefined : `the info is ${quoted(other)}, not ${quoted(one)}`;
 }
 
-/** A count with its noun. */
+/** A count followed by its noun; the noun gets an s unless the count is 1. */
 export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
-/** A count followed by its noun, in the plural unless the count is 1. */
+/** A number with at most six significant digits. */
 export const round = (value: number): string => String(Number(value.toPrecision(6)));
 /** A text in quotes, of at most 60 characters. */
 export const quoted = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 59)}…` : text);

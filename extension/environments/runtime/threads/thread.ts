@@ -1,7 +1,7 @@
 // One loaded environment with its supervised worker thread (environments/supervision/supervisor.ts). If a call times
 // out or the worker exits, only the call's episode fails: a new worker is started and the other live episodes are
-// replayed in it, which the trainer does not notice. Batches overlap, and so do calls that return promises. Items of
-// one episode run in order.
+// replayed in it, without an error for the trainer. Batches overlap, and so do calls that return promises. Items of one
+// episode run in order.
 import type { EnvironmentFailure } from '../../../protocol/environment-link';
 import { Supervisor, type Job, type Results } from '../../supervision/supervisor';
 import type { Bundle } from '../build/build';
@@ -90,8 +90,8 @@ export class EnvironmentThread {
   }
 
   /**
-   * The worker's coverage counts since the last call. Empty if no worker is running, if it ends before its reply, or
-   * without coverage.
+   * The worker's coverage counts since the last call. Empty without coverage, without a running worker, or if the
+   * worker ends before its reply.
    */
   covered(): Promise<CoveredRange[]> {
     const { handle } = this.runtime;

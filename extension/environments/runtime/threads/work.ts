@@ -24,8 +24,8 @@ export interface WorkerSetup {
 /** Indices into the shared array. */
 export const progress = {
   /**
-   * Number of the item whose code is running; if no code is running, of the only item that waits. Otherwise `noItem` or
-   * `several`.
+   * Number of the item whose code is running. If no code is running: the number of the waiting item, `several` if more
+   * than one item waits, `noItem` if none waits.
    */
   item: 0,
   /** Index of the current action of a step or replay; −1 for all other calls. */
@@ -35,14 +35,14 @@ export const progress = {
    * promises and its event loop is not blocked.
    */
   calls: 2,
-  /** Memory of the thread in KiB, heap and native memory, measured while its event loop runs. */
+  /** Memory of the thread in KiB, heap and native memory, measured every 200 ms unless its event loop is blocked. */
   kibibytes: 3,
   slots: 4,
 } as const;
 
 /** Value of `item` if no environment code is running and no item waits. */
 export const noItem = -1;
-/** Value of `item` if several items wait for promises; the item whose code is running is then unknown. */
+/** Value of `item` if several items wait for promises; the code of any of them may be running. */
 export const several = -2;
 
 export type WorkItem =
