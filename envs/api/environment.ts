@@ -41,7 +41,7 @@ export interface StepResult {
 
 export interface Environment {
   /**
-   * Starts an episode. An environment whose actions differ between episodes returns `actions`; they replace the
+   * Starts an episode. An environment whose actions differ between episodes returns `actions`, which replace the
    * definition's actions for this episode.
    */
   reset(options: ResetOptions): MaybePromise<{ observation: Observation; info?: Info; actions?: ActionLookup }>;

@@ -152,7 +152,10 @@ function power(base: PythonNumber, exponent: PythonNumber): PythonNumber {
   return value;
 }
 
-/** Converts an integer to a float; too large an integer has no value, because Python raises an error. */
+/**
+ * Converts an integer to a float. Throws NoValue if the integer is too large for a float, for which Python raises an
+ * error.
+ */
 function float(value: PythonNumber): number {
   const converted = Number(value);
   if (typeof value === 'bigint' && !Number.isFinite(converted)) throw new NoValue();

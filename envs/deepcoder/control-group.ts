@@ -15,7 +15,10 @@ export interface GroupLimits {
   processes: number;
 }
 
-/** A folder in which cgroups can be created; `memory` and `processes` say which limits its cgroups support. */
+/**
+ * A folder in which cgroups can be created; `memory` and `processes` are true if cgroups in this folder support the
+ * limit.
+ */
 interface ControlGroupMount {
   version: 1 | 2;
   folder: string;

@@ -1,8 +1,8 @@
 // One supervised environment process (environments/supervision/supervisor.ts), with the data needed to rebuild it.
 // Sends requests, and records the episodes that the requests start and continue. If the process dies, the supervisor
 // starts a new process, replays the live episodes and repeats the requests. Only the episode whose code ended the
-// process fails. If several tags share the process and it violates a limit or dies repeatedly, the tag at fault moves
-// to a process of its own; if this tag is unknown, every tag does.
+// process fails. If several tags share the process and the process violates a limit or dies repeatedly, the tag at
+// fault moves to a process of its own. If the tag at fault is unknown, every tag moves.
 import type {
   CoveredCode,
   EnvironmentSpec,

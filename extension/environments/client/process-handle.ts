@@ -54,7 +54,7 @@ export const printedPerSecond = 131_072;
 /** Log messages per second above which the process is ended. The process itself sends far fewer. */
 const noticesPerSecond = 16_384;
 
-/** Processes that have not ended, including stopped processes. When this process exits, it ends them. */
+/** Processes that have not ended, including processes stopped by SIGSTOP. This process ends them when it exits. */
 const handles = new Set<ProcessHandle>();
 process.on('exit', () => {
   for (const handle of [...handles]) handle.endAtExit();

@@ -15,7 +15,7 @@ export interface Offence {
   what: string;
   /** What the user can do, as an imperative. */
   remedy: string;
-  /** Child processes use the memory. They outlive the call that started them. */
+  /** Whether child processes use the memory. Child processes outlive the call that started them. */
   children?: boolean;
   /** Tag of the environment at fault, if known. */
   tag?: string;
@@ -91,8 +91,8 @@ export class ProcessWatch {
   private threads: ThreadMemory[] = [];
   private children = new Map<string, number>();
   /**
-   * Memory of children by tag at the latest checks. After the kernel has killed a child, they show how much memory the
-   * child used.
+   * Memory of children by tag at the latest checks. After the kernel has killed a child, these measurements show how
+   * much memory the child used.
    */
   private readonly seen: ReadonlyMap<string, number>[] = [];
 

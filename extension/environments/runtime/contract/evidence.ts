@@ -1,4 +1,5 @@
-// Texts for the evidence of a contract check, and the result of a requirement that does not apply.
+// Formats the evidence of a contract check: texts that describe what was observed. Also defines the result of a
+// requirement that does not apply.
 import { sameState, type State, type Step } from './instance';
 
 /** Returned by a requirement that does not apply; `why` is one sentence. */

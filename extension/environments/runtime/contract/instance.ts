@@ -31,7 +31,7 @@ export class Violation extends Error {
   }
 }
 
-/** Maximum number of actions listed in a message; these are the latest ones. */
+/** Maximum number of actions listed in a message; earlier actions are only counted. */
 const actionsShown = 12;
 const png = [0x89, 0x50, 0x4e, 0x47];
 

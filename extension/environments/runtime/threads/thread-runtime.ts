@@ -96,7 +96,7 @@ export class ThreadRuntime implements Runtime<Fault> {
 
   /**
    * Converts a fault into a failure with its location.
-   * @param item the item that failed; undefined for a fault outside items
+   * @param item the item that failed; undefined if no item was running
    */
   failure(fault: Fault, item?: WorkItem): EnvironmentFailure {
     const { tag, source, bundle, timeoutMs } = this.options;

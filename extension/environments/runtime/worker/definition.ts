@@ -80,8 +80,8 @@ export async function describe(
 }
 
 /**
- * Checks the environment's dependencies. A fault contains the parsed configuration, which is valid even if a dependency
- * is missing.
+ * Checks the environment's dependencies. If the check fails, the fault contains the parsed configuration, because the
+ * configuration is valid even if a dependency is missing.
  */
 async function present(
   dependencies: EnvironmentDefinition['dependencies'],

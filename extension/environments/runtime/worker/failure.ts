@@ -19,7 +19,7 @@ export interface FailureContext {
   episode?: { seed: number; member: number; actions: readonly (number | string)[] };
 }
 
-/** Maximum number of actions in the sentence; these are the latest ones. */
+/** Maximum number of actions listed in the sentence; earlier actions are only counted. */
 const actionsShown = 20;
 
 /** The failure for a fault in its context. */

@@ -1,7 +1,7 @@
 // Attributes errors that no code awaits (a promise without await, a timer, an event) to the episode that caused them.
 // Each item runs with an owner. An async hook tags each resource that the item creates (promises, timers, requests)
 // with this owner, and also the resources that these create. AsyncLocalStorage does not suffice: some Node.js versions
-// lose its context when they report an error, and it takes twice the time.
+// lose its context when they report an error, and AsyncLocalStorage takes twice the time of this hook.
 import { createHook, executionAsyncResource } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
 import threads from 'node:worker_threads';
@@ -75,8 +75,8 @@ export function runFor<T>(owner: Owner, code: () => T): T {
 
 /**
  * Attributes unhandled errors to their owners. An error without an owner ends the thread, which is Node.js's default.
- * If environment code installs listeners for such errors, they receive the errors instead. Returns a function that
- * installs our listeners again if environment code has removed all listeners.
+ * If environment code has installed listeners for unhandled errors, only these listeners receive the errors. Returns a
+ * function that installs our listeners again if environment code has removed all listeners.
  * @param log receives errors of owners that can no longer be failed
  */
 export function catchUnhandled(log: (text: string) => void): () => void {
