@@ -10,7 +10,8 @@ export interface Message {
 }
 
 /**
- * Encodes a body and returns it with its content type. VAGEN's client sends the kind `form-data`, its server `mixed`.
+ * Encodes a body and returns the body and its content type. VAGEN's client sends the subtype `form-data`, VAGEN's
+ * server `mixed`.
  */
 export function encodeMultipart(
   { data, images }: Message,

@@ -1,5 +1,6 @@
-// Finds placements that complete a grid from its current state. A number can be overwritten but not removed. A number
-// that blocks another number must therefore be overwritten, sometimes first with a third number.
+// Finds placements that complete a grid from its current state. A number can be overwritten but not removed. If a
+// number blocks the right number of another cell, it must be overwritten. If the right number for its cell is not
+// allowed yet, a temporary number replaces it first.
 import { candidates, isAllowed, type Grid } from './grid';
 import { completions } from './solver';
 

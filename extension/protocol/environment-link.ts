@@ -199,8 +199,8 @@ const replyLists: Readonly<
 };
 
 /**
- * Whether a message of an environment process is valid and within bounds. If a message is not, the trainer ends the
- * process.
+ * Whether a message of an environment process is valid and within bounds. The trainer ends a process that sends an
+ * invalid message.
  */
 export function isEnvironmentMessage(message: unknown): message is EnvironmentReply | EnvironmentNotice {
   if (!isRecord(message) || !isText(message.method)) return false;

@@ -22,7 +22,10 @@ import { withLocation } from './tool-process';
 
 /** Milliseconds after which no new episode of random play is started. */
 const budgetMs = 20_000;
-/** Milliseconds to wait for the exit of a process whose channel has closed, because its exit code is more specific. */
+/**
+ * Milliseconds to wait for the exit of a process whose channel has closed, because the exit code is a more specific
+ * error than the closed channel.
+ */
 const endMs = 300;
 
 export interface CheckOptions {
@@ -70,7 +73,7 @@ async function contractReport(spec: EnvironmentSpec, options: CheckOptions): Pro
     stdio: ['ignore', 'pipe', 'pipe', 'overlapped'],
   });
   const end = (): void => killTree(child.pid, ownerTag);
-  process.once('exit', end); // a process that is stopped cannot react to the closed channel
+  process.once('exit', end); // a process stopped by SIGSTOP cannot react to the closed channel
   const printed = new OutputBudget(printedPerSecond);
   for (const output of [child.stdout, child.stderr]) pipeLines(output, printed, text => process.stderr.write(text));
   const closes = [() => process.off('exit', end), end];

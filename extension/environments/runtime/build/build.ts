@@ -16,7 +16,7 @@ export interface Bundle {
   code: string;
   /** The source map as JSON. */
   map: string;
-  /** First 16 hex digits of the SHA-256 of the code. */
+  /** First 16 hex digits of the SHA-256 of the code without its source map. */
   version: string;
   /** Path under which the bundle is compiled; no file exists at this path, which is in the source's folder. */
   filename: string;
@@ -169,8 +169,8 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
 const mostBytes = 2 ** 26;
 
 /**
- * Why a file cannot be bundled, as a predicate; undefined if it can be. Checked before esbuild reads the file, because
- * reading a pipe blocks until another process writes to it.
+ * Why a file cannot be bundled, as a predicate; undefined if the file can be bundled. Checked before esbuild reads the
+ * file, because reading a pipe blocks until another process writes to it.
  */
 function refusalOf(path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false });

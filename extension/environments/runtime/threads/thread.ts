@@ -152,7 +152,8 @@ export class EnvironmentThread {
   }
 
   /**
-   * The failure of an item's episode before this item; undefined for a reset or close, which a failed episode accepts.
+   * The failure by which an item's episode failed earlier. Undefined for `reset` and `close`, which also run on failed
+   * episodes.
    */
   private failureBefore(item: ThreadItem): EnvironmentFailure | undefined {
     if (item.do === 'reset' || item.do === 'close') return undefined;
