@@ -70,8 +70,8 @@ export class NotTaken extends Error {
 }
 
 /**
- * The server may or may not have executed the request, or the server does not know the session. The session must not be
- * used again.
+ * The server may or may not have executed the request, or the server has no such session. The session must not be used
+ * again.
  */
 export class SessionLost extends Error {
   override readonly name = 'SessionLost';

@@ -13,7 +13,7 @@ export interface Clash {
 export const sizeOf = (grid: Grid): number => Math.sqrt(grid.length);
 export const boxSide = (n: number): number => Math.sqrt(n);
 
-/** The units of a cell in which a number already occurs; the cell itself is included in the search. */
+/** The units (row, column, box) of a cell in which a number already occurs, in the cell itself or in another cell. */
 export function clash(grid: Grid, cell: number, number: number): Clash {
   const n = sizeOf(grid);
   const side = boxSide(n);

@@ -201,7 +201,7 @@ export class EnvironmentCell {
   closeEpisodes(episodes: string[]): Promise<void> {
     return this.supervisor.queue.acquire(episodes, async () => {
       for (const episode of episodes) this.held.history.close(episode);
-      await this.requests.trySend('close', { episodes }); // ids that a new process does not know are ignored
+      await this.requests.trySend('close', { episodes }); // a new process ignores ids without an episode
     });
   }
 

@@ -121,7 +121,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
     return reply;
   }
 
-  /** As `attempt`, but if the process dies, resolves without waiting for the reason. */
+  /** As `attempt`, but if the process dies, does not wait until the reason for its end is known. */
   async ask<M extends Method>(
     method: M,
     content: Content<M>,

@@ -10,7 +10,7 @@ import { endAll } from './end-all';
 import { EnvironmentHost } from './host';
 import { ReplySender } from './reply-sender';
 
-process.env.ORT_DISABLE_TELEMETRY = '1'; // for environments that run an ONNX model
+process.env.ORT_DISABLE_TELEMETRY = '1'; // no telemetry from environments with an ONNX model
 
 const bundles = dirname(fileURLToPath(import.meta.url));
 const files = { worker: join(bundles, 'environment-worker.cjs'), typeCheck: join(bundles, 'type-check-worker.cjs') };

@@ -1,5 +1,5 @@
 // The loaded environments of the process; each tag has a thread for its next episodes. If a tag is loaded with changed
-// code or configuration, later episodes use a new thread, and the old thread is ended when its last episode is closed
+// code or configuration, later episodes use a new thread. The old thread is ended when its last episode is closed
 // (episode-threads.ts). If a build fails, the old thread stays in use. Code that is edited during a run is first
 // prepared in a new thread; `use` activates it when the trainer requests it.
 import * as inspector from 'node:inspector';

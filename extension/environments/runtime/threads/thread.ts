@@ -122,7 +122,7 @@ export class EnvironmentThread {
     const send: Job<ThreadResult, Fault>['send'] = async (episodes, alone, report) => {
       const started = this.runtime.running || this.supervisor.starting;
       if (!started && episodes.every(episode => itemOf(episode).do === 'close')) {
-        // no worker is running, so only the history knows these episodes
+        // no worker is running: these episodes exist only in the history
         report(episodes.map(episode => [episode, this.closed(episode)]));
         return undefined;
       }
