@@ -1,5 +1,6 @@
-// Rules of the training algorithm: batch sizes against what a step keeps, the advantage estimator with turn rewards and
-// factors, loss masks, and filters. Each violation is one sentence about the key to change.
+// Rules of the training algorithm: the mini-batch size against the number of samples kept per step, the advantage
+// estimator against turn rewards and advantage factors, loss masks, and filters. The sentence of a violated rule names
+// the change to make.
 import type { RunConfig } from './schema';
 import type { BrokenRule } from './broken-rule';
 
@@ -17,7 +18,7 @@ export function batchRules(config: RunConfig): BrokenRule[] {
     min_p: 1,
   };
   const { context_window_mode, max_turn } = config.agent_proxy;
-  const perEpisode = context_window_mode === 'full' ? 1 : max_turn; // upper bound
+  const perEpisode = context_window_mode === 'full' ? 1 : max_turn; // upper bound on samples per episode
   const { strategy, value: best } = config.workbench.trajectory_filter;
   const episodes = env_groups * group_size * share[rollout.rollout_filter_strategy] * (strategy === 'top' ? best : 1);
   const kept = episodes * perEpisode;
@@ -37,7 +38,7 @@ export function batchRules(config: RunConfig): BrokenRule[] {
   return broken;
 }
 
-/** Rules between the advantage estimator, turn rewards and advantage factors. */
+/** Rules that combine the advantage estimator with turn rewards or advantage factors. */
 export function advantageRules({
   algorithm,
   agent_proxy,
@@ -88,7 +89,9 @@ export function advantageRules({
   return broken;
 }
 
-/** The sampler only has log-probs of the tokens it sampled. */
+/**
+ * Rejects `bypass_mode` if the loss covers tokens that were not sampled, because the sampler has no log-probs of them.
+ */
 export function maskRules({ algorithm, rollout_manager, workbench }: RunConfig): BrokenRule[] {
   const reason = !rollout_manager.use_loss_mask
     ? 'enable_response_mask=false'

@@ -1,6 +1,6 @@
-// What a check of a configuration finds.
+// A violation of a rule, as the checks of a configuration return it.
 
-/** A violated rule; `sentence` continues after the key name. */
+/** One violated rule. `key` is the full key; `sentence` is a predicate such as `is 0: use 1 or more`. */
 export interface BrokenRule {
   key: string;
   sentence: string;

@@ -1,6 +1,6 @@
-// Composes a configuration from files, like Hydra's `defaults` list: the named files are merged in order, later ones
-// win, and `_self_` marks the position of the file's own keys (last by default). Names are resolved beside the file
-// first, then in the preset folders.
+// Composes a configuration from files, like Hydra's `defaults` list: the named files are merged in order, a later file
+// overrides an earlier one, and `_self_` marks the position of the file's own keys (last by default). A name is
+// searched in the folder of the including file first, then in the preset folders.
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { ConfigProblem, Location } from './config-error';
@@ -12,21 +12,21 @@ import { emptyMap, merge, parseYaml } from './yaml-tree';
 import type { MapNode, Tree } from './yaml-tree';
 
 const maxFiles = 100;
-/** Valid configuration names; longer file names exceed file-system limits. */
+/** Valid configuration names. The limit of 200 characters stays below the file-name limit of file systems. */
 const nameForm = /^[\w.-]{1,200}$/;
 /**
- * verl's defaults, which RAGEN's base includes first and resolves on Hydra's search path. Always resolves to the
- * bundled preset.
+ * Name of verl's defaults. RAGEN's base includes them first and finds them on Hydra's search path; here the name always
+ * resolves to the bundled preset.
  */
 const verlDefaults = 'ppo_trainer';
-/** Base for a file that only holds environments, such as RAGEN's envs.yaml. */
+/** Base under a file that defines only environments, such as RAGEN's envs.yaml. */
 const underEnvironments = 'base';
 
 export interface Composition {
   tree: MapNode;
   /** Absolute paths of the files read, the entry file first. */
   files: string[];
-  /** The same paths in merge order, highest precedence last; a file that is included twice appears twice. */
+  /** The same paths in merge order, lowest precedence first; a file that is included twice appears twice. */
   layers: string[];
   /** Whether the entry file has a `defaults` list. */
   hasDefaults: boolean;
@@ -45,8 +45,8 @@ export function configNames(folder: string): string[] {
 }
 
 /**
- * Returns the path of `<name>.yaml` in the first folder that has it. Also finds entries that are not regular files;
- * reading them fails later.
+ * Returns the path of `<name>.yaml` in the first folder that has such an entry. The entry may be a folder or a broken
+ * link; reading it fails later.
  */
 export function findConfig(name: string, folders: readonly string[]): string | undefined {
   return nameForm.test(name)
@@ -54,15 +54,15 @@ export function findConfig(name: string, folders: readonly string[]): string | u
     : undefined;
 }
 
-/** Returns the error message for a name that no folder has. */
+/** Returns the error message for a configuration name that none of the folders contains. */
 export function unknownConfig(name: string, folders: readonly string[]): string {
   const names = [...new Set(folders.flatMap(configNames))];
   return `config: there is no configuration ${shown(name)}: ${didYouMean(name, names, `use one of ${names.join(', ')}`)}`;
 }
 
 /**
- * Composes the file at `path`. Problems are added to `problems`; the readable part is returned regardless.
- * @param presetFolders folders where names are resolved; the last one holds the bundled presets
+ * Composes the file at `path`. Problems are added to `problems`; the keys that could be read are returned in any case.
+ * @param presetFolders folders in which names are searched; the last folder holds the bundled presets
  */
 export function compose(path: string, presetFolders: readonly string[], problems: ConfigProblem[]): Composition {
   const files: string[] = [];

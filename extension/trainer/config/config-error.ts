@@ -1,5 +1,5 @@
-// Configuration errors: all problems at once, each with its key and, if the value came from a YAML file, line and
-// column, so that an editor can underline it. Each problem is one sentence with key, value and remedy.
+// Configuration errors. An error lists all problems at once. Each problem is one sentence with key, value and remedy;
+// if the value came from a YAML file, it also has line and column, so that an editor can underline the value.
 import { isAbsolute, relative } from 'node:path';
 import { UserError } from '../../common/user-error';
 
@@ -27,7 +27,7 @@ const formatLocation = ({ file, line, column, override }: Location): string => {
   return ` (${[short, line, column].filter(part => part !== undefined).join(':')})`;
 };
 
-/** All problems of one configuration. `file`, `line`, `column` and `key` are those of the first problem. */
+/** All problems of one configuration. `file`, `line`, `column` and `key` describe the first problem. */
 export class ConfigError extends UserError {
   readonly file?: string;
   readonly line?: number;

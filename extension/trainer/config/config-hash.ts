@@ -1,8 +1,8 @@
-// Identity of a configuration: sha256 over JSON with sorted keys and no spaces, so equal settings have equal hashes
-// regardless of key order, file or format.
+// Identity of a configuration: sha256 over JSON with sorted keys and no spaces. Equal values have equal hashes, whatever
+// the file, the order of keys and the notation of the values.
 import { createHash } from 'node:crypto';
 
-/** Returns JSON with keys sorted by code unit, without white space; undefined members are omitted. */
+/** Returns JSON with keys sorted by code unit and without white space; members with the value undefined are omitted. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (value === null || typeof value !== 'object') return JSON.stringify(value ?? null);

@@ -1,6 +1,6 @@
-// Rules between keys that a schema cannot express: RAGEN's own assertions, plus combinations that would fail later in a
-// run or have no effect. Each violation is one sentence about the key to change. The rules of the algorithm, the policy
-// and secrets are in algorithm-checks.ts, policy-checks.ts and secret-checks.ts.
+// Rules between keys, which a schema cannot express: RAGEN's own assertions, and combinations that would fail later in
+// a run or have no effect. The rules of the algorithm, the policy and secrets are in algorithm-checks.ts,
+// policy-checks.ts and secret-checks.ts.
 import type { BrokenRule } from './broken-rule';
 import { shown } from './config-error';
 import type { RunConfig } from './schema';
@@ -56,7 +56,8 @@ function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
 }
 
 /**
- * A gradient-only rollout keeps the tag proportions of training, so its groups must split evenly in these proportions.
+ * Rules of a separate rollout for gradient analysis. The rollout keeps the tag proportions of training, so its number
+ * of groups must be divisible in these proportions.
  */
 function gradientRules({ trainer, es_manager }: RunConfig): BrokenRule[] {
   const groups = trainer.gradient_analysis_env_groups;

@@ -1,8 +1,8 @@
 // RAGEN and verl keys that have no effect here: they configure GPUs, vLLM, Ray, FSDP or services. A configuration may
-// contain them; the loader removes them and adds a note. A key covers everything below it; `*` matches any single name
-// that is not in the schema.
+// contain these keys; the loader removes them and adds a note. An entry also covers all keys below it; `*` matches any
+// single name that is not in the schema.
 
-/** Key → what it configures in RAGEN, as the object of the sentence "it steers …". */
+/** What each key configures in RAGEN, by key; the text is the object of the sentence "it configures …". */
 export const ignoredKeys: Readonly<Record<string, string>> = {
   system: 'CUDA devices',
   hydra: "Hydra's own search path",

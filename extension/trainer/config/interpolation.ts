@@ -1,13 +1,14 @@
 // Resolves `${a.b}` in values to the value of the key a.b, after composition and overrides (OmegaConf's interpolation
-// with absolute keys). A value that consists of a single `${…}` takes over the whole node with its type; inside other
-// text, the value is inserted as text.
+// with absolute keys). If the value is a single `${…}`, it becomes a copy of the referenced node, whatever its type.
+// Inside longer text, the referenced value is inserted as text.
 import type { ConfigProblem } from './config-error';
 import { emptyMap, nodeAt } from './yaml-tree';
 import type { MapNode, ScalarNode, Tree } from './yaml-tree';
 
 const whole = /^\$\{([^{}$]*)\}$/;
 const inside = /\$\{([^{}$]*)\}/g;
-// Limits against references that expand exponentially and exhaust memory.
+// Maximum length of a reference chain, and maximum size of a resolved value. Without these limits, nested references
+// could expand exponentially and exhaust memory.
 const maxChain = 100;
 const maxSize = 100_000;
 
@@ -17,7 +18,7 @@ const maxSize = 100_000;
 export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
   const done = new Map<Tree, Tree>();
   const open = new Set<Tree>();
-  /** Size of each resolved subtree: its nodes plus the characters of its text. */
+  /** Size of each resolved subtree: number of its nodes plus number of characters of its strings. */
   const sizes = new Map<Tree, number>();
 
   const lookUp = (reference: string, from: ScalarNode, path: string): Tree | undefined => {

@@ -21,11 +21,14 @@ import type { MapNode } from './yaml-tree';
 export interface ConfigRequest {
   /** Name of a configuration in `presetFolders`, without `.yaml`; alternative to `configFile`. */
   configName?: string;
-  /** A YAML file, absolute or relative to the workspace. Its `defaults` are resolved beside it first. */
+  /**
+   * A YAML file, absolute or relative to the workspace. The names in its `defaults` are searched in its own folder
+   * first.
+   */
   configFile?: string;
   /** `a.b=v`, `+a.b=v`, `++a.b=v`, `~a.b`, applied in order. */
   overrides: readonly string[];
-  /** Folders of named configurations; the first folder that has a name wins. */
+  /** Folders of named configurations; if several folders contain a name, the first one is used. */
   presetFolders: readonly string[];
   /** Absolute path of the workspace. */
   workspace: string;
@@ -104,13 +107,13 @@ export interface Preset {
   file: string;
   /** The file's first comment line. */
   description: string;
-  /** Why the file cannot be read, in one sentence. */
+  /** One sentence if the file cannot be read. */
   error?: string;
 }
 
 /**
- * Returns the runnable configurations (those with a `defaults` list) and the unreadable ones, by name; earlier folders
- * shadow later ones.
+ * Returns the runnable configurations (those with a `defaults` list) and the unreadable files, sorted by name. If
+ * several folders contain a name, the first folder is used.
  */
 export function presets(presetFolders: readonly string[]): Preset[] {
   const names = [...new Set(presetFolders.flatMap(configNames))];

@@ -1,5 +1,5 @@
-// A validated configuration with what is known about its origin: files, ignored keys, notes for the user, and its hash.
-// Made by load-config.ts; model-length.ts may lower one of its values.
+// A validated configuration with its origin: source files, ignored keys, notes for the user, and its hash.
+// load-config.ts creates it; model-length.ts may lower its max_model_len.
 import type { RunConfig } from './schema';
 import type { IgnoredKey } from './validate';
 
@@ -7,7 +7,7 @@ export interface LoadedConfig {
   config: RunConfig;
   /** Composed plain values with overrides, before references are resolved. */
   composed: Record<string, unknown>;
-  /** All composed plain values with references resolved, including ignored keys. */
+  /** All composed plain values, ignored keys included, with references resolved. */
   resolved: Record<string, unknown>;
   /** Absolute paths of the files read, the entry file first. */
   sources: string[];
@@ -18,7 +18,8 @@ export interface LoadedConfig {
   /** sha256 of `config` in canonical JSON. */
   hash: string;
   /**
-   * Whether max_model_len was set for the configured model rather than for a model that was replaced (model-length.ts).
+   * True if max_model_len was set for the configured model; false if it was set for a model that an override or a later
+   * file replaced (model-length.ts).
    */
   lengthIsOfModel: boolean;
 }

@@ -1,5 +1,5 @@
-// Checks max_model_len against the model's maximum positions, before the run folder is created. If the length was
-// written for a model that was replaced, it is lowered with a note; if it was set for this model, it is rejected.
+// Checks max_model_len against the maximum number of positions of the model, before the run folder is created. A length
+// that was set for another model is lowered with a note; a length that was set for this model is an error.
 import { valueAt } from '../../run-data/settings';
 import { ConfigError } from './config-error';
 import { configHash } from './config-hash';
@@ -11,8 +11,8 @@ import type { MapNode } from './yaml-tree';
 const key = 'actor_rollout_ref.rollout.max_model_len';
 
 /**
- * Returns whether the length was set for the configured model: by an override, or in the file that sets the model or a
- * file merged over it. A model set by override replaces the one in the files.
+ * Returns whether max_model_len was set for the configured model: by an override, in the file that sets the model, or
+ * in a file merged over that file. False if an override sets the model but not the length.
  * @param layers files in merge order, highest precedence last
  */
 export function lengthIsOfModel(tree: MapNode, layers: readonly string[]): boolean {
@@ -23,7 +23,7 @@ export function lengthIsOfModel(tree: MapNode, layers: readonly string[]): boole
   return layers.lastIndexOf(length?.file ?? '') >= layers.lastIndexOf(model?.file ?? '');
 }
 
-/** Returns the error message for a length beyond the model's positions; undefined if it fits. */
+/** Returns the error message if max_model_len exceeds the model's maximum number of positions, otherwise undefined. */
 export function lengthProblem(config: RunConfig, maxPositions: number): string | undefined {
   const { max_model_len } = config.actor_rollout_ref.rollout;
   if (max_model_len <= maxPositions) return undefined;
@@ -31,9 +31,10 @@ export function lengthProblem(config: RunConfig, maxPositions: number): string |
 }
 
 /**
- * Returns a configuration whose episodes fit the model's positions.
+ * Returns `loaded` if its max_model_len fits the model, otherwise a reloaded configuration with max_model_len =
+ * `maxPositions` and a note.
  * @param reload reloads the configuration with one more override
- * @throws ConfigError if the length was set for this model
+ * @throws ConfigError if the length is too large and was set for this model
  */
 export function fitLength(
   loaded: LoadedConfig,
@@ -49,7 +50,10 @@ export function fitLength(
   return { ...shorter, lengthIsOfModel: false, notes: [...shorter.notes, note] };
 }
 
-/** Returns whether a run was started from `loaded`, allowing for a max_model_len that was lowered for it. */
+/**
+ * Returns whether `run` was started from the configuration `loaded`. The run may have a lower max_model_len if
+ * `fitLength` lowered it.
+ */
 export function isMadeOf(
   run: { config: Readonly<Record<string, unknown>>; config_hash: string },
   loaded: Pick<LoadedConfig, 'config' | 'hash' | 'lengthIsOfModel'>,

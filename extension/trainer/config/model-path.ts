@@ -1,6 +1,6 @@
 // Resolves `model_path`: a bare name is a bundled model (media/models/<name>), a path is a folder, and
-// `organisation/name`, if no such folder exists, is a Hugging Face hub model, with an optional revision `@revision`.
-// The configuration keeps the text as written, so its hash does not depend on the machine.
+// `organisation/name` is a model of the Hugging Face hub, with an optional `@revision`, if no such folder exists. The
+// configuration stores the text as written, so its hash does not depend on the machine.
 import { statSync } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
@@ -10,10 +10,10 @@ import { ConfigError, shown } from './config-error';
 /** A folder with a config.json (absolute path), or a hub model, which may need to be downloaded. */
 export type ModelSource = { folder: string } | { hub: HubModel };
 
-/** The hub's own rule for names; a revision is a branch, a tag or a commit. */
+/** The hub's own rule for model names. A revision is a branch, a tag or a commit. */
 const hubId = /^(?<repo>[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*)(?:@(?<revision>[\w.][\w./-]*))?$/;
 
-/** Returns undefined for a path that does not exist or cannot be inspected, such as a link to itself. */
+/** Returns undefined if the path does not exist or cannot be inspected, for example a link to itself. */
 function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -26,10 +26,10 @@ const isFolder = (path: string): boolean => statOf(path)?.isDirectory() ?? false
 
 /**
  * Resolves `modelPath`. Tries in order: the path itself (relative to the workspace), a bare name in `modelFolders`,
- * then `organisation/name` as a hub model. If the workspace has a folder `organisation`, a name without a revision
- * counts as a mistyped path, and no network request is made.
- * @param where.asked what the error names as the source: the key by default, or a command option
- * @throws ConfigError if none applies
+ * then `organisation/name` as a hub model. If the workspace has a folder `organisation`, a name without a revision is
+ * treated as a mistyped path, and no network request is made.
+ * @param where.asked source of the path in error messages: the key `model_path` by default, or a command-line option
+ * @throws ConfigError if `modelPath` is none of the three
  */
 export function modelSource(
   modelPath: string,

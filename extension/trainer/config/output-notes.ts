@@ -2,11 +2,11 @@
 import { basename } from 'node:path';
 import type { RunConfig } from './schema';
 
-/** Returns the trajectory file name for a configured name, without the optional timestamp. */
+/** Returns the trajectory file name for a configured name; the optional timestamp is not included. */
 export const trajectoriesName = (filename: string): string =>
   `${basename(filename).replace(/\.(jsonl|pkl|json)$/, '')}.jsonl`;
 
-/** Returns one note if a pickle was requested. */
+/** Returns one note if the configuration requests a pickle, otherwise none. */
 export function outputNotes({ output, trainer }: Pick<RunConfig, 'output' | 'trainer'>): string[] {
   const { format, filename } = output;
   const asked =

@@ -8,7 +8,7 @@ const form = /^(\+\+|\+|~)?([^=]*?)(?:=([\s\S]*))?$/;
 const keyForm = /^[^\s.=[\]{}]+(\.[^\s.=[\]{}]+)*$/;
 const maxParts = 32;
 
-/** Parses an unquoted word by YAML's core schema; `||` and other punctuation is text. */
+/** Parses an unquoted word by YAML's core schema. Punctuation such as `||` is treated as text. */
 function plainScalar(text: string): ScalarNode['value'] {
   if (/^(null|Null|NULL|~)$/.test(text)) return null;
   if (/^(true|True|TRUE)$/.test(text)) return true;
@@ -23,7 +23,7 @@ function parseValue(text: string, location: Location, problems: ConfigProblem[])
     const value = plainScalar(trimmed);
     return { kind: 'scalar', value, location, ...(typeof value === 'number' && { source: trimmed }) };
   }
-  // Hydra allows {a:1}; YAML wants a space after the colon.
+  // Hydra accepts {a:1}, but YAML requires a space after the colon.
   const spaced = trimmed.startsWith('{')
     ? trimmed.replace(/("[^"]*"|'[^']*')|:(?=\S)/g, (all: string, quoted?: string) => quoted ?? `${all} `)
     : trimmed;
@@ -31,8 +31,9 @@ function parseValue(text: string, location: Location, problems: ConfigProblem[])
 }
 
 /**
- * Returns `root` with the overrides applied in order; `root` itself is unchanged. `isKnown` decides whether a key
- * absent from the tree may be set without `+`; `advise` supplies the remedy in the message about one that may not.
+ * Returns a copy of `root` with the overrides applied in order.
+ * @param known `isKnown` decides whether a key that is missing from the tree may be set without `+`; `advise` returns
+ * the remedy for the error message if it may not
  */
 export function applyOverrides(
   root: MapNode,

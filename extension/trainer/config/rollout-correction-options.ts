@@ -1,6 +1,6 @@
 // Resolves `algorithm.rollout_correction.rollout_is: auto`. With 8-bit rollouts or an 8-bit base, the sampling policy
-// differs slightly from the trained one, so `auto` enables token-level truncated importance sampling
-// (algorithms/rollout-correction.ts); otherwise no correction is needed.
+// differs slightly from the trained policy, so `auto` selects truncated importance sampling per token
+// (algorithms/rollout-correction.ts); otherwise `auto` selects no correction.
 import type { RolloutCorrection } from '../../algorithms/rollout-correction';
 import type { RunConfig } from './schema';
 
@@ -10,14 +10,14 @@ type Config = Pick<RunConfig, 'algorithm' | 'workbench'>;
 const differ = ({ workbench }: Config): boolean =>
   workbench.rollout_quantization !== 'none' || workbench.base_quantization !== 'none';
 
-/** Returns the correction of a run. */
+/** Returns the rollout correction of a run, with `auto` resolved. */
 export function rolloutCorrection(config: Config): RolloutCorrection {
   const { bypass_mode, rollout_is, rollout_is_threshold } = config.algorithm.rollout_correction;
   const automatic = differ(config) && !bypass_mode ? 'token' : null;
   return { rollout_is: rollout_is === 'auto' ? automatic : rollout_is, rollout_is_threshold };
 }
 
-/** Returns a note if 8-bit rollouts are corrected by default, or if the correction is off. */
+/** Returns a note if `auto` corrects for 8-bit rollouts or an 8-bit base, or if `null` disables the correction. */
 export function correctionNotes(config: Config & Pick<RunConfig, 'trainer'>): string[] {
   const { bypass_mode, rollout_is, rollout_is_threshold } = config.algorithm.rollout_correction;
   if (!differ(config) || config.trainer.val_only || bypass_mode) return [];

@@ -1,5 +1,5 @@
-// Schema of an evaluation: output files and the API model to evaluate, under RAGEN's keys (eval, evaluate_api_llm). API
-// keys are never in the configuration: they come from the environment variable named here.
+// Schema of an evaluation: output files and the API model to evaluate, under RAGEN's keys (eval, evaluate_api_llm). The
+// configuration never contains an API key, only the name of the environment variable that holds the key.
 import { z } from 'zod';
 import { count, flag } from './schema-policy';
 
@@ -16,7 +16,7 @@ export const output = z
       .string()
       .regex(/^[^/\\]+$/, 'a file name without a folder')
       .describe('File of trajectories, as JSON lines; .pkl becomes .jsonl. The summary is saved in the same folder.'),
-    // The default keeps runs resumable that predate this key.
+    // The default keeps older runs resumable whose stored configuration lacks this key.
     format: z
       .enum(['jsonl', 'pkl'])
       .default('jsonl')

@@ -1,6 +1,6 @@
 // Schema of the policy and its training: actor, reference policy, rollout, critic and optimizers. Keys are RAGEN's and
-// verl's. Defaults live in media/presets/ppo_trainer.yaml, so a key without `.optional()` or `.default()` must be in
-// the configuration.
+// verl's. The default values are in media/presets/ppo_trainer.yaml; therefore a key without `.optional()` or
+// `.default()` is required in the composed configuration.
 import { z } from 'zod';
 import { filterStrategies, filterTypes, topPModes } from '../../algorithms/group-selection';
 import { klKinds, lossAggModes, lossModes } from '../../algorithms/policy-loss-options';

@@ -1,7 +1,7 @@
-// Schema of a complete configuration: RAGEN's keys, plus the keys of RAGEN Workbench under `workbench`. Strict: an
-// unknown key is an error. Descriptions appear in the documentation, hover texts and the JSON schema. Defaults live in
-// media/presets/ppo_trainer.yaml, and RAGEN's own in base.yaml. Further keys are in schema-policy.ts,
-// schema-episodes.ts and schema-evaluation.ts, rules between keys in cross-checks.ts.
+// Schema of a complete configuration: RAGEN's keys, plus the keys of RAGEN Workbench under `workbench`. An unknown key
+// is an error. Descriptions appear in the documentation, hover texts and the JSON schema. The default values are in
+// media/presets/ppo_trainer.yaml, RAGEN's own in base.yaml. Further keys are in schema-policy.ts, schema-episodes.ts
+// and schema-evaluation.ts, rules between keys in cross-checks.ts.
 import { z } from 'zod';
 import { agentProxy, customEnvs, esManager } from './schema-episodes';
 import { modelConfig, modelInfo, output } from './schema-evaluation';
@@ -172,7 +172,7 @@ const workbench = z
       .describe(
         "A run pauses, and an evaluation ends, when environments fail in more than this share of a batch's episodes.",
       ),
-    // The default keeps runs resumable that predate this key.
+    // The default keeps older runs resumable whose stored configuration lacks this key.
     max_environment_memory_gb: z
       .number()
       .positive()
@@ -209,14 +209,14 @@ const workbench = z
         stop_on: z.array(z.enum(alarmNames)).describe('Alarms that end the run.'),
       })
       .describe('Alarms for reward deviation, gradients, entropy, repetition, lengths and invalid responses.'),
-    // The default keeps runs resumable that predate this key.
+    // The default keeps older runs resumable whose stored configuration lacks this key.
     answer_tag: z
       .enum(['answer', 'ans'])
       .describe(
         "Tag of answers, in prompts and when parsing: <answer>, or <ans> as in RAGEN's first version. It also replaces <answer> in instructions and states.",
       )
       .default('answer'),
-    // The default keeps runs resumable that predate this key.
+    // The default keeps older runs resumable whose stored configuration lacks this key.
     trajectory_filter: z
       .strictObject({
         strategy: z
@@ -232,7 +232,7 @@ const workbench = z
       })
       .describe('Filters single episodes; advantages are still computed over complete groups.')
       .default({ strategy: 'none', value: 0.25, metric: 'reward', only_successful: true }),
-    // The default keeps runs resumable that predate this key.
+    // The default keeps older runs resumable whose stored configuration lacks this key.
     tensorboard: flag('Also write the metrics as TensorBoard event files, to tensorboard/ in the run folder.').default(
       true,
     ),
@@ -296,7 +296,7 @@ export const runConfigSchema = z
 
 /** A complete, valid configuration. */
 export type RunConfig = z.infer<typeof runConfigSchema>;
-/** `custom_envs.<tag>`. */
+/** Settings of one environment, `custom_envs.<tag>`. */
 export type TagConfig = RunConfig['custom_envs'][string];
 
 /** JSON schema of a complete configuration. */

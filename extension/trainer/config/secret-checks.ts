@@ -1,20 +1,20 @@
-// Keeps secrets out of configurations, since the run manifest stores the whole configuration: recognises them by the
-// name of a key and by the form of an address. Messages never include the secret.
+// Rejects secrets in configurations, because the run manifest stores the complete configuration. A secret is recognised
+// by the name of its key, or as a password in a URL. Messages never include the secret.
 import type { RunConfig } from './schema';
 import type { BrokenRule } from './broken-rule';
 
-/** Key names whose value is a secret, and URLs that contain a password. */
+/**
+ * Patterns of key names that hold a secret, of key names that hold the name of an environment variable, and of URLs
+ * that contain a password.
+ */
 const secretKey = /(^|[_-])(api[_-]?key|passw(or)?d|secret|authorization|(access|auth|api|bearer|hub|hf)[_-]?token)$/i;
 const variableOfKey = /(^|_)key_env$/;
 const secretAddress = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*:[^\s/?#@]+@/i;
 
-/** Returns whether a key with this name may hold a secret, even by mistake; messages then omit the value. */
+/** Returns whether a key with this name may hold a secret, also by mistake. Messages then omit the value. */
 export const mayHoldSecret = (name: string): boolean => secretKey.test(name) || variableOfKey.test(name);
 
-/**
- * Rejects secrets in values passed to environments and services, because the run manifest stores the whole
- * configuration. Messages never include the secret.
- */
+/** Returns a violation for each secret in the model path and in the values passed to environments and services. */
 export function secretRules({ custom_envs, model_info, model_path }: RunConfig): BrokenRule[] {
   const found = (value: unknown, key: string, name: string): BrokenRule[] => {
     if (typeof value === 'string') {

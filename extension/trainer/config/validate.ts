@@ -1,5 +1,5 @@
 // Turns a composed tree into a typed configuration: removes ignored keys, checks the schema and the rules between keys,
-// and attaches to every problem the location its value came from.
+// and adds to every problem the source location of the value.
 import type { z } from 'zod';
 import { expectation, schemaAt } from '../../common/json-schema';
 import type { JsonSchema } from '../../common/json-schema';
@@ -31,18 +31,22 @@ export const spellings: Readonly<Record<string, Readonly<Record<string, string>>
   'algorithm.kl_penalty': { 'low-var-kl': 'low_var_kl' },
 };
 
-/** User-chosen names, which also accept a number as text: RAGEN's _9_2048 names its experiment 2048. */
+/**
+ * Keys of names that the user chooses. A number is accepted here as text, because RAGEN's _9_2048 names its experiment
+ * 2048.
+ */
 export const chosenNames: ReadonlySet<string> = new Set(['trainer.experiment_name', 'trainer.project_name']);
 
-/** A key that is accepted but has no effect; `reason` continues after the key name. */
+/** A key that is accepted but has no effect. `reason` is a predicate such as `has no effect here: …`. */
 export interface IgnoredKey {
   key: string;
   reason: string;
 }
 
 /**
- * Checks a composed, interpolated tree. Returns the configuration, or null if `problems` grew. Ignored keys are added
- * to `ignored`. Problems name a key the user can change: for an interpolated value, the key it came from.
+ * Checks a composed, interpolated tree. Returns the configuration, or null if problems were added to `problems`.
+ * Ignored keys are added to `ignored`. A problem names the key that the user can change: for an interpolated value, the
+ * referenced key.
  */
 export function validate(
   tree: MapNode,
@@ -133,8 +137,8 @@ function reportIssues(
 }
 
 /**
- * Returns the remedy for the unknown key `unknown` below `path`: the same name elsewhere in the schema, else a similar
- * name at this level.
+ * Returns the remedy for the unknown key `unknown` below `path`: a schema key of the same name at another level,
+ * otherwise a similar name at the same level.
  */
 export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoHere: readonly string[] = []): string {
   const schema = schemaAt(configJsonSchema, path);
@@ -152,7 +156,7 @@ export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoH
   return open ? 'put a + before the override to add it' : 'remove it';
 }
 
-/** All leaf keys, cached because a file may have thousands of unknown keys. */
+/** All leaf keys of the schema, cached because a file may have thousands of unknown keys. */
 let knownLeaves: readonly string[] | undefined;
 
 function leafKeys(schema: JsonSchema, prefix: string): string[] {
@@ -163,8 +167,8 @@ function leafKeys(schema: JsonSchema, prefix: string): string[] {
 }
 
 /**
- * Returns the location of the value at `path`, of its key if requested, or of the nearest node above if the value is
- * missing.
+ * Returns the location of the value at `path`, or of its key if `at` is `key`. If the value is missing, returns the
+ * location of the nearest node above it.
  */
 function locationOf(root: MapNode, path: readonly PropertyKey[], at?: 'key' | 'unshown') {
   for (let length = path.length; length >= 0; length--) {
@@ -216,7 +220,10 @@ function respell(root: MapNode): MapNode {
   return change(root, '');
 }
 
-/** Returns whether an override may set `path` although the tree has no such key: a schema key or an ignored key. */
+/**
+ * Returns whether an override may set `path` without `+` although the tree has no such key: true for schema keys and
+ * ignored keys.
+ */
 export function isKnownKey(path: readonly string[]): boolean {
   for (let length = 1; length <= path.length; length++) if (steeredBy(path.slice(0, length)) !== undefined) return true;
   let schema: JsonSchema | undefined = configJsonSchema;

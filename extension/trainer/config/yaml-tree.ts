@@ -1,5 +1,5 @@
-// Tree of a configuration during composition: YAML nodes that keep their source location, so errors found after merging
-// still point to the right file. Invariants: keys are unique, `__proto__` never occurs, numbers are finite.
+// Tree of a configuration during composition. Its nodes keep the source location of the YAML, so that an error found
+// after merging refers to the right file. Invariants: keys are unique, `__proto__` never occurs, numbers are finite.
 import { LineCounter, isAlias, isMap, isScalar, isSeq } from 'yaml';
 import type { Node } from 'yaml';
 import { aliasTargets, yamlDocument } from '../../common/yaml-text';
@@ -9,9 +9,9 @@ export type Scalar = string | number | boolean | null;
 
 interface Written {
   location: Location;
-  /** Location of the node's key, for problems with the key itself. */
+  /** Location of the node's key, for problems that concern the key itself. */
   keyLocation?: Location;
-  /** Key that an interpolation took this value from; problems are reported on that key. */
+  /** The referenced key, if the value comes from an interpolation; problems of the value are reported on this key. */
   origin?: string;
 }
 /** `source` is the number as written, such as 1e3. */
@@ -26,8 +26,8 @@ const maxDepth = 64;
 export const emptyMap = (location: Location): MapNode => ({ kind: 'map', entries: new Map(), location });
 
 /**
- * Parses one YAML 1.2 document into a tree. Problems (syntax, duplicate keys, non-finite numbers, unbounded aliases)
- * are added to `problems`; returns null if the text could not be parsed.
+ * Parses one YAML 1.2 document into a tree. Problems (syntax, duplicate keys, non-finite numbers, cyclic or
+ * exponentially expanding aliases) are added to `problems`. Returns null if the text could not be parsed.
  */
 export function parseYaml(
   text: string,
@@ -55,7 +55,7 @@ export function parseYaml(
     const location = locationAt(offset);
     nodes += 1;
     if (!endless && (nodes > maxNodes || depth > maxDepth)) {
-      endless = true; // report once and stop: cyclic aliases would recurse forever
+      endless = true; // report once and stop, because cyclic aliases would recurse forever
       complain(offset, path, `${path} is nested too deep or its aliases expand without end: write it out`);
     }
     if (endless) return { kind: 'scalar', value: null, location };
@@ -104,7 +104,8 @@ export function parseYaml(
 const firstLine = (text: string): string => text.split('\n', 1)[0];
 
 /**
- * Returns `upper` merged over `lower`: maps merge key by key, anything else is replaced. Neither argument is changed.
+ * Returns `upper` merged over `lower`: maps are merged key by key; any other value of `upper` replaces the value of
+ * `lower`. Neither argument is changed.
  */
 export function merge(lower: Tree, upper: Tree): Tree {
   if (lower.kind !== 'map' || upper.kind !== 'map') return upper;
@@ -127,7 +128,7 @@ export function nodeAt(tree: Tree, path: readonly PropertyKey[]): Tree | undefin
   return node;
 }
 
-/** Returns the plain values of a tree, as in JSON. */
+/** Converts a tree to plain values, as in JSON. */
 export function toPlain(tree: Tree): unknown {
   if (tree.kind === 'scalar') return tree.value;
   if (tree.kind === 'list') return tree.items.map(toPlain);

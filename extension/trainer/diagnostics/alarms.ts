@@ -1,6 +1,6 @@
-// The watch for Echo Traps (RAGEN, §3): rewards within a prompt group come to be all alike, thoughts repeat, gradients
-// spike and entropy runs off, before success falls. Each alarm is one of run-data/alarm-rules.ts that holds for the
-// newest steps, and states its evidence. Pure functions; what they remember is plain data for checkpoints.
+// Alarms for the Echo Trap (RAGEN, §3): before success falls, rewards within a prompt group become equal, thoughts
+// repeat, gradients spike and entropy drifts. The rules are in run-data/alarm-rules.ts; an alarm is active while the
+// newest values of its metric exceed the bound of its rule. Pure functions; the state is plain data for checkpoints.
 import {
   alarmNames,
   alarmRules,
@@ -14,7 +14,7 @@ import type { AlarmName, WatchedSeries } from '../../run-data/alarm-rules';
 
 export type WatchState = {
   series: Record<string, WatchedSeries>;
-  /** Alarms that hold now: each is reported once, and again only after it was over. */
+  /** Active alarms. An alarm is reported when it becomes active, and again only after it was inactive. */
   raised: AlarmName[];
 };
 
@@ -23,16 +23,16 @@ export const nothingWatched: WatchState = { series: {}, raised: [] };
 export interface Alarm {
   name: AlarmName;
   metric: string;
-  /** The newest value, and the bound that it and those before it have passed. */
+  /** Newest value of the metric, and the bound that the newest values exceed. */
   value: number;
   bound: number;
-  /** The evidence as a sentence. */
+  /** The alarm in one sentence: metric, duration, value and bound. */
   sentence: string;
 }
 
 /**
- * What is known after a step with these metrics, and the alarms that it raised. Metrics that the step does not have
- * change nothing.
+ * Adds the metrics of a step to the state. Returns the new state and the alarms that became active in this step. A
+ * metric that is missing or not finite leaves its series unchanged.
  */
 export function watchStep(
   state: WatchState,
@@ -50,7 +50,7 @@ export function watchStep(
   };
 }
 
-/** The alarms that hold now. */
+/** The active alarms. */
 export const activeAlarms = ({ series }: WatchState): Alarm[] => alarmsOf(series);
 
 const alarmsOf = (series: Readonly<Record<string, WatchedSeries>>): Alarm[] =>

@@ -1,66 +1,74 @@
-// Metrics of template collapse (RAGEN-2): how much a reasoning text says about the prompt it was written under. From
-// the cross-scoring matrix of log p(z_i | x_j) they estimate mutual information, entropies and how well the prompt is
-// found again, under RAGEN's names. RAGEN's per-token marginal mixes length-normalised log-probs, a geometric mean; the
-// paper's formula, the log-prob of the mixture divided by the length, has names of its own beginning with `paper_`.
-// Pure functions in double precision; they agree with float32 to 1e-5.
+// Metrics of template collapse (RAGEN-2): how strongly a reasoning text depends on the prompt it was sampled with.
+// Input is the cross-scoring matrix of log p(z_i | x_j); outputs are mutual information, entropies and retrieval
+// accuracy, under RAGEN's names. RAGEN's marginal per token averages length-normalised probabilities, which is not the
+// paper's formula, the log-prob of the mixture divided by the length; metrics of the paper's formula begin with
+// `paper_`. Pure functions in double precision; results agree with a float32 implementation to 1e-5.
 import { maximum } from '../../common/lists';
 import type { RegimeHistory } from '../../run-data/regimes';
 import { UserError } from '../../common/user-error';
 
-/** What cross-scoring found. Rows are samples (reasoning texts), columns prompts; logs are natural. */
+/**
+ * Result of cross-scoring: one row per sample (reasoning text z_i), one column per prompt x_j. Logarithms are natural.
+ */
 export interface CrossScores {
-  /** L: mean log-prob of a token of z_i after prompt x_j. All rows have one entry a column. */
+  /** Mean log-prob per token of z_i after prompt x_j, in nats; every row has one entry per column. */
   perToken: readonly ArrayLike<number>[];
-  /** Tokens of each z_i; 0 counts as 1. */
+  /** Number of tokens of each z_i; 0 is treated as 1. */
   lengths: ArrayLike<number>;
-  /** Column of the prompt that each z_i was written under. */
+  /** Column index of the prompt with which each z_i was sampled. */
   columns: ArrayLike<number>;
-  /** One a column; columns with equal signatures hold the same prompt. */
+  /** One signature per column; columns with equal signatures hold the same prompt. */
   signatures: readonly (string | number)[];
 }
 
-/** Running average of the marginal's deviation, by token and by sequence. */
+/** Exponential moving averages of the standard deviation of the marginal log-prob, per token and per sequence. */
 export type MarginalSpread = { token: number; sequence: number };
 
-/** State carried from one diagnosis to the next; part of checkpoints. */
+/** State of the diagnosis between steps, stored in checkpoints. */
 export type CollapseState = {
-  /** By family of pairs. */
+  /** By name of the pair family. */
   spread: Record<string, MarginalSpread>;
-  /** By family of pairs; absent from checkpoints of versions before 0.2. */
+  /** By name of the pair family; absent from checkpoints of versions before 0.2. */
   regimes?: Record<string, RegimeHistory>;
-  /** Seconds spent on all diagnoses so far. */
+  /** Seconds spent on all diagnoses of the run. */
   seconds: number;
 };
 
 export const nothingDiagnosed: CollapseState = { spread: {}, regimes: {}, seconds: 0 };
 
-/** What RAGEN fixes in code. */
+/**
+ * RAGEN's hard-coded constants: the term added to the denominator of z-scores, and the decay of the moving averages.
+ */
 const collapseConstants = { stdEps: 1e-3, emaDecay: 0.9 } as const;
 
 export interface CollapseMetrics {
-  /** By RAGEN's suffixes, and `paper_…`. */
+  /** By metric name: RAGEN's suffixes, and the names that begin with `paper_`. */
   metrics: Record<string, number>;
   spread: MarginalSpread;
-  /** What each sample adds to the means, for confidence intervals. */
+  /** Values per sample, from which confidence intervals are computed. */
   samples: SampleStatistics;
 }
 
-/** One entry a sample. `seq` speaks of whole sequences, `paper` of the paper's marginal per token. */
+/**
+ * One entry per sample, log-probs in nats. `Seq`: sum over the sequence instead of mean per token; `Paper`: marginal
+ * per token by the paper's formula.
+ */
 export interface SampleStatistics {
   matched: Float64Array;
   marginal: Float64Array;
   matchedSeq: Float64Array;
   marginalSeq: Float64Array;
   marginalPaper: Float64Array;
-  /** 1 where the likeliest prompt is the sample's own. */
+  /** 1 if the prompt with the highest log-prob is the sample's own prompt, otherwise 0. */
   retrieved: Float64Array;
 }
 
 const retrievalDepths = [2, 4, 8] as const;
 
 /**
- * All metrics of a matrix. `spread` is what the last diagnosis of the same family gave, null for the first. Throws a
- * UserError where the shapes do not fit together or there is nothing to measure.
+ * Computes all metrics of a cross-scoring matrix.
+ * @param spread moving averages after the previous diagnosis of the same family; null for the first diagnosis
+ * @throws UserError if the shapes are inconsistent, or the matrix has no rows or no columns
  */
 export function collapseMetrics(
   scores: CrossScores,
@@ -125,7 +133,7 @@ function sampleStatistics(scores: CrossScores): SampleStatistics {
   };
 }
 
-/** Columns from the likeliest down; of equal ones the first comes first. */
+/** Column indices by descending log-prob; equal log-probs are ordered by index. */
 const ranked = (row: ArrayLike<number>): number[] =>
   Array.from(row, (_, j) => j).sort((a, b) => row[b] - row[a] || a - b);
 
@@ -156,7 +164,7 @@ function retrieval({ perToken, columns, signatures }: CrossScores, retrieved: Fl
   return metrics;
 }
 
-/** Log of the mean of exponentials; exactly x where all are x. */
+/** Logarithm of the mean of the exponentials; returns exactly x if all inputs equal x. */
 function logMean(logs: ArrayLike<number>): number {
   const all = Array.from(logs);
   const most = maximum(all);

@@ -1,23 +1,23 @@
-// Which prompts and reasoning texts the collapse metrics compare, drawn from a rollout as RAGEN draws them. Each family
-// is a list of columns (prompts) and of samples (reasonings), each with the column that it was written under. All draws
-// come from the given stream.
+// Samples the prompts and reasoning texts that the collapse metrics compare, in the same way as RAGEN. A family is a
+// list of columns (prompts) and a list of samples (reasoning texts); each sample refers to the column of its prompt.
+// All random draws come from the given stream.
 import type { IntegerStream } from '../../algorithms/mini-batches';
 import { UserError } from '../../common/user-error';
 
-/** A turn's context up to where the reasoning begins, and the reasoning, as ids. `turn` counts from 1. */
+/** The context of a turn up to the start of the reasoning, and the reasoning, as token ids. `turn` counts from 1. */
 export interface TurnPair {
   prompt: readonly number[];
   reasoning: readonly number[];
   turn: number;
 }
 
-/** What an episode offers. */
+/** Prompt and reasoning of each turn of an episode. */
 export interface EpisodePairs {
   episode: string;
   group: number;
-  /** The first turn's pair, null where that turn has no reasoning. */
+  /** The pair of the first turn; null if the first turn has no reasoning. */
   first: TurnPair | null;
-  /** The pairs of all turns that have a reasoning. */
+  /** The pairs of all turns with reasoning. */
   turns: readonly TurnPair[];
 }
 
@@ -26,7 +26,7 @@ export interface SampledPair {
   group: number;
   turn: number;
   reasoning: readonly number[];
-  /** Its own prompt among the columns. */
+  /** Index into `columns` of the prompt with which the reasoning was sampled. */
   column: number;
 }
 
@@ -35,12 +35,13 @@ export interface PairFamily {
   samples: SampledPair[];
 }
 
-/** Equal for equal prompts alone. */
+/** Key of a prompt; two prompts have the same key only if their token ids are equal. */
 export const promptSignature = (prompt: readonly number[]): string => prompt.join();
 
 /**
- * `collapse_first_turn_sample`: first turns, at most `count` of them (null: all) without replacement; a column for each
- * group. Throws a UserError where the prompts of a group differ: it would have no one column.
+ * Samples `collapse_first_turn_sample`: at most `count` first turns (null: all), without replacement, with one column
+ * per prompt group.
+ * @throws UserError if the first prompts of a group differ, because a group has a single column
  */
 export function firstTurnPairs(
   episodes: readonly EpisodePairs[],
@@ -64,9 +65,9 @@ export function firstTurnPairs(
 }
 
 /**
- * `collapse_trajectory_sample`: as many draws as `count`, at most as there are turns: an episode uniformly, then one of
- * its turns; an episode without any yields nothing. Every drawn pair is a column of its own, also where it was drawn
- * before.
+ * Samples `collapse_trajectory_sample`: draws an episode uniformly, then one of its turns, `count` times (at most as
+ * often as there are turns; null: exactly as often). A drawn episode without turns adds no pair. Draws are with
+ * replacement; each drawn pair has its own column.
  */
 export function trajectoryPairs(
   episodes: readonly EpisodePairs[],
@@ -82,8 +83,8 @@ export function trajectoryPairs(
 }
 
 /**
- * `collapse_turn_sample`: all turns of all episodes alike, at most `count` of them without replacement, each its own
- * column.
+ * Samples `collapse_turn_sample`: at most `count` turns (null: all), uniformly from all episodes and without
+ * replacement. Each turn has its own column.
  */
 export function turnPairs(episodes: readonly EpisodePairs[], count: number | null, random: IntegerStream): PairFamily {
   const all = episodes.flatMap(({ turns, ...rest }) => turns.map(turn => ({ ...rest, ...turn })));
@@ -97,7 +98,9 @@ function ownColumns(pairs: readonly (TurnPair & { episode: string; group: number
   };
 }
 
-/** `count` of the items in a random order; all, as they are, where there are no more. */
+/**
+ * Returns `count` items in random order; if there are at most `count` items, returns all of them in their given order.
+ */
 function withoutReplacement<Item>(items: readonly Item[], count: number, random: IntegerStream): Item[] {
   if (count >= items.length) return [...items];
   const rest = [...items];

@@ -1,14 +1,14 @@
-// How sure the collapse metrics are: percentile intervals by a bootstrap over prompts. Samples under one prompt are
-// alike, so that whole prompts are drawn again, with all their samples; the mixture over prompts that each sample is
-// compared with stays as it was measured, since drawing it again with repetitions would lower its bound ln N. Pure and
+// Confidence intervals of the collapse metrics: percentile intervals by a bootstrap over prompts. Samples of the same
+// prompt are correlated, so prompts are resampled together with all their samples. The marginal log-prob of each sample
+// stays as measured, because a mixture over resampled prompts, with repetitions, would lower the bound ln N. Pure and
 // seeded.
 import type { IntegerStream } from '../../algorithms/mini-batches';
 import type { SampleStatistics } from './collapse-metrics';
 
-/** Draws, and the share of them that lies within an interval. */
+/** Number of bootstrap draws, and confidence level of the intervals. */
 const bootstrap = { draws: 1000, level: 0.95 } as const;
 
-/** What is drawn again: each sample's addend to a mean. */
+/** Contribution of sample i to each metric; a metric is the mean of its contributions. */
 const addends: Record<string, (s: SampleStatistics, i: number) => number> = {
   mi_estimate: (s, i) => s.matched[i] - s.marginal[i],
   mi_seq_estimate: (s, i) => s.matchedSeq[i] - s.marginalSeq[i],
@@ -18,7 +18,7 @@ const addends: Record<string, (s: SampleStatistics, i: number) => number> = {
   retrieval_accuracy: (s, i) => s.retrieved[i],
 };
 
-/** `<metric>_ci_low` and `<metric>_ci_high`; `prompts` tells each sample's prompt. */
+/** Returns `<metric>_ci_low` and `<metric>_ci_high` of each metric. `prompts` holds one prompt signature per sample. */
 export function promptIntervals(
   samples: SampleStatistics,
   prompts: readonly (string | number)[],
@@ -54,7 +54,7 @@ export function promptIntervals(
   );
 }
 
-/** Between the two nearest of sorted values. */
+/** Quantile of ascending values at `share` (0…1), with linear interpolation between neighbours. */
 function quantile(sorted: Float64Array, share: number): number {
   const position = share * (sorted.length - 1);
   const below = Math.floor(position);

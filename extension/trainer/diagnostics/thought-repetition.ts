@@ -1,11 +1,11 @@
-// How much thoughts repeat, the sign of an Echo Trap that a reader sees first (RAGEN, Table 1). Words are what stands
-// between blanks, in small letters. Pure.
+// Repetition of thoughts, the first visible sign of an Echo Trap (RAGEN, Table 1). Words are separated by white space
+// and compared in lower case. Pure.
 import { maximum } from '../../common/lists';
 
 /**
- * Of at least one thought: `distinct_1` and `distinct_2`, different words and pairs of neighbouring words over all of
- * them (1: none occurs twice; 1 too where there are none), and `most_frequent`, the share of the thought that is there
- * most often.
+ * Returns three metrics under `thoughts/`, each 0…1, or no metrics if there are no thoughts. `distinct_1`: number of
+ * different words divided by the number of words, over all thoughts (1 if there are no words). `distinct_2`: the same
+ * for pairs of adjacent words. `most_frequent`: share of the thoughts that equal the most frequent thought.
  */
 export function thoughtRepetition(thoughts: readonly string[]): Record<string, number> {
   if (thoughts.length === 0) return {};

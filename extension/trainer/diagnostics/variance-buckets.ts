@@ -1,18 +1,19 @@
-// Buckets of prompt groups by the deviation of their scores, for the gradient analysis (RAGEN-2: the task's gradient is
-// bounded by that deviation, the regularisers' is not). Pure.
+// Buckets of prompt groups by the standard deviation of their scores, for the gradient analysis. RAGEN-2 shows that the
+// standard deviation bounds the gradient of the task loss, but not the gradients of the regularisers. Pure.
 
-/** A bucket: its name in metrics, and the places of its groups among those given. */
+/** A bucket: its name in metrics, and indices into the given groups. */
 export interface VarianceBucket {
   name: string;
   groups: number[];
 }
 
-/** Bounds of the fixed buckets: from each on, up to the next. */
+/** Lower bounds of the fixed buckets, inclusive; each bucket ends below the next bound. */
 const fixedBounds = [0, 1, 2, 3, 4, 5];
 
 /**
- * `quantile`: at most `count` buckets of like size from the least deviation up, what is left over in the last one.
- * `fixed_rv`: by the bounds 0, 1, 2, 3, 4, 5, without empty ones. After them `all`. None where there is no group.
+ * Returns the non-empty buckets, then the bucket `all`; no buckets if there are no groups.
+ * @param mode `quantile`: at most `count` buckets of equal size by ascending deviation, and the last bucket also takes
+ * the remainder; `fixed_rv`: buckets with the lower bounds 0, 1, 2, 3, 4 and 5
  */
 export function varianceBuckets(
   stds: ArrayLike<number>,
