@@ -1,7 +1,8 @@
-// Requests to a model behind an API, with retries: after an exponentially growing pause, or the one in the service's
-// Retry-After header, which then applies to all requests. Error texts of the service are shown without the key. An
-// outage does not count against the model: a request without an answer ends the evaluation, which can be resumed.
-// Not p-retry: a requested pause holds all requests, and pauses come from a seeded stream.
+// Sends requests to a model behind an API and retries failed ones. The pause before a retry grows exponentially; a
+// pause that the service requests in its Retry-After header applies to all requests. Error texts of the service are
+// shown without the key. An outage does not count against the model: if all retries of a request fail, the evaluation
+// ends and can be resumed.
+// Not p-retry, because a requested pause must delay all requests, and pauses must come from a seeded stream.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { secrets } from '../../node/secrets';
 import { BodyTooLong, bodyText } from '../../../envs/api/response-body';
@@ -20,29 +21,32 @@ export interface ApiClientOptions {
   signal: AbortSignal;
 }
 
-/** The service refuses this conversation (too long, against its rules): only the episode fails. */
+/**
+ * The service refuses a conversation, for example because it is too long or violates the service's rules. Only the
+ * episode of this conversation fails.
+ */
 export class RequestRefused extends Error {
   override readonly name = 'RequestRefused';
 }
 
-/** Why an attempt failed; `asked` is the pause before the next one. */
+/** Why an attempt failed, and the pause that the service requested. */
 interface Failure {
   why: string;
-  /** Milliseconds that the service asked to wait. */
+  /** Milliseconds until the next attempt, if the service requested a pause. */
   asked?: number;
 }
 
-/** Maximum bytes of a response; the longest model outputs have some hundred thousand tokens. */
+/** Maximum bytes of a response body: more than the longest model outputs of some hundred thousand tokens. */
 const mostBodyBytes = 2 ** 22;
-/** Maximum characters of an error text that are examined. */
+/** Maximum characters of an error text that are searched for secrets. */
 const mostReadBytes = 65_536;
-/** Longer requested waits end the evaluation. */
+/** Maximum pause that is accepted; a longer requested pause ends the evaluation. */
 const longestAskedMs = 15 * 60_000;
 
 export class ApiClient {
-  /** Number of retries, over all requests. */
+  /** Total number of retries over all requests. */
   retries = 0;
-  /** No request is sent before this time. */
+  /** Earliest time of the next request, in milliseconds of `performance.now()`. */
   private opensAt = 0;
   private readonly pauses = new RandomStream(deriveSeed('api-pauses'));
 
@@ -52,9 +56,9 @@ export class ApiClient {
   ) {}
 
   /**
-   * Returns the answer to a conversation.
-   * @throws RequestRefused if this conversation is refused; UserError if the service refuses all requests, or all
-   * retries failed
+   * Returns the model's answer to a conversation.
+   * @throws RequestRefused if the service refuses this conversation; UserError if the service refuses all requests, or
+   * if all retries failed
    */
   async ask(messages: readonly ChatMessage[]): Promise<ApiAnswer> {
     const { maxRetries, signal, pauseMs = { first: 1000, longest: 60_000 } } = this.options;
@@ -93,11 +97,11 @@ export class ApiClient {
         method: 'POST',
         headers: { ...headers, 'content-type': 'application/json', accept: 'application/json' },
         body,
-        redirect: 'manual', // the key must not be sent to another address
+        redirect: 'manual', // a redirect would send the key to another address
         signal: request.signal,
       });
       const text = await bodyText(response, mostBodyBytes).catch((error: unknown) => {
-        if (error instanceof BodyTooLong && !response.ok) return ''; // the status says enough
+        if (error instanceof BodyTooLong && !response.ok) return ''; // the HTTP status suffices for the error message
         throw error;
       });
       return response.ok ? this.read(text) : this.refusal(response, text);
@@ -117,13 +121,13 @@ export class ApiClient {
   private read(text: string): ApiAnswer | Failure {
     try {
       const answer = this.service.read(JSON.parse(text));
-      return { ...answer, text: secrets.text(answer.text) }; // cleared before it becomes part of the conversation
+      return { ...answer, text: secrets.text(answer.text) }; // the text becomes part of the conversation and of logs
     } catch {
       return { why: `its reply does not follow the protocol: ${this.withoutSecrets(text, 80)}` };
     }
   }
 
-  /** Maps an error status to a retry, or throws. */
+  /** Returns the failure for a status that permits a retry; throws for any other error status. */
   private refusal({ status, headers }: Response, text: string): Failure {
     const { message, code } = errorOf(text);
     const why = `${status}${message === '' ? '' : ` ${this.withoutSecrets(message)}`}`;
@@ -140,7 +144,9 @@ export class ApiClient {
     throw new UserError(`api: ${this.service.url} refuses requests (${why}): ${remedy}`);
   }
 
-  /** Clears before truncating: the start of a cut key would not be recognised. */
+  /**
+   * Removes secrets, then truncates. In the reverse order, the first half of a truncated key would not be recognised.
+   */
   private withoutSecrets(text: string, most = 300): string {
     return secrets
       .text(text.slice(0, mostReadBytes))
@@ -151,7 +157,10 @@ export class ApiClient {
   }
 }
 
-/** The error in a response body: `{"error": {"message", "type", "code"}}` in both protocols. */
+/**
+ * Extracts the error of a response body, `{"error": {"message", "type", "code"}}` in both protocols. Other text is the
+ * message.
+ */
 function errorOf(text: string): { message: string; code: string | undefined } {
   try {
     const { error } = JSON.parse(text) as { error?: { message?: unknown; type?: unknown; code?: unknown } | string };
@@ -163,7 +172,10 @@ function errorOf(text: string): { message: string; code: string | undefined } {
   }
 }
 
-/** Milliseconds that a service asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date. */
+/**
+ * Returns the milliseconds that a service requests as a pause: `retry-after-ms`, or `Retry-After` in seconds or as a
+ * date.
+ */
 export function retryAfter(headers: Headers, now = Date.now()): number | undefined {
   const ms = Number(headers.get('retry-after-ms') ?? NaN);
   if (ms >= 0) return ms;

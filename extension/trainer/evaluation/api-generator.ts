@@ -1,7 +1,7 @@
-// Adapts a model behind an API to the engine's interface, so that the agent proxy plays with it as with a local model,
-// including contexts and memories. Such a model has no token ids, so whole messages take their place: an "id" is an
-// index into a table of messages, a prompt has one id per message, and a response is one id. Each generator serves one
-// episode and counts its cost.
+// Adapts a model behind an API to the engine's interface, so that the agent proxy plays its episodes like those of a
+// local model, including contexts and memories. An API returns no token ids, so each message has one number instead: an
+// "id" is an index into a table of messages, a prompt has one id per message, and a response is one id. Each generator
+// serves one episode and counts its tokens and requests.
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
 import type { TextGenerator } from '../rollout/rollout-request';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
@@ -10,16 +10,18 @@ import type { ApiAnswer, ApiUsage } from './api-service';
 import { RequestRefused } from './api-client';
 
 /**
- * Numbers messages in place of a tokenizer. Equal messages have the same number, so that a prompt that only grew keeps
- * its prefix.
+ * Numbers messages in place of a tokenizer. Equal messages have the same number, so a prompt that was extended keeps
+ * its earlier ids as prefix.
  */
 export class MessageNumbers implements PromptTokenizer {
-  /** No message begins with a token. */
+  /** No message begins with a token, so -1 matches none. */
   readonly turnMarker = -1;
   private readonly messages: ChatMessage[] = [];
   private readonly numbers = new Map<string, number>();
 
-  /** `prefix` is the response prefix of local models; a model behind an API writes it itself, or leaves it out. */
+  /**
+   * @param prefix the prefix of every response (`<think>` or the answer's tag); the API model may or may not write it
+   */
   constructor(private readonly prefix: string) {}
 
   encodePrompt(messages: readonly ChatMessage[]): number[] {
@@ -34,20 +36,20 @@ export class MessageNumbers implements PromptTokenizer {
     return [];
   }
 
-  /** Text of responses without the prefix, which the caller adds. */
+  /** Returns the text of responses without the prefix, because the caller adds the prefix. */
   decode(ids: readonly number[]): string {
     const text = ids.map(id => this.messages[id].content).join('');
     return text.trimStart().startsWith(this.prefix) ? text.trimStart().slice(this.prefix.length) : text;
   }
 
-  /** The number of a response, as the model wrote it. */
+  /** Returns the number of a response; `content` is the text as the model wrote it. */
   encodeAnswer(content: string): number {
     return this.numberOf({ role: 'assistant', content });
   }
 
   /**
-   * The conversation for a list of numbers. Services refuse messages without content, so an empty response gets a
-   * placeholder.
+   * Returns the conversation for a list of numbers. Services refuse messages without content, so an empty message gets
+   * a placeholder.
    */
   conversation(ids: readonly number[]): ChatMessage[] {
     return ids.map(id => this.messages[id]).map(message => ({ ...message, content: message.content || '(no answer)' }));
@@ -64,12 +66,12 @@ export class MessageNumbers implements PromptTokenizer {
   }
 }
 
-/** What an episode cost, and why its last response failed. */
+/** Requests and tokens of an episode, and the reason if its last response is unusable. */
 export interface ApiBill extends ApiUsage {
   requests: number;
   /**
-   * Why the last response is unusable: cut at the token limit, filtered, or refused with this text; null if all are
-   * complete.
+   * `length` if the last response was cut at the token limit, `content_filter` if it was filtered, `refused: …` with
+   * the service's message if the request was refused; null if no response failed.
    */
   failure: string | null;
 }

@@ -1,6 +1,6 @@
-// Plays an evaluation with a model behind an API: as many concurrent episodes as requests are allowed, each
-// independently, so that a slow response delays no other episode. A truncated or filtered response ends its episode as
-// unsolved.
+// Plays an evaluation with a model behind an API. Up to `max_concurrency` episodes run at the same time; episodes do
+// not wait for each other, so a slow response delays only its own episode. A truncated or filtered response ends its
+// episode as unsolved.
 import pMap from 'p-map';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import type { Episode } from '../../run-data/episode';
@@ -62,7 +62,7 @@ export class ApiPlayer implements Player {
     control.stopped.removeEventListener('abort', stop);
     if (client.retries > 0) journal.event('warning', `${client.retries} requests to ${service.url} were retried`);
     if (control.state === 'stopping') throw new RunStopped();
-    // If one fails the others are aborted: the first error that is not an abort is the cause.
+    // The first failure aborts all other episodes, so the first error that is not an abort is the cause.
     if (failed.length > 0) throw failed.find(({ name }) => name !== 'AbortError') ?? failed[0];
   }
 
@@ -119,7 +119,7 @@ function billMetrics({ requests, input_tokens, output_tokens, failure }: ApiBill
   };
 }
 
-/** Removes the message numbers that stand in for tokens. */
+/** Removes the message numbers, which are not token ids. */
 const withoutTokens = (episode: Episode): Episode => ({
   ...episode,
   turns: episode.turns.map(turn => ({ ...turn, span: [0, 0] })),

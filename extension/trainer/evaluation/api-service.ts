@@ -13,10 +13,10 @@ import type { ChatMessage } from '../../models/tokenizer/chat-template';
 export interface ApiService {
   url: string;
   headers: Record<string, string>;
-  /** The key, which must never be shown. */
+  /** The API key; it must never be shown. */
   secret: string;
   body(messages: readonly ChatMessage[]): Record<string, unknown>;
-  /** Throws if the reply does not follow the protocol. */
+  /** Converts a reply to an answer. Throws if the reply does not follow the protocol. */
   read(reply: unknown): ApiAnswer;
 }
 
@@ -27,7 +27,7 @@ export interface ApiAnswer {
   usage: ApiUsage;
 }
 
-/** Tokens as counted by the service; the whole prompt, cached or not. */
+/** Token counts as reported by the service. The input counts the complete prompt, including cached tokens. */
 export interface ApiUsage {
   input_tokens: number;
   output_tokens: number;
@@ -41,8 +41,8 @@ const providers = {
 } as const;
 
 /**
- * The model behind an API that a configuration's `model_config` names, with its service.
- * @throws UserError if there is no such entry, or as `apiService`
+ * Returns the model that `model_config` selects from `model_info`, with its service.
+ * @throws UserError if `model_info` has no such entry; otherwise as `apiService`
  */
 export function configuredModel(
   { model_config, model_info, actor_rollout_ref }: RunConfig,
@@ -60,10 +60,10 @@ export function configuredModel(
 }
 
 /**
- * The service of an entry of `model_info`.
- * @param name of the entry, for messages
- * @param limit maximum tokens of a response if `generation_kwargs` sets none and the protocol requires one
- * @param environment environment variables that hold the key
+ * Returns the service of an entry of `model_info`.
+ * @param name name of the entry, for messages
+ * @param limit maximum tokens of a response, used if the protocol requires a limit and `generation_kwargs` sets none
+ * @param environment environment variables that hold the keys
  * @throws UserError if the key is missing, or the address contains a secret
  */
 export function apiService(
@@ -93,7 +93,7 @@ export function apiService(
     : chatCompletions(root, secret, model);
 }
 
-/** Whether the system message is left out. */
+/** Whether requests to this model omit the system message. */
 const drops = ({ system_message, model_name }: ApiModel): boolean =>
   (system_message ?? (/^o1-mini/.test(model_name) ? 'drop' : 'keep')) === 'drop';
 

@@ -1,7 +1,7 @@
-// An evaluation: plays the validation episodes of a configuration once with a model. Finished episodes are committed to
-// the run folder as they finish, and an interrupted evaluation only plays the rest. Since an episode's tokens depend
-// only on weights, seed and env_id, a local model's results equal those of an uninterrupted evaluation. Metrics,
-// trajectories and summary are written at the end.
+// An evaluation: plays the validation episodes of a configuration once with a model. Each episode is written to the run
+// folder when it finishes, and a resumed evaluation plays only the missing episodes. An episode's tokens depend only on
+// weights, seed and env_id, so with a local model an interrupted evaluation gives the same results as an uninterrupted
+// one. Metrics, trajectories and summary are written at the end.
 import { basename, dirname, join, resolve } from 'node:path';
 import { appendAll } from '../../common/lists';
 import { episodeSchema } from '../../run-data/episode';
@@ -22,19 +22,19 @@ import { evaluationMetrics, summarizeEvaluation, trajectoryFacts } from './evalu
 import type { EvaluationSummary } from './evaluation-summary';
 import { trajectoryLine } from './trajectory-line';
 
-/** An episode to be played, in the validation's batch `round` (from 0), whose first group has the seed `first`. */
+/** An episode to be played: it belongs to validation batch `round` (from 0), whose first group has the seed `first`. */
 export interface ValidationSlot extends EpisodeSlot {
   round: number;
   first: number;
 }
 
-/** Plays episodes: with a local model or one behind an API. */
+/** Plays the episodes of an evaluation, either with a local model or with a model behind an API. */
 export interface Player {
-  /** Prices per million tokens, if known. */
+  /** Prices per million tokens; undefined if the configuration sets none. */
   readonly prices?: { input: number; output: number };
   /**
-   * Plays episodes to their end and hands them over as they finish, in any order, with the player's measurements in
-   * their metrics (`entropy`, `n_generated_tokens`, …).
+   * Plays episodes to their end. `finished` receives episodes as soon as they finish, in any order; their metrics
+   * include the player's measurements (`entropy`, `n_generated_tokens`, …).
    * @throws RunStopped if the run is stopped
    */
   play(slots: readonly ValidationSlot[], finished: (episodes: readonly Episode[]) => void): Promise<void>;
@@ -96,8 +96,8 @@ export async function evaluate(run: EvaluationRun, player: Player): Promise<Eval
 }
 
 /**
- * All validation episodes: `trainer.validation_steps` batches, each with seeds of its own (in RAGEN with the same
- * ones).
+ * Returns all validation episodes: `trainer.validation_steps` batches. Each batch has its own seeds; with
+ * `workbench.compat: ragen`, all batches have the same seeds.
  */
 function validationSlots({ es_manager, seed, trainer, workbench }: RunConfig): ValidationSlot[] {
   const { env_groups, group_size } = es_manager.val;
@@ -114,13 +114,15 @@ function validationSlots({ es_manager, seed, trainer, workbench }: RunConfig): V
   }).flat();
 }
 
-/** Episodes finished in earlier sessions. */
+/** Reads the episodes that were finished before the evaluation was interrupted. */
 function readFinished(folder: RunFolder): Episode[] {
   const file = folder.file(episodesFile('val', 0));
   return [...readValues(file, line => episodeSchema.parse(line))].map(({ value }) => value);
 }
 
-/** Throws once more episodes failed than the configuration allows in total. */
+/**
+ * Throws if the share of failed episodes, among all episodes of the evaluation, exceeds `max_failed_episodes_share`.
+ */
 function refuseFailures(episodes: readonly Episode[], total: number, { workbench }: RunConfig): void {
   const failed = episodes.filter(({ error }) => error !== undefined);
   if (failed.length > workbench.max_failed_episodes_share * total)
@@ -130,8 +132,8 @@ function refuseFailures(episodes: readonly Episode[], total: number, { workbench
 }
 
 /**
- * Absolute paths of the results. The timestamp in their names is the run's creation time, so that a resume writes the
- * same files.
+ * Returns the absolute paths of the results. The timestamp in the names is the run's creation time, so a resumed
+ * evaluation writes the same files.
  */
 function resultFiles({ config, folder, workspace }: EvaluationRun): { trajectories: string; summary: string } {
   const { dir, filename, append_timestamp } = config.output;

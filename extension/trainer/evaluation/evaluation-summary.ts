@@ -1,6 +1,6 @@
-// Results of an evaluation: metrics under RAGEN's keys, and a summary with success, pass@k and their intervals per tag
-// and overall. Computed from the episodes in the run folder, so a resumed evaluation gives the same result. Episodes
-// whose environment failed say nothing about the model: they are left out and counted.
+// Results of an evaluation: metrics under RAGEN's keys, and a summary with success, pass@k and their intervals, per tag
+// and overall. They are computed from the episodes in the run folder, so a resumed evaluation gives the same results.
+// An episode whose environment failed does not measure the model: it is excluded from the means and counted separately.
 import type { Episode } from '../../run-data/episode';
 import type { Manifest } from '../../run-data/run-manifest';
 import type { RunConfig } from '../config/schema';
@@ -14,7 +14,7 @@ import type { TrajectoryFacts } from './trajectory-line';
 interface Success {
   groups: number;
   episodes: number;
-  /** Null if no episode counts. */
+  /** Mean success with its interval; null if all environments failed. */
   success: Estimate | null;
   /** By k: probability that at least one of k episodes of a prompt is solved, averaged over the prompts. */
   pass_at: Record<string, Estimate>;
@@ -33,12 +33,12 @@ export interface EvaluationSummary {
   /** Mean over the sampled tokens, in nats; null if it was not computed. */
   entropy: number | null;
   generated_tokens: number;
-  /** For a model behind an API. */
+  /** Usage and failures; only for a model behind an API. */
   api?: {
     requests: number;
     input_tokens: number;
     output_tokens: number;
-    /** In the currency of the prices; null without prices. */
+    /** Cost in the currency of the prices; null if no prices are configured. */
     cost: number | null;
     /** Number of episodes that ended with an unusable response, by reason. */
     failed_episodes: { length: number; content_filter: number; refused: number };
@@ -63,19 +63,22 @@ export const addedMetrics = {
   refused: 'api_failed/refused',
 } as const;
 
-/** Metrics of the whole evaluation under `val-env/`, as for a validation; sets each episode's `pass@<group_size>`. */
+/**
+ * Returns the metrics of the whole evaluation under `val-env/`, the same keys as for a validation. Also sets the metric
+ * `pass@<group_size>` of each episode.
+ */
 export function evaluationMetrics(episodes: readonly Episode[], group_size: number): Record<string, number> {
   const played = episodes.map(asPlayed);
   const metrics = measureRollout(played, group_size);
   played.forEach((episode, i) => Object.assign(episodes[i].metrics, episode.metrics));
   const counted = episodes.filter(({ error }) => error === undefined);
   const tokens = counted.map(episode => episode.metrics[addedMetrics.tokens]);
-  // A model behind an API has no token ids: its service's token count is used.
+  // The response length is the recorded token count, because an API model has no token ids to count.
   if (tokens.length > 0) metrics.response_length = tokens.reduce((sum, n) => sum + n, 0) / tokens.length;
   return finiteOnly(metricsOfRollout({ metrics }, 'val-env'));
 }
 
-/** Converts a stored episode back to a rollout episode, for measuring. */
+/** Converts a stored episode to the form that `measureRollout` takes. */
 function asPlayed(record: Episode): RolloutEpisode {
   const raw = record.turns.map(({ info }) => info.raw_reward).filter(value => typeof value === 'number');
   return {
@@ -98,7 +101,7 @@ function asPlayed(record: Episode): RolloutEpisode {
   };
 }
 
-/** The fields of a trajectory line that are not in the episode's record. */
+/** Returns the fields of a trajectory line that are not in the episode's record. */
 export function trajectoryFacts({ tag, metrics }: Episode): TrajectoryFacts {
   const { entropy, tokens, turns } = addedMetrics;
   const own = Object.entries(metrics).filter(([key]) => key !== entropy && key !== tokens && key !== turns);

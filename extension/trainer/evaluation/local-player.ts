@@ -1,6 +1,6 @@
-// Plays an evaluation with a local model, in waves of complete groups: results are committed after each wave, and a
-// wave has as many episodes as are decoded at a time. A response's entropy is that of the model's own distribution
-// (temperature 1, no truncation) over the whole vocabulary, at each sampled token.
+// Plays an evaluation with a local model in waves of complete groups, up to the number of rows that the engine decodes
+// at a time. The episodes of a wave are written together when the wave ends. A response's entropy is the entropy of the
+// model's distribution over the whole vocabulary (temperature 1, no truncation), averaged over the sampled tokens.
 import type { Episode } from '../../run-data/episode';
 import { decodedRows } from '../../models/generation/generator';
 import { episodeRecord } from '../rollout/episode-record';
@@ -30,7 +30,7 @@ export class LocalPlayer implements Player {
     }
   }
 
-  /** Mean entropy of each episode's sampled tokens; null if the configuration disables it. */
+  /** Mean entropy of the sampled tokens of each episode, in nats; null if `val_kwargs.logprobs` is 0. */
   private async entropies(episodes: readonly RolloutEpisode[]): Promise<number[] | null> {
     const { config, engine } = this.run;
     const { val_kwargs, log_prob_micro_batch_size_per_gpu: micro } = config.actor_rollout_ref.rollout;
@@ -53,7 +53,7 @@ export class LocalPlayer implements Player {
   }
 }
 
-/** The metrics that every player measures. */
+/** Metrics of an episode that both players record. */
 export const ownMetrics = (episode: RolloutEpisode): Record<string, number> => ({
   [addedMetrics.tokens]: sampledTokens(episode),
   [addedMetrics.turns]: episode.turns.length,
@@ -61,7 +61,10 @@ export const ownMetrics = (episode: RolloutEpisode): Record<string, number> => (
   [addedMetrics.contextShortened]: Number(episode.context_shortened),
 });
 
-/** Divides the episodes into waves: complete groups of one round, up to the size of a wave. */
+/**
+ * Divides the episodes into waves. A wave has complete groups of one round; a group is added until the wave has
+ * `decodedRows` episodes.
+ */
 function waves(slots: readonly ValidationSlot[]): ValidationSlot[][] {
   const all: ValidationSlot[][] = [];
   for (const slot of slots) {

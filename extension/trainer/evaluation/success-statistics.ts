@@ -1,8 +1,8 @@
 // Statistics of success: pass@k by the unbiased estimator (Chen et al. 2021, arXiv 2107.03374, §2.1), and 95 %
-// intervals for means of numbers in [0, 1] that were drawn in groups of one prompt each. The interval is Wilson's, with
-// the number of independent trials implied by the spread between groups (Kish's effective sample size; Dean and Pagano
-// 2015): a prompt whose episodes all have the same result counts as one trial. With one episode per group it is the
-// ordinary Wilson interval. Its width is never zero, not even for means of 0 and 1.
+// intervals for means of values in [0, 1] whose samples are grouped by prompt. The interval is Wilson's with an
+// effective sample size, estimated from the spread between groups (Kish; Dean and Pagano 2015): a prompt whose episodes
+// all have the same result counts as one trial. With one episode per group it is the ordinary Wilson interval. The
+// interval always has a positive width, even for means of 0 and 1.
 
 export interface Estimate {
   mean: number;
@@ -15,8 +15,8 @@ export interface Estimate {
 const z = 1.959963984540054;
 
 /**
- * Probability that at least one of `k` draws without replacement from `n` episodes, `c` of them solved, is solved: 1 −
- * C(n−c, k)/C(n, k). Requires 1 ≤ k ≤ n.
+ * Returns the probability that at least one of `k` episodes is solved, drawn without replacement from `n` episodes of
+ * which `c` are solved: 1 − C(n−c, k)/C(n, k). Requires 1 ≤ k ≤ n.
  */
 export function passAtK(n: number, c: number, k: number): number {
   if (!(k >= 1 && k <= n && c >= 0 && c <= n)) throw new RangeError(`pass@${k} of ${c} in ${n} is not defined`);
@@ -34,9 +34,9 @@ export function passSizes(group_size: number): number[] {
 }
 
 /**
- * Mean over groups with its interval.
- * @param groups each group's mean, in [0, 1]; at least one
- * @param trials total number of episodes, the upper bound of the effective number of trials
+ * Returns the mean over groups with its 95 % interval.
+ * @param groups mean of each group, in [0, 1]; at least one group
+ * @param trials total number of episodes; upper bound of the effective sample size
  */
 export function meanOverGroups(groups: readonly number[], trials: number): Estimate {
   const count = groups.length;

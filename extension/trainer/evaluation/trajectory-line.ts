@@ -1,14 +1,14 @@
 // Converts an episode to a line of RAGEN's trajectory JSONL: states as user messages, raw responses as assistant
-// messages, and the results. Fixes two bugs of the original: `success` is the episode's (the original looked it up
-// without the tag, so it was always false), and a state carries the reward of the turn that led to it (the original
-// used the next turn's). Form `ragen` reproduces the original, bugs included.
+// messages, and the results. Form `workbench` fixes two bugs of the original. `success` is the success of the episode;
+// the original omitted the tag from the metric's key, so its value was always false. A state carries the reward of the
+// turn that led to it; the original used the reward of the following turn. Form `ragen` reproduces both bugs.
 import type { Episode } from '../../run-data/episode';
 import { pythonFloat } from '../rollout/python-float';
 
 export type TrajectoryForm = 'workbench' | 'ragen';
 
 export interface TrajectoryLine {
-  /** `traj_<i>`, counted over the whole evaluation. */
+  /** `traj_<i>`; i is the number of the episode within the evaluation. */
   custom_id: string;
   messages: { role: 'user' | 'assistant'; content: string }[];
   metadata: Record<string, unknown>;
@@ -16,7 +16,7 @@ export interface TrajectoryLine {
 
 /** Fields of the line that are not in the episode's record. */
 export interface TrajectoryFacts {
-  /** Metrics under their full keys (`tag/num_actions`). */
+  /** Metrics of the episode by full key (`tag/num_actions`). */
   metrics: Readonly<Record<string, number>>;
   /** Mean entropy of the model's distribution over the sampled tokens, in nats; null if it was not computed. */
   entropy: number | null;
@@ -24,7 +24,7 @@ export interface TrajectoryFacts {
   n_tokens: number;
 }
 
-/** The line of episode number `index`. */
+/** Returns the line of episode number `index` (from 0). */
 export function trajectoryLine(
   index: number,
   episode: Episode,

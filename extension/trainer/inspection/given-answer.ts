@@ -1,5 +1,5 @@
-// Converts a hand-written response, or its beginning, to token ids after the literal response prefix. The part that
-// equals a recorded response keeps its sampled ids; only new text is tokenised.
+// Converts a hand-written response, or its beginning, to token ids that follow the literal response prefix. If the text
+// begins like the recorded response, the common part keeps the sampled ids; only the new text is tokenised.
 import type { GivenAnswer } from '../../protocol/inspection';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import type { AnswerTag } from '../../common/tagged-text';
@@ -13,17 +13,18 @@ export interface RecordedAnswer {
 
 export interface GivenTokens {
   ids: number[];
-  /** Number of `ids` taken from the recorded response. */
+  /** Number of leading `ids` that equal the recorded response. */
   kept: number;
-  /** The response is complete: nothing is left to sample. */
+  /** True if the response is complete; false if the policy continues it. */
   complete: boolean;
 }
 
 type Encoder = Pick<ChatTokenizer, 'encode' | 'decode' | 'stopTokenIds'>;
 
 /**
+ * Returns the token ids of a hand-written response or of its beginning.
  * @param prefix the prefix of every response: `<think>` or, without thoughts, the answer's tag
- * @param recorded the turn that is changed; null for a new turn
+ * @param recorded recorded response of the changed turn; null for a turn without a recording
  * @param tag the tag of the answer (`workbench.answer_tag`)
  */
 export function givenTokens(
@@ -53,13 +54,17 @@ export function givenTokens(
   return { ids, kept: count, complete: true };
 }
 
-/** The longest prefix of the tokens whose text is a prefix of `text`, and the rest of `text`. */
+/**
+ * Finds the longest prefix of the tokens whose text is a prefix of `text`. Returns its number of tokens and the
+ * remaining text.
+ */
 function keptTokens(tokenizer: Encoder, ids: readonly number[], text: string): { count: number; rest: string } {
   let [count, length, at] = [0, 0, 0];
   for (const [i, piece] of tokenPieces(tokenizer, ids).entries()) {
     at += piece.length;
     if (text.slice(at - piece.length, at) !== piece) break;
-    if (piece !== '') [count, length] = [i + 1, at]; // not within a multi-token character
+    // An empty piece is part of a character that a later token completes, so the prefix must not end there.
+    if (piece !== '') [count, length] = [i + 1, at];
   }
   return { count, rest: text.slice(length) };
 }

@@ -1,5 +1,5 @@
-// A run under inspection: reads its folder, possibly while a trainer runs, and never takes the lease. The list of
-// checkpoints is read anew each time, since a trainer creates and removes them meanwhile.
+// A run under inspection. Reads the run's folder, even while a trainer writes it, and never takes the lease. The list
+// of checkpoints is read for each call, because a trainer may create and remove checkpoints in the meantime.
 import { dirname, join } from 'node:path';
 import { jsonOrNothing } from '../../common/json';
 import { initialWeights } from '../../protocol/inspection';
@@ -23,11 +23,11 @@ import { presentConfig } from '../run/stored-config';
 import { requireTrustedCode } from '../run/trusted-run';
 import { keptCode } from '../store/environment-store';
 
-/** Number of characters at the start of a line that contain the episode's id. */
+/** Number of characters at the start of an episode's line that are searched for its id. */
 const headLength = 200;
 
 /**
- * The remedy for a run of another version: nothing was resumed, and only the version that trained the model can run it.
+ * Remedy for a run of another version. Resuming is no remedy here, because the error occurs when a run is inspected.
  */
 const otherVersion =
   'this version can neither score its tokens nor play a what-if; use the version that created the run, or view its recorded data';
@@ -41,7 +41,9 @@ export class InspectedRun {
     readonly config: RunConfig,
   ) {}
 
-  /** @throws UserError if there is no run, or it is of another version, or its model ran behind an API */
+  /**
+   * @throws UserError if the folder is no run, the run was created by another version, or its model ran behind an API
+   */
   static open(path: string): InspectedRun {
     const folder = RunFolder.open(path);
     folder.verifySeal();
@@ -58,10 +60,10 @@ export class InspectedRun {
     return dirname(dirname(dirname(this.folder.path))); // <workspace>/.ragen/runs/<id>
   }
 
-  /** The folder of the model that the run started with. */
+  /** Path of the folder of the model that the run started from. */
   modelFolder(): Promise<string> {
     return (this.model ??= presentModelFolder(this.folder, this.workspace).catch((error: unknown) => {
-      this.model = undefined; // it may be available later
+      this.model = undefined; // allows a later call to find the model
       throw error;
     }));
   }
@@ -71,7 +73,7 @@ export class InspectedRun {
     return (this.reader ??= readTokenizer(await this.modelFolder(), { variables }));
   }
 
-  /** Newest first, the initial weights last. */
+  /** All checkpoints, newest first; the last entry stands for the initial weights. */
   checkpoints(): CheckpointChoice[] {
     const names = namesInRunSync(this.folder.path, runFiles.checkpoints);
     const found = names.flatMap(name => {
@@ -83,7 +85,10 @@ export class InspectedRun {
     return [...found.sort((a, b) => b.step - a.step), { name: initialWeights, step: 0 }];
   }
 
-  /** The named checkpoint, by default the newest. Throws a UserError with the existing names. */
+  /**
+   * Returns the named checkpoint, by default the newest.
+   * @throws UserError that lists the existing names if there is no checkpoint of this name
+   */
   checkpoint(name?: string): CheckpointChoice {
     const all = this.checkpoints();
     const found = name === undefined ? all[0] : all.find(each => each.name === name);
@@ -93,7 +98,7 @@ export class InspectedRun {
     );
   }
 
-  /** Opens and verifies a choice's checkpoint; null for the initial weights. */
+  /** Opens and verifies the chosen checkpoint; returns null for the initial weights. */
   async open({ name, step }: CheckpointChoice): Promise<StoredCheckpoint | null> {
     if (name === initialWeights) return null;
     const checkpoint = await openCheckpoint(this.folder.file(checkpointFolder(step)));
@@ -102,7 +107,7 @@ export class InspectedRun {
     return checkpoint;
   }
 
-  /** @throws UserError if the run's files do not contain the episode */
+  /** Reads one episode. @throws UserError if the run's files do not contain it */
   episode(ref: Pick<EpisodeRef, 'mode' | 'step' | 'id'>): Episode {
     const name = episodeFile(ref);
     const marked = `"id":${JSON.stringify(ref.id)}`;
@@ -114,10 +119,11 @@ export class InspectedRun {
   }
 
   /**
-   * The stored code of an environment version that a tag ran: its bundle and the path of its source. Undefined if none
-   * is stored. It is read once, so the returned bytes are the ones that were checked for trust.
+   * Returns the stored code of the environment version that played a tag: the bundle, and the path of its source.
+   * Undefined if the run has no stored code of this version. The bundle is read once, so the returned bytes are the
+   * same bytes that were checked for trust.
    * @param accepted sha256 of files that the user accepts once
-   * @throws UserError if it is not trusted
+   * @throws UserError if the code is not trusted
    */
   keptEnvironment(
     { version, tag }: { version: string; tag: string },

@@ -1,6 +1,6 @@
-// The single model of an inspection process: the last requested checkpoint of a run, on the CPU, so that a GPU stays
-// free for the trainer. Work runs serially; another checkpoint replaces the loaded one. Before loading, the required
-// memory is compared with the available memory.
+// The model of an inspection process: the most recently requested checkpoint of a run. It runs on the CPU, so that a
+// GPU stays available to the trainer. Only one model is loaded at a time, and calls run one after another. Before
+// loading, the required memory is compared with the available memory.
 import { availableParallelism } from 'node:os';
 import type { CheckpointChoice } from '../../protocol/inspection';
 import { UserError } from '../../common/user-error';
@@ -26,15 +26,19 @@ export class ModelHolder {
   private held: { key: string; model: InspectionModel } | undefined;
   private last: Promise<unknown> = Promise.resolve();
 
-  /** `threads` 0 uses half of the cores; `report` is notified of slow operations. */
+  /**
+   * @param threads number of CPU threads; 0 uses half of the cores
+   * @param report receives a message before a slow operation
+   */
   constructor(
     private readonly threads: number,
     private readonly report: (message: string) => void,
   ) {}
 
   /**
-   * Loads a run's model if needed and runs `work` with it, after earlier work.
-   * @throws UserError if it cannot be loaded or memory is insufficient
+   * Runs `work` with the model of a checkpoint, after all earlier calls. Loads the checkpoint first if another one is
+   * loaded.
+   * @throws UserError if the checkpoint cannot be loaded or memory is insufficient
    */
   use<T>(
     run: InspectedRun,

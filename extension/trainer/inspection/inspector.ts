@@ -1,5 +1,5 @@
-// All operations of an inspection process, for the editor over standard input or for the CLI. It keeps what it has
-// opened: runs with their tokenizers, one model, and the what-if episodes that wait for the user.
+// All operations of an inspection process, called by the editor over standard input or by the CLI. The object keeps
+// opened runs with their tokenizers, one model, and the what-if sessions that are waiting for the user.
 import type {
   AcceptedCode,
   CheckpointChoice,
@@ -45,7 +45,10 @@ export class Inspector {
     return tokenPieces(await this.run(folder).tokenizer(), ids);
   }
 
-  /** @throws UserError, or the reason with which `signal` was aborted */
+  /**
+   * Scores the tokens of a stored episode under a checkpoint.
+   * @throws UserError, or the abort reason of `signal`
+   */
   async rescore(request: RescoreRequest, signal?: AbortSignal): Promise<Rescored> {
     const run = this.run(request.folder);
     const episode = run.episode(request);
@@ -67,7 +70,7 @@ export class Inspector {
     }
   }
 
-  /** Plays until the episode is over or waits for the user. */
+  /** Opens a what-if and plays until the episode is over or the user's next turn is needed. */
   async whatIf(request: WhatIfRequest, signal?: AbortSignal): Promise<WhatIfState> {
     const run = this.fresh(request.folder);
     const origin = run.episode(request);
@@ -115,7 +118,9 @@ export class Inspector {
     await this.models.close();
   }
 
-  /** Waits for the next state of a what-if, which is closed when it is over, failed or cancelled. */
+  /**
+   * Returns the next state of a what-if session. Closes the session if the episode is over, failed or was cancelled.
+   */
   private async settled(
     session: number,
     opened: WhatIfSession,
@@ -146,7 +151,7 @@ export class Inspector {
     return found;
   }
 
-  /** The run with its current manifest: the user's acceptance applies to the files that exist now. */
+  /** Returns the run with its current manifest, because the user's acceptance applies to the files that exist now. */
   private fresh(folder: string): InspectedRun {
     const known = this.runs.get(folder);
     if (known?.folder.manifestSha256 !== RunFolder.open(folder).manifestSha256) this.runs.delete(folder);

@@ -1,6 +1,6 @@
 // Opens the environment of a stored episode with the code that played it, as stored in the run. If the run has no
-// stored code, the current code is used and a note says so. Neither is executed if the run is not trusted. The caller
-// must stop the process.
+// stored code, the current code is used, and a note reports this. Code of an untrusted run is never executed. The
+// caller must stop the environment process.
 import type { EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import type { Episode } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
@@ -21,8 +21,9 @@ export interface ReplayedEnvironment {
 }
 
 /**
+ * Opens the environment of an episode.
  * @param accepted sha256 of files of the run that the user accepts once
- * @throws UserError if the environment does not load, or must not be executed
+ * @throws UserError if the environment does not load, or its code is not trusted
  */
 export async function openReplayed(
   run: InspectedRun,
@@ -30,7 +31,7 @@ export async function openReplayed(
   accepted: readonly string[] = [],
 ): Promise<ReplayedEnvironment> {
   const { config, workspace } = run;
-  requireTrustedCode(run.folder, [run.folder.manifestCode], accepted); // its settings may name programs
+  requireTrustedCode(run.folder, [run.folder.manifestCode], accepted); // its configuration may name programs
   requireNoLinks(run.folder);
   const settings = config.custom_envs[tag];
   if (!settings) throw new UserError(`run ${run.folder.id} has no environment ${tag}: choose an episode of this run`);
@@ -65,7 +66,7 @@ export async function openReplayed(
   }
 }
 
-/** Names of an episode's actions; empty if any text is an action. */
+/** Returns the names of the actions that an episode permits; empty if the environment accepts any text as an action. */
 export async function actionsOf(
   { process: environments, loaded }: ReplayedEnvironment,
   episode: Episode,

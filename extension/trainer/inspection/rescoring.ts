@@ -1,5 +1,6 @@
-// Scores the tokens of a stored episode under a checkpoint: policy, reference policy and critic. The ids are used as
-// stored; in a windowed context each training sample is a context of its own, as the model saw it.
+// Scores the tokens of a stored episode under a checkpoint: policy, reference policy and critic. The stored ids are
+// scored without re-tokenising. In a windowed context mode, each training sample is scored as a separate context, as
+// the model saw it.
 import type { Rescored, RescoredToken, RescoreRequest } from '../../protocol/inspection';
 import type { Episode } from '../../run-data/episode';
 import { tokenPieces } from '../../models/tokenizer/token-pieces';
@@ -7,12 +8,15 @@ import { passBudget } from '../run/pass-budget';
 import type { InspectedRun } from './inspected-run';
 import type { InspectionModel } from './inspection-model';
 
-/** Number of top tokens reported. */
+/** Number of most likely tokens reported per position. */
 const topCount = 5;
 
 type Sample = { ids: Int32Array; mask: Uint8Array };
 
-/** @throws UserError if the checkpoint's weights give non-finite numbers */
+/**
+ * Returns log-prob, entropy, rank and most likely tokens of each scored token of an episode.
+ * @throws UserError if the checkpoint's weights give non-finite numbers
+ */
 export async function rescored(
   run: InspectedRun,
   episode: Episode,
@@ -55,7 +59,10 @@ export async function rescored(
   return { checkpoint, temperature, hasReference, hasCritic, tokens };
 }
 
-/** The contexts that the model saw, with a mask over the tokens to score; a context's first token is never scored. */
+/**
+ * Returns the contexts that the model saw, with a mask over the tokens to score. The first token of a context has no
+ * predecessor and is never scored.
+ */
 function samplesOf({ tokens: { ids, mask, starts = [0] } }: Episode, all: boolean): Sample[] {
   return starts.map((from, i) => {
     const to = starts[i + 1] ?? ids.length;
@@ -65,7 +72,10 @@ function samplesOf({ tokens: { ids, mask, starts = [0] } }: Episode, all: boolea
   });
 }
 
-/** Values of samples with at least one masked token, the only ones that the critic accepts; zeros for others. */
+/**
+ * Returns the critic's values of each sample; zeros for samples without a masked token, because the critic does not
+ * accept such samples.
+ */
 async function valuesOf(
   engine: InspectionModel['engine'],
   samples: readonly Sample[],
@@ -77,5 +87,5 @@ async function valuesOf(
   return samples.map(sample => values.get(sample) ?? new Float32Array(sample.ids.length));
 }
 
-/** Rounds to the digits that identify a float32. */
+/** Rounds to nine significant digits, which identify a float32. */
 const shortest = (x: number): number => Number(x.toPrecision(9));

@@ -1,6 +1,6 @@
-// Generator for replaying an episode: each turn's tokens are the stored ones, hand-written ones, or sampled by a policy
-// after hand-written ones. The agent proxy uses it like the engine, so prompts, parsing, rewards and context are those
-// of training. Invariant: a row's ids equal the context's, whatever the source of its tokens.
+// Generator for replaying an episode. The tokens of each turn are the stored tokens, hand-written tokens, or
+// hand-written tokens continued by a policy. The agent proxy calls it like the engine, so prompts, parsing, rewards and
+// context are the same as in training. Invariant: the ids of the row equal the ids of the episode's context.
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { RemoteEngine } from '../../engine/remote-engine';
@@ -10,29 +10,29 @@ import type { TextGenerator } from '../rollout/rollout-request';
 export type TurnSource =
   | { from: 'stored'; row: Pick<GeneratedRow, 'ids' | 'logprobs' | 'finish'> }
   | { from: 'hand'; ids: number[] }
-  /** `given` precedes the sampled tokens. */
+  /** `given` holds the hand-written ids at the start of the response; the policy samples the rest. */
   | { from: 'policy'; given: number[]; seed: number; play: PolicyTurn };
 
-/** Runs work with the policy, once it is loaded. */
+/** Runs `work` with the engine of the policy, after the policy is loaded. */
 export type PolicyTurn = <T>(work: (engine: RemoteEngine) => Promise<T>) => Promise<T>;
 
 export interface ScriptedTurn {
   /** All ids of the row before the response. */
   prompt: readonly number[];
   row: GeneratedRow;
-  /** Number of tokens at the response's start that were given. */
+  /** Number of hand-written tokens at the start of the response. */
   given: number;
 }
 
 export class ScriptedTurns implements TextGenerator {
-  /** The row's content. */
+  /** All ids of the row: prompts and responses so far. */
   private held: number[] = [];
-  /** The engine that has read part of it, and how many tokens. */
+  /** The engine that has the row in its cache, and the number of cached tokens. */
   private read: { engine: RemoteEngine; length: number } | undefined;
 
   /**
-   * @param row name of the row at the engine
-   * @param source returns the source of the next turn's tokens; may wait for the user
+   * @param row name of the row in the engine
+   * @param source returns the source of the next turn's tokens; it may resolve only after the user's input
    */
   constructor(
     private readonly row: string,
@@ -53,11 +53,11 @@ export class ScriptedTurns implements TextGenerator {
   }
 
   async release(rows: readonly string[]): Promise<void> {
-    if (rows.length === 0) return; // there is only one row
+    if (rows.length === 0) return; // all other calls release the only row
     this.held = [];
     const { read } = this;
     this.read = undefined;
-    await read?.engine.release([this.row]).catch(() => undefined); // the engine may have been replaced by another model
+    await read?.engine.release([this.row]).catch(() => undefined); // fails if the engine was closed for another model
   }
 
   private async answer(
@@ -79,7 +79,8 @@ export class ScriptedTurns implements TextGenerator {
     { given, seed }: TurnSource & { from: 'policy' },
     sampling: SamplingOptions,
   ): Promise<Pick<GeneratedRow, 'ids' | 'logprobs' | 'finish'> & { given: number }> {
-    // Start over if another model was loaded; append turns that no engine has read.
+    // A newly loaded model has nothing cached, so the complete row is sent; otherwise only the tokens that are not
+    // cached yet.
     const known = this.read?.engine === engine ? this.read.length : 0;
     const append = [...this.held.slice(known), ...given];
     const max_new_tokens = Math.max(1, sampling.max_new_tokens - given.length);

@@ -1,6 +1,6 @@
-// The inspector as a service for the editor: JSON-RPC over standard input and output (protocol/inspection.ts). Every
-// failure is an error with one sentence; a cancelled request is answered at once, even while its work continues. Ends
-// with its standard input and closes everything it opened.
+// Serves the inspector to the editor: JSON-RPC over standard input and output (protocol/inspection.ts). A failure is
+// returned as an error with one sentence. A cancelled request is answered immediately, even if its work cannot be
+// interrupted. When standard input ends, the service closes all runs and models and returns.
 import { ResponseError, type RequestType } from 'vscode-jsonrpc/node';
 import {
   cancelledCode,
@@ -20,10 +20,10 @@ import { onRequest, stdioMessages } from '../../node/stdio-messages';
 import { UserError } from '../../common/user-error';
 import { Inspector } from './inspector';
 
-/** Serves until standard input ends. */
+/** Serves requests until standard input ends. */
 export async function serveInspector(threads: number): Promise<void> {
   const connection = stdioMessages(process.stdin, process.stdout, clearedWriter);
-  const deaf = (): undefined => undefined; // the host may be gone
+  const deaf = (): undefined => undefined; // ignores write errors after the editor has exited
   const inspector = new Inspector(threads, {
     phase: words => void connection.sendNotification(inspectionPhase, { words }).catch(deaf),
     whatIfTokens: (session, turn, tokens) =>

@@ -1,5 +1,5 @@
-// The episode of a what-if: compared with the stored one, as a line of `what-if/` with a reference to its original, and
-// written under an id of its own. Tokens written by the user have mask 0 and no log-prob.
+// The record of a what-if episode: a line of `what-if/` with its own id, a reference to the original episode, and a
+// comparison with it. Tokens that the user wrote have mask 0 and no log-prob.
 import { existsSync } from 'node:fs';
 import type { WhatIfRequest, WhatIfState } from '../../protocol/inspection';
 import { maximum } from '../../common/lists';
@@ -13,17 +13,20 @@ import type { ScriptedTurn } from './scripted-turns';
 import type { WhatIfParts } from './what-if-parts';
 import type { RunFolder } from '../store/run-folder';
 
-/** What a what-if has played so far. */
+/** The turns of a what-if that were played so far. */
 export interface PlayedTurns {
   turns: readonly ScriptedTurn[];
-  /** Number of tokens of the changed turn that were kept. */
+  /** Number of tokens at the start of the changed turn that equal the recorded response. */
   kept: number;
-  /** Of each turn from the changed one on: a checkpoint's name, or `hand`. */
+  /** Player of each turn from the changed turn on: the name of a checkpoint, or `hand`. */
   players: readonly string[];
   notes: string[];
 }
 
-/** The episode as a line of the run folder, without an id of its own yet. */
+/**
+ * Converts a played what-if to an episode record. The record still has the id of the original episode; `writeWhatIf`
+ * assigns its own.
+ */
 export function whatIfEpisode(
   played: RolloutEpisode,
   { origin, run }: Pick<WhatIfParts, 'origin' | 'run'>,
@@ -37,7 +40,7 @@ export function whatIfEpisode(
     mask.fill(0, from, to);
     logprobs.fill(null, from, to);
     if (at > turn) continue;
-    // Kept tokens of the recorded turns keep their mask and log-probs.
+    // Tokens that equal the recorded response keep the recorded mask and log-probs.
     const [start, end] = origin.turns[at - 1].span;
     for (let i = start; i < (at < turn ? end : start + kept); i++) {
       mask[from + i - start] = origin.tokens.mask[i];
@@ -60,7 +63,7 @@ export function whatIfEpisode(
   };
 }
 
-/** Writes an episode under the first free id; returns where it is. */
+/** Writes an episode under the first unused id; returns id and file. */
 export function writeWhatIf(folder: RunFolder, episode: Episode): NonNullable<WhatIfState['written']> {
   const base = episode.id.replace(/-w\d+$/, '');
   const { mode, step } = episode;
@@ -79,13 +82,16 @@ export function writeWhatIf(folder: RunFolder, episode: Episode): NonNullable<Wh
   return { folder: folder.path, mode, step, id, file };
 }
 
-/** The number of a what-if episode of `base`, from the start of its line; 0 for another base. */
+/**
+ * Returns the number n of the what-if episode `<base>-w<n>` from the start of its line; 0 if the episode has another
+ * base.
+ */
 function numberOf(head: string, base: string): number {
   const [, id, digits] = /"id":("(?:[^"\\]|\\.)*-w(\d+)")/.exec(head) ?? [];
   return id === JSON.stringify(`${base}-w${digits}`) ? Number(digits) : 0;
 }
 
-/** The stored response of a turn, and the ids before it in its context. */
+/** Returns the stored response of a turn, and the ids that precede it in the same context. */
 export function storedAnswer({ tokens, turns }: Episode, turn: number) {
   const { span, finish } = turns[turn - 1];
   const start = (tokens.starts ?? [0]).findLast(from => from <= span[0]) ?? 0;
@@ -99,13 +105,13 @@ export function storedAnswer({ tokens, turns }: Episode, turn: number) {
   };
 }
 
-/** How a replayed turn differs from the stored one; undefined if it does not. */
+/** Describes the difference between a replayed turn and the stored turn; undefined if they are equal. */
 export function differenceOf(stored: EpisodeTurn, played: Omit<EpisodeTurn, 'finish' | 'span'>): string | undefined {
   if (stored.raw !== played.raw) return 'another answer';
   if (JSON.stringify(stored.executed) !== JSON.stringify(played.executed)) return 'other actions';
   return stored.reward === played.reward ? undefined : `the reward ${played.reward} instead of ${stored.reward}`;
 }
 
-/** Whether two rows of ids are the same. */
+/** Whether two lists of ids are equal. */
 export const sameIds = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((id, i) => id === b[i]);

@@ -1,18 +1,18 @@
-// What a what-if session works with: the run, its tokenizer, the recorded episode and who plays.
+// The inputs of a what-if session: the run, its tokenizer, the recorded episode, the environment and the policy.
 import type { Episode } from '../../run-data/episode';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import type { InspectedRun } from './inspected-run';
 import type { ReplayedEnvironment } from './replayed-environment';
 import type { PolicyTurn } from './scripted-turns';
 
-/** What a what-if needs from its process. */
+/** Inputs of a what-if session; the inspection process provides them. */
 export interface WhatIfParts {
   session: number;
   run: InspectedRun;
   tokenizer: ChatTokenizer;
   environment: ReplayedEnvironment;
   origin: Episode;
-  /** Runs work with the policy of a named checkpoint. */
+  /** Returns a function that runs work with the policy of a named checkpoint. */
   policy(checkpoint: string): PolicyTurn;
   onTokens(turn: number, tokens: { id: number; text: string; logprob: number }[]): void;
 }

@@ -1,6 +1,7 @@
 // What-if: replays a stored episode up to a turn, which the user or a policy then plays differently, and continues to
-// its end. The agent proxy plays it as in training, alone, on the code that played it; the earlier turns must match the
-// stored ones. The result is an ordinary episode, written to `what-if/` with a reference to the original.
+// the end of the episode. The agent proxy plays the single episode as in training, with the environment code that
+// played the original; the replayed turns must match the stored turns. The result is an ordinary episode, written to
+// `what-if/` with a reference to the original.
 import type { WhatIfParts } from './what-if-parts';
 import type { GivenAnswer, WhatIfRequest, WhatIfState } from '../../protocol/inspection';
 import type { Episode } from '../../run-data/episode';
@@ -18,7 +19,7 @@ import { ScriptedTurns } from './scripted-turns';
 import type { ScriptedTurn, TurnSource } from './scripted-turns';
 import { differenceOf, storedAnswer, sameIds, whatIfEpisode, writeWhatIf } from './what-if-episode';
 
-/** The user's input for a turn. */
+/** The user's input for one turn. */
 interface Move {
   given: GivenAnswer;
   checkpoint: string | null;
@@ -30,13 +31,13 @@ export class WhatIfSession {
   readonly turns: ScriptedTurn[] = [];
   private readonly cancelled = new AbortController();
   private playing: PlayedSoFar | undefined;
-  /** The checkpoint that plays on to the end; null while the user plays each turn. */
+  /** Name of the checkpoint that plays all remaining turns; null while the user plays each turn. */
   private checkpoint: string | null;
-  /** Passes on the user's next turn. */
+  /** Resolves the pending turn with the user's input; undefined while no input is expected. */
   private move: ((move: Move) => void) | undefined;
-  /** Number of tokens of the changed turn that were kept. */
+  /** Number of tokens at the start of the changed turn that equal the recorded response. */
   kept = 0;
-  /** Of the turn that a policy plays. */
+  /** Decodes the tokens of the turn that a policy is sampling. */
   private pieces: TokenPieces | undefined;
   private waits!: () => void;
   private waiting!: Promise<'waiting'>;
@@ -59,7 +60,10 @@ export class WhatIfSession {
     this.end.catch(() => undefined); // the error is reported by `currentState`
   }
 
-  /** Resolves with the state once it waits for the user or is over. Rejects with the error that ended it. */
+  /**
+   * Resolves with the state when the user's input is needed or the episode is over. Rejects with the error that ended
+   * the episode.
+   */
   async currentState(): Promise<WhatIfState> {
     const episode = await Promise.race([this.end, this.waiting]);
     if (episode !== 'waiting') return this.stateOf(await this.write(episode));
@@ -68,7 +72,7 @@ export class WhatIfSession {
     return this.stateOf(this.record(finishedEpisode({ mode, step }, entry, context, finishes)));
   }
 
-  /** Plays the user's turn. @throws UserError if none is expected */
+  /** Plays the user's turn. @throws UserError if no input is expected */
   playTurn(move: Move): Promise<WhatIfState> {
     const { move: give } = this;
     if (!give) throw new UserError('what if: the policy is playing: wait until its turn is over');
@@ -81,7 +85,7 @@ export class WhatIfSession {
     return this.currentState();
   }
 
-  /** Writes the turns played so far. Null if none was. */
+  /** Writes the turns played so far, and returns the state. Returns null if the changed turn was not played yet. */
   async writePlayed(): Promise<WhatIfState | null> {
     if (!this.playing || this.playing.entry.history.length < this.request.turn) return null;
     const { entry, context, finishes } = this.playing;
@@ -89,10 +93,10 @@ export class WhatIfSession {
     return this.stateOf(await this.write(this.record(finishedEpisode({ mode, step }, entry, context, finishes))));
   }
 
-  /** Ends the what-if in its current state. */
+  /** Ends the what-if and stops its environment process. Writes nothing. */
   async close(): Promise<void> {
     this.cancelled.abort(new UserError('what if: it was ended'));
-    this.move?.({ given: { answer: '' }, checkpoint: null }); // the proxy checks for cancellation between turns
+    this.move?.({ given: { answer: '' }, checkpoint: null }); // the proxy checks for cancellation only between turns
     await this.end.catch(() => undefined);
     await this.parts.environment.process.stop();
   }
@@ -123,7 +127,7 @@ export class WhatIfSession {
     return this.record(batch.episodes[0]);
   }
 
-  /** The run's own options, with a batch that has only the episode's group. */
+  /** Returns the run's options, with a batch that contains only the group of the episode. */
   private options(): AgentProxyOptions {
     const { run, tokenizer, origin } = this.parts;
     const { config } = run;
@@ -137,7 +141,7 @@ export class WhatIfSession {
       es_manager: { ...config.es_manager, train: groups, val: groups },
       custom_envs: config.custom_envs,
       async_rollout: false,
-      max_failed_episodes_share: 1, // a failed episode is a valid result
+      max_failed_episodes_share: 1, // a failed environment is a valid result of a what-if
       stop_token_ids: tokenizer.stopTokenIds,
       observer: {
         begun: (_, [played]) => (this.playing = played),
@@ -148,7 +152,7 @@ export class WhatIfSession {
     };
   }
 
-  /** Throws if the replayed episode is over before the turn to be changed. */
+  /** Throws if the replayed episode ends before the turn that is to be changed. */
   private requireReached({ entry }: PlayedSoFar): void {
     if (!isDone(entry) || entry.history.length >= this.request.turn) return;
     const why = entry.error ? `: ${entry.error.message}` : '';
@@ -217,12 +221,12 @@ export class WhatIfSession {
     );
   }
 
-  /** The episode as a line of the run folder, without an id of its own yet. */
+  /** Converts the played episode to a record of the run folder; `writeWhatIf` assigns its id. */
   private record(played: RolloutEpisode): Episode {
     return whatIfEpisode(played, this.parts, this.request, this);
   }
 
-  /** Writes an episode once, under the first free id. */
+  /** Writes an episode under the first unused id. A second call writes nothing. */
   private async write(episode: Episode): Promise<Episode> {
     this.written ??= writeWhatIf(this.parts.run.folder, episode);
     return { ...episode, id: this.written.id };

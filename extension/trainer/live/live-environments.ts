@@ -1,7 +1,7 @@
-// The environments of a run, whose code may be edited during training. A saved edit is built, checked and loaded next
-// to the running version: new episodes use it, running ones finish on the old version. Code that does not build,
-// type-check or load is refused, and the old version stays in use. Events report each of these. Without edits, watching
-// has no effect on the run.
+// The environments of a run, whose code may be edited during training. A saved edit is built, checked and loaded beside
+// the running version: new episodes use the new version, and episodes in progress finish on the old one. Code that
+// fails to build, type-check or load is rejected, and the old version stays in use. Events report all of these cases.
+// Without edits, the file watcher does not affect the run.
 import { relative, sep } from 'node:path';
 import type { z } from 'zod';
 import type {
@@ -24,18 +24,21 @@ import { keepEnvironment, noteCoverage } from '../store/environment-store';
 
 /** Milliseconds after the start at which the type checker is warmed up on the current code. */
 const warmUpMs = 2000;
-/** Milliseconds before an edit is retried whose code could not be stored on disk. */
+/** Milliseconds until the retry of an edit whose code could not be written to disk. */
 const retryMs = 5000;
 
 export class LiveEnvironments {
-  /** Known source files by tag: of the loaded version, files with types only, and files that fail to build. */
+  /**
+   * Watched source files by tag: sources of the loaded version, files that it imports only for types, and files of code
+   * that failed to build.
+   */
   private readonly files = new Map<string, readonly string[]>();
-  /** Problems of the code on disk as JSON text, by tag. */
+  /** Errors of rejected code by tag, as JSON text. */
   private readonly refused = new Map<string, string>();
   private watcher: SourceWatcher | undefined;
   private warmUp: NodeJS.Timeout | undefined;
   private again: NodeJS.Timeout | undefined;
-  /** The last reported reason why a saved edit is not used. */
+  /** The last warning that a saved edit is not used; an equal warning is not repeated. */
   private unused: string | undefined;
   private waiting: SourceChange | undefined;
   private working: Promise<void> | undefined;
@@ -83,7 +86,7 @@ export class LiveEnvironments {
     return Object.fromEntries(this.loaded.map(({ tag, version }) => [tag, version]));
   }
 
-  /** Reports the environments whose version differs from the one that the checkpoint's steps ran. */
+  /** Reports each environment whose version differs from the version with which the checkpoint was trained. */
   compareWith(versions: Readonly<Record<string, string>>): void {
     for (const { tag, version, source } of this.loaded) {
       const from = versions[tag];
@@ -94,19 +97,20 @@ export class LiveEnvironments {
   }
 
   /**
-   * Watches the sources that a user may edit: files in the workspace, and files outside the extension's installation.
+   * Starts to watch the sources that a user may edit: files in the workspace, and files outside the extension's
+   * installation.
    */
   watch(): void {
     if (this.watcher || this.watched().length === 0) return;
     this.watcher = new SourceWatcher(change => this.changed(change));
     this.follow();
-    // Also finds edits saved before the watcher was ready.
+    // Reloads once after the start, because edits saved before the watcher was ready cause no notification.
     this.warmUp = setTimeout(() => this.changed({ files: this.watched(), saved: Date.now() }), warmUpMs);
   }
 
   /**
-   * Allows debuggers to halt environment code, or ends that. Returns the URLs to connect to, on the loopback interface
-   * only.
+   * Enables or disables the debugging of environment code. Returns the URLs to which a debugger can connect; they are
+   * on the loopback interface only.
    */
   async debug(on: boolean): Promise<string[]> {
     const urls = await this.pool.debug(on);
@@ -154,11 +158,11 @@ export class LiveEnvironments {
   }
 
   private follow(): void {
-    // A refused version may be missing a file that is not in the list yet.
+    // Rejected code may import a file that does not exist yet, so all source files in the watched folders are watched.
     this.watcher?.watch(this.watched(), this.refused.size > 0);
   }
 
-  /** Queues a change; changes that arrive during a reload are merged and handled after it. */
+  /** Queues a reload. Changes that arrive before the reload begins are merged into one. */
   private changed({ files, saved }: SourceChange): void {
     const before = this.waiting;
     this.waiting = { files: [...new Set([...(before?.files ?? []), ...files])], saved: before?.saved ?? saved };
@@ -172,7 +176,8 @@ export class LiveEnvironments {
         await job();
         this.unused = undefined;
       } catch (error) {
-        // For example a full disk. Training continues with the loaded code; if it cannot, it reports that itself.
+        // For example a full disk. Training continues with the loaded code. If the disk stops training as well, the
+        // journal reports that.
         const message = `environments: the saved edit is not used (${(error as Error).message})`;
         if (!this.stopped && message !== this.unused) this.journal.event('warning', message);
         this.unused = message;
@@ -219,7 +224,7 @@ export class LiveEnvironments {
     return prepared;
   }
 
-  /** Reports which tags' code on disk is refused, and which was fixed. */
+  /** Records which code on disk was rejected or accepted, and reports tags whose state changed. */
   private judge(prepared: readonly PreparedEnvironment[]): void {
     for (const outcome of prepared) {
       const { tag } = outcome;

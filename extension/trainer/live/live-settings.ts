@@ -1,6 +1,6 @@
-// The configuration of a run in progress and its pending changes. A change is validated on request by the schema and
-// the rules of every configuration, waits for the end of the current step, and applies from the next step. A step
-// therefore depends on one configuration only.
+// The configuration of a run in progress and its pending changes. A requested change is validated immediately, by the
+// schema and the rules that apply to every configuration. It takes effect at the beginning of the next step, so a step
+// uses a single configuration.
 import type { SettingChange } from '../../run-data/run-events';
 import { idleBecause, settingKeys, valueAt, withSetting } from '../../run-data/settings';
 import { nearest } from '../../common/suggest';
@@ -11,9 +11,9 @@ import type { RunConfig } from '../config/schema';
 
 /** The result of a change request. */
 export interface RequestedChange {
-  /** The first step that the change applies to. */
+  /** Number of the first step that uses the change. */
   step: number;
-  /** Differences from the current values; empty if there are none. */
+  /** Requested values that differ from the current values; empty if none differs. */
   changes: SettingChange[];
 }
 
@@ -21,7 +21,7 @@ type Plain = Record<string, unknown>;
 
 export class LiveSettings {
   private pending: SettingChange[] = [];
-  /** The first step that a change requested now would apply to. */
+  /** The first step that would use a change requested now. */
   private next = 1;
 
   constructor(private current: RunConfig) {}
@@ -32,9 +32,9 @@ export class LiveSettings {
   }
 
   /**
-   * Requests values by RAGEN's keys; with `checkOnly` it only validates them. Earlier pending changes of other keys are
-   * kept.
-   * @throws UserError (one sentence) for a value or key that is not allowed
+   * Requests new values by RAGEN's keys. With `checkOnly`, the values are only validated. Pending changes of other keys
+   * stay pending.
+   * @throws UserError if a value is invalid or its key cannot change during training
    */
   request(values: Readonly<Record<string, unknown>>, checkOnly = false): RequestedChange {
     const config: Plain = this.current;
@@ -58,8 +58,9 @@ export class LiveSettings {
   }
 
   /**
-   * Applies the pending changes between steps and returns them. `step` is the upcoming step; `begins` is true if it
-   * begins now.
+   * Applies the pending changes between two steps and returns them.
+   * @param step number of the upcoming step
+   * @param begins whether the upcoming step begins now; changes requested later then apply from the step after it
    */
   apply(step: number, begins: boolean): SettingChange[] {
     const applied = this.pending;
@@ -82,8 +83,8 @@ function refuseUnless(key: string, config: Plain): void {
 }
 
 /**
- * Validates a configuration. Throws a UserError with the first problem of one of `keys`, else with the first problem of
- * any key.
+ * Validates a configuration. Throws a UserError with the first problem of one of `keys`, otherwise with the first
+ * problem of any key.
  */
 function checked(config: Plain, keys: readonly string[] = []): RunConfig {
   try {

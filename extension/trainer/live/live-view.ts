@@ -1,6 +1,7 @@
-// The live view of a run: sends one episode of the current rollout to watchers while it is played. It is read-only:
-// results are bit-identical with and without watchers, and it costs nothing without any. Tokens are batched for 50 ms;
-// the complete episode is sent at the beginning and end of each turn, so a late watcher misses nothing.
+// The live view of a run: sends one episode of the current rollout to watchers while the episode is played. The view is
+// read-only: results are bit-identical with and without watchers, and without watchers no messages are built. Tokens
+// are sent in batches every 50 ms. The complete episode is sent at the beginning and end of each turn, so a watcher
+// that connects later receives all of it.
 import type { WatchChoice, WatchedEpisode, WatchedTurn } from '../../protocol/trainer-link';
 import type { RemoteEngine } from '../../engine/remote-engine';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
@@ -8,13 +9,13 @@ import { TokenPieces } from '../../models/tokenizer/token-pieces';
 import type { PlayedSoFar, RolloutObserver } from '../rollout/rollout-request';
 import { isDone } from '../rollout/environment-state-manager';
 
-/** Receives the watched episode and its tokens. */
+/** Receives the watched episode and its tokens as they are sampled. */
 export interface Viewer {
   episode(episode: WatchedEpisode | null): void;
   tokens(id: string, turn: number, at: number, tokens: WatchedTurn['tokens']): void;
 }
 
-/** What the view needs from an opened run. */
+/** The parts of an opened run that the view reads. */
 export interface LiveSource {
   engine: Pick<RemoteEngine, 'watch'>;
   tokenizer: Pick<ChatTokenizer, 'decode'>;
@@ -25,16 +26,19 @@ export interface LiveSource {
   maxTurn: number;
 }
 
-/** Milliseconds for which tokens are batched. */
+/** Interval in milliseconds at which new tokens are sent. */
 const gatherMs = 50;
 
 interface Watched {
   played: PlayedSoFar;
   mode: 'train' | 'val';
   step: number;
-  /** Tokens by turn; missing turns are reconstructed from the episode's samples. */
+  /**
+   * Tokens with log-probs by turn. Turns sampled before the episode was watched are absent; `tokensOf` reads them from
+   * the episode's samples.
+   */
   tokens: Map<number, WatchedTurn['tokens']>;
-  /** The turn being generated; 0 between turns. */
+  /** Number of the turn that is being sampled; 0 between turns. */
   answering: number;
 }
 
@@ -51,12 +55,14 @@ export class LiveView implements RolloutObserver {
   private sent = 0;
   private timer: NodeJS.Timeout | undefined;
 
-  /** Called when the run is open. */
+  /** Provides the view with the opened run. */
   connect(source: LiveSource): void {
     this.source = source;
   }
 
-  /** Adds a viewer or changes what it watches. */
+  /**
+   * Adds a viewer, or changes the choice of an existing viewer. Returns all tags and the episode that is watched now.
+   */
   watch(who: object, viewer: Viewer, choice: WatchChoice): { tags: string[]; episode: WatchedEpisode | null } {
     this.viewers.set(who, viewer);
     const changed = choice.tag !== this.choice.tag || choice.group !== this.choice.group;
@@ -100,7 +106,10 @@ export class LiveView implements RolloutObserver {
     this.each(viewer => viewer.episode(null));
   }
 
-  /** Switches to the unfinished episode with the fewest turns among those that match the choice, if there is one. */
+  /**
+   * Switches to the unfinished episode with the fewest turns among those that match the choice; to none if none
+   * matches.
+   */
   private chooseAnother(): void {
     const open = this.all.filter(played => this.fits(played) && !this.isOver(played));
     const next = open.reduce<PlayedSoFar | undefined>(
@@ -147,7 +156,7 @@ export class LiveView implements RolloutObserver {
     });
   }
 
-  /** `more`: schedules sending the tokens that arrived. Otherwise cancels the pending send. */
+  /** If `more`, schedules the sending of new tokens; otherwise cancels the scheduled sending. */
   private gather(more: boolean): void {
     if (!more) {
       clearTimeout(this.timer);
@@ -226,7 +235,8 @@ export class LiveView implements RolloutObserver {
   }
 
   /**
-   * Tokens of a finished turn, read from the episode's samples, which hold all of them even if nobody watched the turn.
+   * Returns the tokens of a finished turn, read from the episode's samples, which also contain turns that nobody
+   * watched.
    */
   private tokensOf(watched: Watched, turn: number): WatchedTurn['tokens'] {
     for (const { ids, logprobs, turns } of watched.played.context.samples()) {
