@@ -1,7 +1,7 @@
 // Entry point of the trainer: `node trainer.cjs --run <folder> [--workspace <folder>] [--resume] [--checkpoint
-// step-000100] [--trust-code <sha256>] [--accept-damaged-logs] [--set key=value]…` runs one run from acquiring its
-// lease to its end. Standard error is the run's trainer.log. However the run ends, the status on disk says how, and why
-// in one sentence.
+// step-000100] [--trust-code <sha256>] [--accept-damaged-logs] [--set key=value]…` trains or evaluates one run, from
+// acquiring its lease to its end. Standard error is the run's trainer.log. When the run ends, the status file records
+// the final state and, after an error, one sentence with the cause.
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
@@ -36,20 +36,20 @@ const log = pino(
   destination,
 );
 clearPrinted(process.stdout, process.stderr);
-// On a full disk log lines are lost; the run's final status must still be written.
+// On a full disk, log lines are lost, but the run's final status must still be written.
 for (const stream of [destination, process.stderr]) stream.on('error', () => undefined);
 
-/** What the handler of unexpected errors must close before the process ends. */
+/** Objects that the handler of unexpected errors closes before the process ends. */
 const inProgress: { journal?: Journal; lease?: HeldLease; dying?: true } = {};
 
 /** Time limit for writing the final status, in milliseconds. */
 const flushTimeoutMs = 3000;
 
-// An error outside the run's own control flow, for example from a stream event or an unhandled rejection. The trainer's
-// state is unknown afterwards, so the process ends; committed data stays.
+// Handles an error outside the run's control flow, for example from a stream event or an unhandled rejection. The state
+// of the trainer is unknown afterwards, so the process ends. All written steps stay on disk.
 process.on('uncaughtException', (error: unknown) => {
   const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };
-  if (inProgress.dying) return; // only the first error is the cause
+  if (inProgress.dying) return; // later errors are consequences of the first one
   inProgress.dying = true;
   log.fatal({ stack }, message);
   const sentence = `trainer: it met an unexpected error (${secrets.text(message).slice(0, 500)}): resume the run from its newest checkpoint, and report this with the end of trainer.log`;
@@ -59,22 +59,28 @@ process.on('uncaughtException', (error: unknown) => {
   });
 });
 
-/** Ends a trainer that lost its lease or its run folder; it writes nothing but the sentence to the log. */
+/**
+ * Ends a trainer that lost its lease or its run folder. It writes one sentence to the log and nothing to the run
+ * folder.
+ */
 function abandon(sentence: string): never {
   log.fatal(sentence);
   endNow();
 }
 
 /**
- * Ends this process and its children at once, by SIGKILL after the exit handlers have ended the children. Terminating
- * the engine's worker thread inside native code would abort the process instead.
+ * Ends this process and its child processes immediately. SIGKILL is sent after the exit handlers have ended the
+ * children, because a normal exit would abort while the engine's worker thread runs native code.
  */
 function endNow(): never {
   process.on('exit', () => process.kill(process.pid, 'SIGKILL'));
   process.exit(1);
 }
 
-/** Milliseconds between checks of the log's length. What environments print is rate-limited per second. */
+/**
+ * Milliseconds between checks of the log's length. This interval suffices, because output of environments is
+ * rate-limited.
+ */
 const logLookMs = 10_000;
 
 async function main(): Promise<void> {
@@ -124,13 +130,13 @@ interface Serving {
   token: string;
   workspace: string;
   checkpoint: StoredCheckpoint | null;
-  /** Warnings for the user about the folder that the run continues from. */
+  /** Warnings for the user about the logs of the resumed run. */
   notes: string[];
-  /** Setting changes that apply from here on, by key. */
+  /** Setting changes that apply from the next step on, by key. */
   settings: Record<string, number>;
 }
 
-/** The part of a checkpoint's state that the run's status needs. */
+/** The part of a checkpoint's state that initialises the run's status. */
 interface Earlier {
   wall_s?: number;
   success?: number | null;
@@ -193,7 +199,7 @@ async function serve(
     await journal.sync();
     log.info({ step: session.step() }, end);
   } catch (error) {
-    if (!existsSync(folder.path)) abandon(folderGone(folder)); // the deleted folder is the cause of any error here
+    if (!existsSync(folder.path)) abandon(folderGone(folder)); // a deleted run folder causes further errors
     const failure = error instanceof RunStopped ? await stoppedEarly(journal) : (error as Error);
     if (failure) {
       const { message, stack } = failure;
@@ -217,8 +223,8 @@ function plannedSteps(folder: RunFolder): number {
 }
 
 /**
- * Ends a run that was stopped before its model was loaded, or an evaluation. Returns the error that prevented writing
- * this, if any.
+ * Writes the final status of a run that was stopped before its model was loaded, or of a stopped evaluation. Returns
+ * the error if the status could not be written.
  */
 async function stoppedEarly(journal: Journal): Promise<Error | undefined> {
   journal.update({ state: 'stopped', phase: 'idle', download: undefined, eta_s: null });
@@ -229,7 +235,7 @@ async function stoppedEarly(journal: Journal): Promise<Error | undefined> {
   );
 }
 
-/** Milliseconds that the process may stay alive after its run ended, if handles are still open. */
+/** Milliseconds after the end of the run until the process exits even if handles are still open. */
 const lingerMs = 10_000;
 
 main()

@@ -1,7 +1,7 @@
-// Serves one run to watchers: JSON-RPC over a socket in the run folder (a named pipe on Windows) that only its owner
-// can open, from the moment it exists. A watcher must first send `hello` with the lease's token; a wrong token, a
-// timeout or too much data before it closes the connection. Status is sent at most ten times a second. A watcher that
-// disconnects, stops reading or sends invalid messages does not affect the run or other watchers.
+// Serves one run to watchers: JSON-RPC over a socket in the run folder (a named pipe on Windows). The socket is created
+// with permissions for its owner only. A watcher must first send `hello` with the lease's token; the connection is
+// closed after a wrong token, a timeout, or too many bytes before `hello`. Status is sent at most ten times per second.
+// A watcher that disconnects, stops reading or sends invalid messages affects neither the run nor other watchers.
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { randomBytes } from 'node:crypto';
@@ -37,18 +37,24 @@ import type { RunControl } from '../run/run-control';
 import { timingSafeEquals } from '../../node/timing-safe-equal';
 
 /**
- * Maximum bytes of a socket path: Unix limits it (104 on macOS), and Node.js would truncate a longer one to a different
- * path.
+ * Maximum bytes of a socket path. Unix limits the path (104 bytes on macOS), and Node.js would truncate a longer path
+ * to a different one.
  */
 const longestPath = 100;
 const statusEveryMs = 100;
-/** Milliseconds between a refusal and closing the connection. */
+/** Milliseconds between the reply to a wrong token and the closing of the connection. */
 const hangUpMs = 100;
-/** Milliseconds that a watcher has to read the last messages. */
+/** Milliseconds after which a closing server destroys connections whose watcher did not read the last messages. */
 const closeTimeoutMs = 1000;
-/** A connection with this many unread messages, replies included (a suspended editor), is closed; it can reconnect. */
+/**
+ * Maximum number of unread messages per connection, replies included. A connection with more, for example of a
+ * suspended editor, is closed; the watcher can connect again.
+ */
 const mostUnread = 1000;
-/** Limits of connections before `hello`: milliseconds, bytes, and their number, above which the oldest is closed. */
+/**
+ * Limits before `hello`: milliseconds and bytes per connection, and number of connections. If there are more
+ * connections, the oldest is closed.
+ */
 const [helloMs, helloBytes, mostStrangers] = [5000, 65_536, 16];
 /** Maximum bytes of a message from a watcher. */
 const largestMessage = 2 ** 22;
@@ -61,8 +67,8 @@ export interface ServedRun {
 }
 
 /**
- * Path of a run's socket: in its folder; if that path is too long, in a new folder in the temporary directory, or in
- * /tmp if that is too long as well.
+ * Returns the path of a run's socket: in the run folder, or if that path is too long, in a new folder in the temporary
+ * directory, or else in /tmp.
  */
 export function endpointFor(runFolder: string, id: string): string {
   if (process.platform === 'win32') return `\\\\.\\pipe\\ragen-${id}-${process.pid}`;
@@ -78,7 +84,7 @@ export class TrainerServer {
   /** Connections that have sent a valid `hello`. */
   private readonly watchers = new Map<MessageConnection, Socket>();
   private readonly sockets = new Set<Socket>();
-  /** Connections that have not, oldest first, with their timeout. */
+  /** Connections that have not sent a valid `hello` yet, oldest first, each with its timeout. */
   private readonly strangers = new Map<Socket, NodeJS.Timeout>();
   private lastStatus = -Infinity;
   private pending?: NodeJS.Timeout;
@@ -86,7 +92,7 @@ export class TrainerServer {
   private constructor(
     private readonly server: Server,
     private readonly endpoint: string,
-    /** The folder created for the socket, to be removed with it. */
+    /** The folder that was created for the socket and is removed with it; undefined if the folder existed before. */
     private readonly ownFolder: string | undefined,
   ) {}
 
@@ -99,7 +105,7 @@ export class TrainerServer {
     server.on('connection', socket => served.accept(socket, run));
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      // `listen` creates the socket synchronously, so it has these permissions from the start.
+      // `listen` creates the socket synchronously, so the umask applies to the socket but to no other file.
       const usual = isFile ? process.umask(0o177) : undefined;
       try {
         server.listen(endpoint, resolve);
@@ -130,8 +136,8 @@ export class TrainerServer {
   }
 
   /**
-   * Closes the connections after pending replies are sent; a watcher that does not read, or stops within a message, is
-   * cut off after a timeout.
+   * Closes all connections after pending replies are sent. After `closeTimeoutMs`, connections whose watcher does not
+   * read, or has sent an incomplete message, are destroyed.
    */
   async close(): Promise<void> {
     clearTimeout(this.pending);
@@ -150,7 +156,7 @@ export class TrainerServer {
   private to(connection: MessageConnection, send: (watcher: MessageConnection) => Promise<void>): void {
     const socket = this.watchers.get(connection);
     if (!socket) return;
-    const sent = (async () => send(connection))(); // turns a synchronous throw on a closed connection into a rejection
+    const sent = (async () => send(connection))(); // a closed connection may throw synchronously
     sent.catch(() => socket.destroy());
   }
 
@@ -176,7 +182,7 @@ export class TrainerServer {
       this.greeted(socket);
       this.watchers.delete(connection);
       run.control.live.unwatch(connection);
-      run.control.endDebugging(connection).catch(() => undefined); // fails only if the environments are stopped already
+      run.control.endDebugging(connection).catch(() => undefined); // fails only after the environments have stopped
       this.sockets.delete(socket);
       connection.dispose();
     });
@@ -187,7 +193,7 @@ export class TrainerServer {
     };
     connection.onRequest(hello, ({ token }) => {
       if (!timingSafeEquals(token, run.token)) {
-        setTimeout(() => socket.end(), hangUpMs); // after the reply is sent
+        setTimeout(() => socket.end(), hangUpMs); // leaves time to send the reply
         throw new ResponseError(ErrorCodes.InvalidRequest, 'wrong token');
       }
       this.greeted(socket);
@@ -254,7 +260,7 @@ export class TrainerServer {
   }
 }
 
-/** Makes `writer` call `full` when more than `mostUnread` messages are waiting to be read; returns the same object. */
+/** Makes `writer` call `full` when more than `mostUnread` messages are unread. Returns the same `writer`. */
 function boundedWriter(writer: MessageWriter, full: () => void): MessageWriter {
   const write = writer.write.bind(writer);
   let unread = 0;

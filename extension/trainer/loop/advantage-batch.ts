@@ -1,43 +1,46 @@
-// The batch as advantage estimators see it: scores and groups per sample, and sequences with rewards and values, one
-// row per sample or, with turn scores, one row per complete episode.
+// The batch in the form that advantage estimators take: scores and groups per sample, and sequences with rewards and
+// values. There is one sequence per sample or, with turn scores, one sequence per complete episode.
 import { spreadOverTurns } from '../../algorithms/turn-advantages';
 import type { RunConfig } from '../config/schema';
 import { overJoined, samplesByEpisode } from './training-batch';
 import type { BatchSample, EstimatedSequence } from './training-batch';
 
-/** The batch as estimators see it. */
+/** The input of advantage estimators; arrays have one entry per sample. */
 export interface AdvantageBatch {
-  /** Per sample: sum of its rewards, prompt group, and episode; an episode counts once in its group's statistics. */
+  /**
+   * Sum of the rewards of each sample, its prompt group, and the number of its episode. Group statistics count each
+   * episode once.
+   */
   scores: readonly number[];
   groups: readonly number[];
   episodes: readonly number[];
   masks: readonly Uint8Array[];
-  /** Score of the greedy episode of each sample's group; 0 if the estimator needs none. */
+  /** Score of the greedy episode of each sample's group (ReMax); 0 for other estimators. */
   baselines: readonly number[];
-  /** For estimators over sequences: one row per sample, or with turn scores one row per complete episode. */
+  /** Calls an estimator over sequences: one row per sample or, with turn scores, one row per complete episode. */
   ahead(estimate: (rows: EstimatedSequence[]) => Estimate): Estimate;
-  /** For estimators with one advantage per turn. */
+  /** Calls an estimator that returns one advantage per turn. */
   byTurn(estimate: (turns: { rewards: number[][]; groups: number[] }) => Float32Array[]): Float32Array[];
 }
 
 interface Estimate {
   advantages: Float32Array[];
-  /** The critic's targets. */
+  /** Training targets of the critic; absent for estimators without a critic. */
   returns?: Float32Array[];
 }
-/** Computes a batch's advantages, and the critic's targets where there is a critic. */
+/** Computes the advantages of a batch and, if a critic is trained, its targets. */
 export type Estimator = (batch: AdvantageBatch, config: RunConfig) => Estimate;
 /** Name of an estimator in the table of train.ts. */
 export type EstimatorName = RunConfig['algorithm']['adv_estimator'] | 'gae_by_turn' | 'grpo_by_turn';
 
-/** The configured estimator. */
+/** Returns the name of the configured estimator; the variants per turn have their own names. */
 export function estimatorName({ algorithm, agent_proxy }: RunConfig): EstimatorName {
   const { adv_estimator: name, bi_level_gae } = algorithm;
   if (name === 'gae') return bi_level_gae ? 'gae_by_turn' : 'gae';
   return name === 'grpo' && agent_proxy.use_turn_scores ? 'grpo_by_turn' : name;
 }
 
-/** The samples with their rewards, values and baselines, as estimators see them. */
+/** Converts samples, rewards, values and baselines to the input of advantage estimators. */
 export function advantageBatch(
   samples: readonly BatchSample[],
   {
@@ -79,9 +82,9 @@ export function advantageBatch(
   };
 }
 
-/** Sum of the rewards of each turn: from the token after the previous turn's end to its own end. */
+/** Sum of the rewards of each turn. A turn's rewards begin after the end of the previous turn. */
 const rewardsByTurn = (rewards: Float32Array, turnEnds: readonly number[]): number[] =>
   turnEnds.map((end, turn) => sum(rewards.subarray(turn === 0 ? 0 : turnEnds[turn - 1] + 1, end + 1)));
 
-/** Sum of a row. */
+/** Sum of the elements of a row. */
 export const sum = (row: Float32Array): number => row.reduce((total, x) => total + x, 0);

@@ -1,6 +1,6 @@
-// Factors applied to finished advantages, in RAGEN's order: soft weight by the group's reward std, loss scale by the
-// filter's kept ratio, relative sample length, zero in a control run (`zero_task_advantage`), and per-token importance
-// weights between the training policy and the sampler.
+// Factors by which advantages are multiplied, in RAGEN's order: soft weight by the reward std of the group, loss scale
+// by the kept ratio of the filter, relative sample length, zero in a control run (`zero_task_advantage`), and the
+// importance weight of each token between the training policy and the sampler.
 import { lengthWeights, softAdvantageWeights } from '../../algorithms/advantage-weights';
 import { forEachGroup } from '../../algorithms/group-statistics';
 import type { GroupedScores } from '../../algorithms/group-statistics';
@@ -8,9 +8,9 @@ import { filterLossScale } from '../../algorithms/rollout-filter';
 import type { RunConfig } from '../config/schema';
 
 export interface FactorInput extends GroupedScores {
-  /** One per sample; 1 at tokens that the policy is trained on. */
+  /** One mask per sample; 1 at tokens on which the policy is trained. */
   masks: readonly Uint8Array[];
-  /** Importance weights per token, one array per sample. */
+  /** Importance weights, one array per sample with one weight per token. */
   corrections: readonly Float32Array[];
   keptRatio: number;
 }
@@ -35,7 +35,7 @@ export function applyFactors(
   return soft?.metrics ?? {};
 }
 
-/** One weight per sample, equal within a group. A group of one has std 1, as in GRPO. */
+/** Returns one weight per sample, equal within a group. The std of a group of one sample is taken as 1, as in GRPO. */
 function softFactors(batch: GroupedScores): { weights: Float32Array; metrics: Record<string, number> } {
   const stds: number[] = [];
   const groupOf = new Int32Array(batch.scores.length);

@@ -1,5 +1,5 @@
-// Alarm monitor: diagnostics/alarms.ts judges each step's metrics; alarms become events of the run and may end it
-// (`workbench.watch`).
+// Alarm monitor: checks the metrics of each step against the alarm rules (diagnostics/alarms.ts), writes new alarms as
+// events, and ends the run if `workbench.watch` says so.
 import type { AlarmName } from '../../run-data/alarm-rules';
 import type { RunConfig } from '../config/schema';
 import { activeAlarms, watchStep } from '../diagnostics/alarms';
@@ -9,8 +9,8 @@ import type { Journal } from '../run/journal';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 
 /**
- * Returns the rollout metrics that only the alarms need: repetition of thoughts, share of responses without a valid
- * action and, with `enable_think`, share of responses that contain a thought.
+ * Returns the rollout metrics that only the alarms use: repetition of thoughts, share of responses without a valid
+ * action and, with `enable_think`, share of responses with a thought.
  */
 export function alarmMetrics(
   episodes: readonly Pick<RolloutEpisode, 'turns'>[],
@@ -27,7 +27,9 @@ export function alarmMetrics(
   };
 }
 
-/** Judges a finished step and reports each new alarm as an event. Returns the alarm state after it. */
+/**
+ * Checks the metrics of a finished step and writes each new alarm as an event. Returns the alarm state after the step.
+ */
 export function checkAlarms(
   { config, journal }: { config: Pick<RunConfig, 'workbench'>; journal: Pick<Journal, 'event'> },
   state: WatchState,
@@ -41,7 +43,7 @@ export function checkAlarms(
   return watched.state;
 }
 
-/** The active alarm that should end the run, or null. */
+/** Returns an active alarm that ends the run by `workbench.watch.stop_on`, or null. */
 export function alarmStop(
   state: WatchState,
   { workbench: { watch } }: Pick<RunConfig, 'workbench'>,

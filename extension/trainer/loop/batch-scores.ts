@@ -1,5 +1,5 @@
-// What the networks say of a batch before its update: log-probs under the policy and under the reference policy, and
-// the critic's values. Arrays have the length of a sample's ids; a network that the run has not gives zeros.
+// Scores of a batch before its update: log-probs under the policy and under the reference policy, and values of the
+// critic. Each array has the length of its sample's ids. Without a reference policy or critic, the arrays are zero.
 import type { RolloutCollection } from './rollout-collection';
 import type { Run } from '../run/run';
 import type { Stopwatch } from './stopwatch';
@@ -9,7 +9,10 @@ import { passBudget } from '../run/pass-budget';
 const zeros = (samples: readonly BatchSample[]): Float32Array[] =>
   samples.map(({ ids }) => new Float32Array(ids.length));
 
-/** Log-probs and entropies of the trained tokens under a policy; `episodes` as in `passBudget`. */
+/**
+ * Computes log-probs and entropies of the trained tokens under a policy. A pass has at most the tokens of `episodes`
+ * full-length episodes (passBudget).
+ */
 function scoreSamples(run: Run, samples: readonly BatchSample[], which: 'actor' | 'reference', episodes: number) {
   const { config, engine } = run;
   run.follow(which === 'actor' ? 'old log-probs' : 'reference log-probs');
@@ -22,8 +25,9 @@ function scoreSamples(run: Run, samples: readonly BatchSample[], which: 'actor' 
 }
 
 /**
- * Log-probs under the policy before its update: the sampler's own with `bypass_mode`, else those that the filter has
- * computed (`scored`), or else computed here. The entropies are absent if nothing computed them.
+ * Returns the log-probs and entropies of the trained tokens under the policy before its update. With `bypass_mode`, the
+ * log-probs are those of the sampler. If the rollout filter has already computed log-probs and entropies (`scored`),
+ * these are used; otherwise they are computed here. With `bypass_mode` and no filter scores, entropies are absent.
  */
 export async function oldLogprobs(
   run: Run,
@@ -47,7 +51,7 @@ export async function oldLogprobs(
   return { old: bypass ? samples.map(s => s.logprobs) : present.logprobs, entropies: present.entropies };
 }
 
-/** Log-probs under the reference policy. */
+/** Returns the log-probs under the reference policy, in nats. */
 export async function referenceLogprobs(
   run: Run,
   samples: readonly BatchSample[],
@@ -62,7 +66,7 @@ export async function referenceLogprobs(
     : zeros(samples);
 }
 
-/** The critic's values at the tokens whose advantages are estimated. */
+/** Returns the critic's values at the tokens for which advantages are estimated. */
 export async function oldValues(run: Run, samples: readonly BatchSample[], clock: Stopwatch): Promise<Float32Array[]> {
   const { config, engine } = run;
   return run.usesCritic

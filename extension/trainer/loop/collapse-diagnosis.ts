@@ -1,7 +1,7 @@
-// The diagnosis of template collapse within a training step: whether what the model thinks depends on what it was
-// shown. Pairs of prompt and reasoning are drawn from the whole rollout, before any filter; every reasoning is scored
-// under every prompt by the policy that wrote it; diagnostics/collapse-metrics.ts makes the metrics. What they were
-// made from goes into the run folder.
+// The diagnosis of template collapse within a training step: it measures whether the model's reasoning depends on its
+// prompt. Pairs of prompt and reasoning are sampled from the complete rollout, before the rollout filter. The policy
+// that sampled the reasoning then scores each reasoning under each prompt, and diagnostics/collapse-metrics.ts computes
+// the metrics. The scores, prompts and reasoning texts are written to the run folder.
 import { collapseFile } from '../../run-data/diagnostics';
 import type { CollapseDiagnosis, CollapseFamily } from '../../run-data/diagnostics';
 import { judgeRegime, regimes, retrievalOverChance } from '../../run-data/regimes';
@@ -24,19 +24,22 @@ import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
 import type { Stopwatch } from './stopwatch';
 
-/** What the diagnosis asks of a run. */
+/** The parts of a run that the diagnosis uses. */
 export interface DiagnosedRun {
   config: RunConfig;
   engine: Pick<Engine, 'crossScore'>;
   journal: Pick<Journal, 'event'>;
   tokenizer: Pick<ChatTokenizer, 'encode' | 'decode'>;
-  /** Shows how much of the engine's call that follows is done. */
+  /** Shows the progress of the following engine call under the label `what`. */
   follow?(what: string): void;
-  /** Keeps a file of the diagnostics until the step is written. */
+  /** Stores a diagnosis file until the step is written. */
   keepDiagnosis(...found: Parameters<Journal['diagnosis']>): void;
 }
 
-/** RAGEN's names of the families, with how each is drawn, when, and whose time it counts to. */
+/**
+ * The families of pairs under RAGEN's names: how pairs are sampled, which key enables the family, and in which timing
+ * metric its time is counted.
+ */
 const families = [
   {
     name: 'collapse_first_turn_sample',
@@ -58,13 +61,14 @@ const families = [
   },
 ] as const;
 
-/** Step 1 and every multiple of `compute_freq`. */
+/** Whether a diagnosis is due: in step 1 and in every multiple of `compute_freq`. */
 const diagnosisDue = (config: RunConfig, step: number): boolean =>
   diagnosesCollapse(config) && (step === 1 || (step > 0 && step % config.collapse_detection.compute_freq === 0));
 
 /**
- * Metrics of the rollout of step `step`, under RAGEN's keys, and the state after it; both as they were where no
- * diagnosis is due. A family of fewer than two prompts says nothing and is left out.
+ * Diagnoses the rollout of step `step`. Returns metrics under RAGEN's keys and the new state. If no diagnosis is due,
+ * there are no metrics and the state is unchanged. A family with fewer than two prompts is omitted, because its mutual
+ * information is always 0.
  */
 export async function diagnoseCollapse(
   run: DiagnosedRun,
@@ -114,7 +118,7 @@ export async function diagnoseCollapse(
   });
 }
 
-/** The family, or null with a warning where it cannot be drawn from this rollout. */
+/** Returns the family, or writes a warning and returns null if the family cannot be sampled from this rollout. */
 function drawn({ journal }: DiagnosedRun, step: number, draw: () => PairFamily): PairFamily | null {
   try {
     return draw();
@@ -182,7 +186,7 @@ async function measured(
   };
 }
 
-/** How many turns have a thought to speak of. */
+/** Returns the share of turns, and of first turns, that contain a thought. */
 function coverage(
   pieces: readonly { first: unknown; turnCount: number; turnTotal: number }[],
   firstTurns: boolean,
@@ -200,7 +204,7 @@ function coverage(
   };
 }
 
-/** The same number for the same text. */
+/** Replaces each text by a number; equal texts get equal numbers. */
 function numbered(texts: readonly string[]): number[] {
   const numbers = new Map<string, number>();
   return texts.map(text => {

@@ -1,12 +1,13 @@
-// Turns the line coverage of a step's episodes into one record per environment version: counts are summed over all
-// workers that ran the version, and files are named as in its stored sources.
+// Converts the line coverage of a step's episodes to one record per environment version. Counts are summed over all
+// workers that ran the version; file names are those of the version's stored sources.
 import { relative, sep } from 'node:path';
 import type { CoveredCode, LoadedEnvironment } from '../../protocol/environment-link';
 import type { CoverageLine } from '../../run-data/environment-snapshot';
 import { sourceSnapshots } from '../store/source-snapshots';
 
 /**
- * Returns one record per version loaded now. Coverage of older versions, from episodes that ended on them, is dropped.
+ * Returns one record per loaded version. Coverage of older versions, on which some episodes of the step finished, is
+ * dropped.
  */
 export function coverageLines(
   step: number,

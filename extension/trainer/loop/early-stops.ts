@@ -1,13 +1,13 @@
-// RAGEN's three reasons to end a run early: the filter keeps no group, the scores within each group become equal, or
-// validation never succeeds. The counters are part of the trainer's state, so that a resumed run stops where an
-// uninterrupted one does.
+// RAGEN's three rules that end a run early: the filter keeps no group, the scores within each group become equal, or
+// validation never succeeds. The counters are part of the trainer's state, so a resumed run stops at the same step as
+// an uninterrupted run.
 import type { RunConfig } from '../config/schema';
 
 /** The counters of the rules, stored in checkpoints. */
 export type Watch = {
   /** Consecutive steps in which the filter kept nothing. */
   emptySteps: number;
-  /** In-group std of the score: in the first 10 steps that trained, and in the newest 10 after these. */
+  /** In-group std of the score in the first 10 steps that trained, and in the newest 10 of the later steps. */
   firstStds: number[];
   lastStds: number[];
   /** Consecutive validations with a success rate below 1 %, by metric key. */
@@ -15,31 +15,34 @@ export type Watch = {
 };
 
 export interface EarlyStop {
-  /** RAGEN's name of the reason, as in `early_stopped/<type>`. */
+  /** RAGEN's name of the rule, as in the metric `early_stopped/<type>`. */
   type: 'empty_filtered_steps' | 'reward_variance_collapse' | 'low_validation_success';
   sentence: string;
 }
 
 /**
- * Steps in the baseline and in the window compared with it, and the share of the baseline below which the std counts as
- * collapsed.
+ * Number of steps in the baseline and in the window that is compared with it; a std below this share of the baseline
+ * counts as collapsed.
  */
 const collapse = { steps: 10, share: 0.1 };
-/** Consecutive validations, and the success rate below which a validation counts as failed. */
+/**
+ * Number of consecutive failed validations that end a run, and the success rate below which a validation counts as
+ * failed.
+ */
 const failure = { validations: 5, success: 0.01 };
 
 export const nothingSeen: Watch = { emptySteps: 0, firstStds: [], lastStds: [], failedValidations: {} };
 
-/** Returns the counters after a step with these metrics. A step that trained nothing adds no std. */
+/** Returns the counters after a step with these metrics. A step without training adds no std. */
 export function afterStep(watch: Watch, metrics: Readonly<Record<string, number>>): Watch {
   if (metrics['rollout/empty_after_filter'] === 1) return { ...watch, emptySteps: watch.emptySteps + 1 };
   const std = metrics['rollout/in_group_reward_std'] as number | undefined;
-  if (std === undefined) return watch; // the step ended before its rollout
+  if (std === undefined) return watch; // the step was skipped because of non-finite logits
   if (watch.firstStds.length < collapse.steps) return { ...watch, emptySteps: 0, firstStds: [...watch.firstStds, std] };
   return { ...watch, emptySteps: 0, lastStds: [...watch.lastStds, std].slice(-collapse.steps) };
 }
 
-/** Returns the counters after a validation; `metrics` may hold other keys too. */
+/** Returns the counters after a validation. Keys other than success rates are ignored. */
 export function afterValidation(watch: Watch, metrics: Readonly<Record<string, number>>): Watch {
   const successes = Object.entries(metrics).filter(([key]) => /^val-env\/[^/]+\/success$/.test(key));
   const failedValidations = Object.fromEntries(
@@ -50,13 +53,13 @@ export function afterValidation(watch: Watch, metrics: Readonly<Record<string, n
 
 type Rules = { workbench: Pick<RunConfig['workbench'], 'early_stops' | 'trajectory_filter'>; emptyStopSteps: number };
 
-/** The settings of the rules in a configuration. */
+/** Returns the settings of the rules in a configuration. */
 export const stopRules = ({ workbench, actor_rollout_ref }: RunConfig): Rules => ({
   workbench,
   emptyStopSteps: actor_rollout_ref.rollout.rollout_filter_empty_stop_steps,
 });
 
-/** Returns why the run should end now, or null. */
+/** Returns the rule that ends the run now, with a sentence, or null. */
 export function earlyStop(watch: Watch, { workbench, emptyStopSteps }: Rules): EarlyStop | null {
   const { emptySteps, firstStds, lastStds, failedValidations } = watch;
   if (emptyStopSteps > 0 && emptySteps >= emptyStopSteps)

@@ -1,5 +1,5 @@
-// Reports the episodes of one batch that environment errors ended: the first failure at each code location immediately,
-// and the number of further failures there when the batch ends.
+// Reports the episodes of a batch that ended with an environment error. The first failure at a code location is
+// reported immediately; the number of further failures at this location is reported when the batch ends.
 import type { z } from 'zod';
 import type { EnvironmentFailure } from '../../protocol/environment-link';
 import type { environmentErrorSchema } from '../../run-data/run-events';
@@ -25,7 +25,7 @@ export class FailureReporter {
     this.report(failed, 1, failure.message);
   }
 
-  /** Reports the counts; called when the batch ends, normally or with an error. */
+  /** Reports the numbers of further failures. To be called when the batch ends, normally or with an error. */
   end(): void {
     for (const { first, episodes } of this.locations.values())
       if (episodes > 1)

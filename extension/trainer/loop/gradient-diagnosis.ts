@@ -1,6 +1,6 @@
 // Gradient analysis within a training step (RAGEN-2's gradient_reporter): the gradient of each part of the policy loss,
-// by buckets of prompt groups with similar score std. No weights change. Metrics use RAGEN's keys, plus cosines and
-// signal-to-noise ratios; the complete result is written to the run folder.
+// for buckets of prompt groups with similar score std. Weights are not changed. Metrics use RAGEN's keys, plus cosines
+// and signal-to-noise ratios; the complete result is written to the run folder.
 import { gradientsFile } from '../../run-data/diagnostics';
 import type { GradientAnalysisRecord } from '../../run-data/diagnostics';
 import { maximum, minimum } from '../../common/lists';
@@ -18,13 +18,13 @@ import { deriveSeed } from '../rollout/seeds';
 
 type Analysis = GradientAnalysisRecord['analyses'][number];
 
-/** True in step 1 and every `gradient_analysis_every` steps after it. */
+/** Whether gradients are measured in a step: in step 1 and every `gradient_analysis_every` steps after it. */
 export const gradientsDue = ({ trainer }: RunConfig, step: number): boolean =>
   trainer.gradient_analysis_mode && step > 0 && (step - 1) % trainer.gradient_analysis_every === 0;
 
 /**
- * Layout of a separate rollout for the analysis (`trainer.gradient_analysis_env_groups`, `_group_size`), with tags in
- * the same shares as in training; null if the analysis uses the step's own rollout.
+ * Returns the layout of a separate rollout for the analysis (`trainer.gradient_analysis_env_groups`, `_group_size`),
+ * with the tag proportions of training; null if the analysis uses the step's own rollout.
  */
 export function gradientRollout({ trainer, es_manager: { train } }: RunConfig): EnvGroups | null {
   const { gradient_analysis_env_groups: groups, gradient_analysis_group_size: size } = trainer;
@@ -39,8 +39,10 @@ export function gradientRollout({ trainer, es_manager: { train } }: RunConfig): 
 }
 
 /**
- * Returns the gradient metrics of the kept batch (null if the filter kept nothing) and, if given, of the whole rollout
- * before the filter. `groups` is the group table of the rollout that both come from.
+ * Measures the gradients of the kept batch and, if given, of the unfiltered batch of the same rollout. Returns the
+ * metrics.
+ * @param groups group table of the rollout
+ * @param batches `kept` is null if the filter kept nothing; `unfiltered` is null if it is not measured
  */
 export async function diagnoseGradients(
   run: Run,
@@ -117,7 +119,7 @@ async function analysed(
   };
 }
 
-/** Adds the total loss to the metrics of its parts. */
+/** Adds the total loss to the metrics of the loss parts. */
 function withTotal(
   metrics: UpdateMetrics,
   { entropy_coeff, use_kl_loss, kl_loss_coef }: RunConfig['actor_rollout_ref']['actor'],
@@ -127,8 +129,8 @@ function withTotal(
 }
 
 /**
- * RAGEN's keys for each bucket, with those of `all` repeated at the root; cosines and signal-to-noise ratios have their
- * own prefixes.
+ * Returns the metrics of all buckets under RAGEN's keys; metrics of the bucket `all` also appear without the bucket's
+ * name. Cosines and signal-to-noise ratios have separate prefixes.
  */
 function metricsOf({ name, parts, buckets, cosines }: Analysis): Record<string, number> {
   const metrics: Record<string, number> = {};

@@ -1,13 +1,13 @@
-// The KL penalty in the reward (`algorithm.use_kl_in_reward`): subtracted from the token rewards, with a coefficient
-// that follows the observed KL (algorithms/kl-controller.ts). The coefficient is state of the trainer and stored in
-// checkpoints.
+// The KL penalty in the reward (`algorithm.use_kl_in_reward`): coefficient × KL is subtracted from the token rewards,
+// and the coefficient is adapted to the observed KL (algorithms/kl-controller.ts). The coefficient is part of the
+// trainer's state and stored in checkpoints.
 import { klInReward } from '../../algorithms/kl';
 import { nextKlCoefficient } from '../../algorithms/kl-controller';
 import type { RunConfig } from '../config/schema';
 import type { BatchSample } from './training-batch';
 import type { TrainerState } from '../run/trainer-state';
 
-/** Subtracts the KL penalty from the rewards (`algorithm.use_kl_in_reward`), then updates its coefficient. */
+/** Returns the rewards minus the KL penalty, then updates the coefficient in `state` and adds both to `metrics`. */
 export function penalisedRewards(
   rows: Record<'plain' | 'old' | 'reference', readonly Float32Array[]> & {
     samples: readonly BatchSample[];

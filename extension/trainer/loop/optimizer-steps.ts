@@ -1,6 +1,6 @@
 // The optimizer steps of a training step: ppo_epochs passes over seeded mini-batches, for the critic and the policy.
-// Each sample's weight in its mini-batch's loss is fixed before samples are packed into passes, so packing does not
-// change the result.
+// The loss weight of each sample in its mini-batch is fixed before samples are packed into passes, so the packing does
+// not change the result.
 import { maximum } from '../../common/lists';
 import { learningRate } from '../../algorithms/learning-rate';
 import { aggregationWeights } from '../../algorithms/loss-aggregation';
@@ -14,19 +14,19 @@ import { deriveSeed } from '../rollout/seeds';
 import { averaged, describe, explainedVariance, numbersWhere } from './step-metrics';
 import type { BatchSample } from './training-batch';
 
-/** A batch with everything its update needs, one row per sample. */
+/** A batch with all inputs of its update, one row per sample. */
 export interface PreparedBatch {
   samples: readonly BatchSample[];
-  /** Log-probs under the policy before the update and under the reference policy. */
+  /** Log-probs under the policy before the update, and under the reference policy. */
   old: readonly Float32Array[];
   reference: readonly Float32Array[];
   values: readonly Float32Array[];
-  /** Entropies under the policy before the update; absent if nothing needs them. */
+  /** Entropies under the policy before the update; absent if they were not computed. */
   entropies?: readonly Float32Array[];
   advantages: readonly Float32Array[];
-  /** The critic's targets; absent without a critic. */
+  /** Training targets of the critic; absent without a critic. */
   returns?: readonly Float32Array[];
-  /** Indices of the samples to train on. */
+  /** Indices of the samples to train on; an index may occur more than once. */
   order: readonly number[];
 }
 
@@ -74,7 +74,7 @@ export async function updateCritic(
   };
 }
 
-/** Means over the optimizer steps, and the number of skipped ones. */
+/** Returns the means over the optimizer steps, and the number of skipped optimizer steps. */
 function counted(prefix: string, results: readonly Record<string, number>[]): Record<string, number> {
   const { [`${prefix}/skipped`]: skipped = 0, ...metrics } = averaged(prefix, results);
   return { ...metrics, [`${prefix}/skipped_updates`]: Math.round(skipped * results.length) };
@@ -106,7 +106,7 @@ export async function updateActor(
   };
 }
 
-/** The policy's mini-batches of one step, in the form the engine takes. */
+/** Returns the policy's mini-batches of one training step in the engine's input format. */
 export function policyMiniBatches(
   batch: PreparedBatch,
   { actor_rollout_ref: { actor } }: Run['config'],
@@ -125,7 +125,7 @@ export function policyMiniBatches(
   );
 }
 
-/** The policy loss options in the form the engine takes. */
+/** Returns the options of the policy loss in the engine's input format. */
 export const policyLossOptions = ({ actor_rollout_ref: { actor, rollout } }: Run['config']): PolicyLossOptions => ({
   ...actor,
   temperature: rollout.temperature,

@@ -1,6 +1,6 @@
 // Collects the rollout of a training step and selects the episodes to train on. RAGEN plays one batch and filters it.
-// With dynamic sampling (DAPO's `algorithm.filter_groups`) further batches are played until a full batch of groups has
-// differing scores or no round is left. A step that fails restores the seeds it started from.
+// With dynamic sampling (DAPO's `algorithm.filter_groups`), further batches are played until enough groups with
+// differing scores are kept, or until the limit of batches is reached. If the step fails, the seed counter is restored.
 import type { GroupRow } from '../../run-data/step-lines';
 import { groupsToSample, overlongReward, filterGroups } from '../../algorithms/dapo';
 import { normalizeRewards } from '../../algorithms/reward-normalization';
@@ -25,21 +25,21 @@ export interface ScoredSample {
 }
 
 export interface RolloutCollection {
-  /** All episodes of all rounds. */
+  /** All episodes of all batches of the step. */
   episodes: RolloutEpisode[];
   /**
-   * `trainable`: episodes whose environment did not fail (with ReMax, whose greedy episode did not fail either).
-   * `kept`: those of them to train on.
+   * `trainable`: episodes whose environment did not fail; with ReMax, the group's greedy episode must not have failed
+   * either. `kept`: the trainable episodes to train on.
    */
   trainable: RolloutEpisode[];
   kept: RolloutEpisode[];
-  /** Kept groups / groups played, 0…1. */
+  /** Number of kept groups divided by the number of played groups, 0…1. */
   keptRatio: number;
-  /** Scores computed by an entropy filter, for reuse; empty for other filters. */
+  /** Log-probs and entropies that an entropy filter has computed, for reuse; empty for other filters. */
   scored: ReadonlyMap<RolloutSample, ScoredSample>;
-  /** ReMax only: the score of each group's greedy episode, by group id. */
+  /** Score of each group's greedy episode by group id; empty unless the estimator is ReMax. */
   baselines: ReadonlyMap<number, number>;
-  /** Rows of the group table (`trainer.log_group_rv_table`). */
+  /** Rows of the group table, which `trainer.log_group_rv_table` writes. */
   groups: GroupRow[];
   metrics: Record<string, number>;
 }
@@ -48,7 +48,10 @@ interface Round {
   environmentSeconds: number;
   episodes: RolloutEpisode[];
   trainable: RolloutEpisode[];
-  /** Ids of the groups that pass the filter and, with dynamic sampling, have differing scores; in batch order. */
+  /**
+   * Ids of the groups that pass the rollout filter, in batch order; with dynamic sampling, their scores must also
+   * differ.
+   */
   keptGroups: number[];
   filtered: FilteredRollout;
   scored: Map<RolloutSample, ScoredSample>;
@@ -56,8 +59,9 @@ interface Round {
 }
 
 /**
- * Plays and filters the batches of step `step`. With `aside`, the batches have that layout and prompts of their own,
- * and training's seeds stay unchanged. Rethrows the rollout's errors.
+ * Plays and filters the batches of step `step`.
+ * @param aside layout of a separate rollout with its own prompts, which leaves training's seed counter unchanged
+ * @throws errors of the rollout
  */
 export async function collectRollout(
   run: Run,
@@ -124,8 +128,8 @@ export async function collectRollout(
 }
 
 /**
- * Returns the score of one greedy episode per group, by group id, for ReMax; null for other estimators. A group whose
- * greedy episode failed has no entry and is not trained on.
+ * Plays one greedy episode per group for ReMax and returns its score by group id; null for other estimators. A group
+ * whose greedy episode failed has no entry and is not trained on.
  */
 async function greedyScores(
   run: Run,
@@ -179,8 +183,8 @@ async function playRound(
 }
 
 /**
- * Returns the episode with the penalty for responses near the length limit (`reward_model.overlong_buffer`) added to
- * its penalties and score.
+ * Returns the episode with the overlong penalty (`reward_model.overlong_buffer`), which is added to the penalties of
+ * its turns and to its score.
  */
 export function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_ref }: RunConfig): RolloutEpisode {
   const { overlong_buffer: buffer } = reward_model;
@@ -200,13 +204,13 @@ export function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_re
 }
 
 /**
- * The scores that the filter sees. RAGEN's filter sees normalised scores, which give every group about the same std;
- * this one sees raw scores unless `workbench.compat` is `ragen`.
+ * Returns the scores that the rollout filter ranks. RAGEN filters by normalised scores, which give all groups about the
+ * same std; here the filter takes raw scores unless `workbench.compat` is `ragen`.
  */
 const filterScores = (episodes: readonly RolloutEpisode[], config: RunConfig): ArrayLike<number> =>
   config.workbench.compat === 'ragen' ? normalizedScores(episodes, config) : episodes.map(e => e.score);
 
-/** Scores normalised by `agent_proxy.reward_normalization`, one per episode. */
+/** Returns one score per episode, normalised by `agent_proxy.reward_normalization`. */
 export const normalizedScores = (episodes: readonly RolloutEpisode[], { agent_proxy }: RunConfig): Float32Array =>
   normalizeRewards(
     { scores: episodes.map(e => e.score), groups: episodes.map(e => e.group_id), tags: episodes.map(e => e.tag) },
@@ -225,7 +229,7 @@ async function scoreSamples(run: Run, episodes: readonly RolloutEpisode[]): Prom
 
 const meanOf = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
 
-/** Mean entropy over the trained tokens of each sample, then over the samples; 0 if nothing was scored. */
+/** Mean entropy over the trained tokens of each sample, averaged over the samples; 0 if no sample was scored. */
 function meanEntropy({ samples }: RolloutEpisode, scored: ReadonlyMap<RolloutSample, ScoredSample>): number {
   const means = samples.flatMap(sample => {
     const { entropies } = scored.get(sample) ?? {};
@@ -246,7 +250,10 @@ function groupRows({ trainable, filtered }: Round, step: number, kept: ReadonlyS
   });
 }
 
-/** The filter's metrics as means over the rounds; kept and zero counts cover all rounds. */
+/**
+ * Means of the filter's metrics over the batches of a step. The counts of kept groups and zero groups are totals over
+ * all batches.
+ */
 function filterMetrics(rounds: readonly Round[], kept: number, played: number): Record<string, number> {
   const all = rounds.map(({ filtered }) => filtered.metrics);
   const keys = new Set(all.flatMap(metrics => Object.keys(metrics)));

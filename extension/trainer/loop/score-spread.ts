@@ -1,10 +1,10 @@
-// The score distribution of a step, small enough for one line per step: each score with its number of episodes, or
-// equal intervals if there are many different scores.
+// The score distribution of a step, short enough for one log line: each distinct score with its number of episodes. If
+// there are more than 48 distinct scores, equal intervals replace the scores.
 
-/** Maximum number of distinct scores per tag that are listed individually. */
+/** Maximum number of distinct scores per tag, and number of intervals if there are more scores. */
 const mostScores = 48;
 
-/** By tag: scores in ascending order, each with its number of episodes. Non-finite scores are left out. */
+/** Returns the score distribution of each tag, in ascending order of scores. Non-finite scores are omitted. */
 export function scoresByTag(
   episodes: readonly { tag: string; score: number }[],
 ): Record<string, [score: number, episodes: number][]> {
@@ -19,8 +19,8 @@ export function scoresByTag(
 }
 
 /**
- * Counts of the scores rounded to six digits, or of the midpoints of 48 equal intervals if there are more distinct
- * scores.
+ * Counts the scores, rounded to six digits. If there are more than 48 distinct scores, counts the midpoints of 48 equal
+ * intervals.
  */
 export function spreadOf(scores: readonly number[]): [score: number, episodes: number][] {
   const exact = counted(scores.map(score => Number(score.toPrecision(6))));
@@ -33,6 +33,6 @@ export function spreadOf(scores: readonly number[]): [score: number, episodes: n
 
 function counted(scores: readonly number[]): [number, number][] {
   const counts = new Map<number, number>();
-  for (const score of scores) counts.set(score + 0, (counts.get(score + 0) ?? 0) + 1); // + 0: no negative zero
+  for (const score of scores) counts.set(score + 0, (counts.get(score + 0) ?? 0) + 1); // adding 0 turns -0 into 0
   return [...counts].sort(([a], [b]) => a - b);
 }

@@ -1,30 +1,31 @@
-// Steps with non-finite numbers. The optimizers skip an update whose gradient is not finite; a rollout with non-finite
-// logits ends its whole step. Neither changes the policy. Both are counted and reported, and too many in a row end the
-// run: such a policy does not recover, and the checkpoints on disk are from before.
+// Steps with non-finite numbers. An optimizer skips an update if its gradient is not finite; non-finite logits in a
+// rollout end the complete step. In both cases the policy is unchanged. Skips are counted and reported. Too many
+// consecutive skipped steps end the run, because such a policy does not recover; the stored checkpoints are older than
+// these steps.
 import { UserError } from '../../common/user-error';
 import type { RunConfig } from '../config/schema';
 import { NotFiniteError } from '../../engine/optimizer/not-finite';
 import type { Journal } from '../run/journal';
 
-/** The state kept between steps. */
+/** Counters of skipped steps, stored in checkpoints. */
 export type SkippedSteps = {
   /** Consecutive steps in which at least one optimizer step was skipped. */
   partly: number;
-  /** Consecutive steps that changed nothing, and why the newest one did not. */
+  /** Number of consecutive steps without any change of the weights, and the reason for the newest one. */
   wholly: number;
   reason: string;
-  /** Whether the policy can still be sampled: its gradient was not finite, but its logits were. */
+  /** False if the newest step had non-finite logits, which cannot be sampled; a non-finite gradient leaves it true. */
   sound: boolean;
 };
 
 export const nothingSkipped: SkippedSteps = { partly: 0, wholly: 0, reason: '', sound: true };
 
-/** Metric key of a step that changed nothing; its value is 1. */
+/** Metric key of a step without any change of the weights; its value is 1. */
 const skippedStep = 'train/skipped_step';
 
 type Metrics = Record<string, number>;
 
-/** Runs a step. Non-finite logits of the policy end it, with metrics that mark it as skipped. */
+/** Runs a step. If the policy's logits are not finite, the step ends, and its metrics mark it as skipped. */
 export async function stepOrSkip(
   work: () => Promise<Metrics>,
 ): Promise<{ metrics: Metrics; failure: NotFiniteError | null }> {
@@ -42,8 +43,8 @@ export async function stepOrSkip(
 }
 
 /**
- * Returns the state after a step, and reports the first skip of a series as an event. Marks the metrics of a step that
- * changed nothing.
+ * Returns the counters after a step. Reports the first skip of consecutive skips as an event, and adds the skip metric
+ * to the metrics of a step without any change of the weights.
  */
 export function afterSkips(
   before: SkippedSteps,
@@ -66,16 +67,16 @@ export function afterSkips(
 }
 
 /**
- * Whether a checkpoint is due after a step: every `save_freq` steps. In a series of steps that changed nothing only
- * after the first one, and only if the policy can still be sampled, so that the kept checkpoints are from before the
- * series.
+ * Whether a checkpoint is due after a step: every `save_freq` steps. Of consecutive steps without any change, only the
+ * first writes a checkpoint, and only if the policy can be sampled. Otherwise checkpoints of an unchanged policy would
+ * replace all earlier ones.
  */
 export function checkpointDue(step: number, saveFreq: number, { wholly, sound }: SkippedSteps): boolean {
   if (saveFreq <= 0) return false;
   return wholly > 0 ? wholly === 1 && sound : step % saveFreq === 0;
 }
 
-/** Ends a run in which too many consecutive steps changed nothing. @throws UserError */
+/** Throws a UserError if more than `max_skipped_steps` consecutive steps changed nothing. */
 export function refuseSkips({ wholly, reason }: SkippedSteps, { workbench }: Pick<RunConfig, 'workbench'>): void {
   if (wholly <= workbench.max_skipped_steps) return;
   throw new UserError(

@@ -1,11 +1,11 @@
-// Metrics of a step under RAGEN's keys (docs/METRICS.md), from rollouts and per-token arrays. train.ts
-// assigns them to the step's `metrics` and writes the line.
+// Metrics of a step under RAGEN's keys (docs/METRICS.md), computed from rollouts and from arrays per token. train.ts
+// merges them into the step's metrics and writes the line.
 import type { RolloutBatch } from '../rollout/rollout-batch';
 import type { RolloutSample } from '../rollout/rollout-sample';
 
 /**
- * Adds the prefix of its mode to a rollout's metrics. In training, `rollout/…`, `response_length/…` and `charts/…` keep
- * their keys, and `charts/…` is repeated under `train/`, as in RAGEN.
+ * Adds the prefix `train/` or `val-env/` to a rollout's metrics. In training, `rollout/…` and `response_length/…` have
+ * no prefix, and `charts/…` appears with and without it, as in RAGEN.
  */
 export function metricsOfRollout(
   { metrics }: Pick<RolloutBatch, 'metrics'>,
@@ -21,21 +21,21 @@ export function metricsOfRollout(
   );
 }
 
-/** Mean success rate over the validation's tags, 0…1; null if there are none. */
+/** Mean success rate over the tags of the validation, 0…1; null if the metrics contain none. */
 export function validationSuccess(metrics: Readonly<Record<string, number>>): number | null {
   return meanOfKeys(metrics, /^val-env\/[^/]+\/success$/);
 }
 
-/** Mean return of the validation episodes; null if there are none. */
+/** Mean return of the validation episodes; null if the metrics contain none. */
 export const validationReturn = (metrics: Readonly<Record<string, number>>): number | null =>
   metrics['val-env/charts/avg_episode_return'] ?? null;
 
-/** Mean success rate over the training rollout's tags, 0…1; null if there are none. */
+/** Mean success rate over the tags of the training rollout, 0…1; null if the metrics contain none. */
 export function trainingSuccess(metrics: Readonly<Record<string, number>>): number | null {
   return meanOfKeys(metrics, /^train\/[^/]+\/success$/);
 }
 
-/** Returns `key/mean`, `key/max` and `key/min` of at least one number. */
+/** Returns `key/mean`, `key/max` and `key/min` of `values`, which must not be empty. */
 export function describe(key: string, values: ArrayLike<number>): Record<string, number> {
   let sum = 0;
   let max = -Infinity;
@@ -49,7 +49,8 @@ export function describe(key: string, values: ArrayLike<number>): Record<string,
 }
 
 /**
- * Response lengths (trained tokens) and first prompt lengths of the trained samples.
+ * Returns mean, maximum and minimum of the response lengths (number of trained tokens) and prompt lengths (tokens
+ * before the first trained token) of the trained samples.
  * @param longestPrompt maximum number of prompt tokens
  */
 export function lengthsOf(
@@ -67,7 +68,9 @@ export function lengthsOf(
   };
 }
 
-/** Share of the variance of `returns` explained by `values`, computed as in verl; needs at least two numbers each. */
+/**
+ * Share of the variance of `returns` that `values` explain, computed as in verl. Needs at least two numbers in each.
+ */
 export function explainedVariance(values: readonly number[], returns: readonly number[]): number {
   const variance = (numbers: readonly number[]): number => {
     const mean = numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
@@ -76,7 +79,7 @@ export function explainedVariance(values: readonly number[], returns: readonly n
   return 1 - variance(returns.map((r, i) => r - values[i])) / (variance(returns) + 1e-5);
 }
 
-/** Drops non-finite numbers: a mean over nothing, an overflowed norm, a rate over zero time. */
+/** Removes non-finite numbers, such as the mean of an empty list, an overflowed norm, or a rate over zero seconds. */
 export function finiteOnly(metrics: Readonly<Record<string, number>>): Record<string, number> {
   return Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)));
 }
@@ -99,7 +102,7 @@ export function meanOf(rows: readonly Float32Array[], masks: readonly Uint8Array
 export const numbersWhere = (rows: readonly Float32Array[], masks: readonly Uint8Array[]): number[] =>
   rows.flatMap((row, r) => Array.from(row).filter((_, t) => masks[r][t]));
 
-/** Means over results with the same keys, under `prefix/`; empty for no results. */
+/** Returns the means over results with the same keys, under `prefix/`; an empty object if there are no results. */
 export function averaged(prefix: string, results: readonly Record<string, number>[]): Record<string, number> {
   const keys = Object.keys(results[0] ?? {});
   return Object.fromEntries(

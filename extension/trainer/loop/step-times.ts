@@ -1,19 +1,21 @@
-// Times of a step under RAGEN's and verl's keys: the step without validation and diagnosis, totals over the run, and
-// the time per token of each phase. A checkpoint stores the length of the metrics log and is therefore written after
-// its step's line; its time appears in the next line.
+// Times of a step under RAGEN's and verl's keys: seconds of the step without validation and diagnosis, totals over the
+// run, and milliseconds per token of each phase. A checkpoint stores the length of the metrics log, so it is written
+// after the step's line, and its time appears in the line of the next step.
 import type { Stopwatch } from './stopwatch';
 
-/** Seconds that a run has spent, over all sessions. */
+/** Seconds that a run has spent in all its sessions. */
 export type TimeSpent = {
   training: number;
   validation: number;
-  /** Time of the checkpoint written since the last metrics line, if any. */
+  /** Seconds of a checkpoint that was written after the last metrics line; absent if none was written. */
   saving?: number;
 };
 
 export const noTimeSpent: TimeSpent = { training: 0, validation: 0 };
 
-/** Adds RAGEN's times to the metrics of a finished step (including its validation); also returns the updated totals. */
+/**
+ * Adds RAGEN's times to the metrics of a finished step, whose validation is included. Also returns the updated totals.
+ */
 export function withTimes(
   metrics: Readonly<Record<string, number>>,
   before: TimeSpent,
@@ -41,8 +43,8 @@ export function withTimes(
 const overTrainedTokens = ['ref', 'values', 'adv', 'update_critic', 'update_actor'];
 
 /**
- * Milliseconds per token of each phase that ran: per sampled token for generation, per token of the trained samples for
- * the others.
+ * Returns the milliseconds per token of each phase that ran: per sampled token for generation, per token of the trained
+ * samples for all other phases.
  */
 export function timesPerToken(
   clock: Pick<Stopwatch, 'seconds'>,

@@ -1,4 +1,4 @@
-// Times the phases of a step for the `timing_s/*` metrics.
+// Measures the seconds of each phase of a step, for the `timing_s/*` metrics.
 
 export class Stopwatch {
   private readonly started = performance.now();
@@ -13,7 +13,7 @@ export class Stopwatch {
     }
   }
 
-  /** Begins a phase; the returned function ends it. */
+  /** Starts a phase. Returns a function that ends the phase. */
   begin(phase: string): () => void {
     const start = performance.now();
     return () => {
@@ -21,12 +21,12 @@ export class Stopwatch {
     };
   }
 
-  /** Seconds spent in a phase so far. */
+  /** Total seconds of a phase so far. */
   seconds(phase: string): number {
     return this.phases.get(phase) ?? 0;
   }
 
-  /** Seconds since the start. */
+  /** Seconds since the stopwatch was created. */
   get total(): number {
     return (performance.now() - this.started) / 1000;
   }

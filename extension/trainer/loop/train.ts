@@ -1,8 +1,8 @@
-// StarPO (State-Thinking-Actions-Reward Policy Optimisation; RAGEN, arXiv 2504.20073, §3), to be read from top to
-// bottom: play groups of complete episodes, keep the groups with differing scores, compute an advantage for every
-// sampled token, and take clipped policy-gradient steps on exactly the sampled token ids. algorithms/ holds the
-// computations as pure functions, engine/ runs the model. A written step has its episodes, its metrics line and, when
-// due, its checkpoint; a step interrupted by a stop is not written.
+// StarPO (State-Thinking-Actions-Reward Policy Optimisation; RAGEN, arXiv 2504.20073, §3), in reading order: play
+// groups of complete episodes, keep the groups with differing scores, compute an advantage for every sampled token, and
+// take clipped policy-gradient steps on exactly the sampled token ids. algorithms/ contains the computations as pure
+// functions; engine/ runs the model. A written step consists of its episodes, its metrics line and, when due, its
+// checkpoint; a step interrupted by a stop is not written.
 import { applyFactors } from './advantage-factors';
 import { biLevelGaeAdvantages, nonZeroRewards } from '../../algorithms/bi-level-gae';
 import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../algorithms/grpo';
@@ -44,8 +44,8 @@ import { penalisedRewards } from './kl-penalty';
 import { advantageBatch, estimatorName, sum } from './advantage-batch';
 
 /**
- * Advantages by `algorithm.adv_estimator` (the per-turn form with `bi_level_gae` or `use_turn_scores`); only gae uses
- * the critic.
+ * Advantage estimators by name. `gae_by_turn` is gae with `bi_level_gae`; `grpo_by_turn` is grpo with
+ * `use_turn_scores`. Only gae uses the critic.
  */
 const estimators: Record<EstimatorName, Estimator> = {
   gae: (batch, { algorithm }) => batch.ahead(rows => maskedGaeAdvantages(rows, algorithm)),
@@ -89,12 +89,12 @@ const estimators: Record<EstimatorName, Estimator> = {
   }),
 };
 
-/** Trains until the last step or until the run is stopped. On an error everything committed stays on disk. */
+/** Trains until the last step, an early stop, or a stop request. After an error, all written steps stay on disk. */
 export async function train(run: Run, state: TrainerState): Promise<'finished' | 'stopped'> {
   const rules = stopRules(run.config);
   const stopping = () => earlyStop(state.watch, rules) ?? alarmStop(state.alarms, run.config);
   const stopped = () => {
-    run.applySettings(state); // the checkpoint written next includes them
+    run.applySettings(state); // the final checkpoint includes the applied changes
     return 'stopped' as const;
   };
   const { val_before_train, exit_after_gradient_analysis } = run.config.trainer;
@@ -127,7 +127,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
       delete state.unvalidated;
       ({ metrics, spent: state.spent } = withTimes(metrics, state.spent, run.journal.wallSeconds));
       run.journal.metrics(state.step, metrics);
-      await run.journal.settled(); // waits here while the disk is full
+      await run.journal.settled(); // blocks while the disk is full
       run.progress(state.step, metrics);
       refuseSkips(state.skipped, run.config);
       const due = checkpointDue(state.step, run.config.trainer.save_freq, state.skipped);
@@ -151,13 +151,13 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
   }
 }
 
-/** Runs a step atomically: a stop within it leaves weights, seeds, `state` and logs unchanged. */
+/** Runs a step atomically: if it is stopped, weights, seeds, `state` and logs are unchanged. */
 async function stepOrUndo(run: Run, state: TrainerState): ReturnType<typeof stepOrSkip> {
   const next = { ...state };
   await run.begin();
   try {
     const outcome = await stepOrSkip(() => trainStep(run, next));
-    await run.writeDiagnoses(); // also for a skipped step
+    await run.writeDiagnoses(); // needed if the step was skipped before it wrote them
     Object.assign(state, next);
     return outcome;
   } catch (error) {
@@ -181,7 +181,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
     'rollout/empty_after_filter': Number(kept.length === 0),
     'rollout/empty_steps': kept.length === 0 ? state.watch.emptySteps + 1 : 0,
   });
-  // Diagnosis under the policy that played, on all trainable episodes, before the filter's selection.
+  // Diagnose collapse under the policy that sampled the rollout, on all trainable episodes, regardless of the filter.
   const diagnosis = await diagnoseCollapse(run, state.collapse, rollout.trainable, step, clock);
   state.collapse = diagnosis.state;
   Object.assign(metrics, diagnosis.metrics, alarmMetrics(rollout.trainable, config.agent_proxy));
@@ -189,11 +189,11 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   if (measuring)
     Object.assign(metrics, await clock.time('gradient_analysis', () => measureGradients(run, state, rollout)));
 
-  // Update; collects the per-token results of each sample for its episode record.
+  // Update the weights, and collect the results per token of each kept sample for the episode records.
   const updates = !(measuring && config.trainer.gradient_analysis_only);
   const made =
     kept.length > 0 ? await update(run, state, rollout, updates, clock) : new Map<RolloutSample, TrainedTokens>();
-  // From here on the step is written and can no longer be interrupted.
+  // From here on, the step is written and cannot be interrupted.
   if (config.trainer.log_group_rv_table) journal.groups(step, rollout.groups);
   journal.scores(step, rollout.trainable);
   await run.writeDiagnoses();
@@ -203,13 +203,13 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
 }
 
 /**
- * Measures the gradients of the loss's parts by reward-std bucket: of the kept episodes and, if configured, of all of
- * them; from the step's own rollout or from a separate one. Measures only: no weights change.
+ * Measures the gradients of the loss parts for buckets of similar reward std, on the kept episodes and, if configured,
+ * on all trainable episodes. They come from the step's own rollout or from a separate one. No weights change.
  */
 async function measureGradients(run: Run, state: TrainerState, rollout: RolloutCollection) {
   const { config } = run;
   const step = state.step + 1;
-  const clock = new Stopwatch(); // all of it counts as analysis time
+  const clock = new Stopwatch(); // its phases must not appear in the step's times
   const layout = gradientRollout(config);
   const source = layout ? await collectRollout(run, step, clock, layout) : rollout;
   const prepared = async (kept: RolloutEpisode[], keptRatio: number) =>
@@ -220,8 +220,8 @@ async function measureGradients(run: Run, state: TrainerState, rollout: RolloutC
 }
 
 /**
- * Takes the optimizer steps of critic and actor on the kept episodes, unless `updates` is false. Adds to the rollout's
- * metrics; returns the per-token results of each kept sample.
+ * Takes the optimizer steps of critic and actor on the kept episodes; if `updates` is false, only prepares the batch.
+ * Adds metrics to `rollout.metrics`. Returns the results per token of each kept sample.
  */
 async function update(
   run: Run,
@@ -246,7 +246,7 @@ async function update(
     );
   if (updates && (step >= config.trainer.critic_warmup || !run.usesCritic)) {
     const results = await clock.time('update_actor', () => updateActor(run, step, prepared, mixing));
-    const { 'actor/entropy': measured = results['actor/entropy'] } = metrics; // from the update if no earlier pass did
+    const { 'actor/entropy': measured = results['actor/entropy'] } = metrics; // from the update if not known before
     Object.assign(metrics, results, {
       'actor/entropy': measured,
       'actor/entropy_limit': Math.log(run.model.vocabSize),
@@ -256,8 +256,9 @@ async function update(
 }
 
 /**
- * Prepares the update of the kept episodes: samples (`own`; with RAGEN's batch adjustment some repeated), log-probs,
- * values and advantages. Adds to the rollout's metrics and updates the KL coefficient.
+ * Prepares the update of the kept episodes: samples, log-probs, values and advantages. `own` contains each sample once;
+ * `samples` may repeat some of them if RAGEN's batch adjustment is used. Adds metrics to the rollout's metrics and
+ * updates the KL coefficient.
  */
 async function prepare(
   run: Run,
@@ -270,12 +271,12 @@ async function prepare(
   const { algorithm } = config;
   const step = state.step + 1;
 
-  // Training samples: one per episode if the context holds the whole chat, one per turn in a windowed context.
+  // Training samples: one per episode if the context contains the complete chat, one per turn in a windowed context.
   const { own, order } = trainedSamples({ kept, trainable }, config, step);
   const samples = config.workbench.compat === 'ragen' ? adjustedSamplesOf(own, order) : own;
   const masks = samples.map(s => s.mask);
 
-  // Log-probs of the trained tokens under the policy before its update and under the reference policy.
+  // Log-probs of the trained tokens, under the policy before its update and under the reference policy.
   const { old, entropies } = await oldLogprobs(run, samples, scored, clock);
   if (entropies) metrics['actor/entropy'] = meanOf(entropies, masks);
   const reference = await referenceLogprobs(run, samples, clock);
@@ -289,7 +290,7 @@ async function prepare(
   if (!algorithm.rollout_correction.bypass_mode) Object.assign(metrics, correction.metrics);
   const values = await oldValues(run, samples, clock);
 
-  // Scores become token rewards, minus the KL penalty; the estimator turns these into advantages.
+  // Convert scores to token rewards, subtract the KL penalty, and estimate advantages.
   const endAdvantages = clock.begin('adv');
   const normalized = normalizedScores(trainable, config);
   const scoreOf = new Map(trainable.map((episode, i) => [episode, normalized[i]]));

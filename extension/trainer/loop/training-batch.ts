@@ -1,6 +1,7 @@
 // The training batch of a step: the samples of the kept episodes with their masks, turn ends and token rewards. A
-// sample is a complete episode in mode `full` and one turn in a windowed context. With turn scores, estimators over
-// sequences see an episode's samples joined in turn order, since a turn is credited with the rewards of later turns.
+// sample is a complete episode in mode `full` and one turn in a windowed mode. With turn scores, estimators over
+// sequences take all samples of an episode, concatenated in turn order, because a turn's advantage depends on the
+// rewards of later turns.
 import { adjustedSamples, batchMultiple } from '../../algorithms/batch-adjustment';
 import { placeRewards } from '../../algorithms/token-sequences';
 import type { RunConfig } from '../config/schema';
@@ -14,24 +15,24 @@ import { deriveSeed } from '../rollout/seeds';
 export interface BatchSample {
   sample: RolloutSample;
   episode: RolloutEpisode;
-  /** Samples with the same number count once in their group's statistics. */
+  /** Number of the episode for group statistics, which count samples with the same number once. */
   countsAs: number;
   ids: Int32Array;
-  /** 1 where the token is in the policy's loss (TRICO's loss mask). */
+  /** 1 if the token is in the policy's loss (TRICO's loss mask). */
   mask: Uint8Array;
-  /** 1 where an advantage is estimated and the critic is trained (TRICO's advantage mask). */
+  /** 1 if an advantage is estimated at the token and the critic is trained on it (TRICO's advantage mask). */
   estimated: Uint8Array;
-  /** 1 where the token was sampled. */
+  /** 1 if the token was sampled. */
   sampled: Uint8Array;
   /** Log-probs of the sampler at sampled tokens, in nats; 0 elsewhere. */
   logprobs: Float32Array;
-  /** Position of the last sampled token of each turn, ascending. */
+  /** Position of the last sampled token of each turn, in ascending order. */
   turnEnds: number[];
 }
 
 type SampleConfig = Pick<RunConfig, 'workbench' | 'rollout_manager'>;
 
-/** The samples of `episodes`, in order. */
+/** Returns the samples of `episodes`, in order. */
 export function batchSamples(episodes: readonly RolloutEpisode[], config: SampleConfig): BatchSample[] {
   return episodes.flatMap((episode, countsAs) =>
     episode.samples.map(sample => {
@@ -52,8 +53,8 @@ export function batchSamples(episodes: readonly RolloutEpisode[], config: Sample
 }
 
 /**
- * RAGEN estimates advantages at trained tokens; `use_gae_mask` restricts them to sampled tokens; otherwise they cover
- * everything from the first to the last sampled token.
+ * Returns the mask of tokens at which advantages are estimated: all tokens from the first to the last sampled one; with
+ * `use_gae_mask`, the sampled tokens only; with `workbench.compat: ragen`, the trained tokens.
  */
 function estimatedMask({ mask }: RolloutSample, sampled: Uint8Array, config: SampleConfig): Uint8Array {
   if (config.workbench.compat === 'ragen') return mask;
@@ -62,8 +63,9 @@ function estimatedMask({ mask }: RolloutSample, sampled: Uint8Array, config: Sam
 }
 
 /**
- * The samples of the episodes to train on, with their seeded order for the optimizer steps. If the trajectory filter
- * dropped episodes of a kept group, `own` still holds their samples, for the group's advantages, and `order` does not.
+ * Returns the samples of all kept groups (`own`), and the indices of the samples to train on, in the seeded order of
+ * the optimizer steps (`order`). If the trajectory filter dropped episodes of a kept group, their samples are in `own`,
+ * because the group's advantages depend on them, but not in `order`.
  */
 export function trainedSamples(
   { kept, trainable }: { kept: readonly RolloutEpisode[]; trainable: readonly RolloutEpisode[] },
@@ -81,8 +83,8 @@ export function trainedSamples(
 }
 
 /**
- * Seeded order of the samples for the optimizer steps, by `agent_proxy.batch_adjust_mode`: indices, some repeated or
- * left out.
+ * Returns the seeded order of `count` samples for the optimizer steps. Depending on `agent_proxy.batch_adjust_mode`,
+ * some indices are repeated or omitted, so that the samples divide evenly into mini-batches.
  */
 export function adjustedOrder(count: number, config: RunConfig, step: number): number[] {
   const multiple = batchMultiple(
@@ -90,12 +92,16 @@ export function adjustedOrder(count: number, config: RunConfig, step: number): n
     config.actor_rollout_ref.actor.ppo_mini_batch_size,
   );
   const { batch_adjust_mode } = config.agent_proxy;
-  const mode = batch_adjust_mode === 'delete' && count < multiple ? 'weights' : batch_adjust_mode; // never drop all
+  // With fewer samples than `multiple`, `delete` would drop all of them.
+  const mode = batch_adjust_mode === 'delete' && count < multiple ? 'weights' : batch_adjust_mode;
   const random = new RandomStream(deriveSeed('batch-adjustment', config.seed.train, step));
   return Array.from(adjustedSamples(count, multiple, mode, random));
 }
 
-/** RAGEN adjusts the batch before it estimates advantages: a repeated sample counts twice. */
+/**
+ * Returns the samples in `order`. A repeated sample counts as an additional episode, because RAGEN adjusts the batch
+ * before it estimates advantages.
+ */
 export function adjustedSamplesOf(samples: readonly BatchSample[], order: readonly number[]): BatchSample[] {
   const seen = new Set<number>();
   return order.map((index, position) => {
@@ -108,8 +114,8 @@ export function adjustedSamplesOf(samples: readonly BatchSample[], order: readon
 }
 
 /**
- * Rewards by token: the episode's score on the last sampled token of each of its samples or, with `use_turn_scores`,
- * each turn's reward and penalty on that turn's last token. RAGEN leaves penalties out of turn scores.
+ * Returns the rewards per token. Default: the episode's score at the last sampled token of each of its samples. With
+ * `use_turn_scores`: the reward and penalty of each turn at the turn's last token; RAGEN omits the penalty.
  */
 export function tokenRewards(
   samples: readonly BatchSample[],
@@ -127,8 +133,8 @@ export function tokenRewards(
 }
 
 /**
- * Indices of each episode's samples, in turn order. A sample repeated by RAGEN's batch adjustment counts as an episode
- * of its own.
+ * Returns the sample indices of each episode, in turn order. A sample that RAGEN's batch adjustment repeated counts as
+ * a separate episode.
  */
 export function samplesByEpisode(samples: readonly BatchSample[]): number[][] {
   const found = new Map<number, number[]>();
@@ -136,7 +142,7 @@ export function samplesByEpisode(samples: readonly BatchSample[]): number[][] {
   return [...found.values()];
 }
 
-/** The input of estimators over sequences. */
+/** One sequence in the input of estimators over sequences; arrays have one entry per token. */
 export interface EstimatedSequence {
   rewards: Float32Array;
   values: Float32Array;
@@ -145,7 +151,10 @@ export interface EstimatedSequence {
   turnEnds: readonly number[];
 }
 
-/** Applies an estimator to the sequences joined by `groups` (indices) and splits the results back per sequence. */
+/**
+ * Concatenates the sequences of each group (lists of indices), applies the estimator, and splits the results into one
+ * row per sequence.
+ */
 export function overJoined<Result extends { advantages: Float32Array[]; returns?: Float32Array[] }>(
   sequences: readonly EstimatedSequence[],
   groups: readonly (readonly number[])[],

@@ -1,5 +1,5 @@
-// What a step leaves of its training: the per-token results of each sample, the records of its episodes, and its speed.
-// Every episode of the rollout has a record; only the kept ones have per-token results.
+// The records of a training step: results per token of each sample, the records of its episodes, and its throughput.
+// Every episode of the rollout has a record; only the kept episodes have results per token.
 import type { PreparedBatch } from './optimizer-steps';
 import type { Run } from '../run/run';
 import { episodeRecord } from '../rollout/episode-record';
@@ -12,7 +12,7 @@ import type { Stopwatch } from './stopwatch';
 import type { BatchSample } from './training-batch';
 import type { Episode } from '../../run-data/episode';
 
-/** The per-token results of each kept sample; `own` are the samples before RAGEN's batch adjustment. */
+/** Returns the results per token of each sample in `own`, the samples before RAGEN's batch adjustment. */
 export function trainedTokens(
   run: Run,
   own: readonly BatchSample[],
@@ -33,7 +33,7 @@ export function trainedTokens(
   return new Map(own.map(({ sample }) => [sample, trained.get(sample) ?? untrained(sample)]));
 }
 
-/** The records of a step's episodes, the kept ones with their per-token results. */
+/** Returns the records of a step's episodes; the records of kept episodes include the results per token. */
 export function trainingRecords(
   episodes: readonly RolloutEpisode[],
   kept: readonly RolloutEpisode[],
@@ -50,7 +50,7 @@ export function trainingRecords(
   );
 }
 
-/** Times, tokens per second and memory of a step. */
+/** Returns times, tokens per second and memory of a step. */
 export function throughput(
   clock: Stopwatch,
   episodes: readonly RolloutEpisode[],

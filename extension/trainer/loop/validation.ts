@@ -1,4 +1,4 @@
-// Validation: plays the validation groups, with the same seeds each time, and writes their episodes.
+// Validation: plays the validation groups, with the same seeds in every validation, and writes their episodes.
 import { appendAll } from '../../common/lists';
 import type { RunConfig } from '../config/schema';
 import type { Run } from '../run/run';
@@ -29,8 +29,8 @@ export async function runValidation(run: Run, step: number): Promise<Record<stri
 }
 
 /**
- * Whether step `step` ends with a validation: every `test_freq` steps, the run's last step, and an early stop; never if
- * `test_freq` is 0 or -1.
+ * Whether step `step` ends with a validation: every `test_freq` steps, in the last step of the run, and at an early
+ * stop. Never if `test_freq` is 0 or -1.
  */
 export const validationDue = (
   { test_freq, total_training_steps }: Pick<RunConfig['trainer'], 'test_freq' | 'total_training_steps'>,
@@ -38,7 +38,10 @@ export const validationDue = (
   stopsEarly = false,
 ): boolean => test_freq > 0 && (step % test_freq === 0 || step === total_training_steps || stopsEarly);
 
-/** Returns a finished step's metrics with those of its validation, whose time is added to the step's. */
+/**
+ * Runs a validation and returns the metrics of the step with those of the validation. The time of the validation is
+ * added to the time of the step.
+ */
 export async function withValidation(
   run: Run,
   step: number,

@@ -1,6 +1,6 @@
 // Converts a configuration and a model's config.json into the input of the memory plan (models/memory/memory-plan.ts):
-// what a run loads, the size of its passes, and its number of concurrent rollouts. The weights are not needed, so a
-// model can be planned before it is fetched.
+// the networks that a run loads, the size of its passes, and its number of concurrent rollouts. The weights are not
+// needed, so a model can be planned before it is downloaded.
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { maximum } from '../../common/lists';
@@ -21,19 +21,22 @@ import { readRegularSync } from '../../node/regular-file';
 /** Number of parameters from which `auto` enables gradient checkpointing. */
 const largeModel = 1e8;
 
-/** Whether activations are recomputed in the backward pass (enable_gradient_checkpointing). */
+/** Whether the backward pass recomputes activations (enable_gradient_checkpointing). */
 function isCheckpointed({ actor_rollout_ref: { model } }: RunConfig, parameters: number): boolean {
   const { enable_gradient_checkpointing: wanted } = model;
   return wanted === 'auto' ? parameters >= largeModel : wanted;
 }
 
-/** The adapters that the configuration creates; null if it trains all weights or continues from an existing adapter. */
+/**
+ * Returns the options of the adapters that the configuration creates; null if all weights are trained or an existing
+ * adapter is continued.
+ */
 function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOptions['lora'] {
   const { lora_rank: rank, lora_alpha: alpha, lora_dropout: dropout, target_modules: targets } = model;
   return rank > 0 ? { rank, alpha, dropout, targets } : null;
 }
 
-/** The weights to load: the full model or a checkpoint of it, or the base model with adapters. */
+/** Returns the weights to load: the model or a full checkpoint of it, or the base model with adapters. */
 export function weightsLoaded(
   config: RunConfig,
   modelFolder: string,
@@ -51,18 +54,21 @@ export function usesReference({ actor_rollout_ref: { actor }, algorithm, trainer
   return !trainer.val_only && actor.use_ref && (actor.use_kl_loss || algorithm.use_kl_in_reward);
 }
 
-/** Whether any weights come from the model's folder: all of them, the base under adapters, or the reference policy. */
+/**
+ * Whether any weights are read from the model's folder: the complete model, the base under adapters, or the reference
+ * policy.
+ */
 export const readsModel = (config: RunConfig, loaded: Pick<LoadOptions, 'modelFolder'>, modelFolder: string): boolean =>
   loaded.modelFolder === modelFolder || usesReference(config);
 
-/** Whether the policy scores its own samples: for old log-probs, or for an entropy filter. */
+/** Whether the policy scores samples before the update, for old log-probs or for an entropy filter. */
 const scoresBeforeUpdate = ({ algorithm, actor_rollout_ref: { rollout } }: RunConfig): boolean =>
   !algorithm.rollout_correction.bypass_mode || rollout.rollout_filter_metric.startsWith('entropy');
 
 export const usesCritic = ({ algorithm, trainer }: RunConfig): boolean =>
   !trainer.val_only && algorithm.adv_estimator === 'gae';
 
-/** Whether reasoning collapse is diagnosed: requires an enabled family of pairs and the `full` context mode. */
+/** Whether template collapse is diagnosed. This requires an enabled family of pairs and the context mode `full`. */
 export const diagnosesCollapse = ({ agent_proxy, collapse_detection: wanted, workbench }: RunConfig): boolean =>
   agent_proxy.context_window_mode === 'full' &&
   (wanted.first_turn_enabled || wanted.multi_turn_enabled || workbench.collapse_turn_uniform);
@@ -80,7 +86,7 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   const longest = rollout.max_model_len;
   const { train, val } = config.es_manager;
   const trains = !config.trainer.val_only;
-  // A pass holds at least one full-length sequence and at most the mini-batch.
+  // A pass has at least the tokens of one full-length sequence, and at most the tokens of `most` episodes.
   const pass = (micro: number, most: number): number =>
     Math.max(longest, passBudget(config, Math.min(micro, most), most).maxTokens);
   const all = episodesOf(train);
@@ -115,7 +121,7 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   };
 }
 
-/** Environment processes for these tags (run-environments.ts). */
+/** Maximum number of environment processes of any tag in use (run-environments.ts). */
 function environmentProcesses({ custom_envs, es_manager: { train, val } }: RunConfig, trains: boolean): number {
   const tags = [...(trains ? train.env_configs.tags : []), ...val.env_configs.tags];
   return maximum(tags.map(tag => workersOf(custom_envs[tag])));
@@ -124,8 +130,8 @@ function environmentProcesses({ custom_envs, es_manager: { train, val } }: RunCo
 const episodesOf = ({ env_groups, group_size }: RunConfig['es_manager']['val']): number => env_groups * group_size;
 
 /**
- * Overrides that reduce a validation with one tag to at most as many concurrent episodes as training; null if it is not
- * larger, has several tags, or would lose its last group.
+ * Returns overrides that lower the concurrent episodes of a validation to the number in training. Returns null if the
+ * validation is not larger, if it has several tags, or if no group would remain.
  */
 export function fewerEpisodes({ es_manager: { train, val } }: RunConfig): Bounds['fewerEpisodes'] {
   const groups = Math.floor(episodesOf(train) / val.group_size);
@@ -139,7 +145,7 @@ export function fewerEpisodes({ es_manager: { train, val } }: RunConfig): Bounds
 export const countParameters = (decoder: DecoderConfig): number =>
   parameterSpecs(decoder).reduce((sum, { dims }) => sum + elements(dims), 0);
 
-/** Throws if episodes are longer than the model's positions allow. */
+/** Throws a UserError if max_model_len exceeds the model's maximum number of positions. */
 function checkLength(config: RunConfig, { maxPositions }: Pick<DecoderConfig, 'maxPositions'>): void {
   const problem = lengthProblem(config, maxPositions);
   if (problem !== undefined) throw new UserError(problem);
@@ -147,7 +153,10 @@ function checkLength(config: RunConfig, { maxPositions }: Pick<DecoderConfig, 'm
 
 const types = { float32: 'F32', float16: 'F16', bfloat16: 'BF16' } as const;
 
-/** The decoder, and the dtype of its weights: read from the weights if they exist, else from config.json. */
+/**
+ * Returns the decoder and the dtype of its weights. The dtype is read from the weights if they exist, otherwise from
+ * config.json.
+ */
 async function decoderPlanned(folder: string): Promise<Pick<PlanInput, 'decoder' | 'stored'>> {
   const isThere = readdirSync(folder).some(name => name.endsWith('.safetensors'));
   if (isThere) {

@@ -1,5 +1,5 @@
-// Plans a run before it is started: memory of its phases on this machine, what to change if it does not fit, and the
-// time per step. It only needs config.json, so a hub model is planned without fetching its weights.
+// Plans a run before it is started: memory of its phases on this machine, overrides if the memory is insufficient, and
+// time per step. Of a hub model, only the small files are downloaded.
 import { statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { jsonOrNothing } from '../../common/json';
@@ -35,23 +35,23 @@ import { RunFolder } from '../store/run-folder';
 /** Configuration used if the request names none. */
 export const defaultConfig = 'base';
 
-/** The plan of a run on this machine; sizes in bytes. */
+/** The plan of a run on this machine; sizes are in bytes. */
 export interface RunReport extends MemoryPlan {
   config_name: string;
   model: { path: string; parameters: number; trained: 'all' | 'adapters' };
   available: number;
   fits: boolean;
-  /** The largest gradient pass that fits into memory; zeros if not even one episode fits. */
+  /** The largest micro-batch of a gradient pass that fits into memory; zeros if a single episode does not fit. */
   largest_micro_batch: { tokens: number; ppo_micro_batch_size_per_gpu: number };
-  /** One sentence if the run does not fit, else null. */
+  /** One sentence if the run does not fit into memory, otherwise null. */
   remedy: string | null;
-  /** Null for a run that trains nothing, and on a GPU that no run of this workspace was measured on. */
+  /** Predicted times; null for an evaluation, and on a GPU if no run of this workspace was measured on it. */
   time: StepTime | null;
-  /** Assumptions made beyond the configuration. */
+  /** Notes of the configuration, for example about a lowered max_model_len. */
   notes: string[];
 }
 
-/** A hypothetical run: a configuration by name or file, or the default one, with overrides. */
+/** The run to plan: a configuration by name or file (by default `base`), with overrides. */
 export interface RunReportRequest {
   configName?: string;
   configFile?: string;
@@ -62,14 +62,14 @@ export interface RunReportRequest {
   workspace: string;
 }
 
-/** Limits for step time measurements: number of runs read, and bytes read from the end of each metrics log. */
+/** Limits for measuring step times: number of runs read, and bytes read from the end of each metrics log. */
 const mostRuns = 30;
 const mostBytes = 2 ** 19;
 
 /**
- * Plans a run on this machine; also returns its resolved configuration.
- * @param subject first word of the sentence if it does not fit
- * @throws ConfigError or UserError if the run would be refused
+ * Plans a run on this machine. Also returns the resolved configuration.
+ * @param subject beginning of the remedy's sentence
+ * @throws ConfigError or UserError if the run could not be started
  */
 export async function planRun(
   { model, ...question }: RunReportRequest,
@@ -108,7 +108,7 @@ export async function planRun(
   });
 }
 
-/** Measurements of the newest runs of a workspace on this processor; unreadable ones are skipped. */
+/** Measurements of the newest runs of a workspace on the same processor. Runs without usable metrics are omitted. */
 function measuredRuns(workspace: string): MeasuredRun[] {
   const here = cpus()[0]?.model;
   const runs = RunFolder.list(workspace).filter(({ manifest }) => manifest.hardware.cpu === here);
@@ -123,7 +123,7 @@ function lastMetrics(folder: RunFolder): MetricsLine[] {
   const file = folder.file(runFiles.metrics);
   if (!hasRunFile(folder.path, runFiles.metrics)) return [];
   const from = Math.max(0, statSync(file).size - mostBytes);
-  const lines = [...readLines(file, from)].slice(from > 0 ? 1 : 0); // the first line may be cut off
+  const lines = [...readLines(file, from)].slice(from > 0 ? 1 : 0); // the first line may be incomplete
   return lines.flatMap(({ text }) => {
     const line = metricsLineSchema.safeParse(jsonOrNothing(text));
     return line.success ? [line.data] : [];
@@ -177,9 +177,9 @@ function remedySentence(
 }
 
 /**
- * Calls `work` with a folder that has at least the model's small files. `asked` names the option that gave the model;
- * the default is the key model_path, and a model that cannot be found is then a ConfigError on that key, so that a form
- * can mark it.
+ * Calls `work` with a folder that contains at least the small files of a model. `asked` names the command option that
+ * set the model. If `asked` is undefined, the model comes from the key model_path, and a model that cannot be found is
+ * a ConfigError on this key, so that a form can mark the field.
  */
 async function withModelFolder<T>(
   path: string,

@@ -1,6 +1,7 @@
-// Predicts how long a step of a run takes. Each token costs a fixed time plus a time per parameter. If a run of this
-// workspace was made on the same processor and device, its measurements scale these constants: the same model and
-// environments give the measured times, others are extrapolated. A GPU without a measured run gets no prediction.
+// Predicts the time of a step. Model: each token takes a fixed time plus a time per parameter. Measurements of an
+// earlier run on the same processor and device scale these constants. For the same model and environments, the
+// prediction equals the measured times; otherwise it is extrapolated. There is no prediction for a GPU without a
+// measured run.
 import { median } from '../../common/estimate';
 import type { Manifest } from '../../run-data/run-manifest';
 import type { MetricsLine } from '../../run-data/step-lines';
@@ -8,29 +9,29 @@ import type { RunConfig } from '../config/schema';
 import { usesCritic, usesReference } from './run-plan';
 
 /**
- * Seconds per token, measured with two threads of an AMD EPYC 7R13: at 0.4 M parameters (quickstart: 35 µs per trained
- * token, 200 µs per sampled token including its environments), 5.5 M, and 494 M with adapters (docs/PERFORMANCE.md: 265
- * µs and 9.1 ms per trained token).
+ * Seconds per token, fitted to three models on two threads of an AMD EPYC 7R13. 0.4 M parameters (quickstart): 35 µs
+ * per trained token, 200 µs per sampled token including environments. 5.5 M parameters: 265 µs per trained token.
+ * 494 M parameters with adapters: 9.1 ms per trained token (docs/PERFORMANCE.md).
  */
 const cost = {
   sampled: { fixed: 160e-6, parameter: 23e-12 },
   trained: { fixed: 25e-6, parameter: 35e-12 },
   trainedAdapters: { fixed: 25e-6, parameter: 18e-12 },
 };
-/** Cost of a forward pass relative to a pass with gradients. */
+/** Time of a forward pass relative to a pass with gradients. */
 const forwardShare = 1 / 3;
 /**
- * Share of an episode's maximum number of sampled tokens that is assumed without a measurement. Episodes end before
- * their last turn and responses before their limit: quickstart samples 38 of 320 tokens. Models with long reasoning
- * come closer to the limit.
+ * Assumed number of sampled tokens, relative to the maximum of an episode, if no measurement exists. It is below 1
+ * because episodes end before their last turn and responses before their limit: quickstart samples 38 of 320 tokens.
+ * Models with long reasoning come closer to the limit.
  */
 const usedShare = 0.2;
-/** Assumed length of the first prompt in tokens, without a measurement. */
+/** Assumed length of the first prompt in tokens, if no measurement exists. */
 const assumedPrompt = 200;
-/** Number of steps at the end of a run for the medians. */
+/** Number of last steps of a run over which medians are computed. */
 const recent = 20;
 
-/** The work of one step; token counts are per episode. */
+/** The work of one step. Token counts are per episode. */
 export interface Workload {
   parameters: number;
   adapters: boolean;
@@ -41,41 +42,41 @@ export interface Workload {
   sampled: number;
   /** All tokens per episode. */
   tokens: number;
-  /** Share of the tokens that is trained on, 0…1. */
+  /** Share of the tokens that belong to kept episodes, 0…1. */
   kept: number;
-  /** Passes over the kept tokens, in units of a pass with gradients. */
+  /** Passes over the kept tokens per step; a pass without gradients counts as a third. */
   passes: number;
 }
 
-/** A measured run: its workload, and the medians of its last steps in seconds. */
+/** Measurements of a run: its workload, and medians over its last steps, in seconds. */
 export interface MeasuredRun {
   id: string;
   name: string;
   model: string;
   work: Workload;
   generation: number;
-  /** Time of a step besides generation and validation. */
+  /** Seconds of a step without generation and validation. */
   rest: number;
 }
 
-/** Predicted seconds of a step without validation, and their source. */
+/** Predicted seconds of a step without validation, and the basis of the prediction. */
 export interface StepTime {
   generation_s: number;
   training_s: number;
   step_s: number;
-  /** Seconds of all steps. */
+  /** Seconds of all training steps of the run. */
   total_s: number;
   tokens: { sampled: number; trained: number };
   /**
-   * `measured`: same model and environments; `scaled`: from another run; `assumed`: from the constants of another
-   * machine.
+   * `measured`: from a run with the same model and environments; `scaled`: extrapolated from another run on this
+   * processor; `assumed`: from constants measured on another machine.
    */
   basis: 'measured' | 'scaled' | 'assumed';
-  /** The run that the prediction is based on. */
+  /** The measured run on which the prediction is based; null if `basis` is `assumed`. */
   run: { id: string; name: string } | null;
 }
 
-/** The workload that a configuration allows; lengths are derived from its limits, not measured. */
+/** Returns the workload of a configuration. Token counts are estimates from the configured limits. */
 export function workloadOf(config: RunConfig, parameters: number): Workload {
   const { actor, model, rollout } = config.actor_rollout_ref;
   const { env_groups, group_size, env_configs } = config.es_manager.train;
@@ -99,8 +100,8 @@ export function workloadOf(config: RunConfig, parameters: number): Workload {
 }
 
 /**
- * Returns the measurements in a run's newest metrics; null if it has not trained yet.
- * @param lines in step order
+ * Returns the measurements of a run; null if its metrics are incomplete, for example before its first step.
+ * @param lines metrics lines in step order
  */
 export function measuredRun(manifest: Manifest, config: RunConfig, lines: readonly MetricsLine[]): MeasuredRun | null {
   const steps = lines.filter(line => typeof line['timing_s/gen'] === 'number').slice(-recent);
@@ -130,9 +131,9 @@ export function measuredRun(manifest: Manifest, config: RunConfig, lines: readon
 }
 
 /**
- * Predicts the time of a step of `work`.
- * @param runs measured on this processor, newest first
- * @returns null for a GPU that no run was measured on
+ * Predicts the time of one step with the workload `work`, and of `steps` steps.
+ * @param runs measured runs on this processor, newest first
+ * @returns null for a GPU on which no run was measured
  */
 export function stepTime(work: Workload, model: string, steps: number, runs: readonly MeasuredRun[]): StepTime | null {
   const onDevice = runs.filter(run => run.work.device === work.device);
@@ -140,7 +141,7 @@ export function stepTime(work: Workload, model: string, steps: number, runs: rea
   const run =
     onDevice.find(each => sameModel(each) && each.work.tags === work.tags) ?? onDevice.find(sameModel) ?? onDevice[0];
   if (!run && ['cuda', 'webgpu'].includes(work.device)) return null;
-  // Token counts depend on the environments: take measured ones only from a run with the same tags.
+  // Token counts depend on the environments, so measured counts are used only from a run with the same tags.
   const alike = run && run.work.tags === work.tags;
   const asPlayed = alike ? { ...work, sampled: run.work.sampled, tokens: run.work.tokens, kept: run.work.kept } : work;
   const generation = sampling(asPlayed) * (run ? run.generation / sampling(run.work) : 1);
