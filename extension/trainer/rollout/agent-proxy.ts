@@ -1,8 +1,9 @@
-// The agent proxy (RAGEN's LLMAgentProxy): plays a batch of episodes turn by turn, batching episodes that are ready at
-// the same time. With fast environments these are all unfinished episodes; a slow environment delays no other, unless
-// `async_rollout` is off. Training and validation share this code and differ only in groups, seeds and sampling.
-// Invariant: an episode's tokens depend only on the weights and (seed, step, env_id, turn), not on the rest of the
-// batch.
+// The agent proxy (RAGEN's LLMAgentProxy): plays a batch of episodes turn by turn. Episodes that become ready at about
+// the same time are generated in one batch. With fast environments, this batch contains all unfinished episodes. A slow
+// environment delays no other episode unless `async_rollout` is off. Training and validation use the same code with
+// different groups, seeds and sampling parameters.
+// Invariant: an episode's tokens depend only on the weights and on (seed, step, env_id, turn), not on the other
+// episodes of the batch.
 import { UserError } from '../../common/user-error';
 import { abortable } from '../../node/abortable';
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
@@ -45,7 +46,7 @@ export class AgentProxy {
     this.managers = { train: manager('train'), val: manager('val') };
   }
 
-  /** Training's seed counter, for checkpoints; validation has none to save. */
+  /** Training's seed counter, for checkpoints. Validation has no state, because its seeds are fixed. */
   get state(): SeedState {
     return this.managers.train.state;
   }
@@ -56,7 +57,8 @@ export class AgentProxy {
 
   /**
    * Plays one batch to its end.
-   * @throws FailedBatch if too many environments failed; UserError if no prompt fits into the model's context
+   * @throws FailedBatch if too many environments failed; UserError if no episode's first prompt fits into the model's
+   * context
    */
   async rollout(request: RolloutRequest): Promise<RolloutBatch> {
     const { mode, step } = request;
@@ -70,9 +72,9 @@ export class AgentProxy {
     try {
       await abortable(request.signal, this.play(manager, playing, request, clock));
     } catch (error) {
-      manager.restore(before); // so that a retry plays the same batch
-      const cleanUp = this.cleanUp(manager, entries).catch(() => undefined); // report the first error, not a later one
-      if (!request.signal?.aborted) await cleanUp; // after an abort an environment may never answer
+      manager.restore(before); // a retry must play the same batch
+      const cleanUp = this.cleanUp(manager, entries).catch(() => undefined); // only the first error is reported
+      if (!request.signal?.aborted) await cleanUp; // a hanging environment never answers after an abort
       throw error;
     } finally {
       this.options.observer?.ended();
@@ -95,7 +97,7 @@ export class AgentProxy {
     const progress = progressReporter(all, max_turn, sampling.max_new_tokens, request.onProgress);
     const byEntry = new Map(all.map(episode => [episode.entry, episode]));
     const gathering = (ms: number): number => (async_rollout ? ms : Infinity);
-    let failure: { error: unknown } | undefined; // the first one ends the rollout once the calls in progress return
+    let failure: { error: unknown } | undefined; // the first error; it ends the rollout after the running calls
     const checkContinue = (): void => {
       request.signal?.throwIfAborted();
       if (failure) throw failure.error;
@@ -163,8 +165,8 @@ export class AgentProxy {
   }
 
   /**
-   * The next prompt of each episode; a prompt that does not fit ends its episode. Rows that start over are released
-   * first.
+   * Returns the next prompt of each episode. If a prompt does not fit into the context, its episode ends. Rows whose
+   * prompt does not extend the cached tokens are released first.
    */
   private async promptAll(all: readonly PlayedSoFar[], { mode, step }: RolloutRequest): Promise<GenerationRow[]> {
     const rows: GenerationRow[] = [];
@@ -201,7 +203,7 @@ export class AgentProxy {
     return { entry, raw, response: parseResponse(raw, this.options.agent_proxy, entry.environment.whole_answer) };
   }
 
-  /** Reports episodes that have just failed. @throws FailedBatch if too many have failed */
+  /** Reports episodes that have just failed. @throws FailedBatch if too many episodes of the batch have failed */
   private reportFailures(ready: readonly EpisodeEntry[], all: readonly PlayedSoFar[], request: RolloutRequest): void {
     const failed = ready.filter(({ error }) => error);
     for (const { id, tag, seed, error } of failed) if (error) request.onFailure?.({ id, tag, seed, failure: error });
@@ -213,13 +215,13 @@ export class AgentProxy {
       );
   }
 
-  /** Why a turn's prompt, which has at least `tokens` tokens, does not fit. */
+  /** Returns the error message for a prompt of at least `tokens` tokens that does not fit into the context. */
   private noRoom({ tag, seed, member }: EpisodeEntry, turn: number, tokens = 0): string {
     const { max_model_len, response_length } = this.options.rollout;
     return `environment ${tag} has too long an observation in turn ${turn} at seed ${seed}, member ${member}: the prompt of ${tokens} tokens and a response of response_length ${response_length} exceed actor_rollout_ref.rollout.max_model_len ${max_model_len}: raise max_model_len, lower response_length, or shorten the observation`;
   }
 
-  /** Throws if not one episode's first prompt left room for a response. */
+  /** Throws a UserError if no episode's first prompt left room for a response. */
   private requireRoom(all: readonly PlayedSoFar[]): void {
     const full = all.find(({ entry }) => entry.context_full);
     if (full && all.every(({ entry }) => entry.history.length === 0))

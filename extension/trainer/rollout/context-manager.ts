@@ -1,8 +1,8 @@
-// The context of an episode (RAGEN's context manager): the conversation as messages for people, and as token ids for
-// the model and for training. Sampled ids are kept exactly and never re-tokenised, so training sees the same tokens in
-// the same context as sampling, and the mask is 1 only on them unless configured otherwise.
-// In mode `full` the chat grows in one sample; if the chat had to be shortened, so that a turn's prompt does not begin
-// with all earlier tokens, a new sample begins. In the windowed modes each turn is a sample of its own.
+// The context of an episode (RAGEN's context manager): the conversation as messages for display, and as token ids for
+// the model and for training. Sampled ids are stored exactly and never re-tokenised, so training sees the same tokens
+// in the same context as sampling. The mask is 1 only at sampled ids unless configured otherwise.
+// In mode `full`, an episode is one sample that grows with each turn. If the chat was shortened, the next prompt does
+// not begin with all earlier tokens, and a new sample begins. In the windowed modes, each turn is a separate sample.
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow } from '../../engine/generation-calls';
 import type { ContextWindow, CurrentTurn } from './context-window';
@@ -17,24 +17,21 @@ export interface ContextOptions {
   /** The prefix of every response. */
   prefix: string;
   max_model_len: number;
-  /** Maximum tokens of a response; a prompt must leave room for that many. */
+  /** Maximum tokens of a response; a prompt must leave room for this many tokens. */
   response_length: number;
-  /** Each turn is a sample of its own. */
+  /** True if each turn is a separate sample (windowed modes). */
   samplePerTurn: boolean;
-  /** Which tokens of a sample are trained on. */
+  /** Selects the tokens of a sample on which the policy is trained. */
   mask: MaskRule;
 }
 
-/**
- * The ids that the engine reads before it generates: ids to append to the row or, if `fresh`, the full content of a new
- * row.
- */
+/** The prompt ids for the engine: ids to append to the row or, if `fresh`, the complete content of a new row. */
 export interface PromptIds {
   append: number[];
   fresh: boolean;
 }
 
-/** A sample under construction. */
+/** A sample to which later turns may be added. */
 interface GrowingSample {
   ids: number[];
   logprobs: number[];
@@ -43,15 +40,15 @@ interface GrowingSample {
 
 export class EpisodeContext {
   readonly messages: ChatMessage[];
-  /** Turns that the window would have shown were left out for lack of room. */
+  /** True if a prompt omitted turns of its window because they did not fit into the context. */
   shortened = false;
-  /** Tokens of the shortest prompt that left no room for a response. */
+  /** Number of tokens of the last prompt that did not fit; undefined if every prompt fitted. */
   refused: number | undefined;
   private readonly prompts: TurnPrompt[] = [];
   /** Sampled ids of each turn. */
   private readonly answers: number[][] = [];
   private readonly growing: GrowingSample[] = [];
-  /** Content of the engine's row: the newest prompt and, once generated, its response. */
+  /** Ids in the engine's row: the newest prompt and, after generation, its response. */
   private row: number[] = [];
   private extended = false;
 
@@ -64,8 +61,9 @@ export class EpisodeContext {
   }
 
   /**
-   * Returns the ids of the next turn's prompt; `history` holds the previous turns. Null, with nothing changed, if even
-   * the window's shortest prompt leaves no room for a response; the episode is over then.
+   * Returns the ids of the next turn's prompt. Returns null, and adds no prompt, if even the shortest prompt of the
+   * window leaves no room for a response; the episode then ends.
+   * @param history the previous turns
    */
   prompt(prompt: TurnPrompt, history: CurrentTurn['history']): PromptIds | null {
     const turn: CurrentTurn = { prompts: [...this.prompts, prompt], history, answers: this.answers };
@@ -84,7 +82,7 @@ export class EpisodeContext {
     return null;
   }
 
-  /** Records the sampled response; returns its text with the generation prefix in front. */
+  /** Records a sampled response. Returns its text with the generation prefix in front. */
   accept({ ids, logprobs }: Pick<GeneratedRow, 'ids' | 'logprobs'>): string {
     const from = this.row.length;
     appendAll(this.row, ids);
@@ -102,7 +100,7 @@ export class EpisodeContext {
     return raw;
   }
 
-  /** The training samples of the episode. */
+  /** Returns the training samples of the episode. */
   samples(): RolloutSample[] {
     return this.growing.map(({ ids, logprobs, turns }) => {
       const end = this.options.mask.closed ? this.tokenizer.encodeEnd(ids.slice(turns[turns.length - 1].span[0])) : [];
@@ -116,7 +114,7 @@ export class EpisodeContext {
     });
   }
 
-  /** Sets the row's content to `ids`; appends if the row already holds a prefix of them. */
+  /** Sets the content of the row to `ids`. Appends to the row if its present content is a prefix of `ids`. */
   private setRow(ids: number[]): PromptIds {
     const held = this.row;
     this.extended = held.length <= ids.length && held.every((id, index) => id === ids[index]);

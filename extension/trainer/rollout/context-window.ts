@@ -1,29 +1,29 @@
-// The part of an episode that the model sees at a turn (RAGEN's `agent_proxy.context_window_mode` and length control):
-// the whole chat, the last turns as a chat, or one message that summarises the previous turns. A window offers its
-// prompts longest first, each with less history; the context takes the first that fits.
-// Responses in a chat are the sampled ids themselves, so a prompt that only grew begins with tokens the model has
-// already read.
+// The part of an episode that the model sees in a turn (RAGEN's `agent_proxy.context_window_mode` and length control):
+// the complete chat, the last turns as a chat, or one message that summarises previous turns. A window yields prompts
+// in order of decreasing length, each with less history; the context takes the first prompt that fits.
+// The responses in a chat are the sampled ids, so a prompt that only grew begins with exactly the tokens in the
+// engine's cache.
 import { appendAll } from '../../common/lists';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from './prompt-tokenizer';
 import type { TurnHistory } from './environment-state-manager';
 import { rewardText, turnText, type TurnPrompt, type TurnProtocol } from './turn-protocol';
 
-/** The turn to be prompted, with all previous turns. */
+/** The current turn with all previous turns. */
 export interface CurrentTurn {
-  /** Of each turn; the last is the current one. */
+  /** Prompt of each turn; the last one is of the current turn. */
   prompts: readonly TurnPrompt[];
-  /** Of each previous turn. */
+  /** Result of each previous turn. */
   history: readonly Pick<TurnHistory, 'state' | 'raw' | 'thought' | 'answer' | 'reward' | 'executed'>[];
   /** Sampled ids of each previous turn. */
   answers: readonly (readonly number[])[];
 }
 
-/** A prompt that a window offers. */
+/** One prompt of a window. */
 export interface WindowPrompt {
-  /** From the system message to the literal prefix of the response. */
+  /** Ids from the system message to the literal prefix of the response. */
   ids: number[];
-  /** The user's newest message. */
+  /** Text of the last user message. */
   user: string;
 }
 
@@ -40,19 +40,16 @@ export interface WindowOptions {
   turns: number;
 }
 
-/** Number of turns shown for a `max_context_window`: null, undefined or a negative number shows all. */
+/** Converts `max_context_window` to a number of turns; null, undefined or a negative number means all turns. */
 export const windowTurns = (max_context_window: number | null | undefined): number =>
   max_context_window === null || max_context_window === undefined || max_context_window < 0
     ? Infinity
     : max_context_window;
 
-/** Index of the oldest turn that a window of `turns` shows at turn index `turn` (RAGEN's history_start). */
+/** Index of the oldest turn that a window of `turns` turns shows at turn index `turn` (RAGEN's history_start). */
 export const historyStart = (turn: number, turns: number): number => Math.max(0, turn - turns + 1);
 
-/**
- * A chat message by reference: `turn` is an index; with `reward`, a user message begins with the previous turn's
- * reward.
- */
+/** A chat message, by turn index. A user message with `reward` begins with the reward of the previous turn. */
 export type WindowMessage = UserMessage | { role: 'assistant'; turn: number };
 
 interface UserMessage {
@@ -61,7 +58,10 @@ interface UserMessage {
   reward: boolean;
 }
 
-/** The chat from turn index `first` to `last`, whose response is still missing. The first message has no reward. */
+/**
+ * Returns the messages from turn index `first` to `last`; turn `last` has no response yet. The first message has no
+ * reward.
+ */
 export function chatMessages(first: number, last: number): WindowMessage[] {
   const messages: WindowMessage[] = [{ role: 'user', turn: first, reward: false }];
   for (let turn = first + 1; turn <= last; turn++)
@@ -70,7 +70,8 @@ export function chatMessages(first: number, last: number): WindowMessage[] {
 }
 
 /**
- * Drops the oldest turn of a chat, which then begins with the next turn's state. Null if only the current turn is left.
+ * Removes the oldest turn of a chat. The remaining chat begins with the state of the next turn. Returns null if only
+ * the current turn is left.
  */
 export function withoutOldestTurn(messages: readonly WindowMessage[]): WindowMessage[] | null {
   const next = messages[2];
@@ -78,9 +79,9 @@ export function withoutOldestTurn(messages: readonly WindowMessage[]): WindowMes
 }
 
 /**
- * RAGEN's own shortening: together with the oldest turn it drops the message that holds its reward and the next turn's
- * state. The rest begins with a response; if the dropped message is the current turn's, that one is lost as well. Null
- * if two messages or fewer are left.
+ * RAGEN's shortening: removes the oldest turn, and the message with its reward and the next turn's state. The remaining
+ * chat begins with a response. If the removed message belongs to the current turn, the current state is lost as well.
+ * Returns null if at most two messages are left.
  */
 export function withoutOldestMessages(messages: readonly WindowMessage[]): WindowMessage[] | null {
   if (messages.length <= 2) return null;
@@ -89,7 +90,7 @@ export function withoutOldestMessages(messages: readonly WindowMessage[]): Windo
   return messages.slice(pair ? (third.role === 'user' && third.reward ? 3 : 2) : 1);
 }
 
-/** Modes `full` and `limited_multi_turn`: the last turns as a chat. Each episode has its own window. */
+/** Modes `full` and `limited_multi_turn`: the last turns as a chat. Each episode has a separate instance. */
 export class ChatWindow implements ContextWindow {
   private readonly encoded = new Map<string, number[]>();
 
@@ -112,8 +113,8 @@ export class ChatWindow implements ContextWindow {
   }
 
   /**
-   * Ids of the system message, the first user message if the chat begins with one, then sampled responses and the text
-   * after each.
+   * Returns the ids of the system message, of the first user message if the chat begins with one, and then of the
+   * sampled responses and the text that follows each response.
    */
   private idsOf(messages: readonly WindowMessage[], turn: CurrentTurn): number[] {
     const first = messages[0]?.role === 'user' ? messages[0] : null;
@@ -142,7 +143,7 @@ export class ChatWindow implements ContextWindow {
     );
   }
 
-  /** Caches token ids: previous turns never change, so each text is tokenised once per episode. */
+  /** Caches token ids, so that each text of an episode is tokenised once; previous turns never change. */
   private remembered(key: string, encode: () => number[]): readonly number[] {
     const ids = this.encoded.get(key) ?? encode();
     this.encoded.set(key, ids);
@@ -150,14 +151,14 @@ export class ChatWindow implements ContextWindow {
   }
 }
 
-/** Returns the text of a turn that begins with a summary of the turns from index `first` on. */
+/** Returns the text of a turn; it begins with a summary of the turns from index `first` to the previous turn. */
 export type MemoryText = (
   turn: Pick<CurrentTurn, 'prompts' | 'history'>,
   first: number,
   protocol: TurnProtocol,
 ) => string;
 
-/** Mode `single_turn`: the system message and one user message. */
+/** Mode `single_turn`: a system message, and one user message with a summary of previous turns. */
 export class MemoryWindow implements ContextWindow {
   constructor(
     private readonly tokenizer: PromptTokenizer,

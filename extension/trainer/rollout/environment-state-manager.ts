@@ -1,8 +1,8 @@
 // The environment state manager (RAGEN's es_manager): lays out a batch of episodes, resets their environments, maps
-// parsed responses to actions, and keeps each episode's state, rewards, penalties, status and history.
-// `terminated` and `truncated` come from the environment (Gymnasium). Using up the actions sets both, as in RAGEN; a
-// failure or a full context sets `truncated`; reaching max_turn sets neither. Only the environment decides success, in
-// its last info.
+// parsed responses to actions, and stores each episode's state, rewards, penalties, status and history.
+// The environment sets `terminated` and `truncated` (Gymnasium). If an episode reaches max_actions_per_traj, both are
+// set, as in RAGEN. A failed environment or a full context sets `truncated`; reaching max_turn sets neither. Success is
+// the value of `success` in the environment's last info.
 import type { EnvironmentFailure, EpisodeState, EpisodeStep, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
@@ -17,36 +17,39 @@ export interface TagSettings {
 
 export interface StateManagerOptions {
   mode: 'train' | 'val';
-  /** `seed.train` or `seed.val`. */
+  /** The base seed, `seed.train` or `seed.val`. */
   seed: number;
   groups: EnvGroups;
   custom_envs: Record<string, TagSettings>;
-  /** Added once to each turn with no valid action or with an invalid one. */
+  /** Added to the score once per turn without a valid action or with any invalid action; at most 0. */
   format_penalty: number;
 }
 
-/** A finished turn without its token data, which the context owns. */
+/** A finished turn without its token data, which are in the EpisodeContext. */
 export type TurnHistory = Omit<EpisodeTurn, 'finish' | 'span'>;
 
 /** An episode in progress. */
 export interface EpisodeEntry extends EpisodeSlot {
-  /** For example `train-000012-g003-m05`. */
+  /** The id, such as `train-000012-g003-m05`. */
   id: string;
   environment: LoadedEnvironment;
-  /** Version of the code that runs this episode. */
+  /** Version of the environment code that runs this episode. */
   version: string;
   max_actions_per_traj: number;
-  /** Action names by id, if actions have names: the environment's, or the episode's own. */
+  /**
+   * Action names by action id. A state with its own actions replaces the environment's names. Undefined if any text is
+   * an action.
+   */
   actions?: Record<number, string>;
-  /** The observation after the last turn. */
+  /** The newest observation. */
   state: string;
-  /** The last turn had no valid action. */
+  /** True if the last turn had no valid action. */
   manager_invalid_action: boolean;
   terminated: boolean;
   truncated: boolean;
   success: boolean;
   context_full: boolean;
-  /** Why no further prompt fits, in one sentence. */
+  /** One sentence if the next prompt does not fit into the context. */
   context_reason?: string;
   num_actions: number;
   penalty: number;
@@ -57,15 +60,15 @@ export interface EpisodeEntry extends EpisodeSlot {
 /** A response for one episode. */
 export interface TurnInput {
   entry: EpisodeEntry;
-  /** The model's text with the generation prefix in front. */
+  /** The model's text, including the generation prefix. */
   raw: string;
   response: ParsedResponse;
 }
 
-/** Receives episodes as soon as they are ready. */
+/** Receives episodes as soon as they are ready for the next turn. */
 export type EntriesListener = (ready: EpisodeEntry[]) => void;
 
-/** Whether the episode takes no more turns. */
+/** Whether the environment has ended the episode, or the episode was truncated. */
 export const isDone = ({ terminated, truncated }: EpisodeEntry): boolean => terminated || truncated;
 
 export class EnvironmentStateManager {
@@ -88,8 +91,9 @@ export class EnvironmentStateManager {
   }
 
   /**
-   * Lays out the next batch, number `round` of its step (from 0). `environments` holds the loaded environment of each
-   * tag; `seed` overrides the first group's seed.
+   * Lays out the next batch, number `round` of its step (from 0).
+   * @param environments the loaded environment of each tag
+   * @param seed overrides the seed of the first group
    */
   layOut(step: number, environments: readonly LoadedEnvironment[], seed?: number, round = 0): EpisodeEntry[] {
     const { mode, groups, custom_envs } = this.options;
@@ -123,7 +127,7 @@ export class EnvironmentStateManager {
     });
   }
 
-  /** Resets the environments of all entries. `onReady` receives each entry as soon as it is ready or has failed. */
+  /** Resets the environments of all entries. `onReady` receives each entry as soon as it is reset or has failed. */
   async reset(entries: readonly EpisodeEntry[], onReady?: EntriesListener): Promise<void> {
     const { mode } = this.options;
     const byId = new Map(entries.map(entry => [entry.id, entry]));
@@ -143,7 +147,10 @@ export class EnvironmentStateManager {
     );
   }
 
-  /** Plays one turn in each of the given unfinished episodes. `onReady` receives each as soon as its turn is over. */
+  /**
+   * Plays one turn in each of the given unfinished episodes. `onReady` receives each episode as soon as its turn is
+   * over.
+   */
   async step(turns: readonly TurnInput[], onReady?: EntriesListener): Promise<void> {
     const planned = turns.map(input => this.plan(input));
     const idle = planned.filter(({ actions }) => actions.length === 0);
@@ -184,19 +191,22 @@ interface PlannedTurn extends TurnInput {
   penalty: number;
 }
 
-/** The valid actions in order: ids for named actions (matched case-insensitively), else the texts themselves. */
+/**
+ * Returns the valid actions in order: ids of named actions (matched case-insensitively), or the texts if actions have
+ * no names.
+ */
 export function validActions(parsed: readonly string[], lookup?: Record<number, string>): (number | string)[] {
   if (!lookup || Object.keys(lookup).length === 0) return [...parsed];
   const idByName = new Map(Object.entries(lookup).map(([id, name]) => [name.toLowerCase(), Number(id)]));
   return parsed.map(action => idByName.get(action.toLowerCase())).filter(id => id !== undefined);
 }
 
-/** For example `train-000012-g003-m05`. */
+/** Returns the id of an episode, such as `train-000012-g003-m05`. */
 function episodeId(mode: 'train' | 'val', step: number, { group_id, member }: EpisodeSlot): string {
   return `${mode}-${String(step).padStart(6, '0')}-g${String(group_id).padStart(3, '0')}-m${String(member).padStart(2, '0')}`;
 }
 
-/** Records the turn in the episode. `step` is undefined if no action was executed. */
+/** Records a turn in its episode. `step` is undefined if no action was executed. */
 function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, step: EpisodeStep | undefined): void {
   const outcomes = step && !step.error ? step.outcomes : [];
   const info = mergedInfo(outcomes.map(outcome => outcome.info));
@@ -231,7 +241,7 @@ function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, ste
   } else if (entry.num_actions >= entry.max_actions_per_traj) entry.terminated = entry.truncated = true;
 }
 
-/** Info of a turn: for each key, the last action's value wins; `raw_reward` is summed. */
+/** Merges the infos of a turn's actions: for each key, the value of the last action is used; `raw_reward` is summed. */
 function mergedInfo(infos: readonly Record<string, unknown>[]): Record<string, unknown> {
   const merged: Record<string, unknown> = Object.fromEntries(infos.flatMap(info => Object.entries(info)));
   const raw = infos.map(info => info.raw_reward).filter(value => typeof value === 'number');
@@ -239,7 +249,7 @@ function mergedInfo(infos: readonly Record<string, unknown>[]): Record<string, u
   return merged;
 }
 
-/** Rejects images, since the models read text only. */
+/** Throws a UserError if an environment returned images, because the models read text only. */
 function requireText({ tag }: EpisodeEntry, images: readonly Uint8Array[] = []): void {
   if (images.length > 0)
     throw new UserError(

@@ -1,5 +1,5 @@
-// Chooses the context of an episode by the configuration: the window of turns that the model sees, and the tokens that
-// are trained on.
+// Creates the context of an episode from the configuration: which turns the model sees, and which tokens are trained
+// on.
 import { EpisodeContext } from './context-manager';
 import type { PromptTokenizer } from './prompt-tokenizer';
 import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';
@@ -9,8 +9,8 @@ import { generationPrefix } from './turn-protocol';
 import type { ContextSettings } from './rollout-request';
 
 /**
- * The context of an episode under `agent_proxy.context_window_mode`. `environment` is the environment's name: alfworld
- * has its own memory format in mode `single_turn`.
+ * Returns a context for `agent_proxy.context_window_mode`.
+ * @param environment name of the environment; alfworld has a separate memory format in mode `single_turn`
  */
 export function episodeContext(
   tokenizer: PromptTokenizer,

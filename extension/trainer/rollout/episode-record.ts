@@ -1,10 +1,9 @@
-// Converts an episode and its training results into a line of the run folder. The tokens of its samples are
-// concatenated.
+// Converts an episode and its training results to a line of the run folder. The tokens of all samples are concatenated.
 import type { Episode } from '../../run-data/episode';
 import { sampledMask } from './rollout-sample';
 import { type RolloutEpisode } from './rollout-batch';
 
-/** The update's results for the tokens of a sample; arrays that the update did not need are absent. */
+/** Results of the update per token of a sample; an array is absent if the update did not compute it. */
 export interface TrainedTokens {
   advantages: Float32Array;
   entropies?: Float32Array;
@@ -12,17 +11,17 @@ export interface TrainedTokens {
   values?: Float32Array;
 }
 
-/** What the update did with an episode. Absent for validation. */
+/** Training results of an episode; absent for validation. */
 export interface EpisodeTraining {
-  /** Kept by the rollout filter and the trajectory filter. */
+  /** True if the rollout filter and the trajectory filter kept the episode. */
   kept: boolean;
-  /** For each sample, as trained; absent if the episode was not trained on. */
+  /** Results per token of each sample; absent if the episode was not trained on. */
   samples?: readonly TrainedTokens[];
 }
 
 /**
  * Returns the line of `episodes/*.jsonl`. Log-probs and advantages have nine significant digits, which reproduce a
- * float32 exactly; columns for display only have six.
+ * float32 exactly. Entropies, reference log-probs and values have six digits, because they are only displayed.
  */
 export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTraining): Episode {
   const { samples } = episode;
@@ -36,7 +35,7 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
   );
   const trained = training?.samples;
   const advantages = trained?.map(sample => sample.advantages);
-  /** Values by token, null where undefined; undefined if the update did not compute them. */
+  /** Returns one value per token, null at untrained tokens; undefined if the update did not compute the values. */
   const column = (name: 'entropies' | 'reference' | 'values'): (number | null)[] | undefined => {
     if (!trained?.every(sample => sample[name])) return undefined;
     return trained.flatMap((sample, index) => {
@@ -84,7 +83,7 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
 
 const shortest = (value: number): number => Number(value.toPrecision(9));
 
-/** Mean over the trained tokens. */
+/** Mean of the advantages over the trained tokens. */
 function trainedMean(advantages: readonly Float32Array[], samples: RolloutEpisode['samples']): number {
   let sum = 0;
   let count = 0;

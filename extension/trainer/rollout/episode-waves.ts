@@ -1,17 +1,19 @@
-// Waves of a rollout: episodes that become ready at about the same time are played on together, since a larger batch
-// generates faster per episode.
+// Waves of a rollout: episodes that become ready at about the same time are generated in one call, because a larger
+// batch takes less time per episode.
 import { appendAll } from '../../common/lists';
 import type { EpisodeEntry } from './environment-state-manager';
 
-/** Share of the generation time to wait for more episodes, since a larger batch generates faster. */
+/** Time to wait for further episodes, as a share of the duration of the last generation. */
 export const gatheringShare = 1 / 20;
 /** Minimum waiting time in milliseconds, and the waiting time before the first generation. */
 export const leastGatheringMs = 2;
 export const firstGatheringMs = 50;
 
 /**
- * Plays episodes on in waves, in env_id order: those ready within `gatherMs` of the first go together. `ask` reports
- * all `count` episodes as they become ready. Resolves when all waves have ended.
+ * Plays `count` episodes in waves, each in env_id order. A wave begins `gatherMs` after its first episode became ready,
+ * or as soon as all `count` episodes are ready. Resolves after all waves have ended.
+ * @param ask reports each of the `count` episodes as soon as it is ready
+ * @param play plays one wave
  */
 export async function inWaves(
   count: number,

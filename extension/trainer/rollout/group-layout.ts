@@ -1,7 +1,7 @@
-// Which episodes a batch consists of (RAGEN's es_manager): prompt groups in the order of the tags, all members of a
-// group on the same seed. Training advances by env_groups seeds per batch; validation always uses the same seeds.
+// The episodes of a batch (RAGEN's es_manager): prompt groups in the order of the tags; all members of a group have the
+// same seed. In training, the first seed advances by env_groups per batch; validation always uses the same seeds.
 
-/** `es_manager.train` or `es_manager.val`, validated with the configuration. */
+/** The value of `es_manager.train` or `es_manager.val`, already validated. */
 export interface EnvGroups {
   env_groups: number;
   group_size: number;
@@ -18,7 +18,7 @@ export interface EpisodeSlot {
   seed: number;
 }
 
-/** The seed state stored in a checkpoint. */
+/** Number of seeds used so far, stored in checkpoints. */
 export interface SeedState {
   seed_counter: number;
 }
@@ -33,8 +33,8 @@ export class SeedCounter {
   ) {}
 
   /**
-   * First seed of the next batch of `env_groups` groups. A given `seed` takes precedence; training then continues after
-   * it.
+   * Returns the first seed of the next batch with `env_groups` groups. If `seed` is given, it is returned, and in
+   * training the sequence continues from `seed` + 1.
    */
   next(env_groups: number, seed?: number): number {
     if (this.mode === 'val') return seed ?? this.base;
@@ -56,7 +56,10 @@ export class SeedCounter {
   }
 }
 
-/** All episodes of a batch whose first group has seed `first`; env_id counts group by group. */
+/**
+ * Returns all episodes of a batch. The first group has seed `first`, and each further group the next seed. env_id
+ * numbers the episodes group by group.
+ */
 export function episodeSlots({ group_size, env_configs }: EnvGroups, first: number): EpisodeSlot[] {
   const tagOfGroup = env_configs.tags.flatMap((tag, index) => new Array<string>(env_configs.n_groups[index]).fill(tag));
   return tagOfGroup.flatMap((tag, group_id) =>

@@ -1,6 +1,5 @@
-// Measures how long a rollout waits for its environments (`timing_s/env`): the time during which environment requests
-// are pending and the generator is idle. Both kinds of request overlap; time in which the generator is busy does not
-// count.
+// Measures how long a rollout waits for its environments (`timing_s/env`): the total time in which environment requests
+// are pending and the generator is idle. Time in which both are busy is not counted.
 
 export class IdleGeneratorClock {
   private environments = 0;
@@ -8,20 +7,20 @@ export class IdleGeneratorClock {
   private since = 0;
   private waited = 0;
 
-  /** @param now a clock in milliseconds */
+  /** @param now returns the time in milliseconds; injectable in tests */
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** Runs a request to the environments. */
+  /** Runs a request to the environments and counts it as pending. */
   environment<T>(work: () => Promise<T>): Promise<T> {
     return this.counted(work, by => (this.environments += by));
   }
 
-  /** Runs a call of the generator. */
+  /** Runs a call of the generator and counts the generator as busy. */
   generation<T>(work: () => Promise<T>): Promise<T> {
     return this.counted(work, by => (this.generations += by));
   }
 
-  /** Seconds waited so far. */
+  /** Total seconds of waiting so far. */
   get seconds(): number {
     const current = this.waiting ? this.now() - this.since : 0;
     return (this.waited + current) / 1000;

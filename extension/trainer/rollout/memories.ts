@@ -1,10 +1,11 @@
-// The single user message of a turn in mode `single_turn` (RAGEN's SimpleMemory and AlfWorldMemory): a summary of the
-// previous turns, and the current turn. Pure text; shows the turns of the window, or fewer if they do not fit.
+// The user message of a turn in mode `single_turn` (RAGEN's SimpleMemory and AlfWorldMemory): a summary of previous
+// turns, then the current turn. Pure text functions. The summary begins at the turn index `first`, which the window
+// chooses.
 import { withAnswerTag } from '../../common/tagged-text';
 import type { MemoryText } from './context-window';
 import { canonicalText, demandText, rewardValue, stateText } from './turn-protocol';
 
-/** Full states, responses and rewards of the turns shown. */
+/** Memory with the complete state, response and reward of each turn in the window. */
 export const simpleMemory: MemoryText = ({ prompts, history }, first, protocol) => {
   const current = prompts[prompts.length - 1];
   const now = `(Turn ${current.turn}):\n${stateText(current, protocol)}`;
@@ -22,10 +23,13 @@ export const simpleMemory: MemoryText = ({ prompts, history }, first, protocol) 
   );
 };
 
-/** Maximum characters of an observation, including the dots of a truncated one. */
+/** Maximum characters of an observation, including the three dots of a truncated one. */
 const longestObservation = 200;
 
-/** For ALFWorld: the task, truncated observations with the actions taken, and the currently admissible actions. */
+/**
+ * Memory for ALFWorld: the task, the truncated observations with the actions taken, and the actions that are admissible
+ * now.
+ */
 export const alfWorldMemory: MemoryText = ({ prompts, history }, first, protocol) => {
   const current = prompts[prompts.length - 1];
   const { observation, admissible } = alfWorldState(current.state);
@@ -49,7 +53,10 @@ export const alfWorldMemory: MemoryText = ({ prompts, history }, first, protocol
   return `${lines.join('\n')}\n${demandText(current, protocol)}`;
 };
 
-/** An ALFWorld state without the banner and the task, and its list of admissible actions if it has one. */
+/**
+ * Splits an ALFWorld state into its observation, without banner and task, and its list of admissible actions (null if
+ * it has none).
+ */
 function alfWorldState(state: string): { observation: string; admissible: string | null } {
   const list = /admissible actions:\s*\[(?<actions>[^\]]*)\]/i.exec(state);
   const text = (list ? state.slice(0, list.index) + state.slice(list.index + list[0].length) : state)

@@ -1,8 +1,8 @@
-// How far a rollout is.
+// Progress counts of a rollout.
 
-/** Progress counts of a rollout. */
+/** Progress of a rollout. */
 export interface PlayedParts {
-  /** Finished episodes, all episodes, and finished turns. */
+  /** Number of finished episodes, of all episodes, and of finished turns. */
   episodes: number;
   of: number;
   turns: number;

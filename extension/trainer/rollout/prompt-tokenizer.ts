@@ -1,20 +1,20 @@
-// The tokenizer functions that turn a conversation into the ids a model reads. Implemented by the tokenizer of a model
-// folder and by the plain text that a service receives.
+// The tokenizer functions that convert a conversation to the ids of a prompt. Implemented by the tokenizer of a model
+// folder, and for models behind an API by message numbers (evaluation/api-generator.ts).
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 
-/** The tokenizer functions that the context needs, with a chat template. */
+/** The tokenizer functions that an episode's context calls; they apply the model's chat template. */
 export interface PromptTokenizer {
-  /** Ids of a conversation, the assistant's header and the literal `prefix`. */
+  /** Returns the ids of a conversation, followed by the assistant's header and the literal `prefix`. */
   encodePrompt(messages: readonly ChatMessage[], prefix: string): number[];
   /**
-   * Ids between the sampled ids `answer` and the next answer: the part of the turn's end that was not sampled, the
-   * user's message, the assistant's header, `prefix`.
+   * Returns the ids between the sampled ids `answer` and the next response: the rest of the turn's end if it was not
+   * sampled, the user's message, the assistant's header, and `prefix`.
    */
   encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[];
-  /** Ids that the template writes after the sampled ids `answer` at the end of the conversation. */
+  /** Returns the ids that the template adds after the sampled ids `answer` at the end of the conversation. */
   encodeEnd(answer: readonly number[]): number[];
-  /** The token that every message begins with. */
+  /** The token with which every message begins. */
   readonly turnMarker: number;
-  /** Text of sampled ids without special tokens. */
+  /** Returns the text of sampled ids without special tokens. */
   decode(ids: readonly number[]): string;
 }

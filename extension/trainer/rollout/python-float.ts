@@ -1,8 +1,8 @@
-// Formats numbers like Python, since the model reads rewards as text: RAGEN's prompts show `1.0` and `1e-05` where
-// JavaScript would print `1` and `0.00001`. Both languages print the shortest digits that read back as the same double;
-// only the layout differs.
+// Formats numbers like Python, because the model reads rewards as text: RAGEN's prompts contain `1.0` and `1e-05`,
+// where JavaScript prints `1` and `0.00001`. Both languages print the shortest digits that read back as the same
+// double; only the notation differs.
 
-/** `repr` of a Python float. */
+/** Returns Python's `repr` of a float. */
 export function pythonFloat(value: number): string {
   if (Number.isNaN(value)) return 'nan';
   if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf';

@@ -1,6 +1,6 @@
-// The inputs of the collapse metrics (RAGEN's ctx_manager, `first_turn_*` and `all_turns_*`): each turn's context up to
-// the response, and the reasoning in the response. The reasoning is the text between the think tags, trimmed and
-// re-tokenised, so that equal thoughts give equal token ids however they were sampled.
+// The inputs of the collapse metrics (RAGEN's ctx_manager, `first_turn_*` and `all_turns_*`): the context of each turn
+// up to the response, and the reasoning in the response. The reasoning is the text between the think tags, trimmed and
+// re-tokenised, so that equal texts have equal token ids even if they were sampled as different tokens.
 import type { RolloutEpisode } from './rollout-batch';
 import { reasoningText } from './turn-protocol';
 
@@ -13,21 +13,22 @@ export interface ReasoningPair {
 
 export interface ReasoningPieces {
   /**
-   * The first turn's pair, or null if it has no reasoning (RAGEN's `first_turn_prompt_ids`,
+   * Pair of the first turn; null if the first turn has no reasoning (RAGEN's `first_turn_prompt_ids`,
    * `first_turn_reasoning_ids`).
    */
   first: ReasoningPair | null;
-  /** All turns with reasoning (RAGEN's `all_turns_*`). */
+  /** Pairs of all turns with reasoning (RAGEN's `all_turns_*`). */
   turns: ReasoningPair[];
-  /** Number of turns with reasoning (RAGEN's `turn_counts`), and of all turns (`turn_counts_total`). */
+  /** Number of turns with reasoning (RAGEN's `turn_counts`), and number of all turns (`turn_counts_total`). */
   turnCount: number;
   turnTotal: number;
 }
 
 /**
- * Returns the pairs of one episode. A turn's prompt is everything the model saw before its response, including the
- * assistant's header and the literal `<think>`. A turn whose thought is not closed, or is blank, has no reasoning.
- * @param encode token ids of a text, without special tokens
+ * Returns the pairs of one episode. A turn's prompt consists of all tokens that the model saw before its response,
+ * including the assistant's header and the literal `<think>`. A turn has no reasoning if its thought is not closed or
+ * is blank.
+ * @param encode returns the token ids of a text, without special tokens
  */
 export function reasoningPieces(
   episode: Pick<RolloutEpisode, 'turns' | 'samples'>,

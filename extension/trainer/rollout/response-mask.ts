@@ -1,7 +1,7 @@
-// Which tokens of a sample are trained on (RAGEN's `enable_response_mask` and its masks). Position t of a mask here
-// refers to token t. RAGEN finds turns by the token that begins every message and shifts its masks by one against the
-// tokens, so it also trains a response's header, what the template writes after it, and the next message's first token;
-// `ragenMask` reproduces this exactly.
+// The tokens of a sample on which the policy is trained (RAGEN's `enable_response_mask` and its masks). Element t of a
+// mask refers to token t. RAGEN finds turns by the token with which every message begins, and its masks are shifted by
+// one token. RAGEN therefore also trains on a response's header, on the template's text after the response, and on the
+// first token of the next message; `ragenMask` reproduces this exactly.
 import { sampledMask, type RolloutSample } from './rollout-sample';
 
 export type ContextWindowMode = 'full' | 'limited_multi_turn' | 'single_turn';
@@ -9,20 +9,20 @@ export type ContextWindowMode = 'full' | 'limited_multi_turn' | 'single_turn';
 type MaskedSample = Pick<RolloutSample, 'ids' | 'turns'>;
 
 export interface MaskRule {
-  /** Whether samples include what the template writes after their last response. */
+  /** True if samples include the template's text after their last response. */
   closed: boolean;
   mask(sample: MaskedSample): Uint8Array;
 }
 
 export interface MaskOptions {
   mode: ContextWindowMode;
-  /** If false, mode `full` trains on everything after the system message. */
+  /** If false, mode `full` trains on all tokens after the system message. */
   enable_response_mask: boolean;
-  /** Train on the same tokens as RAGEN. */
+  /** If true, the trained tokens are the same as RAGEN's (`workbench.compat: ragen`). */
   ragen: boolean;
 }
 
-/** Returns the mask rule of a run; `turnMarker` is the token that every message begins with. */
+/** Returns the mask rule of a run. `turnMarker` is the token with which every message begins. */
 export function maskRule({ mode, enable_response_mask, ragen }: MaskOptions, turnMarker: number): MaskRule {
   if (mode === 'full' && !enable_response_mask)
     return { closed: ragen, mask: sample => conversationMask(sample, turnMarker) };
@@ -32,8 +32,8 @@ export function maskRule({ mode, enable_response_mask, ragen }: MaskOptions, tur
 }
 
 /**
- * RAGEN's response mask: a response with its header up to and including the next message's marker; in the windowed
- * modes also its own marker.
+ * RAGEN's response mask. For each response, it covers the header, the response, and all tokens up to and including the
+ * next message's marker; in the windowed modes also the marker of the response itself.
  */
 export function ragenMask({ ids, turns }: MaskedSample, turnMarker: number, mode: ContextWindowMode): Uint8Array {
   const mask = new Uint8Array(ids.length);
@@ -46,7 +46,7 @@ export function ragenMask({ ids, turns }: MaskedSample, turnMarker: number, mode
 }
 
 /**
- * RAGEN's mask without `enable_response_mask`: everything from the first token of the user message before the first
+ * RAGEN's mask without `enable_response_mask`: all tokens after the marker of the user message that precedes the first
  * response.
  */
 function conversationMask({ ids, turns }: MaskedSample, turnMarker: number): Uint8Array {

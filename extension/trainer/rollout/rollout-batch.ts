@@ -1,8 +1,8 @@
-// The result of a rollout: complete episodes with the tokens the model saw and sampled, and the batch's metrics. Read
-// by training, validation, the run folder and the diagnostics.
-// Training uses an episode's samples: one for the whole chat in mode `full` (another one where the chat had to be
-// shortened), one per turn in the windowed modes. Scores, groups, filter and metrics refer to episodes, which count
-// once however many samples they have.
+// The result of a rollout: complete episodes with the tokens that the model saw and sampled, and the metrics of the
+// batch. Used by training, validation, the run folder and the diagnostics.
+// Training uses the samples of an episode: in mode `full` one sample for the complete chat, plus one each time the chat
+// was shortened; in the windowed modes one sample per turn. Scores, groups, filter and metrics refer to episodes, and
+// each episode counts once regardless of its number of samples.
 import type { EpisodeTurn } from '../../run-data/episode';
 import type { EnvironmentFailure } from '../../protocol/environment-link';
 import type { EpisodeContext } from './context-manager';
@@ -11,7 +11,7 @@ import type { RolloutSample } from './rollout-sample';
 import type { EpisodeEntry } from './environment-state-manager';
 
 export interface RolloutEpisode {
-  /** For example `train-000012-g003-m05`. */
+  /** The id, such as `train-000012-g003-m05`. */
   id: string;
   mode: 'train' | 'val';
   step: number;
@@ -24,51 +24,51 @@ export interface RolloutEpisode {
   terminated: boolean;
   truncated: boolean;
   success: boolean;
-  /** Ended because the next prompt would not fit into `max_model_len`. */
+  /** True if the episode ended because its next prompt did not fit into `max_model_len`. */
   context_full: boolean;
-  /** The reason in one sentence: the environment, the turn, the remedy. */
+  /** One sentence with environment, turn and remedy, if `context_full`. */
   context_reason?: string;
-  /** Some prompts show fewer turns than the window allows, because of `max_model_len`. */
+  /** True if some prompts show fewer turns than the window allows, because of `max_model_len`. */
   context_shortened: boolean;
-  /** Σ turn rewards, Σ format penalties, and their sum (before normalisation). */
+  /** Sum of turn rewards, sum of format penalties, and their sum (before normalisation). */
   reward: number;
   penalty: number;
   score: number;
-  /** Return in the environment's own scale: Σ `raw_reward` if reported, else `reward`. */
+  /** Return in the environment's own scale: sum of `raw_reward` if the environment reports it, otherwise `reward`. */
   episodic_return: number;
   turns: PlayedTurn[];
   final_state: string;
-  /** The whole conversation, including parts that the model did not see at every turn. */
+  /** The complete conversation, including messages that were outside the model's window in some turns. */
   messages: ChatMessage[];
-  /** At least one if there is a turn; every turn is in exactly one sample. */
+  /** At least one sample if the episode has a turn; every turn is in exactly one sample. */
   samples: RolloutSample[];
-  /** Per-episode metrics, keys without tag. */
+  /** Metrics of the episode; the keys do not include the tag. */
   metrics: Record<string, number>;
-  /** The environment's failure; such an episode is not trained on. */
+  /** The environment's failure, if it failed; the episode is then not trained on. */
   error?: EnvironmentFailure;
 }
 
-/** A turn without the position of its tokens, which its sample stores. */
+/** A turn without the position of its tokens, which is stored in its sample. */
 export type PlayedTurn = Omit<EpisodeTurn, 'span'>;
 
 export interface RolloutBatch {
   mode: 'train' | 'val';
   step: number;
   episodes: RolloutEpisode[];
-  /** Aggregated metrics, keys without the prefix `train/` or `val-env/`. */
+  /** Metrics of the batch; the keys do not include the prefix `train/` or `val-env/`. */
   metrics: Record<string, number>;
-  /** Seconds for which the generator waited for environments. */
+  /** Seconds in which the generator was idle because it waited for environments. */
   environmentSeconds: number;
 }
 
-/** Whether the episode can be trained on: the environment did not fail and it has a turn. */
+/** Whether the episode can be trained on: its environment did not fail, and it has at least one turn. */
 export const isTrainable = ({ error, turns }: RolloutEpisode): boolean => !error && turns.length > 0;
 
-/** Number of sampled tokens in the episode's turns. */
+/** Number of sampled tokens in all turns of the episode. */
 export const sampledTokens = ({ samples }: Pick<RolloutEpisode, 'samples'>): number =>
   samples.reduce((sum, { turns }) => sum + turns.reduce((n, { span: [from, to] }) => n + to - from, 0), 0);
 
-/** Builds the finished episode. `finishes[i]` says how the response of turn i ended. */
+/** Builds the record of a finished episode. `finishes[i]` is the reason why the response of turn i ended. */
 export function finishedEpisode(
   at: { mode: 'train' | 'val'; step: number },
   entry: EpisodeEntry,

@@ -1,14 +1,13 @@
-// Metrics of a rollout under RAGEN's keys: per episode, and averaged over the episodes of each tag. Episodes whose
-// environment failed are left out of every mean and counted in `env_error_rate`, since they say nothing about the
-// policy.
+// Metrics of a rollout under RAGEN's keys: per episode, and averaged over the episodes of each tag. An episode whose
+// environment failed does not measure the policy: it is excluded from all means and counted in `env_error_rate`.
 import { maximum } from '../../common/lists';
 import { sampledTokens, type RolloutEpisode } from './rollout-batch';
 
-/** Info keys with special handling; all other numbers and flags are averaged over the episode's turns. */
+/** Keys of `info` with special handling; all other numbers and flags are averaged over the episode's turns. */
 const ownMeaning = new Set(['success', 'raw_reward', 'score', 'max_tile']);
 const perTurnInWebShop = new Set(['action_is_effective', 'action_is_valid', 'end_of_page', 'manager_invalid_action']);
 
-/** Metrics of one finished episode, keys without tag. */
+/** Metrics of one finished episode; the keys do not include the tag. */
 export function episodeMetrics(episode: RolloutEpisode): Record<string, number> {
   const { turns } = episode;
   const metrics: Record<string, number> = {
@@ -35,8 +34,8 @@ export function episodeMetrics(episode: RolloutEpisode): Record<string, number> 
 }
 
 /**
- * Sets each episode's `metrics`, including `pass@group_size` (1 for all members if one succeeded), and returns the
- * batch's metrics.
+ * Sets `metrics` of each episode and returns the metrics of the batch. `pass@group_size` of an episode is 1 if any
+ * member of its group succeeded, otherwise 0.
  */
 export function measureRollout(episodes: readonly RolloutEpisode[], group_size: number): Record<string, number> {
   const solved = new Set(episodes.filter(({ success }) => success).map(({ group_id }) => group_id));
@@ -71,8 +70,8 @@ export function measureRollout(episodes: readonly RolloutEpisode[], group_size: 
 }
 
 /**
- * `tag/k`: mean over the tag's episodes, counting 0 where an episode lacks the key; `tag/non-zero/k`: mean of the
- * non-zero values, if any.
+ * Returns `<tag>/<key>`, the mean over the episodes of a tag, where a missing key counts as 0, and
+ * `<tag>/non-zero/<key>`, the mean of the non-zero values (absent if there are none).
  */
 function tagMetrics(tag: string, episodes: readonly RolloutEpisode[]): Record<string, number> {
   const metrics: Record<string, number> = { [`${tag}/num_episodes`]: episodes.length };
@@ -89,7 +88,7 @@ function lastNumber(turns: RolloutEpisode['turns'], key: string): number | undef
   return turns.map(({ info }) => numeric(info[key])).findLast(value => value !== undefined);
 }
 
-/** The value of a number or flag; undefined for anything that cannot be averaged. */
+/** Converts a finite number or a flag to a number; returns undefined for other values. */
 function numeric(value: unknown): number | undefined {
   if (typeof value === 'boolean') return Number(value);
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;

@@ -1,12 +1,11 @@
-// The finished share of a rollout, 0…1, and its counts of episodes and turns. The share never decreases: a finished
-// episode counts in full, and the current turn by its sampled tokens.
+// The progress of a rollout: its finished share (0…1) and its counts of episodes and turns. The share never decreases.
 import type { PlayedParts } from './played-parts';
 import { isDone } from './environment-state-manager';
 import type { PlayedSoFar, RolloutRequest } from './rollout-request';
 
 /**
- * Returns a function that reports the finished share: played turns of all possible ones, with a finished episode
- * counted in full, plus the tokens of the current turn.
+ * Returns a function that reports the progress. A finished episode contributes 1/n of the share for n episodes, an
+ * unfinished episode in proportion to its finished turns and the sampled tokens of its current turn.
  */
 export function progressReporter(
   all: readonly PlayedSoFar[],

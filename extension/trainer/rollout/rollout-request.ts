@@ -1,5 +1,5 @@
-// What a rollout is asked for and what it works with: the request, the part of the configuration that the agent proxy
-// reads, the generator, and the observer.
+// The inputs of a rollout: the request, the part of the configuration that the agent proxy reads, the generator, and
+// the observer.
 import type { SamplingCuts } from '../../engine/sampling/sampling';
 import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../run-data/episode';
@@ -12,11 +12,11 @@ import type { ContextWindowMode } from './response-mask';
 import type { TurnProtocol } from './turn-protocol';
 import type { PlayedParts } from './played-parts';
 
-/** The engine's text generation; it caches a row's keys and values until the row is released. */
+/** The engine's text generation. A row's keys and values stay cached until the row is released. */
 export interface TextGenerator {
   /**
-   * Returns responses in the order of `rows`; calls may overlap. `onTokens` receives the number of tokens sampled so
-   * far by the running calls.
+   * Returns one response per row, in the order of `rows`. Calls may overlap. `onTokens` receives the number of tokens
+   * that the running calls have sampled so far.
    */
   generate(
     rows: readonly GenerationRow[],
@@ -27,17 +27,17 @@ export interface TextGenerator {
 }
 
 /**
- * Observer of a rollout. It must not change anything, and must read what it is given at once, since it receives the
- * rollout's own objects.
+ * Observer of a rollout. It receives the rollout's own objects, so it must not change them and must read them before it
+ * returns.
  */
 export interface RolloutObserver {
-  /** A rollout begins with these episodes, which are not reset yet. */
+  /** Called when a rollout begins; the environments are not reset yet. */
   begun(at: Pick<RolloutRequest, 'mode' | 'step'>, all: readonly PlayedSoFar[]): void;
-  /** These episodes were reset, or finished a turn. */
+  /** Called after these episodes were reset or finished a turn. */
   ready(some: readonly PlayedSoFar[]): void;
-  /** A response is requested for these episodes; the generator is called next. */
+  /** Called before the generator samples a response for these episodes. */
   asked(some: readonly PlayedSoFar[]): void;
-  /** The rollout is over. */
+  /** Called when the rollout has ended, also with an error. */
   ended(): void;
 }
 
@@ -50,20 +50,20 @@ export interface AgentProxyOptions {
     max_context_window: number | null;
   };
   enable_response_mask: boolean;
-  /** Mask and shorten as RAGEN does (workbench.compat). */
+  /** True if masks and shortened prompts are the same as RAGEN's (`workbench.compat: ragen`). */
   ragen: boolean;
   rollout: SamplingCuts & { max_model_len: number; response_length: number; stop: string[]; val_kwargs: SamplingCuts };
   es_manager: { format_penalty: number; train: EnvGroups; val: EnvGroups };
   custom_envs: Record<string, TagSettings & { env_instruction?: string | null; max_tokens?: number | null }>;
-  /** `workbench.async_rollout`: episodes that are ready do not wait for the others. */
+  /** `workbench.async_rollout`: if true, episodes advance independently instead of in lock step. */
   async_rollout: boolean;
-  /** `workbench.max_failed_episodes_share`: a larger share of failed episodes fails the batch. */
+  /** `workbench.max_failed_episodes_share`: the batch fails if a larger share of its episodes fails. */
   max_failed_episodes_share: number;
   stop_token_ids: number[];
   observer?: RolloutObserver;
 }
 
-/** The options that shape an episode's context. */
+/** The options on which an episode's context depends. */
 export type ContextSettings = Pick<AgentProxyOptions, 'agent_proxy' | 'enable_response_mask' | 'ragen'> & {
   rollout: Pick<AgentProxyOptions['rollout'], 'max_model_len' | 'response_length'>;
 };
@@ -71,22 +71,27 @@ export type ContextSettings = Pick<AgentProxyOptions, 'agent_proxy' | 'enable_re
 export interface RolloutRequest {
   mode: 'train' | 'val';
   step: number;
-  /** Number of the batch within the step, from 0: group and episode ids continue from the previous batches. */
+  /**
+   * Number of the batch within the step, from 0. Ids of groups and episodes continue from the previous batches of the
+   * step.
+   */
   round?: number;
   /** The loaded environments, one per tag. */
   environments: readonly LoadedEnvironment[];
-  /** Overrides the seed of the first group. */
+  /** Seed of the first group, instead of the next one in the sequence. */
   seed?: number;
-  /** Plays only these episodes of the batch (by env_id); each has the same result as in the full batch. */
+  /** If given, only these episodes of the batch are played (by env_id); their results equal those in the full batch. */
   only?: ReadonlySet<number>;
   /**
-   * Aborts the rollout at once, whatever it waits for; it rejects with the signal's reason and leaves the state
-   * unchanged.
+   * Aborts the rollout immediately, even while an environment call is pending. The rollout rejects with the signal's
+   * reason, and the seed counter stays unchanged.
    */
   signal?: AbortSignal;
-  /** Finished share of the rollout, 0…1, non-decreasing, and counts of finished episodes and turns. */
+  /**
+   * Receives the finished share of the rollout (0…1, never decreasing) and the counts of finished episodes and turns.
+   */
   onProgress?: (fraction: number, played: PlayedParts) => void;
-  /** A failure of its environment ended an episode. */
+  /** Called when an environment failure has ended an episode. */
   onFailure?: (episode: { id: string; tag: string; seed: number; failure: EnvironmentFailure }) => void;
 }
 
@@ -98,11 +103,12 @@ export interface PlayedSoFar {
 }
 
 /**
- * More episodes of a batch failed than the configuration allows. The state is unchanged; the batch may be played again.
+ * Thrown if more episodes of a batch failed than the configuration allows. The seed counter is unchanged, so the batch
+ * can be played again.
  */
 export class FailedBatch extends UserError {}
 
-/** Sampling options of a mode: validation has its own temperature and truncation parameters. */
+/** Returns the sampling options of a mode. Validation has separate temperature and truncation parameters. */
 export function samplingFor(mode: 'train' | 'val', { rollout, stop_token_ids }: AgentProxyOptions): SamplingOptions {
   const { temperature, top_p, top_k, min_p, repetition_penalty, do_sample } =
     mode === 'val' ? rollout.val_kwargs : rollout;

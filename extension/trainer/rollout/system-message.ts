@@ -1,6 +1,6 @@
-// The system message of an episode (RAGEN's ctx_manager): opener, the task's instruction, the meaning of the state's
-// symbols, and the available actions. All of it comes from the environment as configured: a grid with another alphabet
-// is explained with that alphabet, and coordinates are mentioned if the state uses them.
+// The system message of an episode (RAGEN's ctx_manager): opener, instruction of the task, meaning of the state's
+// symbols, and available actions. All parts come from the configured environment: the legend lists the configured
+// symbols, and coordinates are explained only if the state uses them.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { withAnswerTag, type AnswerTag } from '../../common/tagged-text';
 
@@ -8,12 +8,12 @@ const opener = "You're a helpful assistant. ";
 
 /** The options that the message depends on. */
 export interface SystemMessageOptions {
-  /** The tag's own instruction; replaces the environment's, even if empty. */
+  /** The instruction in `custom_envs.<tag>`; replaces the environment's instruction, even if empty. */
   env_instruction?: string | null;
   max_actions_per_traj: number;
   max_actions_per_turn: number;
   action_sep: string;
-  /** What the answers that the instruction shows stand in; `answer` when left out. */
+  /** Tag of the answers that the instruction shows; `answer` by default. */
   answer_tag?: AnswerTag | undefined;
 }
 

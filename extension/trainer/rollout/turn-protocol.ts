@@ -1,20 +1,21 @@
-// The text protocol of a turn (RAGEN's ctx_manager): the user's text, the prefix of the model's response, and parsing a
-// response into actions. Pure text functions; parsed or canonical text never becomes part of an episode's tokens.
+// The text protocol of a turn (RAGEN's ctx_manager): the user's text, the prefix of the model's response, and the
+// parsing of a response into actions. Pure text functions. Parsed or canonical text never becomes part of an episode's
+// tokens.
 import { between, thoughtAndAnswer, withAnswerTag, type AnswerTag } from '../../common/tagged-text';
 import { pythonFloat } from './python-float';
 
-/** The `agent_proxy` keys that shape a turn, and `workbench.answer_tag`. */
+/** The `agent_proxy` keys on which the text of a turn depends, and `workbench.answer_tag`. */
 export interface TurnProtocol {
   enable_think: boolean;
   /** Separator between the actions of a response; written with a space on each side. */
   action_sep: string;
-  /** Actions of a response beyond this number are dropped. */
+  /** Maximum actions per response; further actions are dropped. */
   max_actions_per_turn: number;
-  /** `answer` when left out. */
+  /** Tag of answers; `answer` by default. */
   answer_tag?: AnswerTag;
 }
 
-/** The turn protocol of a configuration, with its other `agent_proxy` keys. */
+/** Returns the turn protocol of a configuration; the result also contains all other `agent_proxy` keys. */
 export const turnProtocol = <Proxy>({
   agent_proxy,
   workbench,
@@ -23,27 +24,30 @@ export const turnProtocol = <Proxy>({
   workbench: { answer_tag: AnswerTag };
 }): Proxy & { answer_tag: AnswerTag } => ({ ...agent_proxy, answer_tag: workbench.answer_tag });
 
-/** One turn's state as shown to the model. */
+/** The content of a turn's prompt. */
 export interface TurnPrompt {
-  /** 1-based. */
+  /** Number of the turn, from 1. */
   turn: number;
   state: string;
   actions_left: number;
-  /** The previous turn had no valid action. */
+  /** True if the previous turn had no valid action; the prompt then includes a warning. */
   warn: boolean;
-  /** Response length that the prompt asks for, in words. */
+  /** Response length that the prompt requests, in words. */
   max_tokens: number;
 }
 
 /** The result of parsing a response. */
 export interface ParsedResponse {
-  /** Null if the text does not follow the format, or if thinking is off. */
+  /** Text of the thought; null if the response does not follow the format, or if thinking is off. */
   thought: string | null;
-  /** Null if the text does not follow the format. */
+  /** Text of the answer; null if the response does not follow the format. */
   answer: string | null;
-  /** As the model wrote them, limited to `max_actions_per_turn`. */
+  /** Actions as the model wrote them, at most `max_actions_per_turn`. */
   actions: string[];
-  /** The response in canonical form for display (RAGEN's `llm_response`); the raw text if it did not parse. */
+  /**
+   * The response in canonical form for display (RAGEN's `llm_response`); the raw text if the response does not follow
+   * the format.
+   */
   llm_response: string;
 }
 
@@ -57,7 +61,7 @@ const markers = (tag: AnswerTag): string[] => [
   '<|im_end|>',
 ];
 
-/** The prefix of every response, as part of the prompt. */
+/** Returns the prefix of every response, which is part of the prompt. */
 export function generationPrefix({
   enable_think,
   answer_tag = 'answer',
@@ -65,11 +69,11 @@ export function generationPrefix({
   return enable_think ? '<think>' : `<${answer_tag}>`;
 }
 
-/** The user's text of a turn. */
+/** Returns the user's text of a turn. */
 export const turnText = (prompt: TurnPrompt, protocol: TurnProtocol): string =>
   `\nTurn ${prompt.turn}:\n${stateText(prompt, protocol)}`;
 
-/** The state of a turn and the format instructions. */
+/** Returns the state of a turn, followed by the format instructions. */
 export function stateText(prompt: TurnPrompt, protocol: TurnProtocol): string {
   const warning = prompt.warn
     ? 'The last answer held no valid action, so the state has not changed. Please try again.\n'
@@ -77,7 +81,7 @@ export function stateText(prompt: TurnPrompt, protocol: TurnProtocol): string {
   return `State:\n${withAnswerTag(prompt.state, protocol.answer_tag)}\n${warning}${demandText(prompt, protocol)}`;
 }
 
-/** The format instructions: remaining actions, form and length of the response. */
+/** Returns the format instructions: remaining actions, format and maximum length of the response. */
 export function demandText(
   { actions_left, max_tokens }: TurnPrompt,
   { enable_think, answer_tag: tag = 'answer' }: TurnProtocol,
@@ -90,13 +94,16 @@ export function demandText(
   );
 }
 
-/** The text with a finished turn's reward; the next turn's text follows in the same message. */
+/** Returns the text with the reward of a finished turn. The text of the next turn follows in the same message. */
 export const rewardText = (reward: number, executed: number): string => `Reward:\n${rewardValue(reward, executed)}\n`;
 
-/** A turn's reward in Python's format; a turn without executed actions has the integer 0. */
+/** Formats a turn's reward like Python: a float, or the integer 0 if the turn executed no action. */
 export const rewardValue = (reward: number, executed: number): string => (executed > 0 ? pythonFloat(reward) : '0');
 
-/** A response in canonical form (RAGEN's `llm_response`); the raw text if it did not parse. */
+/**
+ * Returns a response in canonical form (RAGEN's `llm_response`), or its raw text if the response does not follow the
+ * format.
+ */
 export function canonicalText(
   { thought, answer, raw }: { thought: string | null; answer: string | null; raw: string },
   tag: AnswerTag = 'answer',
@@ -106,8 +113,8 @@ export function canonicalText(
 }
 
 /**
- * Parses a response that includes the generation prefix. Text that does not follow the format has no actions; with
- * `whole`, the entire answer is one action.
+ * Parses a response that includes the generation prefix. A response that does not follow the format has no actions.
+ * @param whole if true, the complete answer is one action
  */
 export function parseResponse(raw: string, protocol: TurnProtocol, whole = false): ParsedResponse {
   const { enable_think, answer_tag: tag = 'answer' } = protocol;
@@ -126,7 +133,7 @@ export function parseResponse(raw: string, protocol: TurnProtocol, whole = false
   return { thought, answer, actions, llm_response: canonicalText({ thought, answer, raw }, tag) };
 }
 
-/** The text between the think tags of a response, without tags and trimmed; empty if no thought was closed. */
+/** Returns the trimmed text between the think tags of a response; empty if no thought was closed. */
 export function reasoningText(raw: string): string {
   return withoutMarkers(between(raw, '<think>', '</think>')?.inner ?? '', 'answer');
 }

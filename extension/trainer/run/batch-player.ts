@@ -1,6 +1,6 @@
-// Plays the batches of a run with its agent proxy: training, validation, and the batches that are played aside without
-// using training's seeds. A stop or an error leaves the seeds unchanged. If too many episodes fail, the run waits until
-// someone resumes it, and the batch is played again.
+// Plays the batches of a run with its agent proxy: training, validation, and separate batches that leave training's
+// seed counter unchanged. A stop or an error restores the seed counter. If too many episodes fail, the run pauses until
+// the user resumes it, and the batch is played again.
 import type { LiveEnvironments } from '../live/live-environments';
 import type { Journal } from './journal';
 import type { RunControl } from './run-control';
@@ -14,10 +14,10 @@ import type { EnvGroups, SeedState } from '../rollout/group-layout';
 import type { RolloutBatch } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
 
-/** Makes an agent proxy for a configuration, with another seed and other groups if given. */
+/** Creates an agent proxy for a configuration; `changed` replaces seeds and groups. */
 export type OpenProxy = (config: RunConfig, changed?: Pick<AgentProxyOptions, 'seed' | 'es_manager'>) => AgentProxy;
 
-/** The batch for which greedy episodes are played. */
+/** The training batch to whose prompts greedy episodes are played. */
 interface Greedy {
   step: number;
   round: number;
@@ -26,7 +26,7 @@ interface Greedy {
   seed: number;
 }
 
-/** What the player needs of its run. */
+/** The parts of a run that the player uses. */
 export interface PlayedRun {
   /** The configuration of the current step. */
   readonly config: RunConfig;
@@ -35,7 +35,7 @@ export interface PlayedRun {
   readonly environments: LiveEnvironments;
 }
 
-/** Maximum delay of a timer in milliseconds, about 25 days. */
+/** Maximum delay of a Node.js timer in milliseconds, about 25 days. */
 const longestWait = 2 ** 31 - 1;
 
 export class BatchPlayer {
@@ -48,14 +48,14 @@ export class BatchPlayer {
     this.proxy = openProxy(run.config);
   }
 
-  /** Uses the run's changed settings from the next batch on; the seeds stay unchanged. */
+  /** Applies the run's changed settings from the next batch on. The seed counter stays unchanged. */
   applySettings(): void {
     const seeds = this.proxy.state;
     this.proxy = this.openProxy(this.run.config);
     this.proxy.restore(seeds);
   }
 
-  /** Training's position in its seed sequence. */
+  /** Training's seed counter. */
   get seeds(): SeedState {
     return this.proxy.state;
   }
@@ -65,19 +65,22 @@ export class BatchPlayer {
   }
 
   /**
-   * Plays one batch of episodes, number `round` (from 0) of its step. A stop or an error leaves the state unchanged.
+   * Plays one batch of episodes, number `round` (from 0) of its step. A stop or an error leaves the seed counter
+   * unchanged.
    */
   async rollout(mode: 'train' | 'val', step: number, round = 0): Promise<RolloutBatch> {
     const { seed, es_manager, workbench } = this.run.config;
-    const further = mode === 'val' && round > 0 && workbench.compat !== 'ragen'; // RAGEN plays the same groups again
+    const further = mode === 'val' && round > 0 && workbench.compat !== 'ragen'; // RAGEN repeats the same groups
     const from = further ? { seed: seed.val + round * es_manager.val.env_groups } : {};
     return this.play(this.proxy, { mode, step, round, ...from });
   }
 
-  /** Plays a batch for analysis only, on prompts of its own; training's seeds stay unchanged. */
+  /**
+   * Plays a batch for analysis only, with prompts that training does not use. Training's seed counter stays unchanged.
+   */
   async rolloutAside(step: number, round: number, train: EnvGroups): Promise<RolloutBatch> {
     const { seed, es_manager } = this.run.config;
-    const own = deriveSeed('rollout-aside', seed.train, step) % 2 ** 30; // base of the group seeds
+    const own = deriveSeed('rollout-aside', seed.train, step) % 2 ** 30; // seed of the first group
     const proxy = this.openProxy(this.run.config, {
       seed: { ...seed, train: own },
       es_manager: { ...es_manager, train },
@@ -86,8 +89,8 @@ export class BatchPlayer {
   }
 
   /**
-   * Plays ReMax's baselines: for each group of the training batch that starts at `seed`, one episode (member 0) with
-   * greedy decoding. Training's seeds stay unchanged.
+   * Plays ReMax's baselines: for each group of the training batch whose first group has `seed`, one episode (member 0)
+   * with greedy decoding. Training's seed counter stays unchanged.
    */
   async rolloutGreedy({ step, round, layout, seed }: Greedy): Promise<RolloutBatch> {
     const { actor_rollout_ref, es_manager } = this.run.config;
@@ -99,8 +102,8 @@ export class BatchPlayer {
   }
 
   /**
-   * Plays a batch. If too many episodes fail, the run waits; when someone resumes it, the batch is played again with
-   * the environments loaded then.
+   * Plays a batch. If too many episodes fail, the run pauses. When the user resumes it, the batch is played again with
+   * the environment code that is loaded then.
    */
   private async play(
     proxy: AgentProxy,
@@ -137,7 +140,7 @@ export class BatchPlayer {
     }
   }
 
-  /** Plays some validation episodes for an evaluation, which reports progress itself. */
+  /** Plays some validation episodes of an evaluation. Reports no progress, because the evaluation does. */
   async playValidation(part: Required<Pick<RolloutRequest, 'round' | 'seed' | 'only'>>): Promise<RolloutBatch> {
     return this.proxy.rollout({
       ...part,

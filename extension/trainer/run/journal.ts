@@ -1,6 +1,7 @@
-// Writes a run's logs: metrics (also for TensorBoard), episodes and events; status-writer.ts writes its status. Appends
-// are whole lines. A step's metrics line is written last, so a step with a metrics line has all its other data. Writes
-// that the disk refuses are queued in order, and the trainer waits at the end of a step until they succeed.
+// Writes a run's logs: metrics (also for TensorBoard), episodes and events; status-writer.ts writes its status. Every
+// append is a complete line. A step's metrics line is written last, so a step with a metrics line has all its other
+// data. If the disk refuses a write, it is queued with all later writes, and the trainer waits at the end of a step
+// until they succeed.
 import { relative } from 'node:path';
 import type { Episode } from '../../run-data/episode';
 import type { GroupRow, ScoresLine } from '../../run-data/step-lines';
@@ -22,11 +23,11 @@ import type { Watchers } from './status-writer';
 /** Milliseconds between retries of a refused write. */
 const retryMs = 5000;
 
-/** Decides how long a run waits for its disk. Implemented by RunControl. */
+/** Pauses the run while the disk refuses writes. Implemented by RunControl. */
 export interface WaitControl {
-  /** Waits up to `ms` and shows `sentence` as the reason; resolves with false if the run should stop instead. */
+  /** Pauses for up to `ms` and shows `sentence` as the reason. Resolves with false if the run is to stop. */
   wait(sentence: string, ms: number): Promise<boolean>;
-  /** The disk accepted the retry. */
+  /** Ends the pause; called after the disk accepted a write. */
   resumeAfterWait(): void;
 }
 
@@ -40,14 +41,14 @@ export class Journal {
   private readonly tensorboard: ReturnType<RunFolder['eventLog']> | undefined;
   private readonly statusFile: StatusWriter;
   private readonly started = performance.now();
-  /** Pending writes, oldest first; the disk refused the first one. */
+  /** Pending writes, oldest first. If there are any, the disk refused the first one. */
   private readonly backlog: (() => void)[] = [];
 
   constructor(
     private readonly folder: RunFolder,
     private readonly watchers: Watchers,
     initial: RunStatus,
-    /** Seconds spent in earlier sessions of this run. */
+    /** Seconds that earlier sessions of this run took. */
     private readonly earlierSeconds: number,
     private readonly waitControl?: WaitControl,
   ) {
@@ -65,12 +66,12 @@ export class Journal {
     return this.statusFile.status;
   }
 
-  /** Seconds spent in all sessions. */
+  /** Seconds that all sessions of this run took. */
   get wallSeconds(): number {
     return this.earlierSeconds + (performance.now() - this.started) / 1000;
   }
 
-  /** Byte offsets of the logs, for a checkpoint. */
+  /** Length of each log in bytes, for a checkpoint. */
   get offsets(): Record<string, number> {
     const { name, log, earlier } = this.tensorboard ?? {};
     return {
@@ -82,12 +83,12 @@ export class Journal {
     };
   }
 
-  /** Last link of the ledger's checksum chain, for a checkpoint. */
+  /** Last link of the ledger's hash chain, for a checkpoint. */
   get logChain(): string {
     return this.ledger.mark.chain;
   }
 
-  /** Writes a step's metrics; non-finite numbers are left out. */
+  /** Writes a step's metrics; non-finite numbers are omitted. */
   metrics(step: number, values: Readonly<Record<string, number>>): void {
     const finite = finiteOnly(values);
     const line = { step, time: now(), wall_s: round(this.wallSeconds), ...finite };
@@ -106,7 +107,7 @@ export class Journal {
     this.watchers.event(event);
   }
 
-  /** Writes a step's complete set of episodes, replacing earlier ones of that step. */
+  /** Writes all episodes of a step; replaces episodes that were written for this step before. */
   episodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>): void {
     this.appendEpisodes(mode, step, episodes, true);
   }
@@ -117,7 +118,7 @@ export class Journal {
   }
 
   private appendEpisodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>, anew: boolean): void {
-    let from = anew ? 0 : undefined; // offset where these episodes start, fixed at the first attempt
+    let from = anew ? 0 : undefined; // offset of the first of these episodes; a retry truncates the file to it
     this.write(() => {
       const log = this.folder.episodes(mode, step);
       try {
@@ -135,7 +136,8 @@ export class Journal {
         log.close();
       }
     });
-    if (!anew) this.write(() => this.ledger.flush()); // an evaluation writes no checkpoint afterwards
+    // The ledger is usually flushed by a checkpoint, but an evaluation writes none.
+    if (!anew) this.write(() => this.ledger.flush());
   }
 
   /** Writes the score distribution of a step's training episodes. */
@@ -160,26 +162,26 @@ export class Journal {
     });
   }
 
-  /** Writes the result of a step's diagnosis to a file of its own. */
+  /** Writes the result of a step's diagnosis to a separate file. */
   async diagnosis(file: string, step: number, document: unknown): Promise<void> {
     const piece = await this.retryUntilWritable(() => this.folder.writeDiagnosis(file, document));
     this.ledger.note(piece);
     this.watchers.appended(file, piece.to, step);
   }
 
-  /** Changes the status: in memory and for watchers at once, on disk after the write in progress. */
+  /** Changes the status. Watchers are notified immediately; the file is written after the write in progress. */
   update(change: Partial<RunStatus>, fraction = 0): void {
     this.statusFile.update(change, fraction);
   }
 
-  /** Reports progress within a phase and a short description of the current work, to watchers only. */
+  /** Sends progress within a phase, and a short description of the current work, to watchers only. */
   progress(fraction: number, activity?: string): void {
     this.statusFile.progress(fraction, activity);
   }
 
   /**
-   * Runs `job` until the disk accepts it, for example after space was freed; the run is paused meanwhile. `job` must be
-   * repeatable.
+   * Runs `job`, and repeats it while the disk refuses, for example until space was freed. The run is paused meanwhile.
+   * @param job must be repeatable
    * @throws StoreRefusal if the run is to stop instead of waiting
    */
   async retryUntilWritable<T>(job: () => T | Promise<T>): Promise<T> {
@@ -194,7 +196,7 @@ export class Journal {
     }
   }
 
-  /** Resolves once every earlier write succeeded. @throws StoreRefusal like `retryUntilWritable` */
+  /** Resolves after every earlier write has succeeded. @throws StoreRefusal like `retryUntilWritable` */
   async settled(): Promise<void> {
     await this.retryUntilWritable(() => this.flush());
   }
@@ -212,7 +214,7 @@ export class Journal {
     });
   }
 
-  /** Makes the checksums of everything in the logs durable. */
+  /** Writes the checksums of all new log content and makes them durable. */
   private syncLedger(): void {
     this.ledger.note(this.metricsLog.takePiece(runFiles.metrics));
     this.ledger.note(this.eventsLog.takePiece(runFiles.events));
@@ -225,7 +227,7 @@ export class Journal {
     this.ledger.sync();
   }
 
-  /** Ends the run as failed: writes `sentence` to status and events as far as the disk allows. */
+  /** Ends the run as failed: writes `sentence` to status and events if the disk accepts it. */
   async fail(sentence: string): Promise<void> {
     this.update({ state: 'failed', phase: 'idle', download: undefined, error: sentence, eta_s: null });
     await this.statusFile.written();
@@ -233,13 +235,13 @@ export class Journal {
       this.event('state', `failed: ${sentence}`);
       this.flush();
     } catch {
-      // trainer.log has the sentence, and watchers were notified
+      // trainer.log contains the sentence, and watchers were notified.
     }
   }
 
   /**
-   * Like `fail`, for an unexpected error of the trainer: no later status replaces this one. Returns once the status is
-   * on disk; after `withinMs` it overwrites the old status in place and returns.
+   * Like `fail`, for an unexpected error of the trainer: the status becomes final. Returns when the status is on disk.
+   * If that takes longer than `withinMs`, overwrites the old status in place and returns.
    */
   async crash(sentence: string, withinMs: number): Promise<void> {
     if (this.statusFile.frozen) return;
@@ -268,12 +270,14 @@ export class Journal {
     this.tensorboard?.log.close();
   }
 
-  /** Path of a checkpoint folder relative to the run folder, as shown to the user. */
+  /** Returns the path of a checkpoint folder relative to the run folder, for messages. */
   relative(path: string): string {
     return relative(this.folder.path, path);
   }
 
-  /** Runs a write, or queues it if the disk refuses. A job that threw is repeated later. */
+  /**
+   * Runs a write, or queues it if the disk refuses it or an earlier write is still queued. A queued write is repeated.
+   */
   private write(job: () => void): void {
     this.backlog.push(job);
     if (this.backlog.length > 1) return; // an earlier write is still refused
@@ -291,7 +295,7 @@ export class Journal {
   }
 }
 
-/** True by default, also for manifests written before `workbench.tensorboard` existed. */
+/** True unless `workbench.tensorboard` is false. Manifests of older versions lack this key. */
 function wantsTensorboard({ manifest }: RunFolder): boolean {
   const workbench = manifest.config['workbench'] as { tensorboard?: boolean } | undefined;
   return workbench?.tensorboard ?? true;

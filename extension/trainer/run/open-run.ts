@@ -1,5 +1,5 @@
-// Opens a run: finds its model and reports the memory it needs, starts the engine, loads the environments, and restores
-// the checkpoint to continue from. The caller holds the run's lease, so two trainers never write one folder.
+// Opens a run: locates its model, reports the required memory, starts the engine, loads the environments, and restores
+// the checkpoint to continue from. The caller must hold the run's lease, so that only one trainer writes to the folder.
 import { Run } from './run';
 import { abortable } from '../../node/abortable';
 import { presentConfig } from './stored-config';
@@ -28,16 +28,16 @@ import type { TrainerState } from './trainer-state';
 import type { OpenProxy } from './batch-player';
 import { firstState } from './trainer-state';
 
-/** Inputs to open a run. */
+/** The inputs of `openRun`. */
 export interface OpenOptions {
   folder: RunFolder;
   /** Base folder for relative paths of the configuration. */
   workspace: string;
-  /** The checkpoint to continue from; null for a new run. */
+  /** The checkpoint to continue from; null for a run without one. */
   checkpoint: StoredCheckpoint | null;
   control: RunControl;
   journal: Journal;
-  /** Settings that change on resume, by key. */
+  /** Setting changes on resume, by key. */
   settings?: Readonly<Record<string, number>>;
 }
 
@@ -130,8 +130,8 @@ export async function openRun({
 }
 
 /**
- * Writes the memory plan as an event, and a warning if it exceeds the available memory. Skipped on a GPU, which holds
- * most of the model.
+ * Writes the memory plan as an event, and a warning if the plan exceeds the available memory. Skipped for a GPU,
+ * because most of the model is then in the GPU's memory.
  */
 function reportPlan(input: PlanInput, config: RunConfig, journal: Journal): void {
   const { device } = config.workbench;

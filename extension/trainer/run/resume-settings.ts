@@ -1,7 +1,7 @@
-// Settings that a resume may change (`ragen resume RUN trainer.total_training_steps=200`): the same ones that may
-// change during training. They apply from the step after the checkpoint and are recorded as events, as with `ragen
-// set`; the manifest stays as signed. Every other key determined the weights and episodes so far and is refused with
-// the reason.
+// Settings that a resume may change (`ragen resume RUN trainer.total_training_steps=200`): the keys that may also
+// change during training. New values apply from the step after the checkpoint and are recorded as events, as with
+// `ragen set`; the signed manifest is not changed. A change of any other key is rejected with a reason, because
+// finished steps depend on its old value.
 import { settingKeys } from '../../run-data/settings';
 import { UserError } from '../../common/user-error';
 import { shown } from '../config/config-error';
@@ -9,7 +9,7 @@ import { LiveSettings } from '../live/live-settings';
 import { onlyEvaluates, readableConfig } from './stored-config';
 import type { RunFolder } from '../store/run-folder';
 
-/** Why a key cannot change, by key prefix; the first match applies. */
+/** Reason why a key cannot change, by pattern of keys; the first match applies. */
 const reasons: readonly [prefix: RegExp, reason: string][] = [
   [
     /^(model_path|lora\b|actor_rollout_ref\.model|critic\.model|workbench\.(base|rollout)_quantization)/,
@@ -42,8 +42,8 @@ export function resumeSettings(overrides: readonly string[], id: string): Record
 }
 
 /**
- * Returns a warning if the number of steps changes under a learning rate schedule that decays over the old number: the
- * run then differs from one configured with the new number from the start. Null otherwise.
+ * Returns a warning if a resume changes the number of steps but the learning rate decays over the old number, otherwise
+ * null. Such a run differs from a run that was configured with the new number from the start.
  */
 export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, number>>): string | null {
   const steps = values['trainer.total_training_steps'];
@@ -60,7 +60,7 @@ export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, 
   );
 }
 
-/** Refuses settings that the run would not accept after step `step`. Reads only. @throws UserError */
+/** Throws a UserError if the run cannot change these settings after step `step`. Reads only. */
 export function refuseSettings(folder: RunFolder, step: number, values: Readonly<Record<string, number>>): void {
   if (Object.keys(values).length === 0) return;
   if (step === 0)

@@ -1,7 +1,7 @@
-// Checks the logs of a run on resume. The weights do not depend on the logs, but logs are results: a damaged log stops
-// a resume until the user accepts it (`--accept-damaged-logs`). The damaged file is then copied to `damaged/`, its
-// readable lines stay, and an event reports it. The settings in effect come from events.jsonl and must match the
-// checkpoint's even then.
+// Checks the logs of a run on resume. The weights do not depend on the logs, but logs are results, so a damaged log
+// prevents a resume until the user accepts the damage (`--accept-damaged-logs`). The damaged file is then copied to
+// `damaged/`, its readable lines are kept, and an event reports the damage. The settings in events.jsonl must match
+// those of the checkpoint, even if the damage is accepted.
 import { copyFileSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { runFiles } from '../../run-data/run-files';
@@ -18,22 +18,22 @@ import { readableEvents, settingsOf } from './stored-config';
 
 interface Acceptance {
   accept: boolean;
-  /** The user's command to continue, without the flag. */
+  /** The command that resumes the run, without the flag, for messages. */
   command: string;
 }
 
-/** Notes about the logs, and the offset up to which each log is kept. */
+/** Notes for the user, and the number of bytes to keep of each log. */
 interface AcceptedLogs {
   notes: string[];
   offsets: Record<string, number>;
 }
 
-/** Folder for damaged logs, below the run folder. */
+/** Folder of damaged logs, relative to the run folder. */
 const setAside = 'damaged';
 
 /**
- * Checks the logs up to a checkpoint; must run before anything is truncated. @throws UserError naming the damage,
- * unless it is accepted
+ * Checks the logs up to a checkpoint. Must be called before any log is truncated.
+ * @throws UserError that names the damage, if there is damage that the user did not accept
  */
 export async function acceptLogs(
   folder: RunFolder,
@@ -65,7 +65,7 @@ export async function acceptLogs(
   return { notes: [...notes, ...damaged.map(accepted)], offsets: kept };
 }
 
-/** The same for an evaluation, which resumes from its finished episodes. */
+/** Like `acceptLogs`, for an evaluation, which resumes from its finished episodes instead of a checkpoint. */
 export async function acceptEvaluation(folder: RunFolder, { accept, command }: Acceptance): Promise<AcceptedLogs> {
   const ledger = folder.file(runFiles.checksums);
   const offsets = { [runFiles.checksums]: existsSync(ledger) ? statSync(ledger).size : 0 };
@@ -87,8 +87,8 @@ export async function acceptEvaluation(folder: RunFolder, { accept, command }: A
 }
 
 /**
- * Sorts damages. Files of old episodes, diagnoses or TensorBoard events that are missing completely were deleted to
- * free space: these are only noted.
+ * Classifies damages. A completely missing file of episodes, diagnoses or TensorBoard events is taken as deleted by the
+ * user to free space, and only noted.
  */
 function sorted(damages: readonly LogDamage[]): {
   damaged: LogDamage[];
@@ -105,13 +105,16 @@ function sorted(damages: readonly LogDamage[]): {
   };
 }
 
-/** Whether a file can be rebuilt from others. */
+/** Whether a file can be rebuilt from other files. */
 const isDerived = (file: string): boolean => file === runFiles.columns || file === runFiles.episodeIndex;
 
-/** Rebuilds a derived file: columns when the log is opened next, the index from the episodes now. */
+/**
+ * Rebuilds a derived file. Columns are deleted here and rebuilt when their log is opened; the index is rebuilt from the
+ * episodes.
+ */
 function remake(folder: RunFolder, file: string): void {
   if (file === runFiles.episodeIndex) {
-    makeFolderSync(folder.file(runFiles.episodes), folder.path); // the folder may have been deleted to free space
+    makeFolderSync(folder.file(runFiles.episodes), folder.path); // the user may have deleted the folder
     rebuildIndex(folder.file(file), folder.file(runFiles.episodes));
   } else rmSync(folder.file(file), { force: true });
 }
@@ -129,8 +132,8 @@ const accepted = ({ file, how }: LogDamage): string =>
     : `${file} ${how}; the user accepted it: the damaged file is in ${setAside}/`;
 
 /**
- * Throws if a run whose events list a saved checkpoint has no checkpoint left: restarting it would overwrite its
- * results.
+ * Throws a UserError if the events record a saved checkpoint but the run has no checkpoint left, because restarting the
+ * run would overwrite its results.
  */
 function refuseLostCheckpoints(folder: RunFolder): void {
   for (const { text } of readLines(folder.file(runFiles.events)))
@@ -141,7 +144,8 @@ function refuseLostCheckpoints(folder: RunFolder): void {
 }
 
 /**
- * Copies a damaged file to `damaged/` and keeps its readable lines up to `step`. Returns the new length by file name.
+ * Copies a damaged file to `damaged/`, then keeps only its readable lines up to `step`. Returns the new length of the
+ * file, by file name.
  */
 async function salvage(folder: RunFolder, file: string, step: number): Promise<Record<string, number>> {
   const path = folder.file(file);
@@ -158,7 +162,10 @@ async function salvage(folder: RunFolder, file: string, step: number): Promise<R
   return { [file]: statSync(path).size };
 }
 
-/** Yields the readable lines of a damaged log up to `step`, in chunks of about 1 MiB, since a log may exceed memory. */
+/**
+ * Yields the readable lines of a damaged log up to `step`, in chunks of about 1 MiB, because a log may be larger than
+ * memory.
+ */
 function* readableLines(path: string, step: number): Generator<Buffer> {
   let held = '';
   for (const { text } of readDamagedLines(path)) {
@@ -171,7 +178,7 @@ function* readableLines(path: string, step: number): Generator<Buffer> {
   yield Buffer.from(held);
 }
 
-/** The step of a line; Infinity if it cannot be read. */
+/** Returns the step of a line; Infinity if the line cannot be parsed. */
 function stepOf(line: string): number {
   try {
     const { step } = JSON.parse(line) as { step?: unknown };
@@ -181,10 +188,10 @@ function stepOf(line: string): number {
   }
 }
 
-/** Throws if the settings in the events up to byte `end` differ from those that the checkpoint was written with. */
+/** Throws a UserError if the settings in the events up to byte `end` differ from those stored in the checkpoint. */
 function refuseOtherSettings(folder: RunFolder, { manifest, folder: path }: StoredCheckpoint, end = 0): void {
   const { settings } = manifest.state as { settings?: Record<string, number> };
-  if (settings === undefined) return; // written by an earlier version
+  if (settings === undefined) return; // checkpoint of an earlier version
   const file = folder.file(runFiles.events);
   const found = settingsOf(configInEffect(folder.manifest.config, readableEvents(file, end)));
   const key = Object.keys(settings).find(each => settings[each] !== found[each]);

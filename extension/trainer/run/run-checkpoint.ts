@@ -1,12 +1,13 @@
-// Finds the checkpoint that a command reads, named or newest, and verifies it and its owner before use.
+// Finds the checkpoint that a command uses: the named one or the newest. Verifies its files and the run it belongs to.
 import { checkpointNamed, openCheckpoint, verifyCheckpoint } from '../store/checkpoint';
 import { newestCheckpoint, refuseForeign } from '../store/newest-checkpoint';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import type { RunFolder } from '../store/run-folder';
 
 /**
- * Null if no name is given and the run has no checkpoint. `command` is what the user typed, for the remedy.
- * @throws UserError if the manifest or the checkpoint is damaged or belongs to another run
+ * Returns the verified checkpoint; null if `name` is undefined and the run has no checkpoint.
+ * @param command the user's command, for the remedy in error messages
+ * @throws UserError if the manifest or the checkpoint is damaged, or the checkpoint belongs to another run
  */
 export async function checkpointFor(
   run: RunFolder,

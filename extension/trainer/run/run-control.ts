@@ -1,6 +1,6 @@
-// Requests to a running trainer: pause, resume, stop, checkpoint. A pause takes effect at the loop's gates (between
-// turns and between steps). A stop also interrupts work in progress: between decoding steps, between passes, and while
-// waiting for an environment.
+// Handles requests to a running trainer: pause, resume, stop, checkpoint. A pause takes effect between turns and
+// between steps. A stop also interrupts work in progress, between decoding steps, between passes, and during
+// environment calls.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunState } from '../../run-data/run-status-file';
 import { UserError } from '../../common/user-error';
@@ -8,9 +8,9 @@ import { RunStopped } from '../../engine/run-stopped';
 import { LiveView } from '../live/live-view';
 import type { RequestedChange, LiveSettings } from '../live/live-settings';
 
-/** Switches of a run's environments. */
+/** Debugging and coverage of a run's environments. */
 export interface EnvironmentSwitches {
-  /** Returns the URLs that a debugger may connect to. */
+  /** Enables or disables debugging; returns the URLs to which a debugger can connect. */
   debug(on: boolean): Promise<string[]>;
   cover(on: boolean): Promise<void>;
 }
@@ -20,20 +20,20 @@ type Waiter = { resolve: (folder: string) => void; reject: (error: Error) => voi
 export class RunControl {
   private stopping = false;
   private paused = false;
-  /** Why the run paused by itself. */
+  /** Reason of a pause that the run itself began; undefined outside such a pause. */
   private waiting: string | undefined;
-  /** Receives rollout progress; watchers subscribe to it. */
+  /** Receives the rollout's progress and sends it to watchers. */
   readonly live = new LiveView();
   private readonly stopSignal = new AbortController();
   private wake: (() => void)[] = [];
   private checkpoints: Waiter[] = [];
 
-  /** Clients that debug the environments now. */
+  /** Clients with debugging enabled. */
   private readonly debuggers = new Set<object>();
   private environments: EnvironmentSwitches | undefined;
   private settings: LiveSettings | undefined;
 
-  /** `onChange` receives each state change; `because` says why the run paused by itself. */
+  /** @param onChange receives each state change; `because` is the reason if the run itself began a pause */
   constructor(private readonly onChange: (state: RunState, because?: string) => void) {}
 
   pause(): void {
@@ -51,8 +51,8 @@ export class RunControl {
   }
 
   /**
-   * Pauses the run because of `sentence`, until `resumeAfterWait`. Returns after `ms`, or earlier if someone resumes
-   * the run; resolves with false if the run is to stop.
+   * Pauses the run with the reason `sentence`, until `resumeAfterWait` is called. Resolves after `ms` milliseconds or
+   * when the user resumes the run; the value is false if the run is to stop.
    */
   async wait(sentence: string, ms: number): Promise<boolean> {
     if (this.stopping) return false;
@@ -65,7 +65,7 @@ export class RunControl {
     return !this.stopping;
   }
 
-  /** Ends a pause begun by `wait`. */
+  /** Ends a pause that `wait` began. */
   resumeAfterWait(): void {
     if (this.waiting === undefined) return;
     this.waiting = undefined;
@@ -82,29 +82,32 @@ export class RunControl {
     this.wakeUp();
   }
 
-  /** Requests a checkpoint at the end of the current step; resolves with its folder's name. */
+  /** Requests a checkpoint at the end of the current step. Resolves with the name of the checkpoint's folder. */
   checkpoint(): Promise<string> {
     return new Promise((resolve, reject) => this.checkpoints.push({ resolve, reject }));
   }
 
-  /** Called when the environments are loaded: they can be debugged and covered from now on. */
+  /** Enables debugging and coverage requests; called after the environments are loaded. */
   serveEnvironments(environments: EnvironmentSwitches): void {
     this.environments = environments;
   }
 
-  /** Enables debugging for `who`; resolves with the URLs to connect to. Rejects before the environments are loaded. */
+  /**
+   * Enables debugging for the client `who`. Resolves with the URLs to connect to; rejects if the environments are not
+   * loaded.
+   */
   async beginDebugging(who: object): Promise<string[]> {
     const environments = this.servedEnvironments();
     this.debuggers.add(who);
     return environments.debug(true);
   }
 
-  /** Ends debugging for `who`; time limits apply again after the last one. */
+  /** Ends debugging for the client `who`. When no client is left, time limits of environment calls apply again. */
   async endDebugging(who: object): Promise<void> {
     if (this.debuggers.delete(who) && this.debuggers.size === 0) await this.environments?.debug(false);
   }
 
-  /** Starts or stops line coverage of environment code. Rejects before the environments are loaded. */
+  /** Starts or stops line coverage of environment code. Rejects if the environments are not loaded. */
   async cover(on: boolean): Promise<void> {
     await this.servedEnvironments().cover(on);
   }
@@ -114,21 +117,21 @@ export class RunControl {
     return this.environments;
   }
 
-  /** Called before training begins: settings can change from now on. */
+  /** Enables setting changes; called before training begins. */
   serveSettings(settings: LiveSettings): void {
     this.settings = settings;
   }
 
   /**
-   * Requests setting changes from the next step on; with `checkOnly` only validates them. @throws UserError if they are
-   * not allowed
+   * Requests setting changes that apply from the next step on. With `checkOnly`, the changes are only validated.
+   * @throws UserError if a change is not allowed
    */
   change(values: Readonly<Record<string, unknown>>, checkOnly: boolean): RequestedChange {
     if (!this.settings) throw new UserError('the run is not training yet: try again in a moment');
     return this.settings.request(values, checkOnly);
   }
 
-  /** Aborts with RunStopped when the run is to stop; for work without gates, such as a download. */
+  /** Aborts with RunStopped when the run is to stop. For work that does not call `gate`, such as a download. */
   get stopped(): AbortSignal {
     return this.stopSignal.signal;
   }
@@ -142,17 +145,17 @@ export class RunControl {
     return this.checkpoints.length > 0;
   }
 
-  /** Resolves all pending checkpoint requests. */
+  /** Resolves all pending checkpoint requests with the folder's name. */
   checkpointed(folder: string): void {
     for (const { resolve } of this.checkpoints.splice(0)) resolve(folder);
   }
 
-  /** Rejects all pending checkpoint requests when the run ends. */
+  /** Rejects all pending checkpoint requests; called when the run ends. */
   end(): void {
     for (const { reject } of this.checkpoints.splice(0)) reject(new Error('the run ended before the checkpoint'));
   }
 
-  /** Waits while paused; resolves with false if the run is to stop. */
+  /** Blocks while the run is paused. Resolves with false if the run is to stop. */
   async gate(): Promise<boolean> {
     while (this.paused) await new Promise<void>(resolve => this.wake.push(resolve));
     return !this.stopping;

@@ -1,5 +1,5 @@
-// Opens the environments of a run: fetches their data sets, starts their processes, and builds and loads each tag's
-// code. On an error the processes are stopped and the first error is thrown.
+// Opens the environments of a run: downloads their data sets, starts their processes, and builds and loads the code of
+// each tag. If any of this fails, the processes are stopped and the first error is thrown.
 import { availableParallelism } from 'node:os';
 import type { EnvironmentNotice, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import { UserError } from '../../common/user-error';
@@ -16,15 +16,16 @@ export interface OpenEnvironments {
   environments: EnvironmentProcesses;
   /** The requested environments, one per tag. */
   specs: EnvironmentSpec[];
-  /** One per tag. */
+  /** The loaded environments, one per tag. */
   loaded: LoadedEnvironment[];
 }
 
 /**
- * @param tags tags of the environments to open, in any order, duplicates allowed
+ * Opens the environments of the given tags.
+ * @param tags tags in any order, duplicates allowed
  * @param workspace base folder for paths of the user's own environments
  * @param signal aborts the opening and stops the processes; its reason is thrown
- * @throws UserError if an environment cannot be built or a data set cannot be fetched
+ * @throws UserError if an environment cannot be built or a data set cannot be downloaded
  */
 export async function openEnvironments(
   { custom_envs, workbench }: Pick<RunConfig, 'custom_envs' | 'workbench'>,
@@ -63,7 +64,8 @@ export async function openEnvironments(
 }
 
 /**
- * Number of processes for a tag, at most the number of cores: calls that wait for I/O already overlap within a process.
+ * Number of environment processes for a tag, at most the number of cores. I/O needs no further processes, because calls
+ * that wait for I/O overlap within a process.
  */
 export const workersOf = ({ parallel_friendly, max_workers }: TagConfig): number =>
   parallel_friendly ? Math.min(max_workers, availableParallelism()) : 1;

@@ -1,6 +1,6 @@
-// The folder of a run's model: the one that `model_path` names, or the cached copy of a hub model, fetched if missing.
-// The trainer fetches, not the process that starts it: editor or terminal may close meanwhile, the status shows the
-// progress, and stopping the run stops the download.
+// The folder of a run's model: the folder that `model_path` names, or the cached copy of a hub model, which is
+// downloaded if missing. The trainer downloads it, not the process that started the trainer, because editor or terminal
+// may close during the download. The status shows the progress, and stopping the run stops the download.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { runFiles } from '../../run-data/run-files';
@@ -17,15 +17,15 @@ import type { HubProgress } from '../../hub/hub-model';
 import { readRegular } from '../../node/regular-file';
 import type { RunFolder } from '../store/run-folder';
 
-/** Milliseconds between status updates; each new file also triggers one. */
+/** Minimum milliseconds between status updates; each new file also causes an update. */
 const updateMs = 1000;
-/** Number of updates over which the speed is averaged. */
+/** Number of updates over which the download speed is averaged. */
 const speedOver = 10;
 
 /**
- * Returns the absolute path of the model's folder. A hub model is read at the commit that the manifest names, so that a
- * resume uses the weights of the start.
- * @throws RunStopped if the run is stopped meanwhile; downloaded data is kept
+ * Returns the absolute path of the model's folder. A hub model is read at the commit in the manifest, so that a resume
+ * uses the same weights as the start of the run.
+ * @throws RunStopped if the run is stopped during the download; downloaded data is kept
  */
 export async function runModelFolder(
   folder: RunFolder,
@@ -63,7 +63,7 @@ export async function keepTokenizer(folder: RunFolder, modelFolder: string): Pro
   }
 }
 
-/** Like `runModelFolder`, but fetches nothing. @throws UserError if the model is no longer in the cache */
+/** Like `runModelFolder`, but downloads nothing. @throws UserError if the hub model is no longer in the cache */
 export async function presentModelFolder(folder: RunFolder, workspace: string): Promise<string> {
   const { model } = folder.manifest;
   const path = storedConfig(folder).model_path;
@@ -76,7 +76,10 @@ export async function presentModelFolder(folder: RunFolder, workspace: string): 
   );
 }
 
-/** Shows download progress in the status, with the remaining time at the average speed of the last updates. */
+/**
+ * Returns a function that shows download progress in the status. The remaining time is computed from the average speed
+ * of the last updates.
+ */
 function progressReporter(journal: Journal): (progress: HubProgress) => void {
   const updates: { at: number; file: string; bytes: number }[] = [];
   return download => {

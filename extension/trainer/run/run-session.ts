@@ -1,5 +1,5 @@
-// The work of a trainer between its lease and the run's end: training or, with val_only, an evaluation, either with the
-// engine or with a model behind an API and no engine.
+// The work of a trainer between acquiring the lease and the end of the run: training or, with val_only, an evaluation
+// of a local model or of a model behind an API.
 import { storedConfig } from './stored-config';
 import type { RunConfig } from '../config/schema';
 import { logNotice, openEnvironments } from './run-environments';
@@ -12,18 +12,18 @@ import { keepEnvironment } from '../store/environment-store';
 import type { OpenOptions } from './open-run';
 import { openRun } from './open-run';
 
-/** The opened work of a trainer. */
+/** A run's opened work. */
 export interface RunSession {
-  /** Details for the log. */
+  /** Details for trainer.log. */
   about: Record<string, unknown>;
-  /** Finished steps. */
+  /** Number of finished steps. */
   step(): number;
-  /** Works until the end. @throws RunStopped, or the error that ended the run */
+  /** Runs the work to its end. @throws RunStopped, or the error that ended the run */
   work(): Promise<'finished' | 'stopped'>;
   close(): Promise<void>;
 }
 
-/** Opens the kind of work that the run's manifest asks for. */
+/** Opens training or an evaluation, depending on the run's configuration. */
 export async function openSession(options: OpenOptions): Promise<RunSession> {
   const config = storedConfig(options.folder);
   if (!config.trainer.val_only) return openTraining(options);

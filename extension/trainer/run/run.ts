@@ -1,6 +1,6 @@
-// One run while it trains or is evaluated: engine, tokenizer, environments and journal, with what the loop asks of
-// them. Its parts: open-run.ts opens it, batch-player.ts plays its batches, training-checkpoints.ts saves and restores
-// it, trainer-state.ts is what it keeps between steps, journal.ts writes its folder, run-control.ts stops it.
+// One run during training or evaluation: engine, tokenizer, environments and journal. Its parts: open-run.ts opens it,
+// batch-player.ts plays its batches, training-checkpoints.ts saves and restores it, trainer-state.ts defines the state
+// between steps, journal.ts writes its logs, and run-control.ts handles pause and stop requests.
 import type { RunConfig } from '../config/schema';
 import type { LoadedModel } from '../../engine/load-options';
 import { passBudget } from './pass-budget';
@@ -22,16 +22,16 @@ import type { TrainerState } from './trainer-state';
 export class Run {
   readonly batches: BatchPlayer;
   readonly checkpoints: TrainingCheckpoints;
-  /** Success rate of the newest validation, 0…1. */
+  /** Success rate of the newest validation, 0…1; null before the first validation. */
   validated: number | null = null;
-  /** Seeds at the beginning of the current step. */
+  /** Seed counter at the beginning of the current step. */
   private before: SeedState | undefined;
   private readonly diagnoses: Parameters<Journal['diagnosis']>[] = [];
-  /** A stop interrupted optimizer steps that cannot be undone: the weights belong to no step. */
+  /** True if a stop interrupted optimizer steps that cannot be undone; the weights then correspond to no step. */
   halfway = false;
 
   constructor(
-    /** Settings of the current step and pending changes. */
+    /** Current settings and pending changes. */
     readonly settings: LiveSettings,
     readonly folder: RunFolder,
     readonly journal: Journal,
@@ -61,8 +61,8 @@ export class Run {
   }
 
   /**
-   * Computes the longest possible gradient and discards it (workbench.try_longest_batch), so that a lack of memory
-   * shows before the first step instead of when long episodes appear.
+   * Computes a gradient of the maximum size and discards it (workbench.try_longest_batch). Insufficient memory is then
+   * found before the first step, instead of when long episodes first occur.
    */
   async tryLongest(): Promise<void> {
     const { actor, rollout } = this.config.actor_rollout_ref;
@@ -80,8 +80,9 @@ export class Run {
   }
 
   /**
-   * Shows the progress of the following engine calls: `what` they do, and which `part` of the phase they are if there
-   * are several.
+   * Shows the progress of the following engine calls.
+   * @param what label of the calls
+   * @param part number of the call within its phase, if the phase has several
    */
   follow(what: string, part = { index: 0, of: 1 }): void {
     const { index, of: parts } = part;
@@ -90,7 +91,7 @@ export class Run {
       this.journal.progress((index + done / of) / parts, `${which}: pass ${done + 1} of ${of}`);
   }
 
-  /** Keeps a diagnosis of the current step until the step is written. */
+  /** Stores a diagnosis of the current step until the step is written. */
   keepDiagnosis(...found: Parameters<Journal['diagnosis']>): void {
     this.diagnoses.push(found);
   }
@@ -99,22 +100,25 @@ export class Run {
     for (const found of this.diagnoses.splice(0)) await this.journal.diagnosis(...found);
   }
 
-  /** Begins a step that `undo` can revert: saves seeds, weights and moments. */
+  /** Begins a step: saves seed counter, weights and moments, so that `undo` can restore them. */
   async begin(): Promise<void> {
     this.before = this.batches.seeds;
     this.diagnoses.length = 0;
     await this.engine.remember();
   }
 
-  /** Reverts a stopped step, so that a resume repeats it. If that is impossible, no further checkpoint is written. */
+  /**
+   * Restores the state at the beginning of a stopped step, so that a resume repeats the step. If the weights cannot be
+   * restored, `halfway` is set and no further checkpoint is written.
+   */
   async undo(): Promise<void> {
     if (this.before) this.batches.restoreSeeds(this.before);
     this.halfway = !(await this.engine.rollBack());
   }
 
   /**
-   * Applies setting changes on resume, before the next step, and writes a checkpoint with them, so that later resumes
-   * keep them.
+   * Applies setting changes on resume, before the next step. Writes a checkpoint, so that later resumes keep the
+   * changes.
    */
   async changeSettings(state: TrainerState, values: Readonly<Record<string, number>>): Promise<void> {
     this.applySettings(state);
@@ -123,7 +127,10 @@ export class Run {
     if (state.step > 0) await this.checkpoints.write(state);
   }
 
-  /** Applies the pending setting changes between steps. `begins`: the next step begins now. */
+  /**
+   * Applies the pending setting changes between steps.
+   * @param begins whether the next step begins now
+   */
   applySettings(state: TrainerState, begins = false): void {
     const changes = this.settings.apply(state.step + 1, begins);
     if (changes.length === 0) return;
@@ -143,8 +150,8 @@ export class Run {
   }
 
   /**
-   * Shows a finished step in the status, with the success rate of the newest validation, or of training if there was
-   * none.
+   * Shows a finished step in the status. The success rate is that of the newest validation or, before the first
+   * validation, that of training.
    */
   progress(step: number, metrics: Readonly<Record<string, number>>): void {
     const total = this.config.trainer.total_training_steps;

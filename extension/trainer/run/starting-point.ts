@@ -1,5 +1,5 @@
-// Where a trainer starts: the checkpoint to resume from, of this run or of another, and the run folder rolled back to
-// it. Everything is verified before anything is changed.
+// Where a trainer starts: finds the checkpoint to resume from, of this run or of another run, and rolls the run folder
+// back to it. All checkpoints and logs are verified before any file is changed.
 import { basename, resolve } from 'node:path';
 import { UserError } from '../../common/user-error';
 import { onlyEvaluates, storedConfig } from './stored-config';
@@ -14,9 +14,9 @@ import type { RunFolder } from '../store/run-folder';
 import { rollBack } from '../store/rollback';
 
 /**
- * Returns the verified checkpoint to resume from: the named one or the newest. Null for a new run and for one that
- * ended before its first checkpoint.
- * Reads only. @throws UserError if the manifest or the checkpoint is damaged or belongs to another run
+ * Returns the verified checkpoint to resume from: the named one or the newest. Returns null for a new run, and for a
+ * run that ended before its first checkpoint. Reads only.
+ * @throws UserError if the manifest or the checkpoint is damaged, or the checkpoint belongs to another run
  */
 export async function startingPoint(
   folder: RunFolder,
@@ -37,7 +37,9 @@ export async function startingPoint(
   return newestCheckpoint(folder.path, owner, name => `ragen resume ${folder.id} --checkpoint ${name}`);
 }
 
-/** Checks the logs and rolls the folder back to its checkpoint. Returns warnings about the logs. */
+/**
+ * Checks the logs and rolls the folder back to `checkpoint` (null: to its beginning). Returns warnings about the logs.
+ */
 export async function rollBackTo(
   folder: RunFolder,
   checkpoint: StoredCheckpoint | null,
@@ -56,7 +58,8 @@ export async function rollBackTo(
 }
 
 /**
- * Returns the verified checkpoint of another run that this run starts from (trainer.resume_mode=resume_path), or null.
+ * Returns the verified checkpoint of another run from which this run starts (trainer.resume_mode=resume_path),
+ * otherwise null.
  */
 export async function foreignStart(folder: RunFolder, workspace: string): Promise<StoredCheckpoint | null> {
   const { resume_mode, resume_from_path } = courseOf(folder);

@@ -1,6 +1,6 @@
-// Writes a run's status file and notifies watchers of each change. A watcher sees a change at once; the file follows
-// after the write in progress. If a full disk has no room for a replacement file, the status of a failed or waiting run
-// overwrites the old one in place.
+// Writes a run's status file and notifies watchers of each change. Watchers are notified immediately; the file is
+// written after the write in progress. If the disk has no room for a replacement file, the status of a failed or
+// waiting run overwrites the old file in place.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { runFiles } from '../../run-data/run-files';
@@ -8,7 +8,7 @@ import { secrets } from '../../node/secrets';
 import type { RunFolder } from '../store/run-folder';
 import type { RunEvent } from '../../run-data/run-events';
 
-/** Receives progress as it happens. */
+/** Receives status changes, appended log bytes and events immediately. */
 export interface Watchers {
   status(status: RunStatus, fraction: number): void;
   appended(file: string, bytes: number, step: number): void;
@@ -20,7 +20,7 @@ export class StatusWriter {
   private writing: Promise<void> = Promise.resolve();
   private dirty = false;
   private unwritten: Error | undefined;
-  /** The status is final. */
+  /** True if the status is final. */
   private crashed = false;
 
   constructor(
@@ -33,10 +33,10 @@ export class StatusWriter {
     return this.current;
   }
 
-  /** Changes the status: in memory and for watchers at once, on disk after the write in progress. */
+  /** Changes the status. Watchers are notified immediately; the file is written after the write in progress. */
   update(change: Partial<RunStatus>, fraction = 0): void {
     if (this.crashed) return;
-    const { activity: _, ...current } = this.current; // the activity belongs to the previous work
+    const { activity: _, ...current } = this.current; // the old activity no longer applies
     this.current = { ...current, ...secrets.value(change), updated: now() };
     this.fraction = fraction;
     this.watchers.status(this.current, fraction);
@@ -44,7 +44,7 @@ export class StatusWriter {
     this.writing = this.writing.then(() => this.writeStatus());
   }
 
-  /** Reports progress within a phase and a short description of the current work, to watchers only. */
+  /** Sends progress within a phase, and a short description of the current work, to watchers only. */
   progress(fraction: number, activity?: string): void {
     const cleared = activity === this.current.activity;
     if (cleared && fraction - this.fraction < 0.01 && fraction >= this.fraction) return;
@@ -53,7 +53,7 @@ export class StatusWriter {
     this.watchers.status(this.current, fraction);
   }
 
-  /** Resolves after the write in progress. */
+  /** Resolves after all pending writes of the file. */
   async written(): Promise<void> {
     await this.writing;
   }
@@ -68,7 +68,7 @@ export class StatusWriter {
     if (this.unwritten) throw this.unwritten;
   }
 
-  /** Makes the current status final: later changes are ignored. */
+  /** Makes the current status final: all later changes are ignored. */
   freeze(): void {
     this.crashed = true;
   }
@@ -90,19 +90,19 @@ export class StatusWriter {
     }
   }
 
-  /** Best effort: watchers have received the status already. */
+  /** Overwrites the status file in place. Errors are ignored, because watchers have already received the status. */
   overwriteStatus(): void {
     try {
       overwrite(this.folder.file(runFiles.status), `${JSON.stringify(this.current)}\n`);
     } catch {
-      // the disk accepts no write at all
+      // The disk accepts no write at all.
     }
   }
 }
 
 /**
- * Overwrites the start of a file, without needing disk space. The text must be JSON: the rest of the file is filled
- * with blanks.
+ * Overwrites a file in place, which needs no disk space unless the text is longer than the file. The text must be JSON;
+ * the remaining bytes of the file become blanks.
  */
 function overwrite(file: string, text: string): void {
   const fd = openSync(file, 'r+');

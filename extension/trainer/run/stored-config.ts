@@ -1,5 +1,5 @@
-// Reads the configuration of a run folder: as stored when the run was created, resolved and validated by the version
-// that created it, and as it is in effect after later changes.
+// Reads the configuration of a run folder: as stored in the manifest when the run was created, and as changed since by
+// the settings in the run's events.
 import { jsonOrNothing } from '../../common/json';
 import { eventSchema } from '../../run-data/run-events';
 import { runFiles } from '../../run-data/run-files';
@@ -11,13 +11,13 @@ import type { RunConfig } from '../config/schema';
 import { readDamagedLines, readValues } from '../store/line-log';
 import type { RunFolder } from '../store/run-folder';
 
-/** The remedy for a run of another version, which cannot be continued. */
+/** Remedy for a run of another version, which this version cannot continue. */
 const startFrom = (path: string): string =>
   `start a new run with trainer.resume_mode=resume_path and trainer.resume_from_path=${path}`;
 
 /**
- * @throws UserError, ending with `remedy`, if this version has other configuration keys than the one that created the
- * run
+ * Returns the configuration in the manifest.
+ * @throws UserError, ending with `remedy`, if the version that created the run has other configuration keys
  */
 export function storedConfig(
   { id, path, manifest }: Pick<RunFolder, 'id' | 'path' | 'manifest'>,
@@ -29,10 +29,10 @@ export function storedConfig(
   throw new UserError(`run ${id}: its configuration is of another version (${key.join('.')}: ${message}): ${remedy}`);
 }
 
-/** Whether a configuration of any version belongs to an evaluation, which takes no steps. */
+/** Whether a configuration, of any version, belongs to an evaluation. */
 export const onlyEvaluates = (config: unknown): boolean => valueAt(config, 'trainer.val_only') === true;
 
-/** The configuration after all changes recorded in the run's events. @throws UserError as `storedConfig` */
+/** Returns the configuration after all changes in the run's events. @throws UserError as `storedConfig` */
 export function presentConfig(folder: RunFolder, remedy?: string): RunConfig {
   const { id, path, manifest } = folder;
   return storedConfig({ id, path, manifest: { ...manifest, config: { ...changedConfig(folder) } } }, remedy);
@@ -47,14 +47,14 @@ export const settingsOf = (config: unknown): Record<string, number> =>
     }),
   );
 
-/** Like `presentConfig`, for a configuration of any version, without validation. */
+/** Like `presentConfig`, but accepts a configuration of any version, because it does not validate. */
 export function changedConfig(folder: RunFolder): Readonly<Record<string, unknown>> {
   return configInEffect(folder.manifest.config, eventsOf(folder));
 }
 
 /**
- * The configuration after the changes that can be read of the run's events. For what comes before a resume has judged
- * whether they are damaged (resumed-logs.ts). @throws UserError as `storedConfig` does
+ * Like `presentConfig`, but skips events that cannot be read. For use before a resume has checked the logs for damage
+ * (resumed-logs.ts).
  */
 export function readableConfig(folder: RunFolder): RunConfig {
   const { id, path, manifest } = folder;
@@ -62,7 +62,7 @@ export function readableConfig(folder: RunFolder): RunConfig {
   return storedConfig({ id, path, manifest: { ...manifest, config: { ...config } } });
 }
 
-/** The events of a log that can be read, up to byte `end`. */
+/** Yields the readable events of a log, up to byte `end`. */
 export function* readableEvents(file: string, end = Infinity): Generator<RunEvent> {
   for (const { text, next } of readDamagedLines(file)) {
     if (next > end) return;
@@ -71,7 +71,7 @@ export function* readableEvents(file: string, end = Infinity): Generator<RunEven
   }
 }
 
-/** The events of a run, one at a time. */
+/** Yields the events of a run. Throws a UserError at an unreadable event. */
 function* eventsOf(folder: RunFolder): Generator<RunEvent> {
   for (const { value } of readValues(folder.file(runFiles.events), line => eventSchema.parse(line))) yield value;
 }

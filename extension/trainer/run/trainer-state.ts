@@ -1,5 +1,5 @@
-// The state that a trainer keeps between steps, besides weights and optimizer, and its form in a checkpoint's manifest.
-// A checkpoint of an earlier version lacks newer keys, which then have the values of the first state.
+// The state of a trainer between steps, besides weights and optimizer, and its form in a checkpoint's manifest. A
+// checkpoint of an earlier version may lack newer keys; their values are then those before the first step.
 import type { RunConfig } from '../config/schema';
 import { nothingSeen } from '../loop/early-stops';
 import type { Watch } from '../loop/early-stops';
@@ -12,24 +12,23 @@ import type { SkippedSteps } from '../loop/skipped-steps';
 import { noTimeSpent } from '../loop/step-times';
 import type { TimeSpent } from '../loop/step-times';
 
-/** State kept between steps besides weights and optimizer; stored in checkpoints. */
+/** State between steps besides weights and optimizer; stored in checkpoints. */
 export interface TrainerState {
-  /** Finished steps. */
+  /** Number of finished steps. */
   step: number;
   /** Counters of the early-stop rules. */
   watch: Watch;
   /** Coefficient of the KL penalty in the reward. */
   klCoefficient: number;
-  /** State of the collapse diagnosis and of the alarms. */
+  /** States of the collapse diagnosis and of the alarms. */
   collapse: CollapseState;
   alarms: WatchState;
-  /** Recent steps with non-finite numbers. */
+  /** Counters of steps with non-finite numbers. */
   skipped: SkippedSteps;
-  /** The run's time by activity. */
+  /** Seconds of training and validation, in all sessions. */
   spent: TimeSpent;
   /**
-   * Metrics of the newest step while its validation is missing: the run was stopped during it, and a resume runs it
-   * again.
+   * Metrics of the newest step if its validation was interrupted by a stop; a resume then runs the validation again.
    */
   unvalidated?: Record<string, number>;
 }
@@ -42,7 +41,7 @@ export interface SavedState {
   alarms?: WatchState;
   skipped?: SkippedSteps;
   spent?: TimeSpent;
-  /** Environment versions by tag that the steps ran. */
+  /** Environment version of each tag at the time of the checkpoint. */
   environments?: Record<string, string>;
   actor_updates: number;
   critic_updates: number;

@@ -1,5 +1,5 @@
 // The checkpoints of a training: weights, moments, counters and log offsets at the end of a step. A resume restores the
-// engine and the trainer from one, and then gives the same numbers as an uninterrupted run.
+// engine and the trainer from a checkpoint and gives the same numbers as an uninterrupted run.
 import type { BatchPlayer, PlayedRun } from './batch-player';
 import type { RunFolder } from '../store/run-folder';
 import type { LoadedModel } from '../../engine/load-options';
@@ -16,21 +16,21 @@ import type { RunSeal } from '../store/manifest-seal';
 import type { TrainerState, SavedState } from './trainer-state';
 import { firstState } from './trainer-state';
 
-/** What is saved of a run and restored into it. */
+/** The parts of a run that are saved and restored. */
 export interface SavedRun extends PlayedRun {
   readonly folder: RunFolder;
   readonly engine: RemoteEngine;
   readonly model: LoadedModel;
   readonly batches: BatchPlayer;
   readonly usesCritic: boolean;
-  /** A stop interrupted optimizer steps that cannot be undone. */
+  /** True if a stop interrupted optimizer steps that cannot be undone. */
   readonly halfway: boolean;
-  /** Success rate of the newest validation, 0…1. */
+  /** Success rate of the newest validation, 0…1; null before the first validation. */
   validated: number | null;
 }
 
 export class TrainingCheckpoints {
-  /** The step of the newest complete checkpoint. */
+  /** Step of the newest complete checkpoint; 0 if none counts. */
   private saved = 0;
   private readonly seal: RunSeal;
 
@@ -42,7 +42,9 @@ export class TrainingCheckpoints {
     this.seal = { id, manifest };
   }
 
-  /** The newest checkpoint lacks changed settings: it no longer counts as that of its step. */
+  /**
+   * Marks the newest checkpoint as outdated, because settings have changed since; `writeLast` then writes a new one.
+   */
   outdate(): void {
     this.saved = 0;
   }
@@ -97,7 +99,8 @@ export class TrainingCheckpoints {
   }
 
   /**
-   * Writes the checkpoint at the end of a run, unless no step is finished or the newest checkpoint already holds it.
+   * Writes the checkpoint at the end of a run. Writes none if no step is finished, the newest checkpoint already
+   * contains the state, or the weights correspond to no step.
    */
   async writeLast(state: TrainerState): Promise<void> {
     if (this.run.halfway) {
@@ -107,13 +110,13 @@ export class TrainingCheckpoints {
     if (state.step > 0 && (state.step !== this.saved || this.run.control.checkpointRequested)) await this.write(state);
   }
 
-  /** Restores the engine and the run's own state; returns the trainer's. */
+  /** Restores the engine and the run from a checkpoint; returns the trainer's state. */
   async restore(checkpoint: StoredCheckpoint): Promise<TrainerState> {
     const { step, seed_counter } = checkpoint.manifest;
     // eslint-disable-next-line no-restricted-syntax -- `write` above stored it; its schema is any JSON
     const saved = checkpoint.manifest.state as unknown as SavedState;
     const { actor_updates, critic_updates, unvalidated } = saved;
-    const first = firstState(this.run.config); // a checkpoint of an earlier version lacks newer keys
+    const first = firstState(this.run.config); // for keys that a checkpoint of an earlier version lacks
     const { watch = first.watch, collapse = first.collapse, alarms = first.alarms, skipped = first.skipped } = saved;
     const { kl_coef: klCoefficient = first.klCoefficient, spent = first.spent } = saved;
     this.run.validated = saved.validated;
@@ -123,7 +126,7 @@ export class TrainingCheckpoints {
         ...(await readMoments(checkpoint, 'critic', critic_updates)),
         weights: await readFloats(checkpoint, 'critic.weights'),
       };
-    // Verifies the checksum of the file that the engine has loaded.
+    // Verify the checksum of the weights here, because the engine loaded the file without verifying it.
     await readBlob(checkpoint, this.run.model.lora ? adapterWeightsName : 'model.safetensors');
     await this.run.engine.restore(state);
     this.run.batches.restoreSeeds({ seed_counter });

@@ -1,6 +1,6 @@
-// Checks a run folder before any code it names or holds is executed, and before it is written to: the files that decide
-// what runs must be signed by this user's trainer or accepted by the user, and the folder must not contain links, which
-// could redirect writes (node/run-trust.ts).
+// Checks a run folder before its code is executed and before files in it are written. The files that determine the
+// executed code must be signed by this user's trainer or accepted by the user. The folder must not contain links, which
+// could redirect writes to other folders (node/run-trust.ts).
 import { readdirSync, type Dirent } from 'node:fs';
 import { join } from 'node:path';
 import { runFiles } from '../../run-data/run-files';
@@ -13,10 +13,10 @@ import type { RunFolder } from '../store/run-folder';
 export const trustFlag = '--trust-code';
 
 /**
- * To be called before anything that a manifest names (environments, models, programs) is executed.
+ * Must be called before environments, models or programs that a manifest names are executed.
  * @param trustCode sha256 of a manifest that the user accepts once
- * @param remedy what to do, placed before the flag in the message
- * @throws UserError naming the manifest and its hash if it is neither signed nor accepted
+ * @param remedy instruction in the message, placed before the flag
+ * @throws UserError that names the manifest and its hash if it is neither signed nor accepted
  */
 export function requireTrusted(
   { id, path, manifestCode }: Pick<RunFolder, 'id' | 'path' | 'manifestCode'>,
@@ -30,9 +30,9 @@ export function requireTrusted(
 }
 
 /**
- * To be called before code stored in a run is executed, with the exact bytes to be executed.
+ * Must be called before code stored in a run is executed, with the exact bytes to be executed.
  * @param accepted sha256 hashes that the user accepts once
- * @throws UserError naming the first file that is neither signed nor accepted
+ * @throws UserError that names the first file that is neither signed nor accepted
  */
 export function requireTrustedCode(
   { id, path }: Pick<RunFolder, 'id' | 'path'>,
@@ -47,8 +47,8 @@ export function requireTrustedCode(
 }
 
 /**
- * @throws UserError if the run folder contains a link, which would redirect reads and writes, or a pipe or device,
- * which would block whoever opens it
+ * @throws UserError if the run folder contains a link, which would redirect reads and writes, or a pipe or device, on
+ * which a read would block
  */
 export function requireNoLinks({ id, path }: Pick<RunFolder, 'id' | 'path'>): void {
   const other = otherThanFiles(path);
@@ -60,8 +60,8 @@ export function requireNoLinks({ id, path }: Pick<RunFolder, 'id' | 'path'>): vo
 }
 
 /**
- * The first entry below a folder, at any depth, that is neither a file, a folder nor a socket (a killed trainer leaves
- * its socket). Files deleted meanwhile, such as a trainer's temporary ones, are skipped.
+ * Returns the first entry below a folder, at any depth, that is neither a file, a folder nor a socket (a killed trainer
+ * leaves its socket behind). Files that are deleted during the search are skipped.
  */
 function otherThanFiles(folder: string): { path: string; isLink: boolean } | undefined {
   for (const entry of entriesOf(folder)) {
