@@ -1,16 +1,19 @@
-// Trains a byte-level BPE vocabulary (Sennrich et al. 2016) on a small corpus and writes it in Hugging Face's
-// tokenizer.json format. The pre-tokenizer isolates digits and board symbols, so that the model sees states symbol by
-// symbol, and lets merges cross spaces elsewhere (as in SuperBPE, Liu et al. 2025): the fixed sentences of a prompt
-// become one or two tokens each.
+// Trains a byte-level BPE vocabulary (Sennrich et al. 2016) on a small corpus and returns it in Hugging Face's
+// tokenizer.json format. The pre-tokenizer isolates digits and board symbols, so that the model sees each symbol of a
+// state as a token. In other text, merges may cross spaces (as in SuperBPE, Liu et al. 2025), so that each fixed
+// sentence of a prompt becomes one or two tokens.
 
 export interface BpeOptions {
-  /** Size of the vocabulary, including bytes and added tokens. */
+  /** Number of tokens, including the 256 bytes and the added tokens. */
   vocabSize: number;
-  /** Regular expression (Hugging Face's syntax) for isolated pieces; text between two of them is one piece. */
+  /**
+   * Regular expression (Hugging Face's syntax) of pieces that are isolated; the text between two matches is also one
+   * piece.
+   */
   isolate: string;
-  /** Tokens that are never split, in order; special ones are omitted when decoding. */
+  /** Tokens that are never split, in the order of their ids. Special tokens are omitted when ids are decoded. */
   added: readonly { content: string; special: boolean }[];
-  /** Minimum number of occurrences for a pair to be merged. */
+  /** Minimum number of occurrences of a pair that is merged. */
   minFrequency: number;
 }
 
@@ -19,7 +22,10 @@ interface Word {
   count: number;
 }
 
-/** Returns the content of tokenizer.json. Deterministic: ties go to the pair whose strings sort first. */
+/**
+ * Returns the content of tokenizer.json. Deterministic: of equally frequent pairs, the pair that sorts first as text is
+ * merged.
+ */
 export function trainBpe(corpus: Iterable<string>, options: BpeOptions): object {
   const addedPattern =
     options.added.length > 0 && new RegExp(`(${options.added.map(a => escape(a.content)).join('|')})`);
@@ -117,7 +123,7 @@ function tokenizerJson(vocab: readonly string[], merges: readonly [string, strin
   };
 }
 
-/** GPT-2's printable stand-ins of the 256 bytes, in byte order. */
+/** Returns the printable characters by which GPT-2 represents the 256 bytes, in byte order. */
 function byteAlphabet(): string[] {
   const printable = (b: number): boolean => (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174;
   let extra = 0;

@@ -1,5 +1,5 @@
-// The demonstrations that a fine-tuning trains on: solved episodes of every tag for training and validation, as samples
-// and as lines of its folder.
+// The demonstrations of a fine-tuning: solved episodes of every tag for training and validation, as training samples
+// and as trajectory lines of the output folder.
 import { appendAll } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { loadConfig } from '../config/load-config';
@@ -15,7 +15,7 @@ import { demonstrations } from './demonstrations';
 import type { SftSample } from './fine-tune';
 import type { SftRequest } from './sft-request';
 
-/** Solved episodes for training and validation; those for validation have later seeds. */
+/** Returns solved episodes for training and for validation. In each tag, the validation episodes have higher seeds. */
 export async function demonstrationSet(
   request: SftRequest,
 ): Promise<{ train: RolloutEpisode[]; val: RolloutEpisode[] }> {

@@ -1,6 +1,7 @@
-// The demonstrator's response for a turn: it reads the state as the model does, writes a thought that follows from it,
-// and answers. Two manners: `looking` states the goal's position and the next cells, and uses the solver's moves;
-// `guessing` names random moves. A model that imitates a mix of both can improve through reinforcement learning.
+// The demonstrator's response in a turn: reads the state as the model sees it, and writes a thought and an answer.
+// Style `looking`: the thought states the goal's position and the next cells, and the answer has the solver's moves.
+// Style `guessing`: the answer has random moves. A model trained on a mixture of both styles can improve through
+// reinforcement learning.
 import type { RandomStream } from '../../engine/sampling/random-stream';
 
 export type DemonstrationStyle = 'looking' | 'guessing';
@@ -16,9 +17,10 @@ const moves: Readonly<Record<string, Cell>> = { Left: [0, -1], Down: [1, 0], Rig
 const moveNames = Object.keys(moves);
 
 /**
+ * Returns a thought and actions for a state.
  * @param state the observation as the model sees it
- * @param plan names of the solver's next actions, best first
- * @returns null for a state of an unknown kind
+ * @param plan names of the solver's next actions, in order
+ * @returns null if the state has an unknown format
  */
 export function demonstrate(
   state: string,
@@ -65,7 +67,7 @@ function pullArm(
   return { thought: `${low} is steady, ${high} may pay more.`, actions: [high] };
 }
 
-/** The cells after `label:` in a state given by coordinates. */
+/** Returns the cells after `label:` in a state of coordinates. */
 function cells(state: string, label: string): Cell[] {
   const line = new RegExp(`^${label}: (.*)$`, 'm').exec(state)?.[1] ?? '';
   return [...line.matchAll(/\((\d+), (\d+)\)/g)].map(([, row, column]) => [Number(row), Number(column)]);
@@ -73,7 +75,7 @@ function cells(state: string, label: string): Cell[] {
 
 const show = ([row, column]: Cell): string => `(${row}, ${column})`;
 
-/** For example `2 down, 1 left`, `1 up`, `here`. */
+/** Describes the offset between two cells, such as `2 down, 1 left`, `1 up` or `here`. */
 function offset(from: Cell, to: Cell): string {
   const down = to[0] - from[0];
   const right = to[1] - from[1];
@@ -83,7 +85,7 @@ function offset(from: Cell, to: Cell): string {
   return parts.join(', ') || 'here';
 }
 
-/** For example `Down (2, 2) free, Left (2, 1) goal.`: each move with the cell it leads to. */
+/** Describes each move and the cell it leads to, such as `Down (2, 2) free, Left (2, 1) goal.`. */
 function walk(from: Cell, goal: Cell, actions: readonly string[], holes: readonly Cell[]): string {
   let [row, column] = from;
   const steps = actions.map(action => {

@@ -1,6 +1,6 @@
-// Creates demonstrations: episodes that an environment's solver played successfully, on separate seeds. Levels without
-// a solution, or with one that needs more turns than an episode has, are skipped. On slippery ice the solver plans
-// again each turn, and only successful episodes are used.
+// Creates demonstrations: episodes that an environment's solver played successfully, on separate seeds. A level is
+// skipped if it has no solution, or if its solution needs more turns than an episode permits. On slippery ice, the
+// solver plans again in each turn, and only successful episodes are used.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { appendAll } from '../../common/lists';
 import { UserError } from '../../common/user-error';
@@ -12,7 +12,7 @@ import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { SolverDemonstrator } from './solver-demonstrator';
 
-/** Number of concurrent episodes. */
+/** Number of episodes per batch, which are played concurrently. */
 const batch = 64;
 /** Maximum number of levels tried per requested demonstration. */
 const triesEach = 20;
@@ -26,16 +26,19 @@ export interface DemonstrationTools {
 }
 
 export interface DemonstrationsRequest {
-  /** Defines turns and environments; `actor_rollout_ref.rollout.max_model_len` bounds an episode. */
+  /**
+   * Configuration of the turns and environments; `actor_rollout_ref.rollout.max_model_len` limits the tokens of an
+   * episode.
+   */
   config: RunConfig;
   tag: string;
   count: number;
-  /** First seed. */
+  /** Seed of the first level. */
   seed: number;
   maxDepth: number;
-  /** Aborts at once; its reason is thrown. */
+  /** Aborts immediately; its reason is thrown. */
   signal?: AbortSignal;
-  /** Receives the number of finished demonstrations. */
+  /** Receives the number of demonstrations so far, at most `count`. */
   onProgress?(solved: number): void;
 }
 

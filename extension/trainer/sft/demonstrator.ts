@@ -1,21 +1,21 @@
-// A demonstrator that plays episodes instead of the model: it implements the engine's TextGenerator, so demonstrations
-// pass through the same agent proxy, context manager and masks as rollouts, token for token. It uses the environments'
-// solvers, which the model does not have.
+// A demonstrator that plays episodes in place of the model. It implements the engine's TextGenerator, so demonstrations
+// pass through the same agent proxy, contexts and masks as rollouts and have the same tokens. Its plans come from the
+// environments' solvers, which the model cannot call.
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import type { TextGenerator } from '../rollout/rollout-request';
 import { demonstrate } from './demonstration';
 
 export interface DemonstratorOptions {
-  /** Probability that a turn is played `looking` instead of `guessing`. May be changed between rollouts. */
+  /** Probability that a turn is played in style `looking` instead of `guessing`. May be changed between rollouts. */
   looking: number;
   actionsPerTurn: number;
   actionSeparator: string;
 }
 
-/** What the demonstrator needs from the environments and the tokenizer. */
+/** Functions of the environments and the tokenizer that a demonstrator calls. */
 export interface DemonstratorTools {
-  /** The solver's next actions of each episode, by name, best first. */
+  /** Returns the solver's next actions of each episode: action names, in order. */
   solve(episodes: readonly string[]): Promise<Map<string, string[]>>;
   encode(text: string): number[];
   decode(ids: readonly number[]): string;
@@ -37,10 +37,10 @@ export class Demonstrator implements TextGenerator {
   }
 
   release(): void {
-    // no state between turns
+    // Rows have no cached state.
   }
 
-  /** The text after the prompt's `<think>`. */
+  /** Returns the response text after the prompt's `<think>`. */
   private answer(row: string, append: readonly number[], plan: readonly string[], seed: number): string {
     const stream = new RandomStream(seed);
     const { looking, actionsPerTurn, actionSeparator } = this.options;

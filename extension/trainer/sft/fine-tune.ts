@@ -1,6 +1,6 @@
 // Supervised fine-tuning: optimizer steps on the cross-entropy of the tokens that a demonstrator wrote; other tokens of
-// an episode are not trained on. A resume from a checkpoint gives the same numbers as an uninterrupted training, since
-// an epoch's order depends only on its seed.
+// an episode are not trained on. The order of an epoch depends only on its seed, so a training resumed from a
+// checkpoint gives the same numbers as an uninterrupted one.
 import { splitMiniBatches } from '../../algorithms/mini-batches';
 import { learningRate } from '../../algorithms/learning-rate';
 import type { Engine } from '../../engine/engine';
@@ -15,35 +15,37 @@ export type FineTuneStep = {
   /** Number of the step, from 1. */
   step: number;
   epoch: number;
-  /** Mean cross-entropy of the batch before the step, in nats per token. */
+  /** Mean cross-entropy of the batch before the update, in nats per token. */
   'train/loss': number;
   'train/lr': number;
-  /** Over all validation demonstrations, after the step; only if a validation was due. */
+  /** Mean cross-entropy of all validation demonstrations after the step; absent if no validation was due. */
   'val/loss'?: number;
 };
 
-/** Number of steps of the whole training. */
+/** Returns the total number of steps of a training. */
 export function stepsOf(samples: number, { data, trainer }: Pick<SftConfig, 'data' | 'trainer'>): number {
   const all = trainer.total_epochs * Math.ceil(samples / data.train_batch_size);
   return Math.min(all, trainer.total_training_steps ?? all);
 }
 
-/** Where a training continues. */
+/** The point from which a training continues. */
 export interface FineTuneStart {
-  /** Finished steps. */
+  /** Number of finished steps. */
   done: number;
-  /** The step after them, if a stop interrupted its validation. */
+  /** The first unfinished step, if its update is finished and only its validation was interrupted. */
   unvalidated?: FineTuneStep;
 }
 
 export interface FineTuneListener {
-  /** Called after the optimizer step, before a validation that may be due. */
+  /** Called after the optimizer step, before a validation. */
   onTrained?(step: FineTuneStep): void;
-  /** Called at the end of a step; `save` if a checkpoint is due. False ends the training. */
+  /**
+   * Called at the end of a step. `save` is true if a checkpoint is due. If it resolves with false, the training ends.
+   */
   onStep(step: FineTuneStep, save: boolean): Promise<boolean>;
 }
 
-/** Trains to the last step. @throws RunStopped as the engine does; reported steps are complete */
+/** Trains to the last step. @throws RunStopped if the engine is stopped; all steps passed to `onStep` are complete */
 export async function fineTune(
   engine: Pick<Engine, 'trainSupervised' | 'score'>,
   samples: { train: readonly SftSample[]; val: readonly SftSample[] },
@@ -86,7 +88,7 @@ export async function fineTune(
   }
 }
 
-/** Mean over all masked tokens, in nats. */
+/** Mean cross-entropy over all masked tokens, in nats. */
 export async function crossEntropy(
   engine: Pick<Engine, 'score'>,
   samples: readonly SftSample[],

@@ -1,7 +1,7 @@
 // Creates media/models/ragen-tiny: `npm run make:tiny-model`. Trains a vocabulary on transcripts of demonstrated
-// episodes, then a small Qwen2 decoder on demonstrations (supervised warm start). The demonstrator guesses in most
-// turns, so the model can look and reason but rarely does, which leaves room for reinforcement learning. Everything is
-// seeded.
+// episodes, then a small Qwen2 decoder on demonstrations (supervised warm start). In the last phase the demonstrator
+// guesses in most turns; the resulting model can look and reason but rarely does, which leaves room for improvement by
+// reinforcement learning. All random draws are seeded.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cpus } from 'node:os';
@@ -31,13 +31,13 @@ import { trainBpe } from './bpe';
 import { Demonstrator } from './demonstrator';
 import { addedTokens, chatTemplate, codePointStop, codePointTokenizer, codePoints, transcript } from './plain-chat';
 
-/** First seed of the demonstrations' levels, far from those of training (10000…) and validation (123…). */
+/** First seed of the demonstrations' levels, far above the seeds of training (10000…) and validation (123…). */
 const firstSeed = 50_000_000;
 const steps = { learn: 1000, forget: 120 };
 const rates = { learn: 2e-3, forget: 5e-4 };
 /**
- * Probability that a turn is played `looking`. The model first learns to look; then the demonstrator mostly guesses,
- * and the model follows.
+ * Probability of style `looking` in each phase. In phase `learn` the model learns to look; in phase `forget` the
+ * demonstrator mostly guesses, which lowers the model's own probability of looking.
  */
 const looking = { learn: 0.9, forget: 0.15 };
 const folder = process.env.TINY_MODEL_FOLDER ?? join(installation.models, 'ragen-tiny');
@@ -91,7 +91,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Writes tokenizer, chat template and configuration files. */
+/** Trains the vocabulary; writes tokenizer, chat template and configuration files. */
 async function makeVocabulary(
   config: RunConfig,
   pool: EnvironmentProcess,
@@ -153,7 +153,7 @@ async function makeVocabulary(
   );
 }
 
-/** Demonstrations are short: a batch fits into one pass. */
+/** No limit is needed, because demonstrations are short and a batch fits into one pass. */
 const unlimitedPass = { maxTokens: Infinity, maxRows: Infinity };
 
 /** Trains the weights on demonstrations and writes them. */
@@ -245,7 +245,7 @@ function demonstratorOf(
   );
 }
 
-/** Index into `tags` of a group's tag. */
+/** Returns the index into `tags` of a group's tag. */
 function tagIndex(group: number): number {
   let last = 0;
   return groups.findIndex(count => group < (last += count));

@@ -1,14 +1,14 @@
-// The chat format of the tiny model (ChatML, like Qwen's), and a tokenizer of single characters for playing episodes
-// before there is a vocabulary: their transcripts are the vocabulary's training corpus.
+// The chat format of the tiny model (ChatML, like Qwen's), and a tokenizer with one token per character. It is used to
+// play episodes before a vocabulary exists; the transcripts of these episodes are the corpus of the vocabulary.
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 
-/** The chat_template.jinja of the tiny model. */
+/** Chat template of the tiny model, the content of chat_template.jinja. */
 export const chatTemplate =
   "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' + '\\n' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-/** Tokens with one id each; special ones never appear in decoded text. */
+/** Tokens that are never split. Special tokens never appear in decoded text. */
 export const addedTokens = [
   { content: '<|endoftext|>', special: true },
   { content: '<|im_start|>', special: true },
@@ -21,7 +21,7 @@ export const addedTokens = [
 
 const turn = ({ role, content }: ChatMessage): string => `<|im_start|>${role}\n${content}<|im_end|>\n`;
 
-/** The conversation as rendered by the chat template. */
+/** Returns a conversation as the chat template renders it. */
 export const transcript = (messages: readonly ChatMessage[]): string => messages.map(turn).join('');
 
 export const codePoints = {
@@ -29,7 +29,7 @@ export const codePoints = {
   decode: (ids: readonly number[]): string => ids.map(id => String.fromCodePoint(id)).join(''),
 };
 
-/** Private-use code point that stands for `<|im_end|>`. */
+/** Private-use code point that represents `<|im_end|>`. */
 export const codePointStop = 0xe000;
 
 export const codePointTokenizer: PromptTokenizer = {

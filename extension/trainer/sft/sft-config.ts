@@ -1,5 +1,5 @@
 // Configuration of supervised fine-tuning: verl's keys (sft_trainer.yaml) for data, model, optimizer and schedule, and
-// `demonstrations` for the training data. Composed and overridden like the other configurations; defaults are in
+// `demonstrations` for the training data. Files and overrides are composed as for a run. The default values are in
 // media/presets/sft.yaml.
 import { z } from 'zod';
 import { compose, findConfig, unknownConfig } from '../config/compose';
@@ -92,7 +92,7 @@ export type SftConfig = z.infer<typeof sftSchema>;
 
 const jsonSchema = z.toJSONSchema(sftSchema, { io: 'input' }) as JsonSchema;
 
-/** verl's keys for features that do not exist here: GPUs, FSDP, other data file formats. */
+/** Keys of verl that have no effect here: GPUs, FSDP, and other data file formats. */
 const ignored = [
   'trainer.nnodes',
   'trainer.n_gpus_per_node',
@@ -108,7 +108,7 @@ export interface SftSource {
   presetFolders: readonly string[];
 }
 
-/** Loads and validates it. Throws a ConfigError with all problems. */
+/** Loads and validates a fine-tuning configuration. Throws a ConfigError with all problems. */
 export function loadSftConfig(source: SftSource): { config: SftConfig; hash: string; notes: string[] } {
   const problems: ConfigProblem[] = [];
   const file = source.configFile ?? findConfig(source.configName, source.presetFolders);

@@ -1,5 +1,5 @@
-// Request and result of a fine-tuning, and the names of the files in its folder. The result is stored in the folder, so
-// that a repeated request returns it at once.
+// Request and result of a fine-tuning, and the names of the files in its folder. The result is stored in the folder and
+// returned immediately if the same request is repeated.
 import type { FineTuneStep } from './fine-tune';
 import type { SftConfig } from './sft-config';
 
@@ -10,22 +10,28 @@ export interface SftRequest {
   presetFolders: readonly string[];
   /** Absolute path of the model to start from. */
   modelFolder: string;
-  /** An abort with RunStopped ends the current work at once, with a checkpoint of the last finished step. */
+  /**
+   * If it aborts with RunStopped, the current work stops immediately, and a checkpoint of the last finished step is
+   * written.
+   */
   signal: AbortSignal;
   onStep(step: FineTuneStep, total: number): void;
-  /** Receives the current work and its progress. */
+  /** Receives a label of the current work and its progress. */
   onProgress?(what: string, done: number, of: number): void;
   printLine(line: string): void;
 }
 
 export interface SftResult {
   folder: string;
-  /** The finished model's folder; null if the training was stopped. */
+  /** Path of the finished model's folder; null if the training was stopped. */
   model: string | null;
   steps: number;
   total_steps: number;
   demonstrations: { train: number; val: number };
-  /** Cross-entropy of the validation demonstrations in nats per token, before the first step and after the last. */
+  /**
+   * Mean cross-entropy of the validation demonstrations before the first step and after the last, in nats per token;
+   * null if not measured.
+   */
   val_loss: { before: number | null; after: number | null };
 }
 

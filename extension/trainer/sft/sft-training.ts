@@ -1,5 +1,5 @@
-// Trains on demonstrations from the newest checkpoint on, and exports the model after the last step. A checkpoint knows
-// the metrics that it was written with, so that a resume refuses a folder whose metrics were changed.
+// Trains on demonstrations, continuing from the newest checkpoint, and exports the model after the last step. A
+// checkpoint stores a hash of the metrics up to its step; if the metrics file has changed since, resuming is refused.
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UserError } from '../../common/user-error';
@@ -31,7 +31,10 @@ export const newestOf = ({ config, hash }: Pick<SftRequest, 'config' | 'hash'>, 
     name => `remove the damaged one to continue from ${name}`,
   );
 
-/** Trains from the newest checkpoint on; exports the model after the last step. */
+/**
+ * Trains to the last step, continuing from the newest checkpoint, then exports the model. Returns the number of
+ * finished steps and the validation losses.
+ */
 export async function trainAndExport(
   { config, hash, modelFolder, signal, onStep, onProgress, printLine }: SftRequest,
   folder: string,
@@ -120,7 +123,7 @@ export async function trainAndExport(
         );
       } catch (error) {
         if (!(error instanceof RunStopped)) throw error;
-        isCut = true; // even if only the last validation is missing
+        isCut = true; // also if only the last validation was interrupted
       }
       const isDone = () => done === total && !isCut;
       if (trained) await write((done = trained.step), trained);
@@ -161,7 +164,8 @@ async function save(
 }
 
 /**
- * sha256 (hex) of the metrics up to `offset`: the file has one line per step, so hashing all of it each time is cheap.
+ * Returns the sha256 (hex) of the metrics up to byte `offset`. The file has one line per step, so hashing it for each
+ * checkpoint takes little time.
  */
 const sumOf = async (folder: string, offset: number): Promise<string> =>
   (
@@ -170,7 +174,7 @@ const sumOf = async (folder: string, offset: number): Promise<string> =>
     })
   ).sha256;
 
-/** Throws a UserError if the metrics differ from those that the checkpoint was written with. */
+/** Throws a UserError if the metrics differ from those at the time of the checkpoint. */
 async function refuseOtherMetrics(
   folder: string,
   { manifest: { offsets, log_chain } }: StoredCheckpoint,
@@ -181,7 +185,10 @@ async function refuseOtherMetrics(
     );
 }
 
-/** Exports the finished model: the checkpoint itself, or the base with the checkpoint's adapter merged into it. */
+/**
+ * Exports the finished model: the checkpoint, or with adapters the base model with the checkpoint's adapter merged into
+ * it.
+ */
 async function exportTo(out: string, base: string, { lora }: LoadedModel, { folder }: StoredCheckpoint): Promise<void> {
   await rm(out, { recursive: true, force: true });
   await exportModel({
@@ -192,7 +199,7 @@ async function exportTo(out: string, base: string, { lora }: LoadedModel, { fold
   });
 }
 
-/** Validation losses in order. */
+/** Returns the validation losses of a metrics file, in order. */
 function lossesIn(file: string): number[] {
   const losses: number[] = [];
   for (const { value } of readValues(file, line => line as Partial<FineTuneStep>))

@@ -1,6 +1,6 @@
-// A demonstrator that follows an environment's solver, for supervised fine-tuning: it implements the engine's
-// TextGenerator, so that a demonstration has the same prompts, turns and masks as rollouts, token for token. If it can
-// read the state, the thought describes it; otherwise the thought names the plan.
+// A demonstrator that follows an environment's solver, for supervised fine-tuning. It implements the engine's
+// TextGenerator, so demonstrations have the same prompts, turns, masks and tokens as rollouts. If the state has a known
+// format, the thought describes the state; otherwise the thought lists the plan.
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
 import type { AnswerTag } from '../../common/tagged-text';
 import { RandomStream } from '../../engine/sampling/random-stream';
@@ -9,15 +9,15 @@ import { demonstrate } from './demonstration';
 import type { DemonstratorTools } from './demonstrator';
 
 export interface SolverOptions {
-  /** An episode with a longer solution counts as unsolved. */
+  /** Maximum number of actions of a solution; an episode with a longer solution counts as unsolved. */
   maxDepth: number;
   actionsPerTurn: number;
   actionSeparator: string;
-  /** Actions are named moves, not free text. */
+  /** True if actions are named moves, false if they are free text. */
   named: boolean;
-  /** Responses begin with `<think>`; otherwise with the answer's tag. */
+  /** True if responses begin with `<think>`, false if they begin with the answer's tag. */
   thinks: boolean;
-  /** What an answer stands in. */
+  /** Tag of answers (`workbench.answer_tag`). */
   tag: AnswerTag;
 }
 
@@ -37,10 +37,13 @@ export class SolverDemonstrator implements TextGenerator {
   }
 
   release(): void {
-    // no state between turns
+    // Rows have no cached state.
   }
 
-  /** The text after the prompt's `<think>` or answer tag. Without a plan no action is named, and the episode fails. */
+  /**
+   * Returns the response text after the prompt's `<think>` or answer tag. Without a plan, the answer is empty and the
+   * episode fails.
+   */
   private answer(prompt: string, plan: readonly string[]): string {
     const { maxDepth, actionsPerTurn, actionSeparator, named, thinks, tag } = this.options;
     const actions = plan.length > maxDepth ? [] : plan.slice(0, actionsPerTurn);

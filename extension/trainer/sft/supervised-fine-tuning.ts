@@ -1,7 +1,6 @@
 // Supervised fine-tuning from a configuration to a model folder: demonstrations by solvers (demonstration-set.ts),
-// training with checkpoints (sft-training.ts), and finally the model with merged adapters, which reinforcement learning
-// takes as model_path. Everything is in one folder; an interrupted training continues from its newest checkpoint when
-// it is requested again.
+// training with checkpoints (sft-training.ts), and a model with merged adapters, which can be the model_path of a run.
+// All files are in one folder. If an interrupted training is requested again, it continues from its newest checkpoint.
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { UserError } from '../../common/user-error';
@@ -15,7 +14,7 @@ import { newestOf, trainAndExport } from './sft-training';
 import { demonstrationSet, demonstrationLine, samplesOf } from './demonstration-set';
 import { sftFiles } from './sft-request';
 
-/** Fine-tunes a model, or continues an earlier training. Throws a UserError or ConfigError. */
+/** Fine-tunes a model, or continues an interrupted training. Throws a UserError or ConfigError. */
 export async function sft(request: SftRequest): Promise<SftResult> {
   const { config, hash, workspace, modelFolder } = request;
   const folder = resolve(workspace, config.trainer.default_local_dir, config.trainer.experiment_name);
@@ -48,7 +47,7 @@ export async function sft(request: SftRequest): Promise<SftResult> {
   }
 }
 
-/** @throws RunStopped if it is stopped before it trains */
+/** Creates the demonstrations and trains on them. @throws RunStopped if it is stopped before training begins */
 async function demonstrateAndTrain(request: SftRequest, folder: string): Promise<SftResult> {
   const { config, hash } = request;
   const shown = await demonstrationSet(request);

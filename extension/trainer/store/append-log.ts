@@ -1,5 +1,5 @@
-// Append-only files of records of any kind. Invariant: the file up to `offset` consists of complete records; the
-// remains of a failed append are cut before the next one.
+// Append-only files of records. Invariant: the file up to `offset` consists of complete records; the bytes of a failed
+// append are removed before the next one.
 import { createHash } from 'node:crypto';
 import { UserError } from '../../common/user-error';
 import { storeError, syncFileSystem } from '../../node/files';
@@ -11,7 +11,7 @@ export interface AppendLogOptions {
   fs?: SyncFileSystem;
 }
 
-/** Bytes of a log from `from` up to `to`, with their sha256 (hex). `file` is its name in the run folder. */
+/** The bytes [from, to) of a log with their sha256 (hex). `file` is the log's name in the run folder. */
 export interface LogPiece {
   file: string;
   from: number;
@@ -19,21 +19,24 @@ export interface LogPiece {
   sha256: string;
 }
 
-/** Writer of one file; only one writer may exist at a time. Errors are UserErrors. */
+/** Writer of one file. Only one writer of a file may exist at a time. Errors are UserErrors. */
 export class AppendLog {
   private readonly fs: SyncFileSystem;
   private readonly fd: number;
   private end: number;
-  /** Bytes known to be on disk; `doubtful`: a sync failed, so the bytes after them must be written again. */
+  /**
+   * Number of bytes that are durable on disk. `doubtful` is true after a failed sync; all later bytes must then be
+   * written again.
+   */
   private durable: number;
   private doubtful = false;
-  /** Start of the piece that `takePiece` returns next, and the digest of the bytes appended since. */
+  /** Start of the piece that `takePiece` returns next, and the hash of the bytes appended after this start. */
   private pieceFrom: number;
   private pieceHash = createHash('sha256');
-  /** An append failed and its bytes could not be removed yet. */
+  /** True if an append failed and its bytes could not be removed yet. */
   private torn = false;
 
-  /** Opens or creates the file and cuts it to the end of its last complete record, as found by `completeEnd`. */
+  /** Opens or creates the file. Truncates it after the last complete record, whose end `completeEnd` returns. */
   constructor(
     readonly file: string,
     private readonly options: AppendLogOptions,
@@ -57,12 +60,12 @@ export class AppendLog {
     }
   }
 
-  /** Committed bytes: the offset after the last complete record. */
+  /** Offset after the last complete record. */
   get offset(): number {
     return this.end;
   }
 
-  /** Returns what was appended since the last call, as a piece of the log `file`; null if nothing was. */
+  /** Returns the bytes appended since the last call, as a piece of the log `file`; null if there are none. */
   takePiece(file: string): LogPiece | null {
     if (this.end === this.pieceFrom) return null;
     const piece = { file, from: this.pieceFrom, to: this.end, sha256: this.pieceHash.digest('hex') };
@@ -71,7 +74,9 @@ export class AppendLog {
     return piece;
   }
 
-  /** Appends one record and returns the offset after it. If it fails, nothing of the record stays. */
+  /**
+   * Appends one record and returns the offset after it. If the append fails, no part of the record remains in the file.
+   */
   protected appendBytes(record: Uint8Array): number {
     try {
       if (this.torn) this.fs.ftruncateSync(this.fd, this.end);
@@ -106,7 +111,7 @@ export class AppendLog {
     this.fs.closeSync(this.fd);
   }
 
-  /** Drops everything after `offset`, durably. */
+  /** Removes all bytes after `offset`, durably. */
   protected cutTo(offset: number): void {
     try {
       this.fs.ftruncateSync(this.fd, offset);
@@ -120,7 +125,7 @@ export class AppendLog {
     this.durable = Math.min(this.durable, offset);
   }
 
-  /** The committed bytes from `from` on. */
+  /** Reads the bytes from `from` to the end of the last complete record. */
   private bytesFrom(from: number): Buffer {
     const bytes = Buffer.allocUnsafe(this.end - from);
     try {
@@ -146,9 +151,9 @@ export class AppendLog {
   }
 
   /**
-   * Writes the bytes after the last successful sync again. After a failed fsync the system treats the unwritten pages
-   * as written, so the next fsync would succeed without writing them (Rebello et al., Can Applications Recover from
-   * fsync Failures?, USENIX ATC 2020). Reads still return the bytes.
+   * Writes all bytes after the last successful sync again. This is necessary because a failed fsync may mark unwritten
+   * pages as clean, so the next fsync would succeed without writing them (Rebello et al., Can Applications Recover from
+   * fsync Failures?, USENIX ATC 2020). The page cache still contains the bytes, so they can be read.
    */
   private writeAgain(): void {
     const bytes = this.bytesFrom(this.durable);
@@ -156,18 +161,18 @@ export class AppendLog {
       at += this.fs.writeSync(this.fd, bytes, at, bytes.length - at, this.durable + at);
   }
 
-  /** Best effort: leftover bytes are cut by the next append, or when the file is opened next. */
+  /** Tries to remove the bytes of a failed append. If that fails, the next append or the next opening removes them. */
   private cutTorn(): void {
     try {
       this.fs.ftruncateSync(this.fd, this.end);
       this.torn = false;
     } catch {
-      // Still torn.
+      // `torn` stays true, so the next append tries again.
     }
   }
 }
 
-/** Opens with `r+`, or creates the file. Not `a`: appending descriptors ignore write positions. */
+/** Opens the file for reading and writing, or creates it. Flag `a` is not used, because it ignores write positions. */
 function openForUpdate(file: string, fs: SyncFileSystem): number {
   try {
     return fs.openSync(file, 'r+');

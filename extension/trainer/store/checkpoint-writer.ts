@@ -1,6 +1,7 @@
-// Writes checkpoints: several files with one commit point. All files are written and fsynced in a temporary folder,
-// with `checkpoint.json` and its checksums last; then the folder is renamed into place. Older checkpoints are removed
-// only afterwards. After a crash at any time, the newest valid checkpoint is either the previous or the new one.
+// Writes checkpoints: several files that are committed together. All files are written and fsynced in a temporary
+// folder, `checkpoint.json` with the checksums last; then the folder is renamed to its final name. Only then are older
+// checkpoints removed. After a crash at any time, the newest valid checkpoint is therefore the previous one or the new
+// one.
 import { randomBytes } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { checkpointFolder, runFiles } from '../../run-data/run-files';
@@ -18,13 +19,13 @@ import {
   replacedFolder,
 } from './checkpoint';
 
-/** Named contents: weights and optimizer states (Float32Array, little-endian) or any bytes. */
+/** Contents of files by name: Float32Arrays (written little-endian) or bytes. */
 export type Blobs = Readonly<Record<string, Uint8Array | Float32Array>>;
 
 /**
- * Writes the checkpoint of `state.step` into the run folder, then removes all but the `keep` newest (≥ 1, including the
- * new one) and those of later steps, which a run resumed from an earlier step has discarded. Returns the new folder.
- * Errors are UserErrors and leave the existing checkpoints unchanged.
+ * Writes the checkpoint of `state.step` into the run folder. Then removes all checkpoints except the `keep` newest (at
+ * least 1, the new one included), and those of later steps, which belong to a discarded course of the run. Returns the
+ * new folder. Errors are UserErrors and leave the existing checkpoints unchanged.
  */
 export async function writeCheckpoint(
   runFolder: string,
@@ -53,8 +54,9 @@ export async function writeCheckpoint(
     const manifest: CheckpointManifest = { ...unsealed, sha256: manifestSum(unsealed) };
     await writeNewFile(join(temporary, manifestName), [Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`)], fs);
     await syncFolder(temporary, fs);
-    // A folder cannot be renamed over another, so an existing one of the same step is renamed aside first; after a
-    // crash `recover` or `newestValid` finds it there.
+    // A folder cannot be renamed onto an existing one, so an existing checkpoint of the same step is renamed to
+    // `.old-…` first. After a crash between the two renames, `recover` or `newestValid` finds the checkpoint under this
+    // name.
     if (await exists(folder, fs)) await fs.rename(folder, replaced);
     await fs.rename(temporary, folder);
     await syncFolder(parent, fs);
@@ -67,7 +69,7 @@ export async function writeCheckpoint(
   return folder;
 }
 
-/** Removes the checkpoints of steps after `step`, for a run that is rolled back to it: its logs are cut as well. */
+/** Removes the checkpoints of all steps after `step`. For a run that is rolled back to `step`. */
 export async function removeLater(runFolder: string, step: number, fs: FileSystem = fileSystem): Promise<void> {
   const parent = join(runFolder, runFiles.checkpoints);
   for (const name of await listFolder(parent, fs)) {
@@ -82,8 +84,8 @@ export async function removeLater(runFolder: string, step: number, fs: FileSyste
 }
 
 /**
- * Recovers from an interrupted save: removes temporary folders, and restores a checkpoint renamed aside unless its
- * successor is in place.
+ * Recovers from an interrupted save: removes temporary folders. A checkpoint that was renamed to `.old-…` gets its name
+ * back, or is removed if the new checkpoint is complete.
  */
 async function recover(parent: string, fs: FileSystem): Promise<void> {
   const names = await listFolder(parent, fs);
@@ -95,7 +97,9 @@ async function recover(parent: string, fs: FileSystem): Promise<void> {
   }
 }
 
-/** Removes other checkpoints once the new one is in place; failed removals are retried after the next checkpoint. */
+/**
+ * Removes superseded checkpoints after the new one is complete. Failed removals are retried after the next checkpoint.
+ */
 async function removeOthers(parent: string, step: number, keep: number, fs: FileSystem): Promise<void> {
   try {
     await recover(parent, fs);
@@ -105,7 +109,7 @@ async function removeOthers(parent: string, step: number, keep: number, fs: File
     for (const text of [...later, ...older.slice(Math.max(keep, 1) - 1)])
       await fs.rm(join(parent, `step-${text}`), { recursive: true, force: true });
   } catch {
-    // Costs disk space only.
+    // A checkpoint that cannot be removed only takes disk space.
   }
 }
 

@@ -1,5 +1,5 @@
-// A stored checkpoint: `checkpoint.json` with the checksums of its files, and reading it. Every file is verified when
-// it is read. checkpoint-writer.ts writes checkpoints, newest-checkpoint.ts finds the one to continue from.
+// Reads stored checkpoints: `checkpoint.json`, and the files whose checksums it contains. Every file is verified when
+// it is read. checkpoint-writer.ts writes checkpoints; newest-checkpoint.ts finds the one to continue from.
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -12,7 +12,7 @@ import { canonicalJson } from '../config/config-hash';
 import type { FileSystem } from '../../node/files';
 
 export const manifestName = 'checkpoint.json';
-/** Maximum bytes of a checkpoint.json, which lists files and random stream states. */
+/** Maximum bytes of a checkpoint.json, which lists the files and the states of random streams. */
 const mostManifestBytes = 2 ** 26;
 export const fileName = /^[A-Za-z0-9][\w.-]*$/;
 export const stepFolder = /^step-(\d{6,})$/;
@@ -38,7 +38,7 @@ export const checkpointSchema = z.strictObject({
 });
 /** The content of `checkpoint.json`. */
 export type CheckpointManifest = z.infer<typeof checkpointSchema>;
-/** The content of a checkpoint besides its files. */
+/** The content of `checkpoint.json` without schema, files and checksum, which the writer adds. */
 export type CheckpointState = Omit<CheckpointManifest, 'schema' | 'files' | 'sha256'>;
 
 /** A checkpoint with a valid manifest. */
@@ -47,7 +47,7 @@ export interface StoredCheckpoint {
   manifest: CheckpointManifest;
 }
 
-/** Opens the checkpoint in `folder`: reads and checks its manifest; its files are checked when they are read. */
+/** Opens the checkpoint in `folder`: reads and validates its manifest. Other files are verified when they are read. */
 export async function openCheckpoint(folder: string, fs: FileSystem = fileSystem): Promise<StoredCheckpoint> {
   try {
     return { folder, manifest: await readManifest(folder, fs) };
@@ -57,8 +57,8 @@ export async function openCheckpoint(folder: string, fs: FileSystem = fileSystem
 }
 
 /**
- * Checks that all files of a checkpoint exist and match their checksums. Throws a UserError naming the first that does
- * not.
+ * Verifies that all files of a checkpoint exist and match their checksums. Throws a UserError that names the first file
+ * that does not.
  */
 export async function verifyCheckpoint(
   { folder, manifest }: StoredCheckpoint,
@@ -71,7 +71,10 @@ export async function verifyCheckpoint(
   }
 }
 
-/** `checkpoints/step-000100` for `step-000100`, `100` or `step-100`. Throws a UserError for any other text. */
+/**
+ * Returns the path `checkpoints/step-000100` for `step-000100`, `100` or `step-100`. Throws a UserError for any other
+ * text.
+ */
 export function checkpointNamed(name: string): string {
   const step = /^(?:step-)?(\d{1,15})$/.exec(name)?.[1];
   if (step === undefined) throw new UserError(`store: ${name} is not a checkpoint: name one like step-000100`);
@@ -106,7 +109,7 @@ export async function readBlob(
   }
 }
 
-/** Like `readBlob`, for a blob written from a Float32Array. */
+/** Like `readBlob`, for a file that was written from a Float32Array. */
 export async function readFloats(
   checkpoint: StoredCheckpoint,
   name: string,
@@ -146,12 +149,12 @@ export async function readManifest(folder: string, fs: FileSystem): Promise<Chec
   throw damaged(folder, manifestName, `is not a checkpoint's (${issue.path.join('.')}: ${issue.message})`);
 }
 
-/** sha256 (hex) of a manifest's other members. */
+/** Returns the sha256 (hex) of a manifest without its own checksum. */
 export function manifestSum({ sha256: _, ...rest }: CheckpointManifest): string {
   return createHash('sha256').update(canonicalJson(rest)).digest('hex');
 }
 
-/** The real path of a checkpoint's file. */
+/** Returns the real path of a checkpoint's file. */
 function targetOf(folder: string, name: string): string {
   try {
     return regularTargetSync(join(folder, name));

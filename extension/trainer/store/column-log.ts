@@ -1,6 +1,6 @@
-// Writer of `metrics.columns` (run-data/metric-segments.ts): follows metrics.jsonl line by line and appends a segment
-// once enough lines have accumulated. The file is derived data: a write error closes it without affecting the run, and
-// readers take the remaining lines from metrics.jsonl.
+// Writer of `metrics.columns` (run-data/metric-segments.ts). It receives each line of metrics.jsonl and appends a
+// segment after every `segmentRows` lines. The file is derived data: after a write error it is closed, and readers take
+// all later lines from metrics.jsonl. The run is not affected.
 import {
   columnsOf,
   decodeSegments,
@@ -20,15 +20,15 @@ import { readLines } from './line-log';
 export class ColumnLog {
   private fd: number | undefined;
   private end = 0;
-  /** Lines since the last segment; they begin at byte `from` of metrics.jsonl. */
+  /** Lines since the last segment. The first of them begins at byte `from` of metrics.jsonl. */
   private lines: MetricNumbers[] = [];
   private from = 0;
   private pieceFrom = 0;
   private pieceHash = createHash('sha256');
 
   /**
-   * Opens or creates `file` beside `metrics`, of which `length` bytes are committed; drops segments that do not match
-   * it.
+   * Opens or creates `file`, the columns of the log `metrics`. Segments that do not match the first `length` bytes of
+   * the log are removed; lines without a segment are read from the log.
    */
   constructor(
     file: string,
@@ -39,7 +39,7 @@ export class ColumnLog {
     this.attempt(() => {
       this.fd = openForUpdate(file, fs);
       const bytes = readBoundedSync(file, { most: 2 ** 31 });
-      const kept = decodeSegments(new Uint8Array(bytes).buffer) // copied, so that columns are aligned to 8 bytes
+      const kept = decodeSegments(new Uint8Array(bytes).buffer) // copied to align columns to 8 bytes
         .filter(({ segment }) => segment.to <= length);
       while (
         kept.length > 0 &&
@@ -55,7 +55,7 @@ export class ColumnLog {
     });
   }
 
-  /** Adds a line that ends at byte `to` of metrics.jsonl. */
+  /** Adds a line. `to` is the offset after the line in metrics.jsonl. */
   append(line: unknown, to: number): void {
     if (this.fd === undefined) return;
     const numbers = numbersOf(line);
@@ -63,7 +63,7 @@ export class ColumnLog {
     if (this.lines.length >= segmentRows) this.attempt(() => this.write(to));
   }
 
-  /** As AppendLog.takePiece. */
+  /** Same as AppendLog.takePiece. */
   takePiece(file: string): LogPiece | null {
     if (this.end === this.pieceFrom) return null;
     const piece = { file, from: this.pieceFrom, to: this.end, sha256: this.pieceHash.digest('hex') };

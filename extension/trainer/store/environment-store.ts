@@ -1,5 +1,5 @@
-// The environment code of a run folder, `environments/<version>/`: the bundle, its sources, its signature and the
-// coverage of its lines. The code is signed when it is stored, so that it may be executed again (node/run-trust.ts).
+// The environment code of a run folder, `environments/<version>/`: bundle, sources, signature and line coverage. The
+// code is signed when it is stored, so that later sessions may execute it (node/run-trust.ts).
 import { dirname } from 'node:path';
 import { environmentFile, environmentFiles, isVersionName } from '../../run-data/run-files';
 import { keptEnvironmentSchema } from '../../run-data/environment-snapshot';
@@ -14,12 +14,12 @@ import { bytesIn, json, readJson, writeSignature } from './run-documents';
 import type { RunFolder } from './run-folder';
 import { sourceSnapshots } from './source-snapshots';
 
-/** Number of steps for which a version's coverage is kept. */
+/** Number of newest steps whose coverage is stored per version. */
 const coveredSteps = 100;
 
 /**
- * Stores the code of an environment that ran: the bundle and its newest sources, since comments do not change a
- * version. It is signed, so that it may be executed again.
+ * Stores and signs the bundle and the sources of an environment version. If the same version is stored again with
+ * changed comments, the sources are replaced, because comments do not change a version.
  */
 export async function keepEnvironment(
   folder: RunFolder,
@@ -41,7 +41,7 @@ export async function keepEnvironment(
   const about = { version, name, kept: new Date().toISOString(), root, entry: sources[0].name };
   const texts = sources.map(({ name, text }) => ({ path: file(`${environmentFiles.sources}/${name}`), text }));
   const written = json({ ...about, sources: sources.map(({ name }) => name) });
-  // The bundle is written last: if it exists, the other files are complete.
+  // The bundle is written last, so if the bundle exists, the other files are complete.
   const files = [
     ...texts,
     { path: file(environmentFiles.about), text: written },
@@ -54,7 +54,7 @@ export async function keepEnvironment(
   await sign(tags, sha256Of(Buffer.from(written)));
 }
 
-/** The stored code of an environment version that a tag ran, for execution; undefined if there is none. */
+/** Returns the stored code of an environment version that a tag ran, for execution; undefined if none is stored. */
 export function keptCode(
   folder: RunFolder,
   version: string,
@@ -63,7 +63,7 @@ export function keptCode(
   return readKeptCode(folder.path, folder.id, { version, tag });
 }
 
-/** The bundle file and the description of a stored environment version; undefined if there is none. */
+/** Returns the bundle's path and the description of a stored environment version; undefined if none is stored. */
 export function keptEnvironment(
   folder: RunFolder,
   version: string,
@@ -75,7 +75,7 @@ export function keptEnvironment(
     : undefined;
 }
 
-/** Adds a line to an environment version's coverage; lines of the oldest steps are dropped. */
+/** Appends a line to the coverage of an environment version. Lines of all but the newest 100 steps are removed. */
 export async function noteCoverage(folder: RunFolder, version: string, line: CoverageLine): Promise<void> {
   const file = environmentFile(version, environmentFiles.coverage);
   const known = hasRunFile(folder.path, file)

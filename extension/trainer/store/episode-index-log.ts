@@ -1,6 +1,6 @@
-// Writer of `episodes/index.jsonl` (run-data/episode-index-line.ts), updated with each file of episodes. The index is
-// derived data: a write error ends it without affecting the run, and the editor reads the rest from the episodes. On
-// opening, for example by a resume, lines that refer to more than the files hold are dropped.
+// Writer of `episodes/index.jsonl` (run-data/episode-index-line.ts). The index is derived data: after a write error it
+// is closed, and the editor reads later episodes from their files. The run is not affected. When the index is opened,
+// for example on resume, lines about bytes that a file of episodes does not have are removed.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,10 +15,13 @@ import { LineLog, readLines } from './line-log';
 
 export class EpisodeIndexLog {
   private log: LineLog | undefined;
-  /** The whole file, if it was rewritten since the last piece. */
+  /** The complete file as a piece, if it was rewritten since the last call of `takePieces`; otherwise null. */
   private anew: LogPiece | null = null;
 
-  /** Opens or creates `file`; `path` maps the name of a file in the run folder to its path. */
+  /**
+   * Opens or creates `file`.
+   * @param path returns the path of a file by its name in the run folder
+   */
   constructor(
     private readonly file: string,
     private readonly path: (name: string) => string,
@@ -27,8 +30,8 @@ export class EpisodeIndexLog {
   }
 
   /**
-   * Indexes episodes appended to the file of `mode` and `step` from byte `from` on, each with the offset after its
-   * line.
+   * Indexes episodes that were appended to the file of `mode` and `step` from byte `from` on.
+   * @param episodes each episode with the offset after its line
    */
   append(mode: 'train' | 'val', step: number, from: number, episodes: readonly (readonly [Episode, number])[]): void {
     this.attempt(() => {
@@ -38,7 +41,7 @@ export class EpisodeIndexLog {
     });
   }
 
-  /** Drops the lines of the file of `mode` and `step`, which is being rewritten. */
+  /** Removes the lines about the file of `mode` and `step`; called before the file is rewritten. */
   forget(mode: 'train' | 'val', step: number): void {
     this.attempt(() => {
       this.close();
@@ -46,7 +49,7 @@ export class EpisodeIndexLog {
     });
   }
 
-  /** Pieces of the log `file` since the last call. */
+  /** Returns the pieces of the log `file` since the last call. */
   takePieces(file: string): LogPiece[] {
     const pieces = [this.anew && { ...this.anew, file }, this.log?.takePiece(file) ?? null];
     this.anew = null;
@@ -58,7 +61,7 @@ export class EpisodeIndexLog {
     this.log = undefined;
   }
 
-  /** Opens the log, keeping only wanted lines. */
+  /** Opens the log; lines for which `wanted` is false are removed. */
   private open(wanted: (line: EpisodeIndexLine) => boolean): void {
     const { file } = this;
     const lines = [...readLines(file)].map(({ text }) => text);
@@ -90,7 +93,7 @@ export class EpisodeIndexLog {
   }
 }
 
-/** Rebuilds the index of a run's episodes from the files in `folder`, skipping damaged lines. */
+/** Rebuilds the index from the files of episodes in `folder`; damaged lines are skipped. */
 export function rebuildIndex(file: string, folder: string): void {
   const files = (existsSync(folder) ? readdirSync(folder) : []).flatMap(name => {
     const [, mode, step] = /^(step|val)-(\d{6,})\.jsonl$/.exec(name) ?? [];

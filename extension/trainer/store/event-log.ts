@@ -1,23 +1,24 @@
-// Writes a run's metrics as scalars into TensorBoard event files. A file is a sequence of TFRecords (length and
-// payload, each with a masked CRC-32C); a payload is an Event (tensorflow/core/util/event.proto), of which only the
-// needed fields are written. Each session of a run has its own file, as TensorBoard expects; a resume's file tells open
-// readers to discard later steps.
-// No package: @roboflow/tfrecords writes TensorFlow's Examples, not TensorBoard's Events.
+// Writes a run's metrics as scalars to TensorBoard event files. A file is a sequence of TFRecords (length and payload,
+// each with a masked CRC-32C); a payload is an Event (tensorflow/core/util/event.proto), of which only the needed
+// fields are written. Each session of a run has a separate file, as TensorBoard expects. The file of a resumed session
+// makes TensorBoard discard the steps after the resumed one.
+// Not @roboflow/tfrecords, because it writes TensorFlow's Examples, not Events.
 import { Writer } from 'protobufjs';
 import { AppendLog } from './append-log';
 import type { AppendLogOptions } from './append-log';
 
 /**
- * For example `events.out.tfevents.0000000001.ragen`: readers recognise files by `tfevents` and read them in name
- * order.
+ * Returns a file name such as `events.out.tfevents.0000000001.ragen`. TensorBoard recognises event files by `tfevents`
+ * in the name and reads them in the order of their names.
  */
 export const eventLogName = (session: number): string =>
   `events.out.tfevents.${String(session).padStart(10, '0')}.ragen`;
 
 export class EventLog extends AppendLog {
   /**
-   * Creates a file. `resumedAt` is the step that a resumed run continues from, null for a new run; `seconds` is the
-   * time since 1970. Errors are UserErrors.
+   * Creates the file; an existing file is emptied. Errors are UserErrors.
+   * @param resumedAt the step from which a resumed run continues; null for a new run
+   * @param seconds time since 1970
    */
   constructor(file: string, resumedAt: number | null, seconds: number, options: AppendLogOptions) {
     super(file, options, () => 0);
@@ -33,7 +34,7 @@ export class EventLog extends AppendLog {
   }
 
   /**
-   * Appends a step's scalars, which must be finite, as float32 (the precision of an event). Returns the offset after
+   * Appends the scalars of a step as float32, the precision of an Event; they must be finite. Returns the offset after
    * them.
    */
   scalars(step: number, seconds: number, values: Readonly<Record<string, number>>): number {
@@ -44,7 +45,7 @@ export class EventLog extends AppendLog {
   }
 }
 
-/** Field numbers with wire types, as protobuf writes them before a field. */
+/** Protobuf tags of the fields: field number × 8 + wire type. */
 const tag = {
   // Event
   wallTime: (1 << 3) | 1,
@@ -58,7 +59,7 @@ const tag = {
   simpleValue: (2 << 3) | 5,
 } as const;
 
-/** SessionLog {status: START}: readers discard what they read of this step and later ones. */
+/** SessionLog {status: START}: makes readers discard this step and all later steps read before. */
 const sessionStart = Writer.create()
   .uint32(1 << 3)
   .int32(1)
@@ -66,28 +67,31 @@ const sessionStart = Writer.create()
 
 function event(seconds: number, step = 0): Writer {
   const writer = Writer.create().uint32(tag.wallTime).double(seconds);
-  return step === 0 ? writer : writer.uint32(tag.step).int64(step); // an absent field reads as zero
+  return step === 0 ? writer : writer.uint32(tag.step).int64(step); // an absent field is read as 0
 }
 
 function tfRecord(message: Writer): Uint8Array {
   const payload = message.finish();
   const record = new Uint8Array(payload.length + 16);
   const view = new DataView(record.buffer);
-  view.setUint32(0, payload.length, true); // the upper half of the 8-byte length is 0: a step has less than 4 GiB
+  view.setUint32(0, payload.length, true); // the upper 4 bytes of the length stay 0
   view.setUint32(8, maskedCrc(record.subarray(0, 8)), true);
   record.set(payload, 12);
   view.setUint32(12 + payload.length, maskedCrc(payload), true);
   return record;
 }
 
-/** CRC-32C (Castagnoli), reflected, by byte. */
+/** Table of CRC-32C (Castagnoli), reflected, by byte. */
 const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte;
   for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0);
   return crc >>> 0;
 });
 
-/** Masked CRC as TFRecord defines it, since CRCs of data that contains CRCs are weak. */
+/**
+ * Returns TFRecord's masked CRC. TFRecord masks CRCs because the CRC of data that contains CRCs detects errors less
+ * reliably.
+ */
 function maskedCrc(bytes: Uint8Array): number {
   let crc = 0xffffffff;
   for (const byte of bytes) crc = crcTable[(crc ^ byte) & 0xff] ^ (crc >>> 8);

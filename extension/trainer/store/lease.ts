@@ -1,8 +1,8 @@
-// The lease says which process trains a run. It is created exclusively and touched every second.
-// node/lease-judgement.ts decides whether its trainer lives: by the process itself on this machine, by the touches
-// for another machine or container. Takeover of an abandoned lease is guarded by a second exclusive file, so that only
-// one of two candidates gets it.
-// Not proper-lockfile: it judges a lock by its touches alone, not by the boot, pid and start time of its holder.
+// The lease names the process that trains a run. The file is created exclusively and touched every second.
+// node/lease-judgement.ts decides whether the trainer is alive: on this machine by its process, on another machine or
+// in another container by the touches. The takeover of an abandoned lease is guarded by a second exclusive file, so
+// that only one of several candidates succeeds.
+// Not proper-lockfile, because it judges a lock only by its touches, not by boot, pid and start time of the holder.
 import { randomBytes } from 'node:crypto';
 import {
   existsSync,
@@ -29,12 +29,12 @@ import { storeError } from '../../node/files';
 
 const touchMs = 1000;
 /**
- * A lease last touched this many milliseconds ago by the local clock is stale whatever the other clock says; it needs
- * no watching.
+ * Milliseconds after its last touch, by the local clock, at which a lease is stale even if the clocks of two machines
+ * differ. Such a lease is taken over without waiting for further touches.
  */
 const longAgoMs = 60_000;
 
-/** Maximum number of times that a lease blocks creation but is missing when it is read. */
+/** Maximum number of attempts in which the lease exists when it is created, but is missing when it is read. */
 const mostMissing = 40;
 
 /** External dependencies of a lease, injectable in tests. */
@@ -44,7 +44,9 @@ export interface LeaseDependencies extends Processes {
   /** Milliseconds of a monotonic clock. */
   monotonic(): number;
   sleep(ms: number): Promise<unknown>;
-  /** Calls `tick` periodically without keeping the process alive; returns a function that stops it. */
+  /**
+   * Calls `tick` every `ms` milliseconds without keeping the process alive. Returns a function that stops the calls.
+   */
   every(ms: number, tick: () => void): () => void;
 }
 
@@ -65,7 +67,7 @@ export const defaultDependencies: LeaseDependencies = {
 
 export interface HeldLease {
   readonly lease: Lease;
-  /** Stops touching the lease and removes it if it is still this trainer's. */
+  /** Stops touching the lease, and removes the file if it still belongs to this trainer. */
   release(): void;
 }
 
@@ -77,7 +79,8 @@ export interface LeaseRequest {
   endpoint: string;
   token: string;
   /**
-   * Called once, with an explanation, if the lease is gone or held by another process: the trainer must stop writing.
+   * Called once, with one sentence, if the lease was removed or taken over by another process. The trainer must then
+   * stop writing.
    */
   onLost(sentence: string): void;
 }
@@ -85,14 +88,20 @@ export interface LeaseRequest {
 interface Found {
   lease: Lease | null;
   touched: number;
-  /** The lease was written for another folder, of which this one is a copy: it is not held here. */
+  /**
+   * True if the lease was written for another folder, of which this folder is a copy; no process holds this folder
+   * then.
+   */
   isForeign: boolean;
 }
 
 const holder = ({ lease, isForeign }: Found, dependencies: Processes): LeaseHolder =>
   isForeign ? 'gone' : holderOf(lease, dependencies);
 
-/** Takes the run's lease, if necessary from a dead process. Throws a UserError while another process holds it. */
+/**
+ * Acquires the run's lease; takes over the lease of a dead process. Throws a UserError if another process holds the
+ * lease.
+ */
 export async function acquireLease(
   request: LeaseRequest,
   dependencies: LeaseDependencies = defaultDependencies,
@@ -112,7 +121,7 @@ export async function acquireLease(
   for (let missing = 0; !create(file, text, dependencies);) {
     const found = find(file);
     if (found === null) {
-      // It was released between the two checks, or it is a dangling link.
+      // The lease was released between the two calls, or it is a link to a missing file.
       if (++missing > mostMissing)
         throw new UserError(`store: ${file} can be neither read nor made: remove it, then start or resume the run`);
       await dependencies.sleep(50);
@@ -136,7 +145,7 @@ export async function acquireLease(
     try {
       return find(file)?.lease?.token === request.token;
     } catch {
-      return true; // a disk that cannot be read now does not show who holds it
+      return true; // an unreadable disk does not show that another process holds the lease
     }
   };
   const stop = dependencies.every(touchMs, () => {
@@ -156,7 +165,7 @@ export async function acquireLease(
   };
 }
 
-/** The lease of a run and whether its trainer lives; null if there is none. */
+/** Returns the run's lease and whether its trainer is alive; null if there is no lease. */
 export function readLease(
   runFolder: string,
   dependencies: LeaseDependencies = defaultDependencies,
@@ -170,7 +179,10 @@ export function readLease(
   };
 }
 
-/** Describes the process that a lease names; for another machine or container also why it counts as alive. */
+/**
+ * Describes the process named in a lease. For another machine or container, also states why the process counts as
+ * alive.
+ */
 function nameOf(lease: Lease | null, { pidScope }: Pick<LeaseDependencies, 'pidScope'> = defaultDependencies): string {
   if (lease === null) return 'process unknown';
   const its = pidScopeOf(lease);
@@ -179,7 +191,7 @@ function nameOf(lease: Lease | null, { pidScope }: Pick<LeaseDependencies, 'pidS
     : `process ${lease.pid} of ${its.host} (on another machine or in another container; its lease is still being renewed)`;
 }
 
-/** Why a trainer that lost its lease ends, and what to do. */
+/** Returns the sentence with which a trainer ends after it lost its lease: cause and remedy. */
 function lossSentence({ runFolder, run }: LeaseRequest, file: string, dependencies: LeaseDependencies): string {
   if (!existsSync(runFolder)) return folderGone({ path: runFolder, id: run });
   const other = find(file)?.lease;
@@ -188,7 +200,7 @@ function lossSentence({ runFolder, run }: LeaseRequest, file: string, dependenci
     : `run ${run}: ${file} was removed, which ends its trainer: resume the run`;
 }
 
-/** The error for a run that another process trains. */
+/** Returns the error message for a run that another process trains. */
 export const alreadyTrained = (
   run: string,
   folder: string,
@@ -197,7 +209,7 @@ export const alreadyTrained = (
 ): string =>
   `run ${run} is already being trained by ${nameOf(lease, dependencies)}: stop it first or resume after it ended, or remove ${join(folder, runFiles.lease)} if that process is not a trainer`;
 
-/** The error for a run folder that disappears while the run is trained or followed. */
+/** Returns the error message for a run folder that disappeared during training or while it was being followed. */
 export const folderGone = ({ path, id }: { path: string; id: string }): string =>
   `run ${id}: its folder ${path} was moved, renamed or deleted while it was being trained: put it back there, then resume the run`;
 
@@ -213,7 +225,7 @@ function find(file: string): Found | null {
   }
 }
 
-/** The identity of a run folder in a lease. */
+/** Returns the identity of a run folder as stored in a lease. */
 function identityOf(folder: string): NonNullable<Lease['folder']> {
   return { path: realpathSync(folder), inode: String(statSync(folder, { bigint: true }).ino) };
 }
@@ -226,7 +238,7 @@ function ownFolder(folder: string, file: string): NonNullable<Lease['folder']> {
   }
 }
 
-/** A lease truncated by a crash of its writer is held by no one. */
+/** Parses a lease. Returns null for invalid text, such as a lease truncated by a crash; no process holds it. */
 function parse(text: string): Lease | null {
   try {
     return leaseSchema.parse(JSON.parse(text));
@@ -252,11 +264,13 @@ function touch(file: string, dependencies: LeaseDependencies): void {
   try {
     utimesSync(file, seconds, seconds);
   } catch {
-    // The next tick finds it missing.
+    // The next tick reports a missing lease.
   }
 }
 
-/** Removes an abandoned lease unless another process has replaced it; false while another process is removing it. */
+/**
+ * Removes an abandoned lease unless another process has replaced it. Returns false if another process is removing it.
+ */
 function removeAbandoned(file: string, abandoned: Found, dependencies: LeaseDependencies): boolean {
   const guard = `${file}.takeover`;
   try {
@@ -264,7 +278,7 @@ function removeAbandoned(file: string, abandoned: Found, dependencies: LeaseDepe
     touch(guard, dependencies);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw storeError('write', guard, error);
-    // The guard is held only briefly; an old one was left by a crash.
+    // The guard exists only briefly during a takeover; an old guard remained after a crash.
     if (!isFresh(statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? dependencies.now(), dependencies.now()))
       rmSync(guard, { recursive: true, force: true });
     return false;
@@ -279,5 +293,5 @@ function removeAbandoned(file: string, abandoned: Found, dependencies: LeaseDepe
   }
 }
 
-/** Returns a new token; only users who may read the lease know it. */
+/** Returns a new random token. Only users with read access to the lease file can read the token. */
 export const newToken = (): string => randomBytes(24).toString('hex');

@@ -1,6 +1,6 @@
-// Append-only files of JSON lines. A line is committed once its newline is on disk; a writer that dies within a line
-// leaves a torn tail, which the next writer cuts and readers skip. Invariant: the file up to `offset` consists of
-// complete lines.
+// Append-only files of JSON lines. A line is committed when its newline is on disk. A process that ends within a line
+// leaves an incomplete last line, which the next writer removes and readers skip. Invariant: the file up to `offset`
+// consists of complete lines.
 import { dirname } from 'node:path';
 import { readFlags, regularTargetSync } from '../../node/bounded-file';
 import { mostLineBytes } from '../../run-data/run-files';
@@ -15,28 +15,32 @@ const newline = 0x0a;
 const blockBytes = 1 << 16;
 
 /**
- * Writer of one file of lines; only one writer may exist at a time (ensured by the run's lease). Errors are UserErrors.
+ * Writer of one file of lines. Only one writer of a file may exist at a time, which the run's lease ensures. Errors are
+ * UserErrors.
  */
 export class LineLog extends AppendLog {
-  /** Opens or creates the file and cuts a torn last line. */
+  /** Opens or creates the file and removes an incomplete last line. */
   constructor(file: string, options: AppendLogOptions) {
     super(file, options, endOfLastLine);
   }
 
   /**
-   * Appends one value, without secrets, as a line and returns the offset after it. If it fails, nothing of the line
-   * stays.
+   * Appends a value as one line, with secrets removed, and returns the offset after the line. If the append fails, no
+   * part of the line remains in the file.
    */
   append(value: unknown): number {
     return this.appendBytes(Buffer.from(`${secrets.json(value)}\n`));
   }
 
-  /** Appends values as lines in one write. If it fails, nothing of them stays. */
+  /**
+   * Appends values as lines in one write. If the append fails, no part of the lines remains in the file. Secrets are
+   * not removed.
+   */
   appendAll(values: readonly unknown[]): number {
     return this.appendBytes(Buffer.from(values.map(value => `${JSON.stringify(value)}\n`).join('')));
   }
 
-  /** Drops every line after `offset`, which must be the end of a line (0 for all). */
+  /** Removes all lines after `offset`, which must be the end of a line (0 removes all lines). */
   truncateTo(offset: number): void {
     const isEnd = Number.isInteger(offset) && offset >= 0 && offset <= this.offset;
     if (!isEnd || (offset > 0 && this.byteAt(offset - 1) !== newline))
@@ -61,14 +65,14 @@ function endOfLastLine(fd: number, size: number, fs: SyncFileSystem): number {
 
 export interface Line {
   text: string;
-  /** Offset after the line's newline: where to continue reading. */
+  /** Offset after the line's newline, from which reading can continue. */
   next: number;
 }
 
 /**
- * The complete lines of a file from byte `from` on, in order; a torn tail is left out. A missing file has no lines.
- * Links must not lead out of `within`, by default the file's folder. Throws a UserError for anything but a regular
- * file, or a line longer than any trainer writes.
+ * Yields the complete lines of a file from byte `from` on; an incomplete last line is omitted. A missing file has no
+ * lines. Throws a UserError if the path is no regular file, is a link to a file outside of `within` (by default the
+ * file's folder), or has a line longer than `mostLineBytes`.
  */
 export function readLines(
   file: string,
@@ -79,7 +83,7 @@ export function readLines(
   return linesOf(file, { from, fs, within, damaged: false });
 }
 
-/** Like `readLines`, for a damaged file: too long lines are left out, and a torn tail is included. */
+/** Like `readLines`, for a damaged file: omits too long lines and includes an incomplete last line. */
 export const readDamagedLines = (file: string): Generator<Line> =>
   linesOf(file, { from: 0, fs: syncFileSystem, within: dirname(file), damaged: true });
 
@@ -134,7 +138,7 @@ function* linesOf(file: string, { from, fs, within, damaged }: Reading): Generat
 }
 
 /**
- * Parsed lines from byte `from` on. A complete line that does not parse or match is a UserError naming its byte offset.
+ * Yields parsed lines from byte `from` on. Throws a UserError with the byte offset if a complete line cannot be parsed.
  */
 export function* readValues<T>(
   file: string,

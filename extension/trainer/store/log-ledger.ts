@@ -1,7 +1,7 @@
-// Ledger `checksums.jsonl`: the content of a run's logs, piece by piece, as the trainer wrote it. A line names a file,
-// a byte range and its sha256; each line's `chain` is a digest of the line and of the previous chain. A checkpoint
-// stores the last link, so that neither a log nor this file can change unnoticed before a checkpoint. Pieces are hashed
-// while they are appended: a checkpoint never reads a log again.
+// The ledger `checksums.jsonl`: checksums of a run's logs, piece by piece. A line names a file, a byte range and its
+// sha256; `chain` is a hash of the line and of the previous line's `chain`. A checkpoint stores the last `chain`, so a
+// change of any log or of the ledger before the checkpoint is detected. Pieces are hashed while they are appended, so
+// writing a checkpoint reads no logs.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { lstat, open, readdir, rm, truncate } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { LineLog, readLines } from './line-log';
 
 const blockBytes = 1 << 20;
 
-/** A file below the run folder; its name cannot lead out of it. */
+/** Name of a file relative to the run folder. The pattern excludes paths that lead out of the folder. */
 const fileName = z.string().regex(/^(?!\.)[\w.-]+(\/(?!\.)[\w.-]+)?$/);
 const lineSchema = z.strictObject({
   file: fileName,
@@ -24,28 +24,28 @@ const lineSchema = z.strictObject({
   chain: z.string(),
 });
 
-/** The end of the ledger at a checkpoint. */
+/** Length and last `chain` of the ledger at the time of a checkpoint. */
 export interface LedgerMark {
   offset: number;
   chain: string | undefined;
 }
 
-/** A log whose content differs from what was written. */
+/** A log whose content differs from what the trainer wrote. */
 export interface LogDamage {
   file: string;
-  /** A predicate such as `ends at byte 10 …`. */
+  /** A predicate about the file, such as `ends at byte 10 …`. */
   how: string;
-  /** The whole file is missing. */
+  /** True if the file is missing. */
   gone: boolean;
 }
 
-/** The `how` of a missing log. */
+/** Value of `how` for a missing file. */
 export const isGone = 'is gone';
 
 /** The result of checking the logs. */
 export interface LogCheck {
   damages: LogDamage[];
-  /** Number of bytes of each file that checksums cover. */
+  /** Number of bytes of each file that have checksums. */
   covered: Map<string, number>;
 }
 
@@ -54,7 +54,7 @@ const link = (chain: string, { file, from, to, sha256 }: LogPiece): string =>
     .update(`${chain}\n${JSON.stringify([file, from, to, sha256])}`)
     .digest('hex');
 
-/** Writer; only one may exist at a time. Errors are UserErrors. */
+/** Writer of the ledger. Only one writer may exist at a time. Errors are UserErrors. */
 export class LogLedger {
   private readonly log: LineLog;
   private chain = '';
@@ -65,12 +65,12 @@ export class LogLedger {
     for (const { text } of readLines(file)) this.chain = /"chain":"([0-9a-f]{64})"\}$/.exec(text)?.[1] ?? '';
   }
 
-  /** Queues what was appended to a log; null is ignored. */
+  /** Queues a piece that was appended to a log; null is ignored. */
   note(piece: LogPiece | null): void {
     if (piece) this.pending.push(piece);
   }
 
-  /** Appends the queued pieces in one write. Can be repeated after a failure. */
+  /** Appends the queued pieces in one write. After a failure, the call can be repeated. */
   flush(): void {
     if (this.pending.length === 0) return;
     let chain = this.chain;
@@ -84,7 +84,7 @@ export class LogLedger {
     this.log.sync();
   }
 
-  /** The flushed end of the ledger, for a checkpoint. */
+  /** Length and last `chain` of the written ledger, for a checkpoint. */
   get mark(): { offset: number; chain: string } {
     return { offset: this.log.offset, chain: this.chain };
   }
@@ -95,8 +95,9 @@ export class LogLedger {
 }
 
 /**
- * Reads the logs of a run once and compares them with the ledger, up to the mark of a checkpoint, or completely if
- * `mark` is null. Files excluded by `wanted` are not read. Reads only.
+ * Compares the logs of a run with the ledger, reading each log once. Reads only.
+ * @param mark the checkpoint's end of the ledger; null compares all pieces
+ * @param wanted returns false for files that are not checked
  */
 export async function checkLogs(
   runFolder: string,
@@ -117,7 +118,9 @@ export async function checkLogs(
   return { damages, covered };
 }
 
-/** Pieces by file, in order; overwritten pieces are left out. */
+/**
+ * Returns the pieces of each file, in order; overwritten pieces are omitted. Returns `how` if the ledger is damaged.
+ */
 function readLedger(file: string, mark: LedgerMark | null): { pieces: Map<string, LogPiece[]> } | { how: string } {
   if (!existsSync(file)) return { how: isGone };
   const pieces = new Map<string, LogPiece[]>();
@@ -186,8 +189,8 @@ async function checkFile(path: string, pieces: readonly LogPiece[]): Promise<Omi
 }
 
 /**
- * Truncates files of episodes and diagnoses to their covered bytes: the rest was written after the checkpoint or by
- * something else.
+ * Truncates files of episodes and diagnoses to the bytes that have checksums. The remaining bytes were written after
+ * the checkpoint, or by another program.
  */
 export async function cutUncovered(runFolder: string, covered: ReadonlyMap<string, number>): Promise<void> {
   for (const [file, to] of covered) {
@@ -201,7 +204,7 @@ export async function cutUncovered(runFolder: string, covered: ReadonlyMap<strin
   }
 }
 
-/** Starts a new ledger for the logs as they are. */
+/** Starts a new ledger with checksums of the present logs. */
 export async function adoptLogs(runFolder: string): Promise<void> {
   const file = join(runFolder, runFiles.checksums);
   await rm(file, { force: true });

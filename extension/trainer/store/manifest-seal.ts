@@ -1,6 +1,6 @@
-// The seal of a run's manifest: a sha256 over everything except what a user may rename. Checkpoints repeat it, so that
-// a damaged manifest and a checkpoint of another run are found before training. The raw file is sealed: the seal covers
-// keys unknown to this version, and stays valid when the folder is moved or copied.
+// The seal of a run's manifest: a sha256 of all fields except name, tags and the seal. Checkpoints contain a copy of the
+// seal, so a damaged manifest or a checkpoint of another run is detected before training. The seal covers the
+// file's fields as read, including fields unknown to this version. It stays valid if the folder is moved or copied.
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { readRunFileSync } from '../../node/run-file';
@@ -11,21 +11,22 @@ import { storeError } from '../../node/files';
 
 /** The run that a checkpoint belongs to. */
 export interface RunSeal {
-  /** The id in the manifest. */
+  /** The id in the run's manifest. */
   id: string;
-  /** `manifestSeal` of its manifest. */
+  /** The seal of the run's manifest (`manifestSeal`). */
   manifest: string;
 }
 
-/** sha256 (hex) of a manifest without its name, its tags and the seal itself. */
+/** Returns the sha256 (hex) of a manifest without its name, its tags and the seal. */
 export function manifestSeal(manifest: Readonly<Record<string, unknown>>): string {
   const { name: _name, tags: _tags, sha256: _seal, ...rest } = manifest;
   return createHash('sha256').update(canonicalJson(rest)).digest('hex');
 }
 
 /**
- * Reads the manifest of a run folder and checks its configuration against `config_hash` and the whole against its seal.
- * `sealed` is false for a manifest of a version that wrote no seal. @throws UserError naming the difference
+ * Reads the manifest of a run folder; compares its configuration with `config_hash`, and all sealed fields with the
+ * seal. `sealed` is false for a manifest of an older version, which has no seal.
+ * @throws UserError that names the difference
  */
 export function verifiedSeal(runFolder: string): RunSeal & { sealed: boolean } {
   const file = join(runFolder, runFiles.manifest);

@@ -1,5 +1,5 @@
-// Finds the newest intact checkpoint of a run, without changing anything. A checkpoint of another run counts as broken,
-// and continuing from an older one than the newest is left to the user.
+// Finds the newest intact checkpoint of a run; reads only. A checkpoint of another run counts as broken. If the newest
+// checkpoint is broken, the user decides whether to continue from an older one.
 import { basename, join } from 'node:path';
 import { runFiles } from '../../run-data/run-files';
 import { UserError } from '../../common/user-error';
@@ -9,15 +9,15 @@ import type { RunSeal } from './manifest-seal';
 import type { StoredCheckpoint } from './checkpoint';
 import { listFolder, stepFolder, replacedFolder, readManifest, verifyFile } from './checkpoint';
 
-/** A folder that is not a valid checkpoint, and why. */
+/** A folder that is not a valid checkpoint, with the reason. */
 export interface BrokenCheckpoint {
   folder: string;
   reason: string;
 }
 
 /**
- * Returns the newest checkpoint whose files all match their checksums, or null, and the broken ones found before it,
- * newest first. With `owner`, a checkpoint of another run counts as broken. Reads only.
+ * Returns the newest checkpoint whose files all match their checksums (null if there is none), and all newer broken
+ * checkpoints, newest first. With `owner`, a checkpoint of another run counts as broken. Reads only.
  */
 export async function newestValid(
   runFolder: string,
@@ -29,7 +29,7 @@ export async function newestValid(
   const candidates = names
     .map(name => ({ name, step: stepFolder.exec(replacedFolder.exec(name)?.[1] ?? name)?.[1] }))
     .filter((candidate): candidate is { name: string; step: string } => candidate.step !== undefined)
-    // For the same step, the checkpoint in place precedes the one renamed aside.
+    // Of two folders with the same step, the one with the final name comes before `.old-…`.
     .sort((a, b) => Number(b.step) - Number(a.step) || (a.name < b.name ? 1 : -1));
   const broken: BrokenCheckpoint[] = [];
   for (const { name } of candidates) {
@@ -47,9 +47,9 @@ export async function newestValid(
 }
 
 /**
- * Returns the newest checkpoint of a run, verified, or null if it has none. A newer damaged one is an error: continuing
- * from an older one is the user's decision. `command` completes the remedy, given the name of the newest intact one.
- * @throws UserError
+ * Returns the newest checkpoint of a run, verified; null if the run has no checkpoint.
+ * @param command returns the user's command to continue from the named checkpoint, for the error message
+ * @throws UserError if the newest checkpoint is broken
  */
 export async function newestCheckpoint(
   runFolder: string,
@@ -64,7 +64,10 @@ export async function newestCheckpoint(
   throw new UserError(`${reason} (the newest intact checkpoint is ${name}: ${command(name)})`);
 }
 
-/** Throws a UserError if a checkpoint names another run; a checkpoint of an earlier version names none. */
+/**
+ * Throws a UserError if a checkpoint belongs to another run. A checkpoint of an earlier version names no run and is
+ * accepted.
+ */
 export function refuseForeign({ folder, manifest: { run } }: StoredCheckpoint, owner: RunSeal): void {
   if (run === undefined || (run.id === owner.id && run.manifest === owner.manifest)) return;
   throw new UserError(

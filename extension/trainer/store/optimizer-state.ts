@@ -1,6 +1,6 @@
-// The optimizer's moments as checkpoint files: `actor.m` and `actor.v`, as float32 or, with `actor.m_scale` and
-// `actor.v_scale` beside them, quantised to bytes in blocks (engine/optimizer/byte-moments.ts). They round-trip bit for
-// bit in the format they were written in.
+// The optimizer's moments as checkpoint files: `actor.m` and `actor.v`, either as float32 or quantised to bytes in
+// blocks, with the scales in `actor.m_scale` and `actor.v_scale` (engine/optimizer/byte-moments.ts). Writing and
+// reading preserves every bit.
 import { UserError } from '../../common/user-error';
 import type { MomentState } from '../../engine/engine';
 import { bytesOf } from '../../node/files';
@@ -8,7 +8,7 @@ import { readBlob, readFloats } from './checkpoint';
 import type { Blobs } from './checkpoint-writer';
 import type { StoredCheckpoint } from './checkpoint';
 
-/** Returns the files of one network's moments; `step` is not included. */
+/** Returns the files of a network's moments by name. They do not contain `step`. */
 export function optimizerStateFiles(network: string, state: MomentState): Blobs {
   if (state.format === 'float32') return { [`${network}.m`]: state.m, [`${network}.v`]: state.v };
   return {
@@ -19,7 +19,7 @@ export function optimizerStateFiles(network: string, state: MomentState): Blobs 
   };
 }
 
-/** Reads one network's moments after `step` updates. @throws UserError for missing or damaged files */
+/** Reads the moments of a network after `step` updates. @throws UserError for missing or damaged files */
 export async function readMoments(checkpoint: StoredCheckpoint, network: string, step: number): Promise<MomentState> {
   const floats = (part: string): Promise<Float32Array> => readFloats(checkpoint, `${network}.${part}`);
   if (!Object.hasOwn(checkpoint.manifest.files, `${network}.m_scale`))

@@ -1,5 +1,6 @@
-// Rolls a run folder back to the end of a step, before a resume: cuts the logs to the checkpoint's offsets and removes
-// the files of later steps and what a crash left. `removeLater` in checkpoint-writer.ts removes their checkpoints.
+// Rolls a run folder back to the end of a step, before a resume: truncates the logs to the checkpoint's offsets, and
+// removes files of later steps and temporary files left by a crash. `removeLater` in checkpoint-writer.ts removes the
+// checkpoints of later steps.
 import { existsSync, statSync } from 'node:fs';
 import { rm, truncate } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -12,13 +13,13 @@ import { LineLog, readLines } from './line-log';
 import { inTensorboard } from './run-folder';
 import type { RunFolder } from './run-folder';
 
-/** Maximum depth of folders in a run folder; stored sources are the deepest. */
+/** Maximum depth of folders in a run folder; the stored sources of environments are the deepest. */
 const deepest = 64;
 
 /**
- * Rolls the folder back to the end of `step`, before a resume: cuts the logs, including TensorBoard's, to the offsets
- * in the checkpoint (by file name) and removes episodes and diagnostics of later steps. Can be repeated. The logs
- * must have been synced before the checkpoint was written.
+ * Rolls the folder back to the end of `step`: truncates the logs, including TensorBoard's, to `offsets` (by file name),
+ * and removes episodes and diagnostics of later steps. Can be repeated after a failure. The logs must have been synced
+ * before the checkpoint was written.
  */
 export async function rollBack(
   folder: RunFolder,
@@ -33,9 +34,9 @@ export async function rollBack(
 }
 
 async function cutToStep(folder: RunFolder, step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
-  await makeFolder(folder.file(runFiles.episodes), fileSystem, folder.path); // it may have been deleted to free space
+  await makeFolder(folder.file(runFiles.episodes), fileSystem, folder.path); // the user may have deleted the folder
   for (const name of [runFiles.metrics, runFiles.events, runFiles.checksums]) {
-    if (name === runFiles.checksums && !existsSync(folder.file(name))) continue; // from a trainer without checksums
+    if (name === runFiles.checksums && !existsSync(folder.file(name))) continue; // a run of a version without checksums
     const log = new LineLog(folder.file(name), { fsync: 'explicit' });
     try {
       log.truncateTo(offsets[name] ?? 0);
@@ -59,14 +60,14 @@ async function cutToStep(folder: RunFolder, step: number, offsets: Readonly<Reco
   }
 }
 
-/** Removes temporary files left by a crash. Checkpoints remove their own. */
+/** Removes temporary files left by a crash, except those in `checkpoints/`, which checkpoint-writer.ts removes. */
 async function removeTemporaries(folder: RunFolder): Promise<void> {
   for (const name of names(folder))
     if (isTemporary(basename(name)) && !name.startsWith(runFiles.checkpoints))
       await rm(folder.file(name), { force: true });
 }
 
-/** Names of everything in the folder, at any depth; links are not followed. */
+/** Yields the names of all entries below the folder, at any depth. Links are not followed. */
 function* names(folder: RunFolder, below = '', level = 0): Generator<string> {
   if (level > deepest)
     throw new UserError(`store: ${folder.file(below)} lies more than ${deepest} folders deep: remove it`);
@@ -79,7 +80,7 @@ function* names(folder: RunFolder, below = '', level = 0): Generator<string> {
 
 function cutScores(folder: RunFolder, step: number): void {
   const file = folder.file(runFiles.scores);
-  if (!existsSync(file)) return; // written by a trainer without scores
+  if (!existsSync(file)) return; // a run of a version without this log
   const log = folder.scores();
   try {
     log.truncateTo(endOfStep(file, step));
@@ -88,7 +89,7 @@ function cutScores(folder: RunFolder, step: number): void {
   }
 }
 
-/** The end of the last line whose step is at most `step`. */
+/** Returns the offset after the last line whose step is at most `step`. */
 function endOfStep(file: string, step: number): number {
   let end = 0;
   for (const { text, next } of readLines(file)) {

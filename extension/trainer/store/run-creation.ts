@@ -1,5 +1,5 @@
-// Creates the folder of a new run: an unused id, the folders of its files, and the sealed and signed manifest, which is
-// written once, last. A folder without a manifest is not a run.
+// Creates the folder of a new run: an unused id, the folders of its files, and the sealed and signed manifest. The
+// manifest is written last and never changed. A folder without a manifest is not a run.
 import { createHash } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -13,7 +13,7 @@ import { json, writeSignature } from './run-documents';
 
 const maxSlug = 40;
 
-/** A run's name as part of its id: lower case, words joined by hyphens. */
+/** Converts a run's name to a part of its id: lower case, words joined by hyphens. */
 function slug(name: string): string {
   const words = name
     .normalize('NFKD')
@@ -22,7 +22,7 @@ function slug(name: string): string {
   return words.slice(0, maxSlug).replace(/^-+|-+$/g, '') || 'run';
 }
 
-/** `YYYYMMDD-HHMMSS-<slug>-<4 hex>`, UTC; the hex digits come from a hash of the configuration's hash and a counter. */
+/** Returns the id `YYYYMMDD-HHMMSS-<slug>-<4 hex digits>` in UTC. The hex digits are a hash of `hash` and `counter`. */
 function runId(name: string, created: Date, hash: string, counter: number): string {
   const [day, time] = created.toISOString().split(/[T.]/);
   const digits = createHash('sha256').update(`${hash}${counter}`).digest('hex').slice(0, 4);
@@ -30,8 +30,8 @@ function runId(name: string, created: Date, hash: string, counter: number): stri
 }
 
 /**
- * Creates the folder of a new run with its manifest. Leaves nothing behind if it fails. Returns the hash of the
- * manifest's bytes as well.
+ * Creates the folder of a new run with its manifest. Also returns the hash of the manifest's bytes. If it fails, the
+ * folder is removed.
  */
 export async function createRunFolder(
   workspace: string,
@@ -59,14 +59,14 @@ export async function createRunFolder(
   }
 }
 
-/** Creates a folder with an unused name, trying counters in turn; returns the name. */
+/** Creates a folder with an unused name, trying counters from 0 on; returns the name. */
 async function claim(runs: string, name: (counter: number) => string): Promise<string> {
   for (let counter = 0; ; counter++) {
     try {
       await mkdir(join(runs, name(counter)));
       return name(counter);
     } catch (error) {
-      // 4 hex digits: more than 65,536 runs of one name in one second do not occur, but the loop must end.
+      // 4 hex digits give 65,536 names per second and slug. The limit of attempts only guarantees that the loop ends.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || counter > 1_000_000) throw error;
     }
   }

@@ -1,17 +1,17 @@
-// JSON documents of a run folder: reading with a schema, their text, and signatures. Reads are bounded and follow no
-// link; errors are UserErrors that name the file.
+// JSON documents of a run folder: reading and validating, formatting, and signing. Reads are limited in size and follow
+// no links. Errors are UserErrors that name the file.
 import { join } from 'node:path';
 import { ZodError, type z } from 'zod';
 import { UserError } from '../../common/user-error';
 import { replaceFile, storeError } from '../../node/files';
 import { readRunFileSync } from '../../node/run-file';
 
-/** A document's text. */
+/** Formats a value as the text of a document. */
 export const json = (value: unknown): string => `${JSON.stringify(value, null, 1)}\n`;
 
 /**
- * Writes a signature. A run that cannot be signed, because the user's storage is not writable, works like others, but
- * executing its code requires confirmation.
+ * Writes a signature. If the signature cannot be computed because the user's storage is not writable, a note is printed
+ * and the run stays unsigned: it trains normally, but a later execution of its code needs the user's confirmation.
  */
 export async function writeSignature(file: string, text: () => string): Promise<void> {
   let signature: string;
@@ -26,7 +26,7 @@ export async function writeSignature(file: string, text: () => string): Promise<
   await replaceFile(file, signature);
 }
 
-/** Bytes of a file of a run folder. Errors are UserErrors. */
+/** Reads a file of a run folder. Errors are UserErrors. */
 export function bytesIn(folder: string, name: string): Buffer {
   try {
     return readRunFileSync(folder, name);
@@ -35,11 +35,11 @@ export function bytesIn(folder: string, name: string): Buffer {
   }
 }
 
-/** A document of a run folder, checked against its schema. */
+/** Reads a document of a run folder and validates it against its schema. */
 export const readJson = <Schema extends z.ZodType>(folder: string, name: string, schema: Schema): z.infer<Schema> =>
   parsed(join(folder, name), bytesIn(folder, name).toString('utf8'), schema);
 
-/** The value of a document's text. @throws UserError if it is damaged */
+/** Parses and validates the text of a document. @throws UserError if it is damaged */
 export function parsed<Schema extends z.ZodType>(file: string, text: string, schema: Schema): z.infer<Schema> {
   try {
     return schema.parse(JSON.parse(text));
@@ -50,7 +50,7 @@ export function parsed<Schema extends z.ZodType>(file: string, text: string, sch
   }
 }
 
-/** One line about what is wrong with a document. */
+/** Returns one line that describes why a document is invalid. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof ZodError)) return (error as Error).message.split('\n', 1)[0];
   const [{ path, message }] = error.issues;

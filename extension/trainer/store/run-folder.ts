@@ -1,6 +1,6 @@
-// The folder of one run: opening and listing runs, the status and the labels, and the writers of its logs. The status
-// is replaced atomically. A folder without a manifest is not a run. Beside it: run-creation.ts, rollback.ts,
-// environment-store.ts and checkpoint.ts. The names of the files are in run-data/run-files.ts.
+// The folder of one run: opens and lists runs, reads and writes status and labels, and opens the writers of the logs.
+// The status file is replaced atomically. A folder without a manifest is not a run. Related files: run-creation.ts,
+// rollback.ts, environment-store.ts and checkpoint.ts; file names are in run-data/run-files.ts.
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
@@ -25,12 +25,12 @@ import { LogLedger } from './log-ledger';
 import { createRunFolder } from './run-creation';
 import { bytesIn, parsed, json, readJson } from './run-documents';
 
-/** One run's folder. */
+/** The folder of one run. */
 export class RunFolder {
   private constructor(
     readonly path: string,
     readonly manifest: Manifest,
-    /** Hash of the bytes that the manifest was read from. */
+    /** Hash (sha256, hex) of the manifest's bytes as read. */
     readonly manifestSha256: string,
   ) {}
 
@@ -38,7 +38,7 @@ export class RunFolder {
     return this.manifest.id;
   }
 
-  /** Creates the folder of a new run, with a unique id and its manifest. Leaves nothing behind if it fails. */
+  /** Creates the folder of a new run, with a unique id and its manifest. If it fails, the folder is removed. */
   static async create(
     workspace: string,
     about: Omit<Manifest, 'schema' | 'id' | 'created'>,
@@ -76,12 +76,14 @@ export class RunFolder {
     throw new UserError(`store: there is no run ${id} in ${runs}: see ragen runs for their ids`);
   }
 
-  /** All runs of a workspace, newest first. Other folders and damaged runs are skipped. */
+  /** Returns all runs of a workspace, newest first. Other folders and damaged runs are omitted. */
   static list(workspace: string): RunFolder[] {
     return RunFolder.survey(workspace).runs;
   }
 
-  /** All runs of a workspace, newest first, and the folders with an unusable manifest, each with the reason. */
+  /**
+   * Returns all runs of a workspace, newest first, and the folders whose manifest is unusable, each with the reason.
+   */
   static survey(workspace: string): { runs: RunFolder[]; damaged: { folder: string; reason: string }[] } {
     const folder = resolve(workspace, runsFolder);
     const runs: RunFolder[] = [];
@@ -101,12 +103,12 @@ export class RunFolder {
     return { runs, damaged };
   }
 
-  /** Checks the manifest against its checksums. @throws UserError as `verifiedSeal` */
+  /** Verifies the manifest against its checksums. @throws UserError as `verifiedSeal` */
   verifySeal(): ReturnType<typeof verifiedSeal> {
     return verifiedSeal(this.path);
   }
 
-  /** Absolute path of a file in the folder, by its name from `runFiles`. */
+  /** Returns the absolute path of a file, by its name in `runFiles`. */
   file(name: string): string {
     return join(this.path, name);
   }
@@ -116,12 +118,15 @@ export class RunFolder {
     await replaceFile(this.file(runFiles.status), json(secrets.value(statusSchema.parse(status))));
   }
 
-  /** The newest status, or null before the first. */
+  /** Reads the status; null if none has been written. */
   readStatus(): RunStatus | null {
     return hasEntrySync(this.path, runFiles.status) ? readJson(this.path, runFiles.status, statusSchema) : null;
   }
 
-  /** The user's labels of the run; empty if the file is missing or damaged, since no run depends on it. */
+  /**
+   * Reads the user's labels of the run. Returns empty labels if the file is missing or damaged, because no result
+   * depends on them.
+   */
   readLabels(): Labels {
     try {
       return readJson(this.path, runFiles.labels, labelsSchema);
@@ -130,7 +135,7 @@ export class RunFolder {
     }
   }
 
-  /** Writers of metrics and events; written lines are durable after `sync()`. */
+  /** Opens the writer of metrics or events. Written lines are durable after `sync()`. */
   metrics(): LineLog {
     return new LineLog(this.file(runFiles.metrics), { fsync: 'explicit' });
   }
@@ -138,24 +143,25 @@ export class RunFolder {
     return new LineLog(this.file(runFiles.events), { fsync: 'explicit' });
   }
 
-  /** Writer of the columns of metrics.jsonl, which is `length` bytes long. */
+  /** Opens the writer of the columns of metrics.jsonl. `length` is the number of committed bytes of metrics.jsonl. */
   columns(length: number): ColumnLog {
     return new ColumnLog(this.file(runFiles.columns), this.file(runFiles.metrics), length);
   }
 
-  /** Writer of the checksums of the logs. */
+  /** Opens the writer of the logs' checksums. */
   ledger(): LogLedger {
     return new LogLedger(this.file(runFiles.checksums));
   }
 
-  /** Writer of the score distributions, one line per step. */
+  /** Opens the writer of the score distributions, one line per step. */
   scores(): LineLog {
     return new LineLog(this.file(runFiles.scores), { fsync: 'explicit' });
   }
 
   /**
-   * Creates a new TensorBoard file of the run; also returns the lengths of the files of earlier sessions, by name in
-   * the run folder. `resumedAt` is the step to continue from, null for a new run.
+   * Creates a new TensorBoard file. Also returns the lengths of the files of earlier sessions, by name in the run
+   * folder.
+   * @param resumedAt the step from which the run continues; null for a new run
    */
   eventLog(resumedAt: number | null): { name: string; log: EventLog; earlier: Record<string, number> } {
     const folder = this.file(runFiles.tensorboard);
@@ -172,18 +178,18 @@ export class RunFolder {
     }
   }
 
-  /** Writer of a step's episodes. */
+  /** Opens the writer of a step's episodes. */
   episodes(mode: 'train' | 'val', step: number): LineLog {
     return new LineLog(this.file(episodesFile(mode, step)), { fsync: 'explicit' });
   }
 
-  /** Writer of a step's prompt groups; creates the folder if needed. */
+  /** Opens the writer of a step's prompt groups; creates the folder if needed. */
   groups(step: number): LineLog {
     makeFolderSync(this.file(runFiles.diagnostics), this.path);
     return new LineLog(this.file(groupsFile(step)), { fsync: 'explicit' });
   }
 
-  /** Writes the document of a diagnosis and returns its bytes as a piece; creates the folder if needed. */
+  /** Writes the document of a diagnosis and returns its bytes as a piece of a log. Creates the folder if needed. */
   async writeDiagnosis(name: string, document: unknown): Promise<LogPiece> {
     makeFolderSync(this.file(runFiles.diagnostics), this.path);
     const text = `${secrets.json(document)}\n`;
@@ -196,18 +202,18 @@ export class RunFolder {
     };
   }
 
-  /** The manifest, as the file that decides which code the run executes. */
+  /** The manifest with its hash and signature state; it determines which code the run executes. */
   get manifestCode(): RunCode {
     const sha256 = this.manifestSha256;
     return { file: runFiles.manifest, sha256, signed: isManifestSigned(this.path, this.id, sha256) };
   }
 
-  /** Writer of a file of what-if episodes; creates the folder if needed. */
+  /** Opens the writer of a file of what-if episodes; creates the folder if needed. */
   whatIf(file: string): LineLog {
     makeFolderSync(this.file(runFiles.whatIf), this.path);
     return new LineLog(this.file(file), { fsync: 'explicit' });
   }
 }
 
-/** A TensorBoard file's name in the run folder. */
+/** Returns the name of a TensorBoard file relative to the run folder. */
 export const inTensorboard = (name: string): string => `${runFiles.tensorboard}/${name}`;

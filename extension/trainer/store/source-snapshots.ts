@@ -1,16 +1,16 @@
-// Extracts the sources that a bundle was built from out of its source map, independent of the files' current content.
-// Packages are left out. Names are relative to the deepest common folder.
+// Extracts the sources of a bundle from its source map, so that they are those of the build even if the files have
+// changed since. Sources of packages are omitted. Names are relative to the deepest common folder.
 import { dirname, relative, resolve, sep } from 'node:path';
 
 export interface SourceSnapshot {
-  /** With forward slashes. */
+  /** Path relative to `root`, with forward slashes. */
   name: string;
   text: string;
 }
 
 /**
- * Returns the sources, the entry first. `source` is the entry's absolute path; source map paths are relative to its
- * folder.
+ * Returns the sources of a bundle; the first one is the entry.
+ * @param source absolute path of the entry; the paths in the source map are relative to its folder
  */
 export function sourceSnapshots(source: string, bundle: string): { root: string; sources: SourceSnapshot[] } {
   const comment = bundle.slice(bundle.lastIndexOf('base64,') + 'base64,'.length);
