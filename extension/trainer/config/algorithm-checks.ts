@@ -32,7 +32,7 @@ export function batchRules(config: RunConfig): BrokenRule[] {
     if (kept < mini)
       broken.push({
         key,
-        sentence: `is ${mini}, more than the ${Number(kept.toFixed(2))} episodes a step trains on (env_groups ${env_groups} × group_size ${group_size} × share kept by the ${strategy === 'top' ? 'filters' : 'rollout filter'}): lower it or sample more`,
+        sentence: `is ${mini}, more than the ${Number(kept.toFixed(2))} episodes that a step trains on (env_groups ${env_groups} × group_size ${group_size} × share kept by the ${strategy === 'top' ? 'filters' : 'rollout filter'}): lower it or sample more`,
       });
   }
   return broken;
@@ -134,7 +134,7 @@ export function filterRules({
   if (workbench.trajectory_filter.strategy !== 'none' && workbench.compat === 'ragen')
     broken.push({
       key: 'workbench.trajectory_filter.strategy',
-      sentence: `is ${workbench.trajectory_filter.strategy}, but RAGEN (workbench.compat=ragen) filters whole groups alone: set it to none`,
+      sentence: `is ${workbench.trajectory_filter.strategy}, but RAGEN (workbench.compat=ragen) filters only whole groups: set it to none`,
     });
   return broken;
 }

@@ -44,7 +44,7 @@ function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
     if (tags.length !== n_groups.length)
       broken.push({
         key: `${at}.env_configs.n_groups`,
-        sentence: `has ${n_groups.length} numbers for ${tags.length} tags: give one for each`,
+        sentence: `has ${n_groups.length} numbers for ${tags.length} tags: give one number per tag`,
       });
     else if (total !== env_groups)
       broken.push({

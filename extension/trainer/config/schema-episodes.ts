@@ -7,7 +7,7 @@ export const agentProxy = z
     context_window_mode: z
       .enum(['full', 'limited_multi_turn', 'single_turn'])
       .describe(
-        'Part of the episode in the prompt: the full episode, the last turns as a chat, or a summary in one message.',
+        'Part of the episode in the prompt: the complete chat (full), the last turns as a chat (limited_multi_turn), or one message with a summary (single_turn).',
       ),
     max_context_window: z
       .int()
@@ -24,7 +24,7 @@ export const agentProxy = z
     batch_adjust_mode: z
       .enum(['weights', 'copy', 'delete'])
       .describe(
-        'If samples do not divide evenly into mini-batches: use a smaller last one with exact weights, duplicate random samples (copy), or drop random samples (delete).',
+        'If samples do not divide evenly into mini-batches: use a smaller last mini-batch with exact weights (weights), duplicate random samples (copy), or drop random samples (delete).',
       ),
     reward_normalization: z
       .strictObject({
@@ -34,7 +34,7 @@ export const agentProxy = z
         method: z
           .enum(['identity', 'mean', 'mean_std', 'asym_clip'])
           .describe(
-            'Keep the scores, subtract the mean, also divide by the standard deviation, or also clip to [-1, 3].',
+            'Method: identity keeps the scores, mean subtracts their mean, mean_std also divides by their standard deviation, and asym_clip also clips to [-1, 3].',
           ),
       })
       .describe('Normalisation of episode scores before advantages.'),
@@ -44,14 +44,14 @@ export const agentProxy = z
 const envGroups = (what: string) =>
   z
     .strictObject({
-      env_groups: count(`Prompt groups of ${what}; the sum of n_groups.`),
-      group_size: count('Episodes of a group, all with the same initial state.'),
+      env_groups: count(`Prompt groups of ${what}; must equal the sum of n_groups.`),
+      group_size: count('Episodes per group; all begin in the same state.'),
       env_configs: z
         .strictObject({
           tags: z.array(z.string()).min(1).describe('Environments by their tag in custom_envs.'),
           n_groups: z.array(z.int().min(1)).min(1).describe('Groups of each tag, in the order of tags.'),
         })
-        .describe('Which environments, and how many groups of each.'),
+        .describe('Environments, and the number of groups of each.'),
     })
     .describe(`Episodes of ${what}.`);
 
@@ -75,7 +75,9 @@ const tag = z
       .nullish()
       .describe("Task instruction in the system message, instead of the environment's."),
     max_tokens: count('Response length requested in the prompt, in tokens; defaults to response_length.').nullish(),
-    parallel_friendly: flag('Whether episodes may run in separate processes, which share no state.').default(false),
+    parallel_friendly: flag(
+      'Run episodes in several processes; the environment must not share state between episodes.',
+    ).default(false),
     max_workers: count(
       'Maximum number of environment processes with parallel_friendly; limited to the number of cores.',
     ).default(1),

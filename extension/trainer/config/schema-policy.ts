@@ -70,8 +70,8 @@ const actor = z
     kl_loss_type: z
       .enum(klKinds)
       .describe('Estimator of the KL loss per token; kl is k1, mse is k2, low_var_kl is k3.'),
-    clip_ratio_low: share('The importance ratio is clipped below at 1 minus this.'),
-    clip_ratio_high: weight('The importance ratio is clipped above at 1 plus this.'),
+    clip_ratio_low: share('The importance ratio is clipped below at 1 minus this value.'),
+    clip_ratio_high: weight('The importance ratio is clipped above at 1 plus this value.'),
     clip_ratio_c: z
       .number()
       .gt(1)
@@ -81,15 +81,17 @@ const actor = z
         loss_mode: z
           .enum(lossModes)
           .describe(
-            "Clip each token's ratio (PPO), that of its whole sequence (GSPO), or the weight of its log-prob (CISPO).",
+            'What is clipped: the ratio of each token (PPO), the ratio of the whole sequence (GSPO), or the weight of each log-prob (CISPO).',
           ),
       })
       .describe('Form of the policy loss.'),
     entropy_coeff: weight('Weight of the entropy bonus.'),
     filter_loss_scaling: z
       .enum(['none', 'linear', 'sqrt'])
-      .describe('Scale advantages by the share of groups that the rollout filter kept, or by its square root.'),
-    grpo_advantage_length_weight: flag("Copy of the root's grpo_advantage_length_weight."),
+      .describe(
+        'Scale advantages by the share of groups that the rollout filter kept (linear), or by the square root of this share (sqrt).',
+      ),
+    grpo_advantage_length_weight: flag('Copy of the top-level key grpo_advantage_length_weight.'),
     optim: optimizer,
   })
   .describe('The policy and its update.');
@@ -106,16 +108,18 @@ const rollout = z
       .number()
       .positive()
       .describe(
-        'Logits of tokens that occurred before are divided by this where positive, multiplied where not; 1 is off.',
+        'Logits of tokens that occurred before are divided by this value if positive, and multiplied by it if negative; 1 is off.',
       ),
     stop: z.array(z.string().min(1)).describe('Stop strings that end a response, besides the end-of-turn token.'),
     do_sample: flag('Sample tokens; false decodes greedily.'),
     log_prob_micro_batch_size_per_gpu: count('Episodes per forward pass for old log-probs.'),
-    rollout_filter_value: weight('Threshold of the rollout filter; with top_p, 1 keeps all groups.'),
+    rollout_filter_value: weight(
+      'Share or number of groups for rollout_filter_strategy; with top_p, 1 keeps all groups.',
+    ),
     rollout_filter_strategy: z
       .enum(filterStrategies)
       .describe(
-        'Rollout filter: by share of the summed score, by share or number of groups, or by share of the best score.',
+        'What rollout_filter_value means: the share of the summed score to reach (top_p), the share of groups to keep (top_k), the number of groups to keep (top_k_abs), or the minimum share of the best score (min_p).',
       ),
     rollout_filter_type: z.enum(filterTypes).describe('Keep the groups with the largest or the smallest score.'),
     rollout_filter_metric: z
@@ -129,17 +133,19 @@ const rollout = z
         'entropy_variance',
         'entropy_std',
       ])
-      .describe('Score of a group; reward_variance is, as in RAGEN, the standard deviation of its episode scores.'),
+      .describe(
+        'Score by which groups are filtered. As in RAGEN, reward_variance is the standard deviation of the episode scores.',
+      ),
     rollout_filter_include_zero: flag('Include groups with a score of zero.'),
     rollout_filter_top_p_prob_mode: z
       .enum(topPModes)
       .describe('How top_p converts scores to shares: linear or softmax.'),
-    rollout_filter_selection_eps: weight('Slack of the linear top_p threshold.'),
+    rollout_filter_selection_eps: weight('Amount by which the threshold of linear top_p is lowered.'),
     gradient_analysis_num_buckets: count('Maximum number of buckets of the gradient analysis, of similar size.'),
     gradient_analysis_bucket_mode: z
       .enum(['quantile', 'fixed_rv'])
       .describe(
-        'Buckets of groups by the standard deviation of their scores: of similar size (quantile), or with lower bounds 0, 1, 2, 3, 4 and 5 (fixed_rv).',
+        'Buckets of groups by the standard deviation of their scores: buckets of similar size (quantile), or buckets with the lower bounds 0, 1, 2, 3, 4 and 5 (fixed_rv).',
       ),
     rollout_filter_empty_stop_steps: z
       .int()
@@ -163,7 +169,7 @@ const rollout = z
       })
       .describe('Sampling in validation.'),
   })
-  .describe('Sampling of episodes, and which of their groups are trained on.');
+  .describe('Sampling of episodes, and selection of the groups to train on.');
 
 export const actorRolloutRef = z
   .strictObject({

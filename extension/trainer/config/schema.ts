@@ -13,16 +13,16 @@ import { actorRolloutRef, count, critic, flag } from './schema-policy';
 
 const algorithm = z
   .strictObject({
-    gamma: z.number().min(0).max(1).describe('Discount from token to token.'),
+    gamma: z.number().min(0).max(1).describe('Discount factor per token.'),
     lam: z.number().min(0).max(1).describe('λ of generalised advantage estimation.'),
-    high_level_gamma: z.number().min(0).max(1).describe('Discount from turn to turn of bi-level GAE.'),
+    high_level_gamma: z.number().min(0).max(1).describe('Discount factor per turn in bi-level GAE.'),
     adv_estimator: z
       .enum(['gae', 'grpo', 'brpo', 'arpo', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline', 'remax'])
       .describe(
-        'Advantage estimator. gae (PPO) uses a critic; baselines of the others: a greedy episode of the same prompt (remax), the whole batch (brpo), none (arpo).',
+        'Advantage estimator. Only gae (PPO) uses a critic. Baselines of some others: the mean of the batch (brpo), a greedy episode of the same prompt (remax), none (arpo).',
       ),
     bi_level_gae: flag('Compute GAE over turns, then over the tokens of each turn.'),
-    norm_adv_by_std_in_grpo: flag('Divide GRPO advantages by the deviation of the group; false is Dr. GRPO.'),
+    norm_adv_by_std_in_grpo: flag('Divide GRPO advantages by the standard deviation of the group; false is Dr. GRPO.'),
     use_kl_in_reward: flag('Subtract the KL divergence from the token rewards.'),
     kl_penalty: z.enum(klKinds).describe('Estimator of the KL divergence in the reward.'),
     kl_ctrl: z
@@ -34,15 +34,17 @@ const algorithm = z
       })
       .describe('Weight of the KL divergence in the reward.'),
     zero_task_advantage: flag('Set all advantages to zero: a control run driven by the regularisers only.'),
-    soft_advantage_reweight: flag("Scale GRPO advantages by the group's deviation relative to the largest one."),
+    soft_advantage_reweight: flag(
+      "Scale GRPO advantages by the group's standard deviation, divided by the largest of the batch.",
+    ),
     filter_groups: z
       .strictObject({
         enable: flag(
-          'Dynamic sampling (DAPO): sample further batches until env_groups groups with differing episodes remain after the rollout filter.',
+          'Dynamic sampling (DAPO): sample further batches until env_groups groups pass the rollout filter and have differing outcomes.',
         ),
         metric: z
           .enum(['acc', 'score', 'seq_reward'])
-          .describe('What must differ within a group: success (acc) or the score (score and seq_reward).'),
+          .describe('Outcome that must differ within a group: success (acc), or the score (score, seq_reward).'),
         max_num_gen_batches: z
           .int()
           .min(0)
@@ -58,7 +60,7 @@ const algorithm = z
           .enum(['auto', 'token', 'sequence'])
           .nullable()
           .describe(
-            'Weight the loss by the importance ratio between training graph and sampler, per token or per episode (truncated importance sampling); null is off, auto is token with 8-bit rollouts or an 8-bit base, else off.',
+            'Truncated importance sampling: weight the loss by the probability ratio of training graph and sampler, per token (token) or per episode (sequence); null is off. auto means token with 8-bit rollouts or an 8-bit base, otherwise off.',
           ),
         rollout_is_threshold: z.number().positive().describe('Maximum importance weight.'),
       })
@@ -71,10 +73,10 @@ const rewardModel = z
     overlong_buffer: z
       .strictObject({
         enable: flag('Penalise responses close to response_length.'),
-        len: count('Length in tokens of the range before response_length in which the penalty grows.'),
+        len: count('Number of tokens before response_length over which the penalty grows from 0 to penalty_factor.'),
         penalty_factor: z.number().min(0).describe('Penalty of a response that reaches response_length.'),
       })
-      .describe('Overlong shaping (DAPO); counts as a penalty of the turn.'),
+      .describe('Overlong reward shaping (DAPO): a penalty on the turn of a long response.'),
   })
   .describe('Changes to the reward of an episode.');
 
@@ -96,15 +98,17 @@ const trainer = z
     test_freq: z
       .int()
       .min(-1)
-      .describe('Steps between validations, which also run after the last step; 0 or -1 for never.'),
+      .describe('Steps between validations. A validation also runs after the last step. 0 or -1 turns both off.'),
     save_freq: z
       .int()
       .min(-1)
-      .describe('Steps between checkpoints, which are also saved at the end; 0 or -1 for the end only.'),
+      .describe(
+        'Steps between checkpoints. A checkpoint is also saved at the end of the run. 0 or -1 saves only this one.',
+      ),
     val_before_train: flag('Validate before the first step.'),
     val_only: flag('Validate once and end.'),
-    validation_steps: count('Rollout batches of one validation.'),
-    max_actor_ckpt_to_keep: count('Checkpoints kept; see workbench.keep_checkpoints.'),
+    validation_steps: count('Rollout batches per validation.'),
+    max_actor_ckpt_to_keep: count('Default of workbench.keep_checkpoints.'),
     resume_mode: z
       .enum(['auto', 'disable', 'resume_path'])
       .describe(
@@ -113,9 +117,11 @@ const trainer = z
     resume_from_path: z.string().nullable().describe('Checkpoint folder for resume_path, relative to the workspace.'),
     critic_warmup: z.int().min(0).describe('First step that updates the actor; earlier steps train only the critic.'),
     log_group_rv_table: flag(
-      "Write every step's groups with scores, deviation and whether they were kept to diagnostics/groups-<step>.jsonl.",
+      'Write the prompt groups of each step to diagnostics/groups-<step>.jsonl: scores, their standard deviation, and whether the group was kept.',
     ),
-    gradient_analysis_mode: flag('Measure gradients of the loss and its parts by reward-variance bucket.'),
+    gradient_analysis_mode: flag(
+      'Measure the gradients of the loss and its parts, for buckets of groups with similar reward variance.',
+    ),
     gradient_analysis_every: count('Steps between gradient measurements, starting at step 1.'),
     gradient_analysis_log_prefilter: flag('Also measure the gradients of the whole rollout before the filter.'),
     gradient_analysis_only: flag('Skip the optimizer step in steps that measure gradients.'),
@@ -123,8 +129,14 @@ const trainer = z
     gradient_analysis_env_groups: count(
       "Prompt groups of a separate rollout for gradient measurement; null uses the step's rollout.",
     ).nullable(),
-    gradient_analysis_group_size: count("Group size of that rollout; null uses the step's.").nullable(),
-    logger: z.array(z.string()).describe('Metric outputs besides the run folder: console.'),
+    gradient_analysis_group_size: count(
+      'Group size of the separate rollout for gradient measurement; null uses the group size of training.',
+    ).nullable(),
+    logger: z
+      .array(z.string())
+      .describe(
+        'Metric outputs. Metrics are always written to the run folder; console is accepted, and other outputs have no effect.',
+      ),
   })
   .describe('Steps, validation, checkpoints and logging of the run.');
 
@@ -132,9 +144,9 @@ const collapseDetection = z
   .strictObject({
     compute_freq: count('Interval of the collapse diagnosis in steps; it also runs at step 1.'),
     micro_batch_size: count('Sequences per forward pass of the cross-scoring.'),
-    first_turn_enabled: flag('Score the reasoning of first turns against the prompts of other groups.'),
-    multi_turn_enabled: flag('Score reasoning from any turn against other contexts.'),
-    num_samples: count('Number of reasoning texts scored; null for all.').nullable(),
+    first_turn_enabled: flag('Score the reasoning of first turns under the first prompts of all sampled groups.'),
+    multi_turn_enabled: flag('Score the reasoning of randomly drawn turns under the contexts of all drawn turns.'),
+    num_samples: count('Maximum reasoning texts per diagnosis; null for all.').nullable(),
   })
   .describe('Diagnosis of template collapse by mutual information (RAGEN-2).');
 
@@ -142,7 +154,9 @@ const workbench = z
   .strictObject({
     device: z
       .enum(devices)
-      .describe("Device of the model; auto uses a GPU whose results match the CPU's and that is faster, else the CPU."),
+      .describe(
+        "Device of the model. auto uses a GPU if its results match the CPU's and it is faster than the CPU, otherwise the CPU.",
+      ),
     precision: z
       .enum(['float32', 'float16'])
       .describe(
@@ -159,11 +173,11 @@ const workbench = z
     ),
     threads: z.int().min(0).describe('CPU threads of the model; 0 for one per core.'),
     live_edit: flag('Reload environment source files: episodes that start after a save use the new code.'),
-    check_types: flag('Reject saved code with type errors, like code that does not compile.'),
+    check_types: flag('Reject saved environment code that has type errors, as well as code that does not compile.'),
     async_rollout: flag(
-      'Episodes advance independently instead of waiting for the slowest in each turn. Does not change results on the CPU.',
+      'Episodes advance independently instead of waiting for the slowest episode in each turn. Results on the CPU do not change.',
     ),
-    coverage: flag('Record line coverage of environment code, which makes it about 2.5 times slower.'),
+    coverage: flag('Record line coverage of environment code. The code then takes about 2.5 times as long.'),
     step_timeout_ms: count("Timeout of an environment's reset or step; exceeding it fails the episode."),
     max_failed_episodes_share: z
       .number()
@@ -191,14 +205,9 @@ const workbench = z
     early_stops: z
       .array(z.enum(['reward_variance_collapse', 'low_validation_success']))
       .describe(
-        'Reasons to end a run early: in-group deviation of rewards under a tenth of that of the first 10 steps, for 10 steps; validation success under 1 % in 5 validations in a row.',
+        'Rules that end a run early. reward_variance_collapse: for 10 steps, the in-group standard deviation of rewards is under a tenth of its mean over the first 10 steps. low_validation_success: success is under 1 % in 5 consecutive validations.',
       ),
-    high_level_lam: z
-      .number()
-      .min(0)
-      .max(1)
-      .nullable()
-      .describe('λ from turn to turn of bi-level GAE; null for algorithm.lam.'),
+    high_level_lam: z.number().min(0).max(1).nullable().describe('λ per turn in bi-level GAE; null for algorithm.lam.'),
     turn_value: z
       .enum(['end', 'start'])
       .describe('Token whose value represents a turn in bi-level GAE: its last or its first.'),
@@ -222,12 +231,16 @@ const workbench = z
         strategy: z
           .enum(['none', 'top'])
           .describe('With top, training uses only the best episodes of the groups that the rollout filter kept.'),
-        value: z.number().gt(0).max(1).describe('Share of these episodes that top keeps; at least one.'),
+        value: z
+          .number()
+          .gt(0)
+          .max(1)
+          .describe('Share of the episodes in kept groups that top keeps, at least one episode.'),
         metric: z
           .enum(['reward', 'score'])
-          .describe('Ranks episodes by the sum of their rewards, or by that sum with penalties.'),
+          .describe('Rank episodes by the sum of their rewards (reward), or by this sum plus penalties (score).'),
         only_successful: flag(
-          'Drop failed episodes. If fewer than the share succeeded, all of them are kept; if none did, the step is skipped.',
+          'Keep successful episodes only. If fewer episodes succeeded than top would keep, all successful ones are kept; if none succeeded, the step does not train.',
         ),
       })
       .describe('Filters single episodes; advantages are still computed over complete groups.')
@@ -260,7 +273,9 @@ export const runConfigSchema = z
     enable_response_mask: flag(
       'Train only on sampled tokens; false, with context_window_mode full, trains on all tokens after the system message.',
     ),
-    grpo_advantage_length_weight: flag("Divide GRPO advantages by the response's length relative to the mean."),
+    grpo_advantage_length_weight: flag(
+      "Divide each sample's GRPO advantages by its response length relative to the mean length of the batch.",
+    ),
     lora: z
       .strictObject({
         rank: z.int().min(0).describe('Rank of the adapters; 0 trains all weights.'),

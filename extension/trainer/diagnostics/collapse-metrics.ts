@@ -190,11 +190,11 @@ function requireShapes({ perToken, lengths, columns, signatures }: CrossScores):
   const ragged = perToken.findIndex(row => row.length !== width);
   if (ragged >= 0)
     throw new UserError(
-      `collapse: row ${ragged} has ${perToken[ragged].length} log-probs for ${width} signatures: give one for each column`,
+      `collapse: row ${ragged} has ${perToken[ragged].length} log-probs for ${width} signatures: give one per column`,
     );
   if (lengths.length !== rows || columns.length !== rows)
     throw new UserError(
-      `collapse: ${rows} rows have ${lengths.length} lengths and ${columns.length} columns of their own: give one of each a row`,
+      `collapse: ${rows} rows have ${lengths.length} lengths and ${columns.length} columns: give one of each per row`,
     );
   const astray = Array.from(columns).findIndex(column => !Number.isInteger(column) || column < 0 || column >= width);
   if (astray >= 0)

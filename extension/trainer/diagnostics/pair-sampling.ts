@@ -57,7 +57,7 @@ export function firstTurnPairs(
     columnOf.set(group, column);
     if (promptSignature(columns[column]) !== promptSignature(prompt))
       throw new UserError(
-        `collapse diagnosis: the first prompts of group ${group} differ between its episodes (${episode}): turn collapse_detection.first_turn_enabled off for environments that do not show a group the same start`,
+        `collapse diagnosis: the first prompts of group ${group} differ between its episodes (${episode}): set collapse_detection.first_turn_enabled to false if the episodes of a group do not start with the same observation`,
       );
     return { episode, group, turn, reasoning, column };
   });

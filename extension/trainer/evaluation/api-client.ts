@@ -71,7 +71,7 @@ export class ApiClient {
       const wait = result.asked ?? 0;
       if (attempt === maxRetries || wait > longestAskedMs)
         throw new UserError(
-          `api: ${this.service.url} gave no answer in ${attempt + 1} tries (${result.why}${wait > longestAskedMs ? `, to be tried again in ${Math.round(wait / 60_000)} minutes` : ''}): resume the evaluation when it does, its finished episodes are kept`,
+          `api: ${this.service.url} gave no answer in ${attempt + 1} tries (${result.why}${wait > longestAskedMs ? `, next try allowed in ${Math.round(wait / 60_000)} minutes` : ''}): resume the evaluation later; its finished episodes are kept`,
         );
       this.retries++;
       if (wait > 0) this.opensAt = Math.max(this.opensAt, performance.now() + wait);

@@ -147,7 +147,7 @@ export class Inspector {
 
   private session(number: number): WhatIfSession {
     const found = this.sessions.get(number);
-    if (!found) throw new UserError('what if: it is closed: start another one');
+    if (!found) throw new UserError('what if: this what-if is closed: start another one');
     return found;
   }
 

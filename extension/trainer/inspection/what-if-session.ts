@@ -95,7 +95,7 @@ export class WhatIfSession {
 
   /** Ends the what-if and stops its environment process. Writes nothing. */
   async close(): Promise<void> {
-    this.cancelled.abort(new UserError('what if: it was ended'));
+    this.cancelled.abort(new UserError('what if: the what-if was ended'));
     this.move?.({ given: { answer: '' }, checkpoint: null }); // the proxy checks for cancellation only between turns
     await this.end.catch(() => undefined);
     await this.parts.environment.process.stop();
@@ -157,7 +157,7 @@ export class WhatIfSession {
     if (!isDone(entry) || entry.history.length >= this.request.turn) return;
     const why = entry.error ? `: ${entry.error.message}` : '';
     throw new UserError(
-      `what if: in the replay, ${this.parts.origin.id} is over before turn ${this.request.turn}: its code has changed since it was played${why}`,
+      `what if: in the replay, ${this.parts.origin.id} is over before turn ${this.request.turn}: the environment's code has changed since the episode was played${why}`,
     );
   }
 
@@ -171,7 +171,7 @@ export class WhatIfSession {
     const what = before ?? state;
     if (what !== undefined)
       throw new UserError(
-        `what if: turn ${before ? played : played + 1} of ${origin.id} has ${what} in the replay: its environment depends on more than seed and actions, or its code has changed since it was played`,
+        `what if: turn ${before ? played : played + 1} of ${origin.id} has ${what} in the replay: the environment depends on more than seed and actions, or its code has changed since the episode was played`,
       );
   }
 

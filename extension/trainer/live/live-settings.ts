@@ -79,7 +79,7 @@ function refuseUnless(key: string, config: Plain): void {
   }
   const idle = idleBecause(config, key);
   if (idle !== undefined)
-    throw new UserError(`${key} has no effect in this run, since ${idle}: start another run with both`);
+    throw new UserError(`${key} has no effect in this run, since ${idle}: start another run and set both`);
 }
 
 /**

@@ -188,7 +188,7 @@ export class TrainerServer {
     });
     const known = <T>(answer: () => T): T => {
       if (!this.watchers.has(connection))
-        throw new ResponseError(ErrorCodes.InvalidRequest, 'say hello with the token first');
+        throw new ResponseError(ErrorCodes.InvalidRequest, 'send hello with the token first');
       return answer();
     };
     connection.onRequest(hello, ({ token }) => {

@@ -80,6 +80,6 @@ export function checkpointDue(step: number, saveFreq: number, { wholly, sound }:
 export function refuseSkips({ wholly, reason }: SkippedSteps, { workbench }: Pick<RunConfig, 'workbench'>): void {
   if (wholly <= workbench.max_skipped_steps) return;
   throw new UserError(
-    `${reason} (${wholly} steps in a row changed nothing, workbench.max_skipped_steps is ${workbench.max_skipped_steps}; the checkpoints are from before them)`,
+    `${reason} (${wholly} steps in a row changed nothing, workbench.max_skipped_steps is ${workbench.max_skipped_steps}; the checkpoints are older than these steps)`,
   );
 }

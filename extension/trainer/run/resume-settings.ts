@@ -13,13 +13,16 @@ import type { RunFolder } from '../store/run-folder';
 const reasons: readonly [prefix: RegExp, reason: string][] = [
   [
     /^(model_path|lora\b|actor_rollout_ref\.model|critic\.model|workbench\.(base|rollout)_quantization)/,
-    'its checkpoints hold weights of the model that it began with',
+    'its checkpoints contain weights of its first model',
   ],
   [
     /^(es_manager|custom_envs|seed|agent_proxy|actor_rollout_ref\.rollout)\b/,
-    'its episodes so far were played with it',
+    'its episodes so far were played with the old value',
   ],
-  [/^(algorithm|critic|actor_rollout_ref|rollout_manager|reward_model)\b/, 'its weights so far were trained with it'],
+  [
+    /^(algorithm|critic|actor_rollout_ref|rollout_manager|reward_model)\b/,
+    'its weights so far were trained with the old value',
+  ],
 ];
 
 /** Parses `key=value` settings. @throws UserError if a key cannot change in run `id`, or a value is not a number */
@@ -29,9 +32,9 @@ export function resumeSettings(overrides: readonly string[], id: string): Record
       const [, key, value] = /^([^=\s]+)=(.*)$/s.exec(text) ?? [];
       if (key === undefined) throw new UserError(`${shown(text)} is not a setting: write key=value`);
       if (!settingKeys.includes(key)) {
-        const reason = reasons.find(([prefix]) => prefix.test(key))?.[1] ?? 'its steps so far ran with it';
+        const reason = reasons.find(([prefix]) => prefix.test(key))?.[1] ?? 'its steps so far used the old value';
         throw new UserError(
-          `${key} cannot change in run ${id}, since ${reason}: start a new run by ragen train --from ${id} ${text}, or change one of ${settingKeys.join(', ')}`,
+          `${key} cannot change in run ${id}, since ${reason}: start a new run with ragen train --from ${id} ${text}, or change one of ${settingKeys.join(', ')}`,
         );
       }
       const number = value.trim() === '' ? Number.NaN : Number(value);

@@ -102,7 +102,9 @@ export async function demonstrations(
       signal,
     });
     if (solved === 0)
-      throw new UserError(`sft: the environment ${tag} solves none of its levels: give it a solve(), or leave it out`);
+      throw new UserError(
+        `sft: the environment ${tag} has a solver that solves no level: add or correct solve(), or leave the environment out`,
+      );
     appendAll(
       shown,
       episodes.filter(({ success, error }) => success && !error),

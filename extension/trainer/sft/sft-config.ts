@@ -24,21 +24,28 @@ const sftSchema = z
     demonstrations: z
       .strictObject({
         config_name: z.string().describe('Configuration whose environments and turn protocol are demonstrated.'),
-        overrides: z.array(z.string()).describe('Changes to it, as on a command line.'),
-        tags: z.array(z.string()).min(1).nullable().describe('Environments; null for those that it trains on.'),
-        seed: z.int().min(0).describe('First seed of the levels: far from those of training and validation.'),
-        max_depth: count('Levels whose solution takes more actions are left out.'),
+        overrides: z.array(z.string()).describe('Overrides of this configuration, in command-line syntax.'),
+        tags: z
+          .array(z.string())
+          .min(1)
+          .nullable()
+          .describe('Tags of the demonstrated environments; null for all tags that the configuration trains on.'),
+        seed: z
+          .int()
+          .min(0)
+          .describe('First seed of the levels; should be far from the seeds of training and validation.'),
+        max_depth: count('Maximum actions of a solution; levels with longer solutions are skipped.'),
       })
-      .describe('Environments and configuration that are demonstrated.'),
+      .describe('Environments and configuration to demonstrate.'),
     data: z
       .strictObject({
         train_size: count('Demonstrations to train on, shared evenly among the tags.'),
-        val_size: count('Demonstrations to validate on, of levels that are not trained on.'),
+        val_size: count('Demonstrations to validate on; their levels are not trained on.'),
         train_batch_size: count('Demonstrations per optimizer step.'),
         micro_batch_size_per_gpu: count(
           'Micro-batch size: the token budget of a pass, as a number of demonstrations of max_length.',
         ),
-        max_length: count('Longer demonstrations are dropped.'),
+        max_length: count('Maximum tokens of a demonstration; longer ones are dropped.'),
       })
       .describe('Number and size of demonstrations.'),
     model: z
@@ -54,9 +61,9 @@ const sftSchema = z
     optim: z
       .strictObject({
         lr: z.number().positive().describe('Peak learning rate of AdamW.'),
-        betas: z.tuple([share.lt(1), share.lt(1)]).describe('Decay rates of its moments.'),
-        weight_decay: z.number().min(0).describe('Its decoupled weight decay.'),
-        warmup_steps_ratio: share.describe('Share of the steps over which the rate rises.'),
+        betas: z.tuple([share.lt(1), share.lt(1)]).describe('Decay rates of the two moments of AdamW.'),
+        weight_decay: z.number().min(0).describe('Decoupled weight decay of AdamW.'),
+        warmup_steps_ratio: share.describe('Share of the steps over which the learning rate rises from zero.'),
         clip_grad: z.number().positive().describe('Gradients are scaled down to this global norm.'),
         lr_scheduler: z.enum(['constant', 'linear', 'cosine']).describe('Learning rate schedule after the warm-up.'),
       })
@@ -69,14 +76,14 @@ const sftSchema = z
           .min(1)
           .describe('Subfolder name; by default the name of the demonstrated configuration.'),
         total_epochs: count('Passes over the demonstrations.'),
-        total_training_steps: z.int().min(1).nullable().describe('Ends training earlier; null for all epochs.'),
+        total_training_steps: z.int().min(1).nullable().describe('Maximum steps; null trains for all epochs.'),
         save_freq: z.int().min(-1).describe('Steps between checkpoints; 0 or -1 for one after each epoch.'),
         test_freq: z
           .int()
           .min(-1)
           .describe('Steps between measurements of the validation loss; 0 or -1 for one after each epoch.'),
-        max_ckpt_to_keep: count('Newest checkpoints that are kept.'),
-        seed: z.int().min(0).describe('Seed of the order and of new adapters.'),
+        max_ckpt_to_keep: count('Number of newest checkpoints to keep.'),
+        seed: z.int().min(0).describe('Seed of the sample order and of new adapters.'),
       })
       .describe('Steps, checkpoints and outputs of the training.'),
     workbench: z

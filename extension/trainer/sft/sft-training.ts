@@ -28,7 +28,7 @@ export const newestOf = ({ config, hash }: Pick<SftRequest, 'config' | 'hash'>, 
   newestCheckpoint(
     folder,
     { id: config.trainer.experiment_name, manifest: hash },
-    name => `remove the damaged one to continue from ${name}`,
+    name => `remove the damaged checkpoint to continue from ${name}`,
   );
 
 /**

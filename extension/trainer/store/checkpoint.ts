@@ -19,21 +19,21 @@ export const stepFolder = /^step-(\d{6,})$/;
 export const replacedFolder = /^\.old-(step-\d{6,})$/;
 
 export const checkpointSchema = z.strictObject({
-  schema: z.union([z.literal(1), z.literal(2)]).describe('1: written by a version without sha256'),
+  schema: z.union([z.literal(1), z.literal(2)]).describe('1 if written by a version without the key sha256'),
   step: z.int().min(0).describe('steps finished'),
   files: z.record(
     z.string().regex(fileName),
     z.object({ bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
   ),
-  offsets: z.record(z.string(), z.int().min(0)).describe('length of each JSONL file at this moment'),
+  offsets: z.record(z.string(), z.int().min(0)).describe('length of each JSONL file in bytes at this step'),
   streams: z.record(z.string(), z.json()).describe('states of the random streams by name'),
-  seed_counter: z.int().min(0).describe('seeds that the training groups have used'),
+  seed_counter: z.int().min(0).describe('number of seeds that the training groups have used'),
   state: z.json().describe('further trainer state needed to resume'),
   run: z
     .object({ id: z.string(), manifest: z.string() })
     .optional()
     .describe('owning run: id and seal of its manifest (manifest-seal.ts)'),
-  log_chain: z.string().optional().describe('last link of checksums.jsonl at this moment (log-ledger.ts)'),
+  log_chain: z.string().optional().describe('last link of checksums.jsonl at this step (log-ledger.ts)'),
   sha256: z.string().optional().describe('sha256 of all other keys, as canonical JSON'),
 });
 /** The content of `checkpoint.json`. */
@@ -117,7 +117,7 @@ export async function readFloats(
 ): Promise<Float32Array> {
   const bytes = await readBlob(checkpoint, name, fs);
   if (bytes.length % 4 !== 0)
-    throw damaged(checkpoint.folder, name, `has ${bytes.length} bytes, which are no 32-bit numbers`);
+    throw damaged(checkpoint.folder, name, `has ${bytes.length} bytes, which is not a multiple of 4`);
   return new Float32Array(bytes.buffer, 0, bytes.length / 4);
 }
 
@@ -127,7 +127,7 @@ const damaged = (folder: string, name: string, how: string): UserError =>
 export async function readManifest(folder: string, fs: FileSystem): Promise<CheckpointManifest> {
   const target = targetOf(folder, manifestName);
   if (lstatSync(target).size > mostManifestBytes)
-    throw damaged(folder, manifestName, 'is larger than any checkpoint’s');
+    throw damaged(folder, manifestName, `has more than ${mostManifestBytes} bytes`);
   const text = await fs.readFile(target, 'utf8');
   let value: unknown;
   try {

@@ -170,7 +170,8 @@ async function checkFile(path: string, pieces: readonly LogPiece[]): Promise<Omi
       const first = lines + 1;
       for (let at = from; at < to;) {
         const { bytesRead } = await handle.read(block, 0, Math.min(block.length, to - at), at);
-        if (bytesRead === 0) return { how: `ends at byte ${at}, but ${pieces.at(-1)!.to} were written`, gone: false };
+        if (bytesRead === 0)
+          return { how: `ends at byte ${at}, but ${pieces.at(-1)!.to} bytes were written`, gone: false };
         const part = block.subarray(0, bytesRead);
         hash.update(part);
         for (let i = part.indexOf(10); i >= 0; i = part.indexOf(10, i + 1)) lines++;

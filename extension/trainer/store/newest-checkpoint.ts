@@ -73,6 +73,6 @@ export function refuseForeign({ folder, manifest: { run } }: StoredCheckpoint, o
   throw new UserError(
     run.id === owner.id
       ? `store: ${folder} was written under another manifest of run ${owner.id}: restore manifest.json as it was, or begin a new run with trainer.resume_mode=resume_path`
-      : `store: ${folder} is a checkpoint of run ${run.id} and not of ${owner.id}: begin a new run with it by trainer.resume_mode=resume_path`,
+      : `store: ${folder} is a checkpoint of run ${run.id} and not of ${owner.id}: start a new run from it with trainer.resume_mode=resume_path`,
   );
 }

@@ -19,7 +19,7 @@ export async function writeSignature(file: string, text: () => string): Promise<
     signature = text();
   } catch (error) {
     process.stderr.write(
-      `note: ${(error as Error).message}; until then the run is not signed, and resuming it asks for confirmation\n`,
+      `note: ${(error as Error).message}; until then the run is not signed, and resuming it needs your confirmation\n`,
     );
     return;
   }

@@ -46,9 +46,9 @@ test.each([
     await until('the trainer is gone', () => !isAlive(pid));
     expect(statusOf(run)).toMatchObject({
       state: 'failed',
-      error: expect.stringMatching(/^trainer: it met an unexpected error \(boom\): resume/),
+      error: expect.stringMatching(/^trainer: an unexpected error occurred \(boom\): resume/),
     });
-    expect(readRun(run).events.at(-1)?.message).toMatch(/^failed: trainer: it met an unexpected error/);
+    expect(readRun(run).events.at(-1)?.message).toMatch(/^failed: trainer: an unexpected error occurred/);
     expect(leaseOf(run)).toBeNull();
     await until('its environment process is gone', () => !children.some(isAlive));
 

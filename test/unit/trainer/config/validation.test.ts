@@ -154,7 +154,7 @@ describe('rules between keys', () => {
     ],
     [
       ['es_manager.val.env_configs.tags=[Bandit,CoordSokoban]'],
-      'config: es_manager.val.env_configs.n_groups has 1 numbers for 2 tags: give one for each',
+      'config: es_manager.val.env_configs.n_groups has 1 numbers for 2 tags: give one number per tag',
     ],
     [
       ['es_manager.val.env_configs.tags=[CordSokoban]'],
@@ -166,14 +166,14 @@ describe('rules between keys', () => {
     ],
     [
       ['ppo_mini_batch_size=256'],
-      'config: ppo_mini_batch_size is 256, more than the 128 episodes a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): lower it or sample more',
+      'config: ppo_mini_batch_size is 256, more than the 128 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): lower it or sample more',
     ],
     [
       [
         'actor_rollout_ref.rollout.rollout_filter_strategy=top_k_abs',
         'actor_rollout_ref.rollout.rollout_filter_value=1',
       ],
-      'config: ppo_mini_batch_size is 32, more than the 16 episodes a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): lower it or sample more',
+      'config: ppo_mini_batch_size is 32, more than the 16 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): lower it or sample more',
     ],
     [
       ['actor_rollout_ref.rollout.response_length=3600'],
@@ -204,7 +204,7 @@ describe('rules between keys', () => {
     ],
     [
       ['workbench.trajectory_filter.strategy=top', 'workbench.compat=ragen', 'ppo_mini_batch_size=4'],
-      'config: workbench.trajectory_filter.strategy is top, but RAGEN (workbench.compat=ragen) filters whole groups alone: set it to none',
+      'config: workbench.trajectory_filter.strategy is top, but RAGEN (workbench.compat=ragen) filters only whole groups: set it to none',
     ],
     [
       [
@@ -212,7 +212,7 @@ describe('rules between keys', () => {
         'workbench.trajectory_filter.value=0.1',
         'actor_rollout_ref.rollout.rollout_filter_value=1',
       ],
-      'config: ppo_mini_batch_size is 32, more than the 12.8 episodes a step trains on (env_groups 8 × group_size 16 × share kept by the filters): lower it or sample more',
+      'config: ppo_mini_batch_size is 32, more than the 12.8 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the filters): lower it or sample more',
     ],
     [
       ['workbench.rollout_quantization=int8'],

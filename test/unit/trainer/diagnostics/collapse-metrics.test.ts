@@ -116,8 +116,8 @@ describe('collapse metrics', () => {
 
   it.each([
     [{ perToken: [] }, 'collapse: the matrix is 0 × 3: give at least one sample and one prompt'],
-    [{ perToken: [[-1, -2]] }, 'collapse: row 0 has 2 log-probs for 3 signatures: give one for each column'],
-    [{ lengths: [1] }, 'collapse: 3 rows have 1 lengths and 3 columns of their own: give one of each a row'],
+    [{ perToken: [[-1, -2]] }, 'collapse: row 0 has 2 log-probs for 3 signatures: give one per column'],
+    [{ lengths: [1] }, 'collapse: 3 rows have 1 lengths and 3 columns: give one of each per row'],
     [{ columns: [0, 1, 3] }, 'collapse: row 2 names column 3 of 3: count columns from 0'],
   ])('refuses what does not fit together: %j', (change, sentence) => {
     expect(() => collapseMetrics({ ...worked, ...change })).toThrow(sentence);

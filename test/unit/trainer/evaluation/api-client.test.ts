@@ -102,7 +102,7 @@ describe('retries of transient failures', () => {
     peer.mishaps = new Array<Mishap>(9).fill({ status: 503, error: { message: 'down for today' } });
     const error = await failureOf(client().ask(conversation));
     expect(error.message).toBe(
-      `api: ${peer.url}/v1/chat/completions gave no answer in 4 tries (503 down for today): resume the evaluation when it does, its finished episodes are kept`,
+      `api: ${peer.url}/v1/chat/completions gave no answer in 4 tries (503 down for today): resume the evaluation later; its finished episodes are kept`,
     );
     expect(peer.requests.length).toBe(4);
   });
@@ -131,7 +131,7 @@ describe('retries of transient failures', () => {
 
   test('a requested wait of hours is reported instead of waited for', async () => {
     peer.mishaps = [{ status: 429, headers: { 'retry-after': '7200' } }];
-    expect((await failureOf(client().ask(conversation))).message).toContain('to be tried again in 120 minutes');
+    expect((await failureOf(client().ask(conversation))).message).toContain('next try allowed in 120 minutes');
   });
 
   test('an abort ends a wait immediately', async () => {

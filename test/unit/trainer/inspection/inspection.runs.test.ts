@@ -219,7 +219,9 @@ describe('what if', () => {
         checkpoint: 'initial',
         seed: 1,
       });
-      await expect(gone).rejects.toThrow(/is over before turn 2: its code has changed since it was played: .*edited/);
+      await expect(gone).rejects.toThrow(
+        /is over before turn 2: the environment's code has changed since the episode was played: .*edited/,
+      );
     } finally {
       workspace.write('environments/words.ts', wordsEnvironment());
     }

@@ -70,6 +70,6 @@ test('too many in a row end the run with a message', () => {
   const first = after(nothingSkipped, policy(4, 4));
   expect(() => refuseSkips(first, { workbench })).not.toThrow();
   expect(() => refuseSkips(after(first, policy(4, 4)), { workbench })).toThrow(
-    /^training: .* \(2 steps in a row changed nothing, workbench\.max_skipped_steps is 1; the checkpoints are from before them\)$/,
+    /^training: .* \(2 steps in a row changed nothing, workbench\.max_skipped_steps is 1; the checkpoints are older than these steps\)$/,
   );
 });

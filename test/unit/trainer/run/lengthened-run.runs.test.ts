@@ -44,11 +44,15 @@ test('refuses changes of fixed keys, and then nothing has changed', async () => 
   };
   expect(await said('model_path=other')).toMatch(
     new RegExp(
-      `^model_path cannot change in run ${id}, since its checkpoints hold weights of the model that it began with: start a new run by ragen train --from ${id} model_path=other, or change one of actor_rollout_ref`,
+      `^model_path cannot change in run ${id}, since its checkpoints contain weights of its first model: start a new run with ragen train --from ${id} model_path=other, or change one of actor_rollout_ref`,
     ),
   );
-  expect(await said('es_manager.train.group_size=2')).toMatch(/since its episodes so far were played with it/);
-  expect(await said('algorithm.adv_estimator=rloo')).toMatch(/since its weights so far were trained with it/);
+  expect(await said('es_manager.train.group_size=2')).toMatch(
+    /since its episodes so far were played with the old value/,
+  );
+  expect(await said('algorithm.adv_estimator=rloo')).toMatch(
+    /since its weights so far were trained with the old value/,
+  );
   expect(await said(`${steps}=many`)).toBe(`${steps} is "many": use a number\n`);
   expect(await said(steps)).toMatch(/is not a setting: write key=value/);
   expect(await said(`${steps}=2`, 'actor_rollout_ref.actor.optim.lr=0.1')).toMatch(

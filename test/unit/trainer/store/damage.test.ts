@@ -96,7 +96,7 @@ test('a checkpoint in the folder of another step, or of another run, is refused'
   const other = { id: 'other', manifest: 'ab' };
   const checkpoint = await openCheckpoint(path);
   expect(() => refuseForeign(checkpoint, run.verifySeal())).not.toThrow();
-  expect(() => refuseForeign(checkpoint, other)).toThrow(/is a checkpoint of run .* and not of other: begin a new run/);
+  expect(() => refuseForeign(checkpoint, other)).toThrow(/is a checkpoint of run .* and not of other: start a new run/);
 });
 
 /** Logs of two saved steps. Returns the log position of the second. */
@@ -140,7 +140,7 @@ test.each<[string, (file: (name: string) => string) => void, { file: string; how
   [
     'a cut file',
     file => truncateSync(file('metrics.jsonl'), 40),
-    { file: 'metrics.jsonl', how: /ends at byte 40, but 72 were written/ },
+    { file: 'metrics.jsonl', how: /ends at byte 40, but 72 bytes were written/ },
   ],
   [
     'an older file of episodes',

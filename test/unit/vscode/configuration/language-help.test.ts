@@ -85,7 +85,7 @@ describe('completion', () => {
 test('a key’s help names its type, its default and its meaning', () => {
   const path = ['trainer', 'test_freq'];
   expect(describeKey(path, schemaAt(schema, path)!)).toBe(
-    '**trainer.test_freq** · an integer ≥ -1\n\nSteps between validations, which also run after the last step; 0 or -1 for never.\n\nDefault: `10`',
+    '**trainer.test_freq** · an integer ≥ -1\n\nSteps between validations. A validation also runs after the last step. 0 or -1 turns both off.\n\nDefault: `10`',
   );
   const ignored = ['trainer', 'nnodes'];
   expect(describeKey(ignored, schemaAt(schema, ignored)!)).toBe(
