@@ -78,7 +78,7 @@ function endNow(): never {
 }
 
 /**
- * Milliseconds between checks of the log's length. This interval suffices, because output of environments is
+ * Milliseconds between checks of the log's length. The log grows little in this time, because output of environments is
  * rate-limited.
  */
 const logLookMs = 10_000;

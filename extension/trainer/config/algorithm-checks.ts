@@ -1,6 +1,5 @@
-// Rules of the training algorithm: the mini-batch size against the number of samples kept per step, the advantage
-// estimator against turn rewards and advantage factors, loss masks, and filters. The sentence of a violated rule names
-// the change to make.
+// Rules of the training algorithm: batch sizes, advantage estimator, loss masks and filters. The sentence of a violated
+// rule names the change to make.
 import type { RunConfig } from './schema';
 import type { BrokenRule } from './broken-rule';
 

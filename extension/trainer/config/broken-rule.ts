@@ -1,4 +1,4 @@
-// A violation of a rule, as the checks of a configuration return it.
+// A violated rule, as returned by the checks of a configuration.
 
 /** One violated rule. `key` is the full key; `sentence` is a predicate such as `is 0: use 1 or more`. */
 export interface BrokenRule {

@@ -1,5 +1,5 @@
-// Composes a configuration from files, like Hydra's `defaults` list: the named files are merged in order, a later file
-// overrides an earlier one, and `_self_` marks the position of the file's own keys (last by default). A name is
+// Composes a configuration from files, like Hydra's `defaults` list. The named files are merged in order, and a later
+// file overrides an earlier one. `_self_` marks the position of the file's own keys (last by default). A name is
 // searched in the folder of the including file first, then in the preset folders.
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -19,7 +19,7 @@ const nameForm = /^[\w.-]{1,200}$/;
  * resolves to the bundled preset.
  */
 const verlDefaults = 'ppo_trainer';
-/** Base under a file that defines only environments, such as RAGEN's envs.yaml. */
+/** Configuration over which a file with only environments is merged, such as RAGEN's envs.yaml. */
 const underEnvironments = 'base';
 
 export interface Composition {
@@ -108,7 +108,7 @@ export function compose(path: string, presetFolders: readonly string[], problems
     const entries = defaults ? defaultsOf(defaults, complain) : [{ name: underEnvironments, location }];
     if (!entries.some(entry => entry.name === '_self_')) entries.push({ name: '_self_', location });
     const folders = [dirname(file), ...presetFolders];
-    const within = defaults ? [...above, file] : above; // RAGEN's base also includes envs.yaml
+    const within = defaults ? [...above, file] : above; // base may include this file (envs.yaml) again
     let merged: Tree = emptyMap({ file });
     for (const { name, location } of entries) {
       if (name === '_self_') {

@@ -56,8 +56,8 @@ function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
 }
 
 /**
- * Rules of a separate rollout for gradient analysis. The rollout keeps the tag proportions of training, so its number
- * of groups must be divisible in these proportions.
+ * Rules of a separate rollout for gradient analysis. Its groups are split among the tags in the proportions of
+ * training, so the number of groups must permit this split.
  */
 function gradientRules({ trainer, es_manager }: RunConfig): BrokenRule[] {
   const groups = trainer.gradient_analysis_env_groups;

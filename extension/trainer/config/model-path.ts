@@ -1,6 +1,6 @@
-// Resolves `model_path`: a bare name is a bundled model (media/models/<name>), a path is a folder, and
-// `organisation/name` is a model of the Hugging Face hub, with an optional `@revision`, if no such folder exists. The
-// configuration stores the text as written, so its hash does not depend on the machine.
+// Resolves `model_path`. A bare name is a bundled model (media/models/<name>); a path is a folder. `organisation/name`,
+// with an optional `@revision`, is a model of the Hugging Face hub if no folder has this path. The configuration stores
+// the text as written, so its hash does not depend on the machine.
 import { statSync } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';

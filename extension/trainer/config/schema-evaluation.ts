@@ -16,7 +16,7 @@ export const output = z
       .string()
       .regex(/^[^/\\]+$/, 'a file name without a folder')
       .describe('File of trajectories, as JSON lines; .pkl becomes .jsonl. The summary is saved in the same folder.'),
-    // The default keeps older runs resumable whose stored configuration lacks this key.
+    // Older runs lack this key in their stored configuration; the default keeps them resumable.
     format: z
       .enum(['jsonl', 'pkl'])
       .default('jsonl')

@@ -186,7 +186,7 @@ const workbench = z
       .describe(
         "A run pauses, and an evaluation ends, when environments fail in more than this share of a batch's episodes.",
       ),
-    // The default keeps older runs resumable whose stored configuration lacks this key.
+    // Older runs lack this key in their stored configuration; the default keeps them resumable.
     max_environment_memory_gb: z
       .number()
       .positive()
@@ -218,14 +218,14 @@ const workbench = z
         stop_on: z.array(z.enum(alarmNames)).describe('Alarms that end the run.'),
       })
       .describe('Alarms for reward deviation, gradients, entropy, repetition, lengths and invalid responses.'),
-    // The default keeps older runs resumable whose stored configuration lacks this key.
+    // Older runs lack this key in their stored configuration; the default keeps them resumable.
     answer_tag: z
       .enum(['answer', 'ans'])
       .describe(
         "Tag of answers, in prompts and when parsing: <answer>, or <ans> as in RAGEN's first version. It also replaces <answer> in instructions and states.",
       )
       .default('answer'),
-    // The default keeps older runs resumable whose stored configuration lacks this key.
+    // Older runs lack this key in their stored configuration; the default keeps them resumable.
     trajectory_filter: z
       .strictObject({
         strategy: z
@@ -245,7 +245,7 @@ const workbench = z
       })
       .describe('Filters single episodes; advantages are still computed over complete groups.')
       .default({ strategy: 'none', value: 0.25, metric: 'reward', only_successful: true }),
-    // The default keeps older runs resumable whose stored configuration lacks this key.
+    // Older runs lack this key in their stored configuration; the default keeps them resumable.
     tensorboard: flag('Also write the metrics as TensorBoard event files, to tensorboard/ in the run folder.').default(
       true,
     ),

@@ -11,7 +11,10 @@ const secretKey = /(^|[_-])(api[_-]?key|passw(or)?d|secret|authorization|(access
 const variableOfKey = /(^|_)key_env$/;
 const secretAddress = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*:[^\s/?#@]+@/i;
 
-/** Returns whether a key with this name may hold a secret, also by mistake. Messages then omit the value. */
+/**
+ * Returns whether the value of a key with this name may be a secret. This includes keys for the name of an environment
+ * variable, in which a user may write the secret itself. Messages then omit the value.
+ */
 export const mayHoldSecret = (name: string): boolean => secretKey.test(name) || variableOfKey.test(name);
 
 /** Returns a violation for each secret in the model path and in the values passed to environments and services. */

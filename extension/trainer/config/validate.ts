@@ -32,8 +32,8 @@ export const spellings: Readonly<Record<string, Readonly<Record<string, string>>
 };
 
 /**
- * Keys of names that the user chooses. A number is accepted here as text, because RAGEN's _9_2048 names its experiment
- * 2048.
+ * Keys of names that the user chooses. A number is converted to text, because RAGEN's script _9_2048 names its
+ * experiment 2048.
  */
 export const chosenNames: ReadonlySet<string> = new Set(['trainer.experiment_name', 'trainer.project_name']);
 

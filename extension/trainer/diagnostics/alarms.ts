@@ -14,7 +14,7 @@ import type { AlarmName, WatchedSeries } from '../../run-data/alarm-rules';
 
 export type WatchState = {
   series: Record<string, WatchedSeries>;
-  /** Active alarms. An alarm is reported when it becomes active, and again only after it was inactive. */
+  /** Active alarms. An alarm is reported when it becomes active, and reported again only after it has been inactive. */
   raised: AlarmName[];
 };
 
@@ -50,7 +50,7 @@ export function watchStep(
   };
 }
 
-/** The active alarms. */
+/** Returns the alarms whose rules the newest values violate. */
 export const activeAlarms = ({ series }: WatchState): Alarm[] => alarmsOf(series);
 
 const alarmsOf = (series: Readonly<Record<string, WatchedSeries>>): Alarm[] =>

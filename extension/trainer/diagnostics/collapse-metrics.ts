@@ -1,8 +1,8 @@
 // Metrics of template collapse (RAGEN-2): how strongly a reasoning text depends on the prompt it was sampled with.
 // Input is the cross-scoring matrix of log p(z_i | x_j); outputs are mutual information, entropies and retrieval
-// accuracy, under RAGEN's names. RAGEN's marginal per token averages length-normalised probabilities, which is not the
-// paper's formula, the log-prob of the mixture divided by the length; metrics of the paper's formula begin with
-// `paper_`. Pure functions in double precision; results agree with a float32 implementation to 1e-5.
+// accuracy, under RAGEN's names. RAGEN's marginal per token averages length-normalised probabilities. The paper instead
+// divides the log-prob of the mixture by the length; the names of these metrics begin with `paper_`. Pure functions in
+// double precision; results agree with a float32 implementation to 1e-5.
 import { maximum } from '../../common/lists';
 import type { RegimeHistory } from '../../run-data/regimes';
 import { UserError } from '../../common/user-error';
@@ -42,7 +42,7 @@ export const nothingDiagnosed: CollapseState = { spread: {}, regimes: {}, second
 const collapseConstants = { stdEps: 1e-3, emaDecay: 0.9 } as const;
 
 export interface CollapseMetrics {
-  /** By metric name: RAGEN's suffixes, and the names that begin with `paper_`. */
+  /** Values by RAGEN's metric names without the family; names of the paper's formula begin with `paper_`. */
   metrics: Record<string, number>;
   spread: MarginalSpread;
   /** Values per sample, from which confidence intervals are computed. */

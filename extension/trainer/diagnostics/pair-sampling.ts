@@ -65,9 +65,9 @@ export function firstTurnPairs(
 }
 
 /**
- * Samples `collapse_trajectory_sample`: draws an episode uniformly, then one of its turns, `count` times (at most as
- * often as there are turns; null: exactly as often). A drawn episode without turns adds no pair. Draws are with
- * replacement; each drawn pair has its own column.
+ * Samples `collapse_trajectory_sample`. Each draw chooses an episode uniformly, then one of its turns, with
+ * replacement. The number of draws is `count`, at most the number of turns (null: the number of turns). A drawn episode
+ * without turns adds no pair. Each drawn pair has its own column.
  */
 export function trajectoryPairs(
   episodes: readonly EpisodePairs[],

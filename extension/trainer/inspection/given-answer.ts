@@ -55,8 +55,8 @@ export function givenTokens(
 }
 
 /**
- * Finds the longest prefix of the tokens whose text is a prefix of `text`. Returns its number of tokens and the
- * remaining text.
+ * Finds the longest prefix of the tokens whose text is a prefix of `text`. Returns the number of tokens in the prefix,
+ * and the text after it.
  */
 function keptTokens(tokenizer: Encoder, ids: readonly number[], text: string): { count: number; rest: string } {
   let [count, length, at] = [0, 0, 0];

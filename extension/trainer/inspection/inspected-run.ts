@@ -26,9 +26,7 @@ import { keptCode } from '../store/environment-store';
 /** Number of characters at the start of an episode's line that are searched for its id. */
 const headLength = 200;
 
-/**
- * Remedy for a run of another version. Resuming is no remedy here, because the error occurs when a run is inspected.
- */
+/** Remedy if a run of another version is inspected: only the version that trained a model can score its tokens. */
 const otherVersion =
   'this version can neither score its tokens nor play a what-if; use the version that created the run, or view its recorded data';
 
@@ -119,7 +117,7 @@ export class InspectedRun {
   }
 
   /**
-   * Returns the stored code of the environment version that played a tag: the bundle, and the path of its source.
+   * Returns the stored code of an environment version that a tag has used: the bundle, and the path of its source.
    * Undefined if the run has no stored code of this version. The bundle is read once, so the returned bytes are the
    * same bytes that were checked for trust.
    * @param accepted sha256 of files that the user accepts once

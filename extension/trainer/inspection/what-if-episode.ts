@@ -1,5 +1,5 @@
-// The record of a what-if episode: a line of `what-if/` with its own id, a reference to the original episode, and a
-// comparison with it. Tokens that the user wrote have mask 0 and no log-prob.
+// The record of a what-if episode: a line of `what-if/` with its own id and a reference to the original episode. Tokens
+// that the user wrote have mask 0 and no log-prob. Also compares replayed turns with the stored ones.
 import { existsSync } from 'node:fs';
 import type { WhatIfRequest, WhatIfState } from '../../protocol/inspection';
 import { maximum } from '../../common/lists';

@@ -176,8 +176,8 @@ export class LiveEnvironments {
         await job();
         this.unused = undefined;
       } catch (error) {
-        // For example a full disk. Training continues with the loaded code. If the disk stops training as well, the
-        // journal reports that.
+        // For example a full disk. Training continues with the loaded code. If the full disk also stops training, the
+        // journal reports it.
         const message = `environments: the saved edit is not used (${(error as Error).message})`;
         if (!this.stopped && message !== this.unused) this.journal.event('warning', message);
         this.unused = message;
@@ -204,7 +204,7 @@ export class LiveEnvironments {
       throw error;
     }
     if (this.stopped) return;
-    const used = this.pool.use(next); // `current` gives the new versions to episodes reset from now on
+    const used = this.pool.use(next); // episodes that are reset from now on use the new versions
     const before = this.versions;
     const byTag = new Map(next.map(({ environment }) => [environment.tag, environment]));
     this.loaded = this.loaded.map(environment => byTag.get(environment.tag) ?? environment);

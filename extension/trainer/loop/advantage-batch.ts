@@ -28,7 +28,7 @@ interface Estimate {
   /** Training targets of the critic; absent for estimators without a critic. */
   returns?: Float32Array[];
 }
-/** Computes the advantages of a batch and, if a critic is trained, its targets. */
+/** Computes the advantages of a batch and, if a critic is trained, the critic's targets. */
 export type Estimator = (batch: AdvantageBatch, config: RunConfig) => Estimate;
 /** Name of an estimator in the table of train.ts. */
 export type EstimatorName = RunConfig['algorithm']['adv_estimator'] | 'gae_by_turn' | 'grpo_by_turn';

@@ -1,5 +1,5 @@
 // Alarm monitor: checks the metrics of each step against the alarm rules (diagnostics/alarms.ts), writes new alarms as
-// events, and ends the run if `workbench.watch` says so.
+// events, and ends the run for the alarms in `workbench.watch.stop_on`.
 import type { AlarmName } from '../../run-data/alarm-rules';
 import type { RunConfig } from '../config/schema';
 import { activeAlarms, watchStep } from '../diagnostics/alarms';
@@ -43,7 +43,7 @@ export function checkAlarms(
   return watched.state;
 }
 
-/** Returns an active alarm that ends the run by `workbench.watch.stop_on`, or null. */
+/** Returns an active alarm that is listed in `workbench.watch.stop_on`, or null. */
 export function alarmStop(
   state: WatchState,
   { workbench: { watch } }: Pick<RunConfig, 'workbench'>,

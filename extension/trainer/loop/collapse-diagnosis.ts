@@ -32,7 +32,7 @@ export interface DiagnosedRun {
   tokenizer: Pick<ChatTokenizer, 'encode' | 'decode'>;
   /** Shows the progress of the following engine call under the label `what`. */
   follow?(what: string): void;
-  /** Stores a diagnosis file until the step is written. */
+  /** Queues a diagnosis file; it is written together with the step. */
   keepDiagnosis(...found: Parameters<Journal['diagnosis']>): void;
 }
 

@@ -14,7 +14,7 @@ export type SkippedSteps = {
   /** Number of consecutive steps without any change of the weights, and the reason for the newest one. */
   wholly: number;
   reason: string;
-  /** False if the newest step had non-finite logits, which cannot be sampled; a non-finite gradient leaves it true. */
+  /** False if the newest step had non-finite logits, because such a policy cannot be sampled; otherwise true. */
   sound: boolean;
 };
 

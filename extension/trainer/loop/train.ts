@@ -157,7 +157,7 @@ async function stepOrUndo(run: Run, state: TrainerState): ReturnType<typeof step
   await run.begin();
   try {
     const outcome = await stepOrSkip(() => trainStep(run, next));
-    await run.writeDiagnoses(); // needed if the step was skipped before it wrote them
+    await run.writeDiagnoses(); // a skipped step has not written them
     Object.assign(state, next);
     return outcome;
   } catch (error) {
@@ -246,7 +246,7 @@ async function update(
     );
   if (updates && (step >= config.trainer.critic_warmup || !run.usesCritic)) {
     const results = await clock.time('update_actor', () => updateActor(run, step, prepared, mixing));
-    const { 'actor/entropy': measured = results['actor/entropy'] } = metrics; // from the update if not known before
+    const { 'actor/entropy': measured = results['actor/entropy'] } = metrics; // fallback: the entropy during the update
     Object.assign(metrics, results, {
       'actor/entropy': measured,
       'actor/entropy_limit': Math.log(run.model.vocabSize),

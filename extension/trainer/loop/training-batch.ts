@@ -15,7 +15,7 @@ import { deriveSeed } from '../rollout/seeds';
 export interface BatchSample {
   sample: RolloutSample;
   episode: RolloutEpisode;
-  /** Number of the episode for group statistics, which count samples with the same number once. */
+  /** Episode number in group statistics; samples with the same number count as one episode. */
   countsAs: number;
   ids: Int32Array;
   /** 1 if the token is in the policy's loss (TRICO's loss mask). */
@@ -64,8 +64,8 @@ function estimatedMask({ mask }: RolloutSample, sampled: Uint8Array, config: Sam
 
 /**
  * Returns the samples of all kept groups (`own`), and the indices of the samples to train on, in the seeded order of
- * the optimizer steps (`order`). If the trajectory filter dropped episodes of a kept group, their samples are in `own`,
- * because the group's advantages depend on them, but not in `order`.
+ * the optimizer steps (`order`). The trajectory filter may drop episodes of a kept group. Their samples are in `own`,
+ * because the group's advantages depend on them, and missing from `order`, because they are not trained on.
  */
 export function trainedSamples(
   { kept, trainable }: { kept: readonly RolloutEpisode[]; trainable: readonly RolloutEpisode[] },

@@ -95,7 +95,8 @@ export function workloadOf(config: RunConfig, parameters: number): Workload {
     sampled,
     tokens: Math.min(rollout.max_model_len, assumedPrompt + 2 * sampled),
     kept: 1,
-    passes: actor.ppo_epochs + critic * (config.critic.ppo_epochs + forwardShare) + forwards * forwardShare, // the critic is as large
+    // The critic is as large as the policy, so its passes cost the same.
+    passes: actor.ppo_epochs + critic * (config.critic.ppo_epochs + forwardShare) + forwards * forwardShare,
   };
 }
 

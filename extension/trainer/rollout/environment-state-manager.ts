@@ -37,8 +37,8 @@ export interface EpisodeEntry extends EpisodeSlot {
   version: string;
   max_actions_per_traj: number;
   /**
-   * Action names by action id. A state with its own actions replaces the environment's names. Undefined if any text is
-   * an action.
+   * Action names by action id: the environment's names, or the episode's own names if `reset` returned any. Undefined
+   * if any text is an action.
    */
   actions?: Record<number, string>;
   /** The newest observation. */

@@ -1,6 +1,5 @@
 // Progress counts of a rollout.
 
-/** Progress of a rollout. */
 export interface PlayedParts {
   /** Number of finished episodes, of all episodes, and of finished turns. */
   episodes: number;

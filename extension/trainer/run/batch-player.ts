@@ -17,7 +17,7 @@ import { deriveSeed } from '../rollout/seeds';
 /** Creates an agent proxy for a configuration; `changed` replaces seeds and groups. */
 export type OpenProxy = (config: RunConfig, changed?: Pick<AgentProxyOptions, 'seed' | 'es_manager'>) => AgentProxy;
 
-/** The training batch to whose prompts greedy episodes are played. */
+/** A training batch for whose prompts greedy episodes are played. */
 interface Greedy {
   step: number;
   round: number;
@@ -140,7 +140,7 @@ export class BatchPlayer {
     }
   }
 
-  /** Plays some validation episodes of an evaluation. Reports no progress, because the evaluation does. */
+  /** Plays some validation episodes of an evaluation. Reports no progress, because the evaluation reports its own. */
   async playValidation(part: Required<Pick<RolloutRequest, 'round' | 'seed' | 'only'>>): Promise<RolloutBatch> {
     return this.proxy.rollout({
       ...part,

@@ -33,7 +33,7 @@ export interface OpenOptions {
   folder: RunFolder;
   /** Base folder for relative paths of the configuration. */
   workspace: string;
-  /** The checkpoint to continue from; null for a run without one. */
+  /** The checkpoint to continue from; null if the run has none. */
   checkpoint: StoredCheckpoint | null;
   control: RunControl;
   journal: Journal;

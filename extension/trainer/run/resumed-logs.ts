@@ -18,7 +18,7 @@ import { readableEvents, settingsOf } from './stored-config';
 
 interface Acceptance {
   accept: boolean;
-  /** The command that resumes the run, without the flag, for messages. */
+  /** The command that resumes the run, without `--accept-damaged-logs`, for messages. */
   command: string;
 }
 
@@ -87,8 +87,8 @@ export async function acceptEvaluation(folder: RunFolder, { accept, command }: A
 }
 
 /**
- * Classifies damages. A completely missing file of episodes, diagnoses or TensorBoard events is taken as deleted by the
- * user to free space, and only noted.
+ * Classifies damages. If a file of episodes, diagnoses or TensorBoard events is missing completely, the user has
+ * probably deleted it to free space, so it is only mentioned in a note.
  */
 function sorted(damages: readonly LogDamage[]): {
   damaged: LogDamage[];

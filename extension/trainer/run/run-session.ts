@@ -12,7 +12,7 @@ import { keepEnvironment } from '../store/environment-store';
 import type { OpenOptions } from './open-run';
 import { openRun } from './open-run';
 
-/** A run's opened work. */
+/** An opened training or evaluation. */
 export interface RunSession {
   /** Details for trainer.log. */
   about: Record<string, unknown>;

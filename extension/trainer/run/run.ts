@@ -91,7 +91,7 @@ export class Run {
       this.journal.progress((index + done / of) / parts, `${which}: pass ${done + 1} of ${of}`);
   }
 
-  /** Stores a diagnosis of the current step until the step is written. */
+  /** Queues a diagnosis of the current step; it is written together with the step. */
   keepDiagnosis(...found: Parameters<Journal['diagnosis']>): void {
     this.diagnoses.push(found);
   }

@@ -1,5 +1,5 @@
-// Reads the configuration of a run folder: as stored in the manifest when the run was created, and as changed since by
-// the settings in the run's events.
+// Reads the configuration of a run folder: as stored in the manifest when the run was created, and with the setting
+// changes that the run's events record.
 import { jsonOrNothing } from '../../common/json';
 import { eventSchema } from '../../run-data/run-events';
 import { runFiles } from '../../run-data/run-files';

@@ -30,7 +30,7 @@ export interface SavedRun extends PlayedRun {
 }
 
 export class TrainingCheckpoints {
-  /** Step of the newest complete checkpoint; 0 if none counts. */
+  /** Step of the newest complete checkpoint; 0 if there is none, or if it is outdated. */
   private saved = 0;
   private readonly seal: RunSeal;
 

@@ -24,7 +24,7 @@ interface Word {
 
 /**
  * Returns the content of tokenizer.json. Deterministic: of equally frequent pairs, the pair that sorts first as text is
- * merged.
+ * merged first.
  */
 export function trainBpe(corpus: Iterable<string>, options: BpeOptions): object {
   const addedPattern =

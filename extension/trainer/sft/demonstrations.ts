@@ -36,7 +36,7 @@ export interface DemonstrationsRequest {
   /** Seed of the first level. */
   seed: number;
   maxDepth: number;
-  /** Aborts immediately; its reason is thrown. */
+  /** Aborts the work immediately; the abort reason is thrown. */
   signal?: AbortSignal;
   /** Receives the number of demonstrations so far, at most `count`. */
   onProgress?(solved: number): void;

@@ -40,7 +40,8 @@ export interface FineTuneListener {
   /** Called after the optimizer step, before a validation. */
   onTrained?(step: FineTuneStep): void;
   /**
-   * Called at the end of a step. `save` is true if a checkpoint is due. If it resolves with false, the training ends.
+   * Called at the end of a step. `save` is true if a checkpoint is due. If the promise resolves with false, the
+   * training ends.
    */
   onStep(step: FineTuneStep, save: boolean): Promise<boolean>;
 }

@@ -24,8 +24,8 @@ export type Blobs = Readonly<Record<string, Uint8Array | Float32Array>>;
 
 /**
  * Writes the checkpoint of `state.step` into the run folder. Then removes all checkpoints except the `keep` newest (at
- * least 1, the new one included), and those of later steps, which belong to a discarded course of the run. Returns the
- * new folder. Errors are UserErrors and leave the existing checkpoints unchanged.
+ * least 1, the new one included), and all checkpoints of later steps, which a resume from an earlier step has
+ * discarded. Returns the new folder. Errors are UserErrors and leave the existing checkpoints unchanged.
  */
 export async function writeCheckpoint(
   runFolder: string,
@@ -69,7 +69,7 @@ export async function writeCheckpoint(
   return folder;
 }
 
-/** Removes the checkpoints of all steps after `step`. For a run that is rolled back to `step`. */
+/** Removes the checkpoints of all steps after `step`; called when a run is rolled back to `step`. */
 export async function removeLater(runFolder: string, step: number, fs: FileSystem = fileSystem): Promise<void> {
   const parent = join(runFolder, runFiles.checkpoints);
   for (const name of await listFolder(parent, fs)) {

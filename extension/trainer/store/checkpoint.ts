@@ -57,8 +57,8 @@ export async function openCheckpoint(folder: string, fs: FileSystem = fileSystem
 }
 
 /**
- * Verifies that all files of a checkpoint exist and match their checksums. Throws a UserError that names the first file
- * that does not.
+ * Verifies that all files of a checkpoint exist and match their checksums. Throws a UserError that names the first
+ * missing or damaged file.
  */
 export async function verifyCheckpoint(
   { folder, manifest }: StoredCheckpoint,

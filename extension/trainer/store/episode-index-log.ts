@@ -1,6 +1,6 @@
 // Writer of `episodes/index.jsonl` (run-data/episode-index-line.ts). The index is derived data: after a write error it
 // is closed, and the editor reads later episodes from their files. The run is not affected. When the index is opened,
-// for example on resume, lines about bytes that a file of episodes does not have are removed.
+// for example on resume, lines that refer to bytes beyond the end of an episode file are removed.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -59,7 +59,7 @@ const tag = {
   simpleValue: (2 << 3) | 5,
 } as const;
 
-/** SessionLog {status: START}: makes readers discard this step and all later steps read before. */
+/** SessionLog {status: START}: makes readers discard earlier values of this step and of later steps. */
 const sessionStart = Writer.create()
   .uint32(1 << 3)
   .int32(1)
@@ -81,7 +81,7 @@ function tfRecord(message: Writer): Uint8Array {
   return record;
 }
 
-/** Table of CRC-32C (Castagnoli), reflected, by byte. */
+/** CRC-32C (Castagnoli, reflected) of each byte value. */
 const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte;
   for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0);

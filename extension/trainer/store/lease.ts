@@ -34,7 +34,10 @@ const touchMs = 1000;
  */
 const longAgoMs = 60_000;
 
-/** Maximum number of attempts in which the lease exists when it is created, but is missing when it is read. */
+/**
+ * Maximum number of attempts in which creating the lease fails because it exists, but reading it fails because it is
+ * missing.
+ */
 const mostMissing = 40;
 
 /** External dependencies of a lease, injectable in tests. */
@@ -145,7 +148,7 @@ export async function acquireLease(
     try {
       return find(file)?.lease?.token === request.token;
     } catch {
-      return true; // an unreadable disk does not show that another process holds the lease
+      return true; // a read error does not prove that the lease is lost
     }
   };
   const stop = dependencies.every(touchMs, () => {

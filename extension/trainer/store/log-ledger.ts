@@ -196,7 +196,8 @@ async function checkFile(path: string, pieces: readonly LogPiece[]): Promise<Omi
 export async function cutUncovered(runFolder: string, covered: ReadonlyMap<string, number>): Promise<void> {
   for (const [file, to] of covered) {
     const path = join(runFolder, file);
-    if (!file.includes('/') || file.startsWith(runFiles.tensorboard)) continue; // a resume cuts those to its checkpoint's offsets
+    // A resume truncates all other logs to the checkpoint's offsets (rollback.ts).
+    if (!file.includes('/') || file.startsWith(runFiles.tensorboard)) continue;
     try {
       if ((await lstat(path)).size > to) await truncate(path, to);
     } catch (error) {
