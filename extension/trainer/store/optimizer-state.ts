@@ -8,7 +8,7 @@ import { readBlob, readFloats } from './checkpoint';
 import type { Blobs } from './checkpoint-writer';
 import type { StoredCheckpoint } from './checkpoint';
 
-/** Returns the files of a network's moments by name. They do not contain `step`. */
+/** Returns the files of a network's moments by name. The files do not contain `step`. */
 export function optimizerStateFiles(network: string, state: MomentState): Blobs {
   if (state.format === 'float32') return { [`${network}.m`]: state.m, [`${network}.v`]: state.v };
   return {

@@ -19,7 +19,7 @@ export function rotateLog(file: string, { mostBytes, kept } = logLimits): void {
     for (let i = kept; i >= 1; i--) if (sizeOf(`${file}.${i - 1}`) >= 0) renameSync(`${file}.${i - 1}`, `${file}.${i}`);
   } catch {
     rmSync(copy, { force: true, recursive: true });
-    if (size <= kept * mostBytes) return; // retried later; the cause may be temporary
+    if (size <= kept * mostBytes) return; // a later call tries to copy the log again
   }
   try {
     truncateSync(file, 0);

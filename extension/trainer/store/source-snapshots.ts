@@ -1,5 +1,5 @@
-// Extracts the sources of a bundle from its source map, so that they are those of the build even if the files have
-// changed since. Sources of packages are omitted. Names are relative to the deepest common folder.
+// Extracts the sources of a bundle from its source map. The sources are those at the time of the build, even if the
+// files have changed since. Sources of packages are omitted. Names are relative to the deepest common folder.
 import { dirname, relative, resolve, sep } from 'node:path';
 
 export interface SourceSnapshot {

@@ -187,7 +187,7 @@ describe('what if', () => {
     const given = further.episode.turns[0].span;
     expect(new Set(further.episode.tokens.mask.slice(...given))).toEqual(new Set([0]));
     const late = inspector.whatIfTurn({ session: second.session, given: { answer: 'a' }, checkpoint: null });
-    await expect(late).rejects.toThrow('what if: it is closed');
+    await expect(late).rejects.toThrow('what if: this what-if is closed');
     const ended = await inspector.whatIf({
       ...ref(run, origin),
       turn: 1,
