@@ -60,8 +60,8 @@ process.on('uncaughtException', (error: unknown) => {
 });
 
 /**
- * Ends a trainer that lost its lease or its run folder. It writes one sentence to the log and nothing to the run
- * folder.
+ * Ends a trainer that lost its lease or its run folder. Only one sentence is written to the log; no other file of the
+ * run folder is changed.
  */
 function abandon(sentence: string): never {
   log.fatal(sentence);

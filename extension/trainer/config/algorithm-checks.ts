@@ -89,7 +89,8 @@ export function advantageRules({
 }
 
 /**
- * Rejects `bypass_mode` if the loss covers tokens that were not sampled, because the sampler has no log-probs of them.
+ * Rejects `bypass_mode` if the loss covers tokens that were not sampled, because the sampler returns log-probs only for
+ * sampled tokens.
  */
 export function maskRules({ algorithm, rollout_manager, workbench }: RunConfig): BrokenRule[] {
   const reason = !rollout_manager.use_loss_mask

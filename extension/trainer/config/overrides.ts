@@ -32,8 +32,8 @@ function parseValue(text: string, location: Location, problems: ConfigProblem[])
 
 /**
  * Returns a copy of `root` with the overrides applied in order.
- * @param known `isKnown` decides whether a key that is missing from the tree may be set without `+`; `advise` returns
- * the remedy for the error message if it may not
+ * @param known `isKnown(path)` returns whether a key that is missing from the tree may be set without `+`; `advise`
+ * returns the remedy for the error message about any other missing key
  */
 export function applyOverrides(
   root: MapNode,

@@ -142,7 +142,7 @@ function reportIssues(
  */
 export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoHere: readonly string[] = []): string {
   const schema = schemaAt(configJsonSchema, path);
-  // Only the environment knows the keys of its own configuration.
+  // The keys of env_config are defined by the environment's code, so the schema cannot list them.
   if (path.at(-1) === 'env_config') {
     const near = didYouMean(unknown, alsoHere, '');
     return `${near && `${near} otherwise `}put a + before the override to add it: +${[...path, unknown].join('.')}=…`;

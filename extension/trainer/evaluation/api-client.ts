@@ -121,7 +121,7 @@ export class ApiClient {
   private read(text: string): ApiAnswer | Failure {
     try {
       const answer = this.service.read(JSON.parse(text));
-      return { ...answer, text: secrets.text(answer.text) }; // the text becomes part of the conversation and of logs
+      return { ...answer, text: secrets.text(answer.text) }; // the text is stored and sent again
     } catch {
       return { why: `its reply does not follow the protocol: ${this.withoutSecrets(text, 80)}` };
     }

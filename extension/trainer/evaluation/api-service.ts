@@ -42,7 +42,7 @@ const providers = {
 
 /**
  * Returns the model that `model_config` selects from `model_info`, with its service.
- * @throws UserError if `model_info` has no such entry; otherwise as `apiService`
+ * @throws UserError if `model_info` has no such entry; also the errors of `apiService`
  */
 export function configuredModel(
   { model_config, model_info, actor_rollout_ref }: RunConfig,

@@ -22,7 +22,10 @@ import { evaluationMetrics, summarizeEvaluation, trajectoryFacts } from './evalu
 import type { EvaluationSummary } from './evaluation-summary';
 import { trajectoryLine } from './trajectory-line';
 
-/** An episode to be played: it belongs to validation batch `round` (from 0), whose first group has the seed `first`. */
+/**
+ * An episode to be played. It belongs to validation batch `round` (from 0); the first group of this batch has the seed
+ * `first`.
+ */
 export interface ValidationSlot extends EpisodeSlot {
   round: number;
   first: number;
@@ -33,8 +36,8 @@ export interface Player {
   /** Prices per million tokens; undefined if the configuration sets none. */
   readonly prices?: { input: number; output: number };
   /**
-   * Plays episodes to their end. `finished` receives episodes as soon as they finish, in any order; their metrics
-   * include the player's measurements (`entropy`, `n_generated_tokens`, …).
+   * Plays episodes to their end. `finished` receives episodes as soon as they finish, in any order. The metrics of
+   * these episodes include the player's measurements (`entropy`, `n_generated_tokens`, …).
    * @throws RunStopped if the run is stopped
    */
   play(slots: readonly ValidationSlot[], finished: (episodes: readonly Episode[]) => void): Promise<void>;

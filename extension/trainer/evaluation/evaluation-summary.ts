@@ -1,6 +1,7 @@
 // Results of an evaluation: metrics under RAGEN's keys, and a summary with success, pass@k and their intervals, per tag
-// and overall. They are computed from the episodes in the run folder, so a resumed evaluation gives the same results.
-// An episode whose environment failed does not measure the model: it is excluded from the means and counted separately.
+// and overall. All results are computed from the episodes in the run folder, so a resumed evaluation gives the same
+// results. An episode whose environment failed does not measure the model; such episodes are excluded from the means
+// and counted separately.
 import type { Episode } from '../../run-data/episode';
 import type { Manifest } from '../../run-data/run-manifest';
 import type { RunConfig } from '../config/schema';
@@ -30,7 +31,7 @@ export interface EvaluationSummary {
   group_size: number;
   overall: Success;
   tags: Record<string, Success & { failed_environments: number; versions: string[]; metrics: Record<string, number> }>;
-  /** Mean over the sampled tokens, in nats; null if it was not computed. */
+  /** Mean entropy over the sampled tokens, in nats; null if entropy was not computed. */
   entropy: number | null;
   generated_tokens: number;
   /** Usage and failures; only for a model behind an API. */

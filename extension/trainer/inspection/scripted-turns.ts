@@ -1,6 +1,7 @@
 // Generator for replaying an episode. The tokens of each turn are the stored tokens, hand-written tokens, or
-// hand-written tokens continued by a policy. The agent proxy calls it like the engine, so prompts, parsing, rewards and
-// context are the same as in training. Invariant: the ids of the row equal the ids of the episode's context.
+// hand-written tokens continued by a policy. The agent proxy calls this generator instead of the engine, so prompts,
+// parsing, rewards and context are the same as in training. Invariant: the ids of the row equal the ids of the
+// episode's context.
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { RemoteEngine } from '../../engine/remote-engine';
@@ -32,7 +33,7 @@ export class ScriptedTurns implements TextGenerator {
 
   /**
    * @param row name of the row in the engine
-   * @param source returns the source of the next turn's tokens; it may resolve only after the user's input
+   * @param source returns the source of the next turn's tokens; the promise may wait for the user's input
    */
   constructor(
     private readonly row: string,

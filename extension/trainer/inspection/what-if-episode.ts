@@ -25,7 +25,7 @@ export interface PlayedTurns {
 
 /**
  * Converts a played what-if to an episode record. The record still has the id of the original episode; `writeWhatIf`
- * assigns its own.
+ * assigns a new id.
  */
 export function whatIfEpisode(
   played: RolloutEpisode,

@@ -29,8 +29,8 @@ const retryMs = 5000;
 
 export class LiveEnvironments {
   /**
-   * Watched source files by tag: sources of the loaded version, files that it imports only for types, and files of code
-   * that failed to build.
+   * Watched source files by tag: sources of the loaded version, files from which these sources import only types, and
+   * files of code that failed to build.
    */
   private readonly files = new Map<string, readonly string[]>();
   /** Errors of rejected code by tag, as JSON text. */
@@ -109,8 +109,8 @@ export class LiveEnvironments {
   }
 
   /**
-   * Enables or disables the debugging of environment code. Returns the URLs to which a debugger can connect; they are
-   * on the loopback interface only.
+   * Enables or disables the debugging of environment code. Returns the URLs to which a debugger can connect, on the
+   * loopback interface only.
    */
   async debug(on: boolean): Promise<string[]> {
     const urls = await this.pool.debug(on);

@@ -1,6 +1,6 @@
 // The configuration of a run in progress and its pending changes. A requested change is validated immediately, by the
-// schema and the rules that apply to every configuration. It takes effect at the beginning of the next step, so a step
-// uses a single configuration.
+// schema and the rules that apply to every configuration. The change takes effect at the beginning of the next step, so
+// a step uses a single configuration.
 import type { SettingChange } from '../../run-data/run-events';
 import { idleBecause, settingKeys, valueAt, withSetting } from '../../run-data/settings';
 import { nearest } from '../../common/suggest';

@@ -37,8 +37,8 @@ export interface DiagnosedRun {
 }
 
 /**
- * The families of pairs under RAGEN's names: how pairs are sampled, which key enables the family, and in which timing
- * metric its time is counted.
+ * The families of pairs under RAGEN's names. `draw` samples the pairs, `enabled` reads the key that enables the family,
+ * and `phase` is the name in the timing metrics.
  */
 const families = [
   {
@@ -67,8 +67,8 @@ const diagnosisDue = (config: RunConfig, step: number): boolean =>
 
 /**
  * Diagnoses the rollout of step `step`. Returns metrics under RAGEN's keys and the new state. If no diagnosis is due,
- * there are no metrics and the state is unchanged. A family with fewer than two prompts is omitted, because its mutual
- * information is always 0.
+ * there are no metrics and the state is unchanged. A family with fewer than two prompts is omitted, because mutual
+ * information needs at least two prompts.
  */
 export async function diagnoseCollapse(
   run: DiagnosedRun,
@@ -118,7 +118,7 @@ export async function diagnoseCollapse(
   });
 }
 
-/** Returns the family, or writes a warning and returns null if the family cannot be sampled from this rollout. */
+/** Samples a family of pairs. If sampling is impossible in this rollout, writes a warning and returns null. */
 function drawn({ journal }: DiagnosedRun, step: number, draw: () => PairFamily): PairFamily | null {
   try {
     return draw();

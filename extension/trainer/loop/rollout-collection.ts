@@ -60,7 +60,7 @@ interface Round {
 
 /**
  * Plays and filters the batches of step `step`.
- * @param aside layout of a separate rollout with its own prompts, which leaves training's seed counter unchanged
+ * @param aside layout of a separate rollout with separate prompts; training's seed counter then stays unchanged
  * @throws errors of the rollout
  */
 export async function collectRollout(
@@ -183,8 +183,8 @@ async function playRound(
 }
 
 /**
- * Returns the episode with the overlong penalty (`reward_model.overlong_buffer`), which is added to the penalties of
- * its turns and to its score.
+ * Adds the overlong penalty (`reward_model.overlong_buffer`) to the penalty of each turn and to the score of the
+ * episode.
  */
 export function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_ref }: RunConfig): RolloutEpisode {
   const { overlong_buffer: buffer } = reward_model;

@@ -151,7 +151,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
   }
 }
 
-/** Runs a step atomically: if it is stopped, weights, seeds, `state` and logs are unchanged. */
+/** Runs a step atomically: a stop during the step leaves weights, seeds, `state` and logs unchanged. */
 async function stepOrUndo(run: Run, state: TrainerState): ReturnType<typeof stepOrSkip> {
   const next = { ...state };
   await run.begin();
@@ -204,7 +204,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
 
 /**
  * Measures the gradients of the loss parts for buckets of similar reward std, on the kept episodes and, if configured,
- * on all trainable episodes. They come from the step's own rollout or from a separate one. No weights change.
+ * on all trainable episodes. The episodes come from the step's own rollout or from a separate one. No weights change.
  */
 async function measureGradients(run: Run, state: TrainerState, rollout: RolloutCollection) {
   const { config } = run;

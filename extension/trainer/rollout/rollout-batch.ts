@@ -44,7 +44,7 @@ export interface RolloutEpisode {
   samples: RolloutSample[];
   /** Metrics of the episode; the keys do not include the tag. */
   metrics: Record<string, number>;
-  /** The environment's failure, if it failed; the episode is then not trained on. */
+  /** The failure if the environment failed; the episode is then not trained on. */
   error?: EnvironmentFailure;
 }
 

@@ -1,7 +1,7 @@
-// Writes a run's logs: metrics (also for TensorBoard), episodes and events; status-writer.ts writes its status. Every
+// Writes a run's logs: metrics (also for TensorBoard), episodes and events; status-writer.ts writes the status. Every
 // append is a complete line. A step's metrics line is written last, so a step with a metrics line has all its other
-// data. If the disk refuses a write, it is queued with all later writes, and the trainer waits at the end of a step
-// until they succeed.
+// data. If the disk refuses a write, this write and all later ones are queued. The trainer waits at the end of a step
+// until the queue is written.
 import { relative } from 'node:path';
 import type { Episode } from '../../run-data/episode';
 import type { GroupRow, ScoresLine } from '../../run-data/step-lines';
@@ -118,7 +118,7 @@ export class Journal {
   }
 
   private appendEpisodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>, anew: boolean): void {
-    let from = anew ? 0 : undefined; // offset of the first of these episodes; a retry truncates the file to it
+    let from = anew ? 0 : undefined; // offset of the first of these episodes, also for retries
     this.write(() => {
       const log = this.folder.episodes(mode, step);
       try {
@@ -276,7 +276,8 @@ export class Journal {
   }
 
   /**
-   * Runs a write, or queues it if the disk refuses it or an earlier write is still queued. A queued write is repeated.
+   * Runs a write. If the disk refuses the write, or an earlier write is still queued, the write is queued and repeated
+   * later.
    */
   private write(job: () => void): void {
     this.backlog.push(job);

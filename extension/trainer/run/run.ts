@@ -1,6 +1,6 @@
-// One run during training or evaluation: engine, tokenizer, environments and journal. Its parts: open-run.ts opens it,
-// batch-player.ts plays its batches, training-checkpoints.ts saves and restores it, trainer-state.ts defines the state
-// between steps, journal.ts writes its logs, and run-control.ts handles pause and stop requests.
+// One run during training or evaluation: engine, tokenizer, environments and journal. Related files: open-run.ts
+// (opening a run), batch-player.ts (playing batches), training-checkpoints.ts (saving and restoring), trainer-state.ts
+// (state between steps), journal.ts (logs) and run-control.ts (pause and stop requests).
 import type { RunConfig } from '../config/schema';
 import type { LoadedModel } from '../../engine/load-options';
 import { passBudget } from './pass-budget';

@@ -32,7 +32,7 @@ export function storedConfig(
 /** Whether a configuration, of any version, belongs to an evaluation. */
 export const onlyEvaluates = (config: unknown): boolean => valueAt(config, 'trainer.val_only') === true;
 
-/** Returns the configuration after all changes in the run's events. @throws UserError as `storedConfig` */
+/** Returns the configuration after all changes in the run's events. @throws UserError like `storedConfig` */
 export function presentConfig(folder: RunFolder, remedy?: string): RunConfig {
   const { id, path, manifest } = folder;
   return storedConfig({ id, path, manifest: { ...manifest, config: { ...changedConfig(folder) } } }, remedy);

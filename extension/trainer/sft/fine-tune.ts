@@ -32,7 +32,10 @@ export function stepsOf(samples: number, { data, trainer }: Pick<SftConfig, 'dat
 export interface FineTuneStart {
   /** Number of finished steps. */
   done: number;
-  /** The first unfinished step, if its update is finished and only its validation was interrupted. */
+  /**
+   * The first unfinished step: its update is finished, but its validation was interrupted. Undefined if no validation
+   * was interrupted.
+   */
   unvalidated?: FineTuneStep;
 }
 

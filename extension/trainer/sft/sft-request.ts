@@ -11,7 +11,7 @@ export interface SftRequest {
   /** Absolute path of the model to start from. */
   modelFolder: string;
   /**
-   * If it aborts with RunStopped, the current work stops immediately, and a checkpoint of the last finished step is
+   * If the signal aborts with RunStopped, the current work stops, and a checkpoint of the last finished step is
    * written.
    */
   signal: AbortSignal;

@@ -1,6 +1,6 @@
 // A demonstrator that follows an environment's solver, for supervised fine-tuning. It implements the engine's
-// TextGenerator, so demonstrations have the same prompts, turns, masks and tokens as rollouts. If the state has a known
-// format, the thought describes the state; otherwise the thought lists the plan.
+// TextGenerator, so the agent proxy builds prompts, contexts and masks of demonstrations exactly as in rollouts. If the
+// state has a known format, the thought describes the state; otherwise the thought lists the plan.
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
 import type { AnswerTag } from '../../common/tagged-text';
 import { RandomStream } from '../../engine/sampling/random-stream';

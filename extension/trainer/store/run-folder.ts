@@ -103,7 +103,7 @@ export class RunFolder {
     return { runs, damaged };
   }
 
-  /** Verifies the manifest against its checksums. @throws UserError as `verifiedSeal` */
+  /** Verifies the manifest against its checksums. @throws UserError like `verifiedSeal` */
   verifySeal(): ReturnType<typeof verifiedSeal> {
     return verifiedSeal(this.path);
   }
