@@ -1,7 +1,7 @@
 // Buckets of prompt groups by the standard deviation of their scores, for the gradient analysis. RAGEN-2 shows that the
 // standard deviation bounds the gradient of the task loss, but not the gradients of the regularisers. Pure.
 
-/** A bucket: its name in metrics, and indices into the given groups. */
+/** A bucket: its name in metrics, and the indices of its groups in the input. */
 export interface VarianceBucket {
   name: string;
   groups: number[];

@@ -176,8 +176,8 @@ export class LiveEnvironments {
         await job();
         this.unused = undefined;
       } catch (error) {
-        // For example a full disk. Training continues with the loaded code. If the full disk also stops training, the
-        // journal reports it.
+        // The new code could not be stored or loaded, for example because the disk is full. Training continues with the
+        // loaded code. If the full disk also stops training, the journal reports it.
         const message = `environments: the saved edit is not used (${(error as Error).message})`;
         if (!this.stopped && message !== this.unused) this.journal.event('warning', message);
         this.unused = message;

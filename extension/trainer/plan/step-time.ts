@@ -21,7 +21,7 @@ const cost = {
 /** Time of a forward pass relative to a pass with gradients. */
 const forwardShare = 1 / 3;
 /**
- * Assumed number of sampled tokens, relative to the maximum of an episode, if no measurement exists. It is below 1
+ * Assumed share of an episode's maximum number of sampled tokens, if no measurement exists. The share is below 1
  * because episodes end before their last turn and responses before their limit: quickstart samples 38 of 320 tokens.
  * Models with long reasoning come closer to the limit.
  */
