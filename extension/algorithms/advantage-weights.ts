@@ -1,7 +1,8 @@
-// Per-sample factors that RAGEN multiplies finished advantages by: reward spread of the group, and relative length.
+// Two kinds of weights that RAGEN multiplies advantages by: one per prompt group, from the spread of its rewards, and
+// one per sample, from its length.
 import { maximum, minimum } from '../common/lists';
 
-/** Group weights and the metrics RAGEN logs about them. */
+/** Group weights with the metrics that RAGEN logs for them. */
 export interface SoftReweight {
   /** One weight per group, in the order of `groupStds`. */
   weights: Float32Array;

@@ -1,15 +1,16 @@
-// `agent_proxy.batch_adjust_mode`: how the kept samples of a step are split into mini-batches of equal size. With the
-// default (`weights`) the last mini-batch is smaller instead, and the loss weights account for it exactly
-// (mini-batches.ts, loss-aggregation.ts). RAGEN copies or drops samples until the count is a multiple of
-// `batchMultiple`. It does so before computing advantages, so there copies count twice in their group's mean and std.
+// `agent_proxy.batch_adjust_mode`: how the kept samples of a step become mini-batches of equal size. Modes `copy` and
+// `delete` duplicate or drop samples until the count is a multiple of `batchMultiple`. The default, `weights`, changes
+// no samples: the last mini-batch is smaller, and the loss weights correct for its size (mini-batches.ts,
+// loss-aggregation.ts). RAGEN adjusts the batch before it computes advantages, so its copies count twice in the mean
+// and std of their group.
 import { appendAll } from '../common/lists';
 import { shuffledIndices, type IntegerStream } from './mini-batches';
 
 export type BatchAdjustMode = 'weights' | 'copy' | 'delete';
 
 /**
- * Returns the number that RAGEN makes the sample count a multiple of: the least common multiple of groups, mini-batch
- * and devices.
+ * Returns the least common multiple of `sizes` (prompt groups, mini-batch size, devices); RAGEN adjusts the sample
+ * count to a multiple of this number.
  */
 export function batchMultiple(...sizes: readonly number[]): number {
   const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b));
@@ -17,9 +18,9 @@ export function batchMultiple(...sizes: readonly number[]): number {
 }
 
 /**
- * Returns the indices of the samples to train on. `weights`: all of 0…count−1. `copy`: all, followed by random
- * duplicates, spread evenly (counts differ by at most one). `delete`: ascending, with randomly chosen samples removed;
- * empty when count < multiple.
+ * Returns the indices of the samples to train on. `weights`: 0…count−1. `copy`: 0…count−1, followed by random
+ * duplicates; each sample is duplicated equally often, up to a difference of one. `delete`: ascending indices without
+ * randomly chosen samples; empty when count < multiple.
  */
 export function adjustedSamples(
   count: number,

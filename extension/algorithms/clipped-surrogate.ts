@@ -8,7 +8,7 @@ export interface TokenLoss {
   loss: number;
   /** Derivative of the loss with respect to the token's log π; stop-gradient terms of the method are constant. */
   slope: number;
-  /** Whether a clip bound took effect (`clipped`), and whether the dual clip did (`clippedLower`). */
+  /** `clipped`: a clip bound took effect. `clippedLower`: the dual clip took effect. */
   clipped: boolean;
   clippedLower: boolean;
 }

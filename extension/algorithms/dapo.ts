@@ -9,7 +9,7 @@ export interface FilteredGroups {
   dropped: number[];
 }
 
-/** Keeps groups whose scores differ, and groups of one, which have no spread to test. */
+/** Keeps the groups whose scores differ, and every group with a single sample, because one score has no spread. */
 export function filterGroups(batch: { groups: ArrayLike<number>; scores: ArrayLike<number> }): FilteredGroups {
   const filtered: FilteredGroups = { kept: [], dropped: [] };
   for (const [group, samples] of membersByGroup(batch.groups)) {
@@ -31,8 +31,9 @@ export interface SamplingProgress {
 }
 
 /**
- * Returns the number of groups to sample next: as many as fill the batch at the current kept share, at most a whole
- * batch. Returns 0 when the batch is full or no rounds are left; the step then uses what it has.
+ * Returns the number of groups to sample next: the missing groups divided by the share of groups kept so far, but at
+ * most `wanted`. Returns 0 when the batch is full or no rounds are left; the step then trains on the groups kept so
+ * far.
  */
 export function groupsToSample({ wanted, kept, sampled, rounds, max_num_gen_batches }: SamplingProgress): number {
   const missing = wanted - kept;
@@ -48,7 +49,7 @@ export interface OverlongBuffer {
 }
 
 /**
- * Returns the reward added to a response of `length` tokens: 0 where the buffer begins, falling linearly to
+ * Returns the reward added to a response of `length` tokens: 0 up to the start of the buffer, then falling linearly to
  * −penalty_factor at the limit.
  */
 export function overlongReward(length: number, limit: number, { len, penalty_factor }: OverlongBuffer): number {

@@ -1,5 +1,5 @@
 // Generalised advantage estimation (Schulman et al., 2016) over the sampled tokens of a multi-turn episode, masked as
-// in verl: tokens that were not sampled pass the next value and the running advantage through unchanged.
+// in verl: at a token that was not sampled, the next value and the running advantage stay unchanged.
 import { whitenTokens } from './token-sequences';
 
 /** One sequence with the critic's values; all arrays of equal length. */
@@ -20,7 +20,10 @@ export interface AdvantagesAndReturns {
   returns: Float32Array[];
 }
 
-/** Returns the unwhitened advantages of one sequence; at an unsampled token this is the advantage carried over it. */
+/**
+ * Returns the unwhitened advantages of one sequence. A token that was not sampled has the running advantage of the
+ * tokens after it.
+ */
 export function generalizedAdvantages(
   { rewards, values, mask }: ValuedSequence,
   { gamma, lam }: GaeOptions,
@@ -38,7 +41,7 @@ export function generalizedAdvantages(
   return advantages;
 }
 
-/** Computes the returns (0 where no token was sampled), then whitens the advantages in place. */
+/** Computes the returns (0 for tokens that were not sampled), then whitens the advantages in place. */
 export function withReturns(sequences: readonly ValuedSequence[], advantages: Float32Array[]): AdvantagesAndReturns {
   const returns = sequences.map(({ values, mask }, row) =>
     Float32Array.from(values, (value, token) => (mask[token] ? advantages[row][token] + value : 0)),

@@ -1,10 +1,10 @@
-// Selects the prompt groups a batch keeps from one score per group: the four strategies of RAGEN-2's SNR-adaptive
-// rollout filter. Sums use double precision over float32 scores. Equal scores keep batch order, so selections are
+// Selects the prompt groups to keep, from one score per group, by the four strategies of RAGEN-2's SNR-adaptive rollout
+// filter. Sums use double precision over float32 scores. Equal scores keep batch order, so selections are
 // deterministic.
 import { maximum, minimum } from '../common/lists';
 import { UserError } from '../common/user-error';
 
-/** The values of RAGEN's keys, in the order in which messages name them. */
+/** Values of RAGEN's key `rollout_filter_strategy`, in the order in which messages name them. */
 export const filterStrategies = ['top_p', 'top_k', 'top_k_abs', 'min_p'] as const;
 export const filterTypes = ['largest', 'smallest'] as const;
 export const topPModes = ['linear', 'softmax'] as const;
@@ -21,11 +21,11 @@ export interface GroupSelection {
   /** False removes groups whose score is 0 (within 1e-10) before the selection. */
   rollout_filter_include_zero: boolean;
   rollout_filter_top_p_prob_mode: (typeof topPModes)[number];
-  /** Slack of linear top_p: a batch whose target mass is below it selects nothing. */
+  /** Slack of linear top_p: nothing is selected when the target score mass is below this value. */
   rollout_filter_selection_eps: number;
 }
 
-/** Scores within this distance of 0 count as 0. */
+/** A score whose absolute value is at most this counts as 0. */
 export const zeroScore = 1e-10;
 
 /**
@@ -58,8 +58,8 @@ export function selectGroups(scores: Float32Array, options: GroupSelection): num
 }
 
 /**
- * Throws a UserError for an unknown option value. Configurations are validated earlier; cases from other callers are
- * not.
+ * Throws a UserError for an unknown option value. Values from a configuration are already validated, those of other
+ * callers are not.
  */
 function requireKnown({
   rollout_filter_strategy: strategy,
@@ -79,8 +79,8 @@ function requireKnown({
 }
 
 /**
- * Selects groups until `value` of the total score mass is reached. Stops at the first score ≤ 0, which may select
- * nothing.
+ * Selects groups, best first, until their scores sum to `value` of the total score mass. Stops at the first score ≤ 0,
+ * so the result may be empty.
  */
 function linearTopP(scores: Float32Array, candidates: number[], options: GroupSelection): number[] {
   const total = candidates.reduce((sum, group) => sum + scores[group], 0);

@@ -1,14 +1,15 @@
-// Groups of samples and their moments. A group is all rollouts of one prompt; ids are arbitrary integers and need not
-// be adjacent. Invariant: moments are computed relative to the first value, so a group of equal values has a deviation
-// of exactly 0. With a rounding error instead of 0, dividing by the deviation would give huge values.
+// Groups of samples, with the mean and deviation of each group. A group is all rollouts of one prompt; ids are
+// arbitrary integers and need not be adjacent. Invariant: moments are computed relative to the first value, so a group
+// of equal values has a deviation of exactly 0. A rounding error instead of 0 would give huge advantages, because
+// scores are divided by the deviation.
 
 /** Sample scores with group ids. All arrays have one entry per sample. */
 export interface GroupedScores {
   scores: ArrayLike<number>;
   groups: ArrayLike<number>;
   /**
-   * Episode of each sample, when an episode has several samples (one per turn): the episode then counts once in the
-   * group's moments.
+   * Episode id of each sample, set when an episode has several samples (one per turn). An episode then counts once in
+   * the moments of its group.
    */
   episodes?: ArrayLike<number>;
 }

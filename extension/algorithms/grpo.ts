@@ -1,7 +1,7 @@
-// Group-relative advantages: GRPO (Shao et al., 2024, DeepSeekMath) and Dr.GRPO (Liu et al., 2025), as in RAGEN: the
-// episode's score relative to the other rollouts of its prompt, the same advantage for every token of the episode. BRPO
-// and ARPO use other groups: the whole batch, or each sample alone. A group of one has no baseline and keeps its raw
-// score (mean 0, deviation 1).
+// Group-relative advantages as in RAGEN: GRPO (Shao et al., 2024, DeepSeekMath) and Dr.GRPO (Liu et al., 2025). An
+// episode's score is compared with the other rollouts of its prompt, and every token of the episode has the same
+// advantage. BRPO uses the whole batch as one group, ARPO makes each sample its own group. A group of one has no
+// baseline and keeps its raw score (mean 0, deviation 1).
 import { forEachGroup, type GroupedScores } from './group-statistics';
 
 export interface GrpoOptions {
@@ -12,8 +12,8 @@ export interface GrpoOptions {
 const epsilon = 1e-6;
 
 /**
- * Returns one advantage per sample: (s − μ)/(σ + 1e-6), or s − μ for Dr.GRPO, with unbiased σ. A group of equal scores
- * gives exact zeros.
+ * Returns one advantage per sample: (s − μ)/(σ + 1e-6), or s − μ for Dr.GRPO, with unbiased σ. Equal scores in a group
+ * give advantages of exactly 0.
  */
 export function grpoAdvantages(batch: GroupedScores, options: GrpoOptions): Float32Array {
   const advantages = new Float32Array(batch.scores.length);

@@ -1,6 +1,6 @@
 // GSPO (Zheng et al., 2025): clips the importance ratio of the whole sequence (the geometric mean of its token ratios)
-// instead of each token's. As in verl, the ratio is constant in the gradient except for the token's own probability:
-// s_t = sg[s] · π(t)/sg[π(t)], with value s and gradient s · ∇ log π(t) (GSPO-token in the paper).
+// instead of the ratio of each token. As in verl, only the token's own probability has a gradient: s_t = sg[s] ·
+// π(t)/sg[π(t)], with value s and gradient s · ∇ log π(t) (GSPO-token in the paper).
 import { largestSequenceLogRatio, type ClipOptions } from './policy-loss-options';
 import type { TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';
@@ -23,7 +23,7 @@ export function sequenceLogRatio(
   return count > 0 ? sum / count : 0;
 }
 
-/** Returns the loss of one token of a sequence with this log-ratio. Has no dual clip. */
+/** Returns the loss of one token of a sequence whose log-ratio over the sequence is `logRatio`. Has no dual clip. */
 export function gspoTokenLoss(
   logRatio: number,
   advantage: number,

@@ -1,13 +1,13 @@
-// GAE with TRICO's two masks (VAGEN): advantages are estimated only over the tokens of the advantage mask, such as the
-// reasoning and the action between their markers; the loss covers the loss mask. Value and advantage are carried across
-// the tokens in between. A token of the loss mask outside the advantage mask gets the advantage of the next estimated
-// token, or 0 after the last one.
+// GAE with TRICO's two masks (VAGEN). Advantages are estimated only over the tokens of the advantage mask, such as the
+// reasoning and the action without their markers; the loss covers the tokens of the loss mask. Value and advantage are
+// carried unchanged across tokens outside the advantage mask. A token that only the loss mask contains has the
+// advantage of the next estimated token, or 0 after the last estimated token.
 import { generalizedAdvantages, type AdvantagesAndReturns, type GaeOptions, type ValuedSequence } from './gae';
 import { whitenTokens } from './token-sequences';
 
 /** A sequence whose `mask` is the loss mask. */
 export interface TwoMaskSequence extends ValuedSequence {
-  /** 1 where the advantage is estimated and the critic is trained. */
+  /** 1 for tokens whose advantage is estimated and on which the critic is trained. */
   advantageMask: Uint8Array;
 }
 

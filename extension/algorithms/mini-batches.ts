@@ -1,7 +1,7 @@
-// Splits kept samples into mini-batches, one optimizer step each, in an order drawn from a seeded stream. Invariant:
-// every sample is in exactly one mini-batch. If the count does not divide, the last mini-batch is smaller; nothing is
-// duplicated or dropped. models/graphs/pass-plan.ts cuts a mini-batch into micro-batches; with `aggregationWeights`
-// over the mini-batch, any cut gives the exact gradient.
+// Splits kept samples into mini-batches in an order drawn from a seeded stream; each mini-batch is one optimizer step.
+// Invariant: every sample is in exactly one mini-batch. If the count is not a multiple of the mini-batch size, the last
+// mini-batch is smaller. models/graphs/pass-plan.ts splits a mini-batch into micro-batches; with the weights of
+// `aggregationWeights` for the mini-batch, every split gives the exact gradient.
 
 /** Seeded random stream used for shuffling. */
 export interface IntegerStream {
@@ -10,8 +10,8 @@ export interface IntegerStream {
 }
 
 /**
- * Splits samples 0…count−1, shuffled by `random`, into mini-batches of `ppo_mini_batch_size` (at least 1, else a
- * RangeError).
+ * Splits the samples 0…count−1, shuffled by `random`, into mini-batches of `ppo_mini_batch_size` samples. Throws a
+ * RangeError if the size is below 1.
  */
 export function splitMiniBatches(count: number, ppo_mini_batch_size: number, random: IntegerStream): Int32Array[] {
   if (!Number.isInteger(ppo_mini_batch_size) || ppo_mini_batch_size < 1)

@@ -1,8 +1,8 @@
-// Names, options and bounds of the policy loss, shared by the configuration's schema, the engine, `ragen algo` and both
-// forms of the loss: its definition (policy-loss.ts) and the graph operations that train
+// Names, options and bounds of the policy loss. Used by the configuration's schema, the engine, `ragen algo`, the
+// reference implementation of the loss (policy-loss.ts) and the graph operations that compute it in training
 // (models/graphs/policy-loss-graph.ts). Names follow verl.
 
-/** The token-level clipped surrogate (PPO), GSPO or CISPO. */
+/** Loss modes: PPO's clipped surrogate per token (`vanilla`), GSPO and CISPO. */
 export const lossModes = ['vanilla', 'gspo', 'cispo'] as const;
 export type LossMode = (typeof lossModes)[number];
 
@@ -36,13 +36,12 @@ export interface PolicyLossSettings extends ClipOptions {
   loss_agg_mode: LossAggMode;
 }
 
-/** Returns the loss mode of the settings. */
 export const lossModeOf = ({ policy_loss }: Pick<PolicyLossSettings, 'policy_loss'>): LossMode =>
   policy_loss?.loss_mode ?? 'vanilla';
 
-/** A token's log-ratio to the old policy and its difference to the reference policy are clamped to ± this. */
+/** Absolute bound of a token's log-ratio to the old policy, and of its log-prob difference to the reference policy. */
 export const largestLogRatio = 20;
 /** Upper clamp of GSPO's sequence log-ratio. */
 export const largestSequenceLogRatio = 10;
-/** The estimate of k3 is clamped to ± this. */
+/** Absolute bound of the k3 estimate, in nats. */
 export const largestK3 = 10;

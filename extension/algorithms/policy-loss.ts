@@ -1,7 +1,8 @@
-// The definition of the policy loss, in plain TypeScript: PPO's clipped surrogate (Schulman et al., 2017) with
-// asymmetric clipping (DAPO, Yu et al., 2025) and dual clip (Ye et al., 2020), or the GSPO or CISPO loss, minus the
-// entropy bonus, plus the KL loss. `ragen algo` evaluates it. models/graphs/policy-loss-graph.ts computes the same as
-// graph operations and is what trains; a test compares loss and gradient of both for every combination of options.
+// Reference implementation of the policy loss in plain TypeScript: the loss of the mode (PPO's clipped surrogate
+// (Schulman et al., 2017) with asymmetric clipping (DAPO, Yu et al., 2025) and dual clip (Ye et al., 2020), GSPO, or
+// CISPO), minus the entropy bonus, plus the KL loss. `ragen algo` evaluates it. Training uses the same loss as graph
+// operations (models/graphs/policy-loss-graph.ts); a test compares loss and gradient of both implementations for every
+// combination of options.
 import {
   largestLogRatio,
   lossModeOf,
@@ -15,7 +16,10 @@ import { gspoTokenLoss, sequenceLogRatio } from './gspo';
 import { clamp, tokenKl, tokenKlSlope } from './kl';
 import { aggregationWeights } from './loss-aggregation';
 
-/** One sequence; all arrays have its length and are read where mask = 1. Log-probs in nats. */
+/**
+ * One sequence. All arrays have one entry per token; only entries with mask = 1 are read, except by `tokenLosses`.
+ * Log-probs in nats.
+ */
 export interface PolicySequence {
   logprobs: ArrayLike<number>;
   old_logprobs: ArrayLike<number>;
@@ -33,17 +37,17 @@ export interface PolicyLoss {
   pg_loss: number;
   entropy: number;
   kl_loss: number;
-  /** Share of sampled tokens whose clipped loss was the larger. */
+  /** Share of sampled tokens whose clipped loss exceeded the unclipped loss. */
   pg_clipfrac: number;
   /** Share of sampled tokens bounded by the dual clip. */
   pg_clipfrac_lower: number;
-  /** Mean of old − new log-prob. */
+  /** Mean of log π_old − log π over the sampled tokens, in nats. */
   ppo_kl: number;
 }
 
 /**
- * Returns the loss of every token of a sequence under the loss mode. Tokens with mask 0 get a loss too, but are
- * excluded from GSPO's sequence ratio.
+ * Returns the loss of every token of a sequence under the loss mode. A token with mask 0 also has a loss, but does not
+ * count in GSPO's sequence ratio.
  */
 export function tokenLosses(
   sequence: Pick<PolicySequence, 'logprobs' | 'old_logprobs' | 'advantages' | 'mask'>,
@@ -111,10 +115,10 @@ export function policyLoss(
 }
 
 /**
- * Returns dL/dlog π of every token of a mini-batch at the current log-probs, for the loss without the entropy bonus; 0
- * where mask = 0. Terms that a loss mode holds constant (GSPO's sequence ratio, CISPO's weight) are constant here. The
- * entropy bonus depends on complete distributions: with respect to a token's entropy, its derivative is −entropy_coeff
- * times the token's weight. `paddedLength` as in `policyLoss`.
+ * Returns dL/dlog π of every token of a mini-batch, where L is the loss without the entropy bonus; 0 where mask = 0.
+ * Terms that a loss mode holds constant (GSPO's sequence ratio, CISPO's weight) are constant here. The entropy bonus is
+ * left out because it depends on complete distributions: its derivative with respect to a token's entropy is
+ * −entropy_coeff times the token's weight. `paddedLength` as in `policyLoss`.
  */
 export function policyLossGradient(
   sequences: readonly PolicySequence[],

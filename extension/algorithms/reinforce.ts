@@ -1,6 +1,6 @@
-// REINFORCE++ (Hu, 2025) and its group-baseline form: no critic; whitening over the batch reduces the variance. The
-// return passes undiscounted through observation tokens between turns, so earlier turns are credited with later
-// rewards.
+// REINFORCE++ (Hu, 2025) and its variant with a group baseline. Neither uses a critic; whitening over the batch reduces
+// the variance. The return is carried undiscounted across the observation tokens between turns, so earlier turns are
+// credited with later rewards.
 import { forEachGroup, type GroupedScores } from './group-statistics';
 import { spreadOverTokens, whitenTokens } from './token-sequences';
 
@@ -11,7 +11,7 @@ export interface RewardSequence {
 }
 
 /**
- * Returns one advantage per token: the discounted return from that token on, whitened over all sampled tokens of the
+ * Returns one advantage per token: the discounted return from this token on, whitened over all sampled tokens of the
  * batch.
  */
 export function reinforcePlusPlusAdvantages(sequences: readonly RewardSequence[], gamma: number): Float32Array[] {
@@ -46,8 +46,8 @@ export function centredScores(batch: GroupedScores): Float64Array {
 }
 
 /**
- * Returns the discounted return from each sampled token on; 0 at other tokens. `reset` zeroes the return at every gap,
- * as verl does, so a reward at the end only reaches the last turn.
+ * Returns the discounted return from each sampled token on; 0 at other tokens. With `reset`, the return starts at 0 in
+ * every block of sampled tokens, as in verl; a reward at the end of the episode then reaches the last turn only.
  */
 export function discountedReturns(
   { rewards, mask }: RewardSequence,

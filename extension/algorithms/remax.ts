@@ -1,10 +1,10 @@
-// ReMax (Li et al., 2024, arXiv 2310.10505), following verl's compute_remax_outcome_advantage: REINFORCE with the score
-// of a greedy rollout of the same prompt as the baseline. Uses no critic and no group comparison.
+// ReMax (Li et al., 2024, arXiv 2310.10505) as in verl's compute_remax_outcome_advantage: REINFORCE whose baseline is
+// the score of a greedy rollout of the same prompt. Uses no critic and no group statistics.
 import { discountedReturns } from './reinforce';
 import type { RewardSequence } from './reinforce';
 
 /**
- * Returns one advantage per token: the undiscounted return from that token on minus the sample's baseline; 0 at
+ * Returns one advantage per token: the undiscounted return from this token on, minus the sample's baseline; 0 at
  * unsampled tokens.
  * @param baselines score of the greedy rollout of each sequence's prompt, one per sequence
  */

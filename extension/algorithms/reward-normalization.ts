@@ -1,10 +1,13 @@
-// Normalises episode scores before they become token rewards (RAGEN's `agent_proxy.reward_normalization`). A score is Σ
-// turn rewards + format penalty, one per episode. Off (`identity`) by default; group-relative estimators (GRPO, RLOO)
-// normalise by themselves.
+// Normalises episode scores before they become token rewards (RAGEN's `agent_proxy.reward_normalization`). A score is
+// the sum of an episode's turn rewards and its format penalty. The default is `identity`: GRPO and RLOO already compare
+// scores within a group.
 import { membersByGroup, momentsOf, type Moments } from './group-statistics';
 
 export interface RewardNormalization {
-  /** Which episodes are normalised together: those of one prompt, of one environment tag, or all. */
+  /**
+   * Set of episodes that are normalised together: `state`, the episodes of one prompt; `inductive`, of one environment
+   * tag; `batch`, all episodes.
+   */
   grouping: 'state' | 'inductive' | 'batch';
   method: 'identity' | 'mean' | 'mean_std' | 'asym_clip';
 }
@@ -17,8 +20,8 @@ export interface ScoredEpisodes {
 }
 
 /**
- * Returns normalised scores, one per episode, in float32 like the rest of the pipeline. If every episode is its own
- * group, the scores are returned unchanged.
+ * Returns normalised scores in float32, one per episode. If every episode is its own group, returns the scores
+ * unchanged.
  */
 export function normalizeRewards(episodes: ScoredEpisodes, { grouping, method }: RewardNormalization): Float32Array {
   const scores = Float32Array.from(episodes.scores);
@@ -37,5 +40,5 @@ export function normalizeRewards(episodes: ScoredEpisodes, { grouping, method }:
 function normalizeOne(score: number, { mean, std }: Moments, method: 'mean' | 'mean_std' | 'asym_clip'): number {
   if (method === 'mean') return score - mean;
   const z = std > 1e-6 ? (score - mean) / (std + 1e-6) : 0;
-  return method === 'mean_std' ? z : Math.min(Math.max(z, -1), 3); // negative outliers are clipped earlier
+  return method === 'mean_std' ? z : Math.min(Math.max(z, -1), 3); // asymmetric: clips at −1 and 3
 }

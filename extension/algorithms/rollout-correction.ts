@@ -1,35 +1,38 @@
 // Truncated importance sampling between the sampler and the training graph (verl's rollout correction; Yao et al. 2025,
-// "Your efficient RL framework secretly brings you off-policy RL training"). When the sampling policy differs slightly
-// from the trained policy (8-bit rollouts), a token's loss is weighted by min(exp(log π_train − log π_sampler),
-// threshold), or by that ratio of the whole episode. The surrogate loss is proportional to the advantage, so weighting
-// the advantage weights the loss.
+// "Your efficient RL framework secretly brings you off-policy RL training"). With 8-bit rollouts, the sampling policy
+// differs slightly from the trained policy. The loss of a token is therefore multiplied by min(ratio, threshold), where
+// ratio = exp(log π_train − log π_sampler) of the token or of its episode. The weight is applied to the advantage; the
+// loss is proportional to the advantage.
 import { appendAll } from '../common/lists';
 import { clamp } from './kl';
 import { largestLogRatio } from './policy-loss-options';
 
 export interface RolloutCorrection {
-  /** null: statistics only. */
+  /** Level of the ratio; null computes statistics only. */
   rollout_is: 'token' | 'sequence' | null;
   rollout_is_threshold: number;
 }
 
 export interface CorrectionBatch {
   /**
-   * Log-probs of the sampled tokens under the training graph (`old`) and under the sampler (`rollout`); read where mask
-   * = 1.
+   * Log-probs of the sampled tokens in the training graph (`old`) and in the sampler (`rollout`), in nats. Only entries
+   * with mask = 1 are read.
    */
   old: readonly Float32Array[];
   rollout: readonly Float32Array[];
   masks: readonly Uint8Array[];
 }
 
-/** Returns per-token weights (1 where mask = 0 or correction is off), and verl's statistics under `rollout_corr/`. */
+/**
+ * Returns one weight per token (1 where mask = 0 or the correction is off), and verl's statistics under
+ * `rollout_corr/`.
+ */
 export function rolloutWeights(
   batch: CorrectionBatch,
   { rollout_is, rollout_is_threshold: threshold }: RolloutCorrection,
 ): { weights: Float32Array[]; metrics: Record<string, number> } {
   const { old, rollout, masks } = batch;
-  /** `ratios`: one per token or per episode. `ofTokens`: the ratio applied to each token. */
+  /** `ratios`: one per token or per episode. `ofTokens`: the ratio that applies to each token. */
   const ratios: number[] = [];
   const ofTokens: number[] = [];
   const weights = masks.map((mask, row) => {
@@ -49,7 +52,7 @@ export function rolloutWeights(
   return { weights, metrics: { ...divergences(batch), ...spread(ratios, ofTokens, threshold) } };
 }
 
-/** Beyond the clamp, as in verl, the two policies are practically unrelated. */
+/** Clamps the log-ratio as verl does, so that `exp` cannot overflow. */
 const ratioOf = (logRatio: number): number => Math.exp(clamp(logRatio, -largestLogRatio, largestLogRatio));
 const meanOf = (xs: readonly number[]): number => xs.reduce((sum, x) => sum + x, 0) / Math.max(xs.length, 1);
 
@@ -87,9 +90,9 @@ function divergences({ old, rollout, masks }: CorrectionBatch): Record<string, n
 }
 
 /**
- * Returns statistics of the weights before truncation. Mean: over tokens. Extremes and the shares beyond the threshold
- * or below its inverse: over the ratios (per token or per episode). Deviation and effective sample size: over token
- * weights clamped to [1/threshold, threshold].
+ * Returns statistics of the weights before truncation. The mean is over tokens. Extremes, and the shares above the
+ * threshold and below its inverse, are over the ratios (one per token or per episode). Deviation and effective sample
+ * size are over the token weights clamped to [1/threshold, threshold].
  */
 function spread(ratios: readonly number[], ofTokens: readonly number[], threshold: number): Record<string, number> {
   if (ratios.length === 0) return {};

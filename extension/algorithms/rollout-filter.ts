@@ -1,13 +1,13 @@
-// Rollout filter of StarPO-S and RAGEN-2: only prompt groups whose scores carry signal are trained on. According to the
-// paper, the task gradient of a prompt is bounded by the deviation of its rewards, while the regularisers' gradient is
-// about constant, so prompts without spread only push towards input-agnostic reasoning. Works on whole groups and
-// per-episode values; the caller maps episodes to samples.
+// Rollout filter of StarPO-S and RAGEN-2: trains only on prompt groups with a high score, such as the deviation of
+// their rewards. According to the RAGEN-2 paper, a prompt's task gradient is bounded by the deviation of its rewards,
+// while the gradient of the regularisers is nearly constant; prompts without spread therefore only push towards
+// reasoning that ignores the input. Works on groups of episodes; the caller maps episodes to samples.
 import { membersByGroup, momentsOf, type Moments } from './group-statistics';
 import { selectGroups, zeroScore, type GroupSelection } from './group-selection';
 
 /**
- * RAGEN's names. `reward_variance` is RAGEN's name for the unbiased standard deviation; `reward_std` is an accurate
- * alias.
+ * Metric that scores a group, in RAGEN's names. RAGEN's `reward_variance` is the unbiased standard deviation;
+ * `reward_std` is an alias for it.
  */
 export type FilterMetric =
   | 'reward_variance'
@@ -40,11 +40,11 @@ export interface FilteredRollout {
   /** Ids of all groups in batch order, and the score of each. */
   groups: number[];
   groupScores: Float32Array;
-  /** Unbiased deviation of the scores of each group (gradient buckets, group table). */
+  /** Unbiased standard deviation of the scores of each group; used by the gradient buckets and the group table. */
   groupStds: Float32Array;
   /** 1 for each kept group, in the order of `groups`. */
   selected: Uint8Array;
-  /** Kept groups / groups. */
+  /** Number of kept groups divided by the number of groups. */
   keptRatio: number;
   /** `rollout/…` metrics under RAGEN's keys. */
   metrics: Record<string, number>;
@@ -105,15 +105,16 @@ export function groupScore(values: readonly number[], metric: FilterMetric): num
 }
 
 /**
- * `filter_loss_scaling`: returns the factor for all advantages, so that a step over fewer prompts is a smaller step.
+ * `filter_loss_scaling`: returns the factor for all advantages. A smaller `keptRatio` gives a smaller factor, so that a
+ * step over fewer prompts changes the weights less.
  */
 export function filterLossScale(mode: 'none' | 'linear' | 'sqrt', keptRatio: number): number {
   return mode === 'none' ? 1 : mode === 'linear' ? keptRatio : Math.sqrt(keptRatio);
 }
 
 /**
- * Returns the values the metric is computed from, with a name unless they are the rewards. Throws if the episode values
- * lack them.
+ * Returns the episode values that the metric is computed from, and their name; no name for rewards. Throws if the
+ * values are missing.
  */
 function measuredValues(values: EpisodeValues, metric: FilterMetric): { values: ArrayLike<number>; name?: string } {
   const name = metric.startsWith('entropy') ? 'entropy' : metric === 'length' ? 'length' : undefined;
@@ -124,8 +125,8 @@ function measuredValues(values: EpisodeValues, metric: FilterMetric): { values: 
 }
 
 /**
- * Returns means over groups of the within-group deviation, maximum and mean (and sum for rewards), for all groups and
- * for the kept ones.
+ * Returns, for all groups and for the kept groups, the means over groups of deviation, maximum and mean of the values
+ * within a group; for rewards also the mean of their sum.
  */
 function spreadMetrics(
   values: ArrayLike<number>,

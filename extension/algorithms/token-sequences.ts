@@ -2,8 +2,8 @@
 // position t of every array belongs to token t, and mask 1 marks the tokens that the policy sampled.
 
 /**
- * Adds `values[i]` at `positions[i]` of a zero array: the episode score at the last sampled token, or a reward at each
- * turn end.
+ * Returns an array of zeros with `values[i]` added at `positions[i]`. Places the episode score at the last sampled
+ * token, or a reward at each turn end.
  */
 export function placeRewards(length: number, positions: readonly number[], values: readonly number[]): Float32Array {
   const rewards = new Float32Array(length);
@@ -11,14 +11,14 @@ export function placeRewards(length: number, positions: readonly number[], value
   return rewards;
 }
 
-/** Gives every sampled token its sample's advantage and all others 0. */
+/** Returns per-token advantages: every sampled token has the advantage of its sample, other tokens have 0. */
 export function spreadOverTokens(advantages: ArrayLike<number>, masks: readonly Uint8Array[]): Float32Array[] {
   return masks.map((mask, sample) => Float32Array.from(mask, bit => (bit ? advantages[sample] : 0)));
 }
 
 /**
  * Whitens values over all sampled tokens of the batch, in place: (x − mean)/sqrt(var + 1e-8) with unbiased variance;
- * other tokens become 0. With fewer than two sampled tokens, everything becomes 0.
+ * other tokens become 0. With fewer than two sampled tokens in the batch, all values become 0.
  */
 export function whitenTokens(sequences: readonly Float32Array[], masks: readonly Uint8Array[]): void {
   let count = 0;

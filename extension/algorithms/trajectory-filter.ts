@@ -1,38 +1,37 @@
-// The trajectory filter: of the episodes in the groups that the rollout filter kept, only the best are trained on
-// (RAGEN-2 compares filtering by trajectory with filtering by prompt; a quarter of the successful episodes is the
-// common setting). Chooses episodes and measures; advantages are taken over whole groups, the episodes left out
-// included.
+// Trajectory filter: of the episodes in the groups that the rollout filter kept, trains only on the best. RAGEN-2
+// compares this filter with the filter by prompt; it commonly keeps a quarter of the successful episodes. This file
+// selects episodes and computes metrics. Advantages are computed over complete groups, including the dropped episodes.
 import { minimum } from '../common/lists';
 
 /** `workbench.trajectory_filter`. */
 export interface TrajectoryFilter {
   strategy: 'none' | 'top';
-  /** Share of the episodes that is kept. */
+  /** Share of all episodes to keep, 0…1. */
   value: number;
   metric: 'reward' | 'score';
   only_successful: boolean;
 }
 
-/** Per-episode values; all arrays have one entry an episode. */
+/** Per-episode values; all arrays have one entry per episode. */
 export interface TrajectoryValues {
   groups: ArrayLike<number>;
   rewards: ArrayLike<number>;
-  /** Rewards with penalties, before reward normalisation. */
+  /** Turn rewards with penalties, before reward normalisation. */
   scores: ArrayLike<number>;
   successes: ArrayLike<boolean>;
 }
 
 export interface FilteredTrajectories {
-  /** 1 for each episode that is kept. */
+  /** 1 for each kept episode, in batch order. */
   kept: Uint8Array;
-  /** `rollout/trajectory_filter_…` metrics; none with strategy `none`. */
+  /** `rollout/trajectory_filter_…` metrics; empty with strategy `none`. */
   metrics: Record<string, number>;
 }
 
 /**
- * Keeps `value` of all episodes (rounded down, at least one), best first; with `only_successful` only those that
- * succeeded, all of them where they are fewer, and none where none did. Episodes that are equally good are taken from
- * the groups in turn, in batch order. An episode whose value is NaN is never kept.
+ * Keeps the best episodes: `value` of their number, rounded down, at least one. With `only_successful`, keeps only
+ * successful episodes: all of them if they are fewer, none if no episode succeeded. Equally good episodes are taken
+ * from the groups in turn, in batch order. An episode whose value is NaN is never kept.
  */
 export function filterTrajectories(values: TrajectoryValues, filter: TrajectoryFilter): FilteredTrajectories {
   const count = values.groups.length;
@@ -60,8 +59,8 @@ export function filterTrajectories(values: TrajectoryValues, filter: TrajectoryF
 }
 
 /**
- * Best first; of equal episodes the first of each group, then the second of each, so that no group is preferred for its
- * place.
+ * Sorts best first. Among equal episodes, the first episode of every group precedes the second of every group, so that
+ * no group is preferred for its position.
  */
 function ranked(candidates: number[], measured: ArrayLike<number>, groups: ArrayLike<number>): number[] {
   const equals = new Map<string, number>();

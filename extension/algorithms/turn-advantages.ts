@@ -1,13 +1,12 @@
-// Turn-level GRPO: with per-turn rewards (`agent_proxy.use_turn_scores`), a turn's return is compared with the returns
-// of all turns of all rollouts of its prompt (outcome supervision per step, pooled as in RAGEN's step-level GRPO). With
-// a single reward at the end and no discount this equals GRPO, except that an episode counts once per turn in its
-// group's moments.
+// Turn-level GRPO for per-turn rewards (`agent_proxy.use_turn_scores`): compares a turn's return with the returns of
+// all turns of all rollouts of its prompt, as RAGEN's step-level GRPO does. With a single reward at the end and no
+// discount, the result equals GRPO, except that an episode counts once per turn in the moments of its group.
 import type { GrpoOptions } from './grpo';
 import { grpoAdvantages } from './grpo';
 
 /** Per-turn rewards of each episode; one entry per episode. */
 export interface TurnRewards {
-  /** Reward of each turn. */
+  /** One array per episode, with the reward of each turn. */
   rewards: readonly ArrayLike<number>[];
   groups: ArrayLike<number>;
 }
@@ -17,7 +16,9 @@ export interface TurnGrpoOptions extends GrpoOptions {
   high_level_gamma: number;
 }
 
-/** Returns one advantage per turn of each episode. A group with only one turn in total keeps its raw return. */
+/**
+ * Returns one advantage per turn of each episode. If a group has a single turn, the turn's raw return is its advantage.
+ */
 export function turnGrpoAdvantages({ rewards, groups }: TurnRewards, options: TurnGrpoOptions): Float32Array[] {
   const returns = rewards.map(turns => turnReturns(turns, options.high_level_gamma));
   const flat = grpoAdvantages(
@@ -39,8 +40,8 @@ export function turnReturns(rewards: ArrayLike<number>, gamma: number): Float64A
 }
 
 /**
- * Gives every sampled token the advantage of its turn; turn n covers the tokens after turn end n − 1 up to turn end n.
- * Others get 0.
+ * Returns per-token advantages: every sampled token has the advantage of its turn, other tokens have 0. Turn n covers
+ * the tokens after turn end n − 1, up to and including turn end n.
  */
 export function spreadOverTurns(
   advantages: ArrayLike<number>,

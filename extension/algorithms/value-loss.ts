@@ -1,5 +1,6 @@
-// The critic's loss (PPO's clipped value loss, as in verl): half the masked mean of the larger of two squared errors,
-// one with the new value and one with the new value clamped near the old.
+// Loss of the critic (PPO's clipped value loss, as in verl): half the mean, over sampled tokens, of the larger of two
+// squared errors. One error uses the new value, the other uses the new value clamped to ±`cliprange_value` around the
+// old value.
 import { clamp } from './kl';
 
 /** One sequence; all arrays have its length and are read where mask = 1. */
@@ -12,7 +13,7 @@ export interface ValueSequence {
 
 export interface ValueLoss {
   vf_loss: number;
-  /** Share of sampled tokens whose clipped error was the larger. */
+  /** Share of sampled tokens whose clipped error exceeded the unclipped error. */
   vf_clipfrac: number;
   vpred_mean: number;
 }

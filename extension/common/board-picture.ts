@@ -1,5 +1,5 @@
-// Draws a board with a few shapes in the data palette. A page turns the drawing into elements, the host into SVG text.
-// Cells differ in shape as well as colour, and cells that changed since the previous turn are framed. Pure functions.
+// Draws a board as SVG shapes in the data palette. Pages render the shapes as elements, the extension host as SVG text.
+// Cells differ in shape as well as colour, and cells that changed since the previous turn have a frame. Pure functions.
 import { changedCells, type Board, type Cell } from './board';
 import { hue } from './palette';
 

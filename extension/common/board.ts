@@ -1,7 +1,7 @@
-// Finds a grid map in a state's text and parses it as a Sokoban or FrozenLake board in RAGEN's symbols. The same letter
-// has different meanings in the two games (O: target or hole; X: box or player in a hole), and other games also have
-// walls and players. The game is therefore determined from the environment's name or from all states of an episode; if
-// it is ambiguous, the state stays text. Pure functions.
+// Finds a grid map in a state's text and parses it as a Sokoban or FrozenLake board in RAGEN's symbols. The two games
+// give the same letter different meanings (O: target or hole; X: box or player in a hole), and other games also have
+// walls and players. The game is therefore determined from the environment's name or from all states of an episode. If
+// the game remains ambiguous, the state is displayed as text. Pure functions.
 
 export type Game = 'sokoban' | 'frozen_lake';
 
@@ -31,7 +31,7 @@ const symbols: Record<Game, Record<string, Cell>> = {
   frozen_lake: { P: 'player', _: 'empty', O: 'hole', G: 'goal', X: 'player_in_hole', '√': 'player_on_goal' },
 };
 
-/** Parts of an episode that determine its game. */
+/** Properties of an episode that determine which game it played. */
 export interface PlayedStates {
   environment: { name: string };
   tag: string;
@@ -39,15 +39,15 @@ export interface PlayedStates {
   states: readonly string[];
 }
 
-/** Returns the game whose boards an episode's states show, or null if it is not certainly one of the two. */
+/** Returns the game whose boards an episode's states show; null if the game is neither of the two or is ambiguous. */
 export function gameOf({ environment, tag, states }: PlayedStates): Game | null {
   const name = `${environment.name} ${tag}`.toLowerCase();
   const present = new Set(states.flatMap(state => findMap(state.split('\n'))?.map.flat() ?? []));
   const named = name.includes('sokoban') ? 'sokoban' : /frozen[\s_-]?lake/.test(name) ? 'frozen_lake' : null;
   if (named) return fits(present, named) ? named : null;
   const has = (...some: string[]) => some.some(symbol => present.has(symbol));
-  // A single state may lack symbols, such as when the player stands on the goal, so the episode must show all essential
-  // symbols of the game.
+  // A single state may lack symbols, for example while the player is on the goal. All essential symbols must therefore
+  // occur in the episode.
   if (fits(present, 'sokoban') && has('#') && has('X', '√') && has('O', '√', 'S')) return 'sokoban';
   return fits(present, 'frozen_lake') && has('P') && has('G') && has('O') ? 'frozen_lake' : null;
 }

@@ -1,19 +1,20 @@
-// Reduces a curve of up to 100,000 values to the minimum and maximum of each part, so that no spike is lost, plus the
-// newest values unchanged. Also smooths curves. Pure functions on columns, NaN where a line lacks the key.
+// Reduces a curve of up to 100,000 values for drawing: the minimum and maximum of each part, so that every spike stays
+// visible, and the newest values unchanged. Also smooths curves. Pure functions on columns; a row without a value is
+// NaN.
 
-/** Values of some rows of a column. */
+/** Selected rows of a column with their values. */
 export interface CurvePoints {
   /** Ascending row numbers. */
   rows: Int32Array;
   values: Float64Array;
 }
 
-/** Number of newest rows that an overview keeps individually, so that the last value and its changes are exact. */
+/** Number of newest rows that an overview contains unreduced. */
 const newestRows = 64;
 
 /**
- * Returns the minimum and maximum finite value of each of `parts` equal parts of a column, in row order, and all of the
- * newest 64 values.
+ * Returns the minimum and maximum finite value of each of `parts` equal parts of a column, in row order, and all finite
+ * values among the newest 64 rows.
  */
 export function overviewOf(column: Float64Array, parts: number): CurvePoints {
   const split = Math.max(0, column.length - newestRows);
@@ -41,9 +42,9 @@ export function overviewOf(column: Float64Array, parts: number): CurvePoints {
 }
 
 /**
- * Exponential moving average over the finite values, with bias correction (divided by the accumulated weight). The past
- * decays with the number of rows between two values, so a metric logged every tenth step is smoothed over the same span
- * as the others. Incremental: values can be added one at a time.
+ * Exponential moving average over the finite values, with bias correction (divided by the accumulated weight). Older
+ * values decay with the number of rows, not of values, so that a metric logged every tenth step is smoothed over the
+ * same number of rows as a metric logged every step. Incremental: values are added one at a time.
  */
 export class MovingAverage {
   private mean = 0;
@@ -69,6 +70,6 @@ export class MovingAverage {
 export const smooth = (column: Float64Array, factor: number): Float64Array =>
   factor <= 0 ? column : smoothOn(column, new MovingAverage(factor), 0);
 
-/** Smooths values of rows from `first` on with an average that has seen the earlier rows. */
+/** Smooths the values of the rows from `first` on; `average` must already contain the earlier rows. */
 export const smoothOn = (values: Float64Array, average: MovingAverage, first: number): Float64Array =>
   values.map((value, index) => average.next(first + index, value));

@@ -1,22 +1,22 @@
-// Mean over seeds with a confidence interval from Student's t, which is wide for few seeds. Used by sweeps in the
-// terminal and by the run comparison in the editor.
+// Mean over seeds with a 95 % confidence interval from Student's t. Used by sweeps in the terminal and by the run
+// comparison in the editor.
 
-/** Mean over `n` values and half-width of its 95 % confidence interval (Student's t), null for one value. */
+/** Mean over `n` values, and half the width of its 95 % confidence interval (Student's t); null for a single value. */
 export interface Estimate {
   mean: number;
   interval: number | null;
   n: number;
 }
 
-/** 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom; above, the normal quantile is used. */
+/** 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom; the normal quantile is used above 30. */
 const tQuantiles = [
   12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11,
   2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
 /**
- * Returns mean and interval of the values, or null if there are none. Moments are computed around the first value, so
- * that equal values give an interval of exactly 0.
+ * Returns mean and confidence interval of the values; null without values. Moments are computed around the first value,
+ * so that equal values give an interval of exactly 0.
  */
 export function estimate(values: readonly number[]): Estimate | null {
   const n = values.length;

@@ -1,8 +1,8 @@
-// The subset of JSON schema that configurations use: look-up of a key's schema, and a description of its expected
-// value. Shared by the trainer, which generates the schema from its own, and the editor's help in configuration files,
-// which reads it from media/configuration.schema.json.
+// The subset of JSON schema that configurations use: looks up the schema of a key, and describes the expected value.
+// Used by the trainer, which generates media/configuration.schema.json and validates configurations, and by the
+// editor's help in configuration files.
 
-/** The subset of JSON schema (draft 2020-12) that configurations use. */
+/** A schema, or part of a schema (draft 2020-12). */
 export interface JsonSchema {
   /** A list if the value may also be null. */
   type?: string | string[];

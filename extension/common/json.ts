@@ -1,4 +1,4 @@
-// Parsing of JSON that may be invalid or of another shape, such as a truncated file or the output of a process.
+// Parses JSON that may be invalid or have an unexpected structure, such as a truncated file or the output of a process.
 
 /** Returns the parsed value, or undefined if the text is not valid JSON. */
 export function jsonOrNothing(text: string): unknown {

@@ -1,5 +1,5 @@
-// Serializes work per key, such as an episode id: work on the same key runs in request order, everything else overlaps.
-// Not async-lock: it cannot release one of several names before the work is done.
+// Serializes work per key, such as an episode id: work on the same key runs in call order, work on different keys
+// overlaps. The package async-lock is not used because it cannot release one of several keys before the work ends.
 
 export class KeyedQueue {
   private readonly last = new Map<string, Promise<void>>();
@@ -14,7 +14,10 @@ export class KeyedQueue {
     return this.last.has(name);
   }
 
-  /** Runs the work after all earlier work on any of the names. `release` releases a name before the work is done. */
+  /**
+   * Runs the work after all earlier work on any of the keys `names`. The work may call `release` to release a key
+   * before it ends.
+   */
   acquire<T>(names: readonly string[], work: (release: (name: string) => void) => Promise<T>): Promise<T> {
     const before = new Set(names.flatMap(name => this.last.get(name) ?? []));
     const ends = new Map<string, () => void>();

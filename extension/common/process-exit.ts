@@ -1,6 +1,6 @@
-// Explains the exit of a process: a signal, or an exit code that stands for one (128 + its number; on Windows an
-// exception status). Native code (onnxruntime) ends a process without a message; this module supplies the likely cause
-// and the remedy. Sources: signal(7), [MS-ERREF] NTSTATUS, exit codes in Node's documentation.
+// Explains the exit of a process: a signal, or an exit code that encodes a signal (128 + its number; on Windows an
+// exception status). Native code such as onnxruntime can end a process without a message; the explanation adds the
+// likely cause and the remedy. Sources: signal(7), [MS-ERREF] NTSTATUS, exit codes in Node's documentation.
 
 const lessMemory =
   'lower the micro-batch sizes or max_model_len, train a LoRA adapter, or take a smaller or quantised model';
@@ -11,7 +11,7 @@ const brokenNatively =
 const unknownInstruction =
   'the processor lacks an instruction that onnxruntime uses (a build for another machine, or an emulated one): reinstall the packages on this machine or take one with AVX2';
 
-/** By signal: how the process ended, the likely cause, and the remedy. */
+/** Per signal: how the process ended, the likely cause, and the remedy. */
 const signals: Readonly<Record<string, string>> = {
   SIGKILL: `was killed (SIGKILL), most likely by the system because memory ran out: ${lessMemory}`,
   SIGTRAP:
@@ -31,7 +31,9 @@ const signals: Readonly<Record<string, string>> = {
   SIGHUP: 'ended with its terminal or session (SIGHUP): start it with --detach, or resume it',
 };
 
-/** Linux signal numbers, for exit codes of shells and containers. On macOS only SIGBUS and SIGSYS differ. */
+/**
+ * Linux signal numbers, for exit codes of shells and containers. On macOS, only SIGBUS and SIGSYS have other numbers.
+ */
 const numbers: Readonly<Record<number, string>> = {
   1: 'SIGHUP',
   2: 'SIGINT',
@@ -50,7 +52,7 @@ const numbers: Readonly<Record<number, string>> = {
 
 const noMemory = `ran out of memory: ${lessMemory}, or enlarge the paging file`;
 
-/** By Windows exception status. */
+/** Per Windows exception status: how the process ended, the likely cause, and the remedy. */
 const statuses: Readonly<Record<number, string>> = {
   0x80000003: `stopped at a breakpoint, as V8 does when its heap is full and Electron at large allocations: run it on Node 20 or newer (in VS Code, set ragen.nodePath to one)`,
   0xc0000005: `crashed in native code, most likely onnxruntime (access violation): ${brokenNatively}`,
@@ -70,19 +72,19 @@ const statuses: Readonly<Record<number, string>> = {
   0xc0000409: `was aborted by native code, most likely onnxruntime (fast fail): ${brokenNatively}`,
 };
 
-/** Whether the process was ended by a signal or by native code. Its last output then does not explain the exit. */
+/** Whether a signal or native code ended the process. In this case its last output does not explain the exit. */
 export const endedBySystem = (code: number | null, signal: string | null): boolean =>
   signal !== null || (code !== null && (code >>> 0 in statuses || code - 128 in numbers));
 
 /**
  * Returns how a process ended, the likely cause and the remedy, as a predicate (`trainer of X: it …`). `code` and
- * `signal` as reported by `child_process` and `worker_threads`; both null if unknown. An unknown code is named without
- * a guess at its cause.
+ * `signal` are the values that `child_process` and `worker_threads` report; both are null if the exit is unknown. For
+ * an unknown code, returns the code without a cause.
  */
 export function explainExit(code: number | null, signal: string | null): string {
   if (signal !== null) return signals[signal] ?? `was ended by ${signal}`;
   if (code === null) return 'exited for an unknown reason';
-  const status = statuses[code >>> 0]; // Windows statuses may be signed or unsigned
+  const status = statuses[code >>> 0]; // Windows statuses may be signed
   if (status !== undefined) return `${status} (exit code 0x${(code >>> 0).toString(16).toUpperCase()})`;
   const name = code > 128 ? numbers[code - 128] : undefined;
   return name === undefined ? `ended with code ${code}` : `${signals[name]} (exit code ${code})`;

@@ -1,7 +1,7 @@
-// Records of known keys. `Object.fromEntries` forgets the keys of its entries; here the compiler keeps them, so that no
-// caller has to assert them.
+// Builds records with known keys. The type of `Object.fromEntries` loses the keys; `recordOf` preserves them, so
+// callers need no type assertion.
 
-/** Returns the record that holds `valueOf(key)` for each key. */
+/** Returns a record with `valueOf(key)` for each key. */
 export function recordOf<Key extends string, Value>(
   keys: readonly Key[],
   valueOf: (key: Key) => Value,

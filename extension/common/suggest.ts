@@ -1,4 +1,5 @@
-// "Did you mean …": finds the nearest known word by Damerau–Levenshtein distance (optimal string alignment).
+// Finds the known word nearest to an unknown word ("Did you mean …") by Damerau–Levenshtein distance (optimal string
+// alignment).
 
 function distance(a: string, b: string): number {
   let before: number[] = [];
@@ -18,8 +19,8 @@ function distance(a: string, b: string): number {
 }
 
 /**
- * Returns the candidate nearest to `word` if at most a third of it differs (two letters are always allowed). Ties go to
- * the first.
+ * Returns the candidate nearest to `word`, ignoring case, if the distance is at most a third of the word's length or at
+ * most 2; else undefined. Of equally near candidates, returns the first.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const lower = word.toLowerCase().slice(0, 200);
@@ -27,7 +28,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   let least = Math.max(2, Math.floor(lower.length / 3)) + 1;
   for (const candidate of candidates) {
     const other = candidate.toLowerCase();
-    // A word that is a prefix of the other, such as test_freq of test_frequency, has distance 1.
+    // Distance 1 if one word is a prefix of the other, such as test_freq of test_frequency.
     const cut = Math.min(other.length, lower.length) >= 4 && (other.startsWith(lower) || lower.startsWith(other));
     if (!cut && Math.abs(candidate.length - lower.length) >= least) continue;
     const d = cut ? 1 : distance(lower, other);
@@ -36,7 +37,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** Ends a message about an unknown word: a suggestion if a candidate is near, else `otherwise`. */
+/** Returns the end of a message about an unknown word: a suggestion if a candidate is near, else `otherwise`. */
 export function didYouMean(word: string, candidates: Iterable<string>, otherwise: string): string {
   const near = nearest(word, candidates);
   return near === undefined ? otherwise : `did you mean ${near}?`;

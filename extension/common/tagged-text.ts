@@ -1,5 +1,5 @@
 // Extracts text between the tags of an answer in one left-to-right pass. A regular expression with lazy quantifiers
-// takes quadratic time on answers that repeat their tags, as models produce.
+// takes quadratic time on answers with repeated tags, which models do produce.
 
 /** Name of the tag around an answer: `<answer>`, or `<ans>` as in RAGEN's first version. */
 export type AnswerTag = 'answer' | 'ans';
@@ -27,13 +27,13 @@ export function thoughtAndAnswer(text: string, tag: AnswerTag = 'answer'): { tho
     answer.lastIndex = at + close.length;
     if (!answer.test(text)) continue;
     const end = text.indexOf(`</${tag}>`, answer.lastIndex);
-    // without a closing tag after this `<answer>`, a later one has none either
+    // without a closing tag after this `<answer>`, no later `<answer>` has a closing tag
     return end < 0 ? null : { thought: text.slice(from, at), answer: text.slice(answer.lastIndex, end) };
   }
   return null;
 }
 
-/** `text`, which an environment wrote, with its pairs of `<answer>` and `</answer>` as pairs of `tag`. */
+/** Returns the text of an environment with every pair `<answer>…</answer>` renamed to the tag `tag`. */
 export function withAnswerTag(text: string, tag: AnswerTag = 'answer'): string {
   if (tag === 'answer') return text;
   const [open, close] = ['<answer>', '</answer>'];

@@ -1,5 +1,5 @@
-// Globals that Node.js, worker threads and pages all have. The pure layers (common, run-data, protocol, algorithms) see
-// these and nothing else of their surroundings: they compile without Node's types and without the DOM.
+// Globals that Node.js, worker threads and pages have in common. The layers common, run-data, protocol and algorithms
+// compile with these globals only, without Node's types and without the DOM.
 
 declare class TextEncoder {
   encode(text?: string): Uint8Array<ArrayBuffer>;

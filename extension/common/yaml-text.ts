@@ -1,19 +1,18 @@
-// Bounded YAML parsing with the `yaml` library, used by all parts of the product. The library's parser is recursive and
-// in part quadratic in the nesting depth, so a text of a few KB could exhaust its stack. Refused are texts that are
-// nested too deep, larger than a megabyte, or have too many aliases or errors. Nesting is estimated from above without
-// parsing, from the indents and indicators of enclosing lines and the open brackets. Duplicate keys are detected here
-// in linear time; the library's check is quadratic.
+// Bounded YAML parsing with the `yaml` library. The library's parser is recursive and partly quadratic in the nesting
+// depth, so a text of a few KB could overflow its stack. Rejects texts that are nested too deep, are larger than a
+// megabyte, or have too many aliases or errors. An upper bound of the nesting is computed without parsing, from
+// indentation and open brackets. Duplicate keys are detected in linear time, because the library's check is quadratic.
 import { Composer, isAlias, isCollection, isScalar, Parser, visit, YAMLParseError } from 'yaml';
 import type { Alias, CST, Document, DocumentOptions, Node, ParseOptions, SchemaOptions, YAMLMap } from 'yaml';
 import { appendAll } from './lists';
 
-/** Maximum characters of a text; a longer one is not parsed. */
+/** Maximum characters of a text. */
 export const mostYamlBytes = 2 ** 20;
 /** Maximum aliases in a text. */
 const mostAliases = 1000;
 /** Maximum levels of nesting. */
 export const mostLevels = 100;
-/** Maximum errors before parsing stops. In a text that is not YAML, every byte may be an error. */
+/** Maximum errors before parsing stops; in a text that is not YAML, every byte may be an error. */
 const mostMistakes = 100;
 
 type Options = ParseOptions & DocumentOptions & SchemaOptions;
@@ -57,8 +56,8 @@ function refusalOf(text: string): { at: number; sentence: string } | undefined {
 }
 
 /**
- * Returns errors for duplicate keys, as the library reports them. The library's own check compares each key with all
- * previous keys.
+ * Returns errors for duplicate keys, in the library's format. The library's own check compares each key with all
+ * earlier keys.
  */
 function doubleKeys({ items }: YAMLMap): YAMLParseError[] {
   const seen = new Set<unknown>();
@@ -73,8 +72,8 @@ function doubleKeys({ items }: YAMLMap): YAMLParseError[] {
 type OnError = (source: unknown, code: string, message: string, warning?: boolean) => void;
 
 /**
- * Like the library's parseDocument, but stops at `mostMistakes` errors. The library's composer reports each error
- * through `onError` and collects it in `errors`.
+ * Like the library's parseDocument, but stops at `mostMistakes` errors. The library's composer passes each error to
+ * `onError` and adds it to `errors`.
  */
 function firstDocument(text: string, options: Options): Document.Parsed {
   const composer = new Composer({ ...options, prettyErrors: false, uniqueKeys: false });
@@ -105,7 +104,7 @@ function firstDocument(text: string, options: Options): Document.Parsed {
 
 class TooManyMistakes extends Error {}
 
-/** Stops at `mostMistakes` parser errors, which arrive as tokens. */
+/** Yields the parser's tokens up to `mostMistakes` error tokens. */
 function* untilTooWrong(tokens: Iterable<CST.Token>): Generator<CST.Token> {
   let mistakes = 0;
   for (const token of tokens) {
@@ -114,7 +113,7 @@ function* untilTooWrong(tokens: Iterable<CST.Token>): Generator<CST.Token> {
   }
 }
 
-/** Resolving an alias searches all anchors. */
+/** The number of aliases is bounded because the library searches all anchors to resolve an alias. */
 const tooManyAliases = (at: number): YAMLParseError =>
   new YAMLParseError(
     [at, at + 1],
@@ -122,7 +121,7 @@ const tooManyAliases = (at: number): YAMLParseError =>
     `it has more than ${mostAliases} aliases: replace some with their values`,
   );
 
-/** When converting to plain data, the library stringifies such keys recursively: each level doubles the length. */
+/** Rejected because the library converts such keys to strings recursively, which doubles the length per level. */
 const noKey = (at: number): YAMLParseError =>
   new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', 'a map or list cannot be a key: use a string');
 
@@ -137,8 +136,8 @@ export function yamlValue(text: string): unknown {
 }
 
 /**
- * Returns the target of each alias of a document, found in one pass. The library's look-up traverses the document for
- * each alias.
+ * Returns the target of each alias of a document, found in one pass. The library's own look-up traverses the document
+ * once per alias.
  */
 export function aliasTargets(document: Document.Parsed): Map<Alias, Node> {
   const anchors = new Map<string, Node>();
@@ -153,7 +152,7 @@ export function aliasTargets(document: Document.Parsed): Map<Alias, Node> {
   return targets;
 }
 
-/** Returns the offset where nesting may be too deep, or undefined. */
+/** Returns the offset at which the nesting may exceed `mostLevels`; undefined if the nesting stays below. */
 function tooDeepAt(text: string): number | undefined {
   /** Columns at which the enclosing collections start. */
   const columns: number[] = [];
@@ -167,7 +166,7 @@ function tooDeepAt(text: string): number | undefined {
     };
     while (line[column] === ' ' || line[column] === '\t') column++;
     if (column < line.length) enter();
-    let begins = true; // only indicators so far
+    let begins = true; // only indicators so far on this line
     for (; column < line.length; column++) {
       const letter = line[column];
       if (letter === '[' || letter === '{') open++;

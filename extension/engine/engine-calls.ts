@@ -1,5 +1,5 @@
-// What the engine's worker thread (models/engine-worker.ts) and its caller (remote-engine.ts) call of each other. Errors keep their
-// class across threads.
+// Functions that the engine's worker thread (models/engine-worker.ts) and its caller (remote-engine.ts) call on each
+// other, and the codec that preserves error classes across threads.
 import { recordOf } from '../common/records';
 import type { ErrorCodec } from '../node/thread-calls';
 import { UserError } from '../common/user-error';
@@ -11,17 +11,17 @@ import { RunStopped } from './run-stopped';
 export interface EngineCalls extends Engine {
   /** Interrupts running calls and rejects further work, because the run is stopping. */
   interrupt(): void;
-  /** Subscribes to the tokens of a row as they are sampled; null unsubscribes. */
+  /** Subscribes to the sampled tokens of a row, replacing the previous subscription; null unsubscribes. */
   watch(row: string | null): void;
 }
 
 /** Functions of the caller, without results. */
 export interface EngineReports {
-  /** Progress of the running generation calls. */
+  /** Reports the number of tokens sampled by the running generation calls. */
   tokens(sampled: number): void;
-  /** Progress of the current call, in units of work. */
+  /** Reports that `done` of `of` work units of the current call are complete. */
   units(done: number, of: number): void;
-  /** Tokens of the watched row, in order, from the first token of each turn on. */
+  /** Reports tokens of the watched row in order, starting at the first token of each turn. */
   row(row: string, ids: number[], logprobs: number[]): void;
 }
 
@@ -46,7 +46,7 @@ const methods: Record<keyof Engine, true> = {
   parameters: true,
 };
 
-/** Returns an object with the engine's methods, each made by `method`. */
+/** Returns an object with all methods of the engine; `method` creates each of them from its name. */
 export const engineOf = (method: (name: keyof Engine) => (...args: unknown[]) => Promise<never>): Engine =>
   recordOf(Object.keys(methods) as (keyof Engine)[], method);
 
@@ -56,7 +56,7 @@ interface EncodedError {
   stack?: string;
 }
 
-/** Errors of the engine: the user's errors keep their class, internal ones their stack. */
+/** Encodes errors of the engine for another thread. A UserError keeps its class; an internal error keeps its stack. */
 export const engineErrors: ErrorCodec = {
   encode: (error): EncodedError => ({ message: error.message, stack: error.stack, kind: kindOf(error) }),
   decode: encoded => {

@@ -1,7 +1,7 @@
-// Interface between the training loop and the engine. The engine runs in a worker thread (onnxruntime's run() blocks),
-// so every call is asynchronous and every argument is structured-cloneable. Rows are episodes; token ids are plain
-// int32. Invariant: the engine takes and returns token ids; it decodes text only to detect stop strings. What the calls
-// take and return: load-options.ts, generation-calls.ts, training-samples.ts and loss-options.ts.
+// Interface between the training loop and the engine. The engine runs in a worker thread because onnxruntime's run()
+// blocks, so every call is asynchronous and every argument is structured-cloneable. Rows are episodes; token ids are
+// plain int32. Invariant: arguments and results are token ids; the engine decodes text only to detect stop strings.
+// Types of arguments and results: load-options.ts, generation-calls.ts, training-samples.ts, loss-options.ts.
 import type { LoadOptions, LoadedModel } from './load-options';
 import type { GenerationRow, SamplingOptions, GeneratedRow } from './generation-calls';
 import type { TrainingSample, PassBudget, InspectedSample, WeightedSample, CriticSample } from './training-samples';
@@ -14,8 +14,8 @@ import type {
 } from './loss-options';
 
 /**
- * AdamW state of one network: moments with the length of its flat weights, or bytes in blocks of 256 with one scale
- * each (engine/optimizer/byte-moments.ts).
+ * AdamW moments of one network: float32 arrays with one entry per weight, or bytes in blocks of 256 with one scale per
+ * block (engine/optimizer/byte-moments.ts).
  */
 export type MomentState =
   | { format: 'float32'; step: number; m: Float32Array; v: Float32Array }
@@ -35,24 +35,27 @@ export interface NamedTensor {
 
 export type WhichPolicy = 'actor' | 'reference';
 
-/** The engine as used by the training loop. Rows and samples are plain data; the engine packs samples into passes. */
+/** The engine's calls. Rows and samples are plain data; the engine packs samples into passes. */
 export interface Engine {
   load(options: LoadOptions): Promise<LoadedModel>;
   /**
-   * Calls may overlap: new rows join the running generation, and each call resolves independently. A row may be in only
-   * one call at a time.
+   * Samples a response for each row. Calls may overlap: new rows join the running generation, and each call resolves
+   * independently. A row may be in only one call at a time.
    */
   generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]>;
-  /** Drops rows after the running calls that use them. */
+  /** Frees the cached data of rows, after the running calls that use them. */
   release(rows: string[]): Promise<void>;
-  /** Returns log-probs and entropies per sample (0 where mask = 0). */
+  /** Returns log-probs (nats) and entropies of each sample's tokens; 0 where mask = 0. */
   score(
     which: WhichPolicy,
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
     temperature: number,
   ): Promise<{ logprobs: Float32Array[]; entropies: Float32Array[] }>;
-  /** Returns the actor's distribution data at the masked tokens, with the `top` most likely tokens of each. */
+  /**
+   * Returns the actor's distribution data at the masked tokens, including the `top` most likely tokens at each
+   * position.
+   */
   inspect(
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
@@ -79,7 +82,7 @@ export interface Engine {
   ): Promise<UpdateMetrics>;
   /**
    * Computes the gradients of the parts of the actor's loss over buckets of mini-batches: [bucket][mini-batch][sample].
-   * No weights change.
+   * Changes no weights.
    */
   analyseGradients(
     buckets: WeightedSample[][][],
@@ -87,7 +90,7 @@ export interface Engine {
     loss: PolicyLossOptions,
     seed: number,
   ): Promise<GradientAnalysis>;
-  /** Returns the critic's values per sample (0 where mask = 0). */
+  /** Returns the critic's value of each token, per sample; 0 where mask = 0. */
   values(samples: Pick<TrainingSample, 'ids' | 'mask'>[], budget: PassBudget): Promise<Float32Array[]>;
   updateCritic(
     samples: CriticSample[],
@@ -103,18 +106,18 @@ export interface Engine {
     seed: number,
   ): Promise<number>;
   /**
-   * Computes and discards the gradient of the longest possible pass, so that insufficient memory shows before the first
-   * step.
+   * Computes and discards the gradient of the longest possible pass, so that a lack of memory is detected before the
+   * first step.
    */
   tryLongest(budget: PassBudget, length: number): Promise<{ tokens: number; seconds: number }>;
   /**
-   * Saves the state that `rollBack` restores. Weights and moments are copied only for at most `undoParameters` trained
-   * parameters (models/engine-undo.ts).
+   * Saves the state that `rollBack` restores. Copies weights and moments only if the number of trained parameters is at
+   * most `undoParameters` (models/engine-undo.ts).
    */
   remember(): Promise<void>;
   /**
-   * Restores weights and moments to the last `remember`; returns false if optimizer steps were made since and no copy
-   * was taken.
+   * Restores weights and moments to the state of the last `remember`. Returns false if optimizer steps were made since
+   * then and no copy exists.
    */
   rollBack(): Promise<boolean>;
   state(): Promise<EngineState>;

@@ -1,6 +1,6 @@
-// Converts F16 and BF16 to and from 32-bit floats. Widening is exact, since both are subsets of F32; narrowing rounds
-// to nearest, ties to even, like PyTorch and numpy. Works on bit patterns, since there are no typed arrays for these
-// types.
+// Converts F16 and BF16 to and from 32-bit floats. Widening is exact, since every F16 and BF16 value is an F32 value.
+// Narrowing rounds to nearest, ties to even, like PyTorch and numpy. Works on bit patterns, because JavaScript has no
+// typed array for BF16, and Node 20 has none for F16.
 
 /** Writes the F32 values of BF16 bit patterns into `floats` from `offset` on. BF16 is the upper half of an F32. */
 export function fromBrain(halves: Uint16Array, floats: Float32Array, offset: number): void {
@@ -17,19 +17,19 @@ export function fromHalf(halves: Uint16Array, floats: Float32Array, offset: numb
   for (let i = 0; i < halves.length; i++) bits[offset + i] = halfTable[halves[i]];
 }
 
-/** BF16 bit patterns of floats. Too large values become infinite, NaN stays NaN. */
+/** Returns the BF16 bit patterns of floats. Values beyond the range become infinite, NaN stays NaN. */
 export function toBrain(floats: Float32Array): Uint16Array {
   const bits = bitsOf(floats);
   const halves = new Uint16Array(bits.length);
   for (let i = 0; i < bits.length; i++) {
     const x = bits[i];
-    // A NaN with its payload in the lower half would round to infinity.
+    // A NaN whose payload is in the lower half would become infinity, so one bit of the upper half is set.
     halves[i] = (x & 0x7fffffff) > 0x7f800000 ? (x >>> 16) | 0x40 : (x + 0x7fff + ((x >>> 16) & 1)) >>> 16;
   }
   return halves;
 }
 
-/** F16 bit patterns of floats. Too large values become infinite, NaN stays NaN. */
+/** Returns the F16 bit patterns of floats. Values beyond the range become infinite, NaN stays NaN. */
 export function toHalf(floats: Float32Array): Uint16Array {
   const bits = bitsOf(floats);
   const halves = new Uint16Array(bits.length);
@@ -39,7 +39,7 @@ export function toHalf(floats: Float32Array): Uint16Array {
 
 const bitsOf = (floats: Float32Array): Uint32Array => new Uint32Array(floats.buffer, floats.byteOffset, floats.length);
 
-/** IEEE 754: bits of the F32 equal to the F16 with these bits. NaN keeps its payload. */
+/** Returns the bits of the F32 that equals the F16 with the bits `half` (IEEE 754). NaN keeps its payload. */
 function singleBits(half: number): number {
   const sign = (half & 0x8000) << 16;
   const exponent = (half >> 10) & 0x1f;
@@ -52,13 +52,13 @@ function singleBits(half: number): number {
   return sign | ((113 - shift) << 23) | ((mantissa << (13 + shift)) & 0x7fffff);
 }
 
-/** IEEE 754: bits of the F16 nearest to the F32 with these bits. */
+/** Returns the bits of the F16 nearest to the F32 with the bits `single` (IEEE 754). */
 function halfBits(single: number): number {
   const sign = (single >>> 16) & 0x8000;
   const magnitude = single & 0x7fffffff;
   if (magnitude > 0x7f800000) return sign | 0x7e00;
   if (magnitude >= 0x47800000) return sign | 0x7c00;
-  // Normal (from 2^-14 on): a carry out of the mantissa increments the exponent, up to infinity, which is correct.
+  // Normal numbers (from 2^-14 on): a carry out of the mantissa correctly increments the exponent, up to infinity.
   if (magnitude >= 0x38800000) return sign | ((magnitude - 0x38000000 + 0xfff + ((magnitude >> 13) & 1)) >> 13);
   if (magnitude <= 0x33000000) return sign; // at most half of the smallest subnormal
   const shift = 126 - (magnitude >> 23);

@@ -1,5 +1,5 @@
-// What the engine loads: model, adapters, reference policy and critic, with their devices and formats, and the facts
-// about the loaded model.
+// Options of the engine's `load`: model, adapters, reference policy and critic, with their devices and formats. Also
+// the properties of a loaded model.
 import type { FloatType } from './graph/graph';
 import type { Device } from './session/devices';
 import type { Provider } from './session/session';
@@ -21,10 +21,13 @@ export interface LoadOptions {
   /** Folder of an initial adapter in PEFT format; null for none. */
   adapterFolder: string | null;
   device: Device;
-  /** User-facing name of the device option in messages; defaults to workbench.device. */
+  /** Name of the device option in error messages; defaults to workbench.device. */
   deviceKey?: string;
   threads: number;
-  /** Train adapters over the frozen base; null trains all weights. The options of an adapter folder take precedence. */
+  /**
+   * Train adapters over the frozen base; null trains all weights. If `adapterFolder` is set, the options of its adapter
+   * override these.
+   */
   lora: AdapterOptions | null;
   /** Rollouts use 8-bit matmuls; requires a frozen base. */
   rolloutQuantization: BaseQuantization;
@@ -35,18 +38,18 @@ export interface LoadOptions {
   /** Recompute activations in the backward pass instead of keeping them. */
   checkpointed: boolean;
   /**
-   * Folder of the reference policy's weights, of the same architecture; null for none. With adapters, the base is the
-   * reference policy.
+   * Folder of the reference policy's weights, which must have the same architecture; null for none. With adapters, the
+   * base is the reference policy.
    */
   referenceFolder: string | null;
   /** Storage format of the actor's and critic's optimizer moments; defaults to float32. */
   moments?: { actor: MomentFormat; critic: MomentFormat };
   /**
-   * Create a critic: a copy of the decoder with a value head, or with adapters a value head and separate adapters over
-   * the shared base.
+   * Create a critic. Without adapters, a copy of the decoder with a value head; with adapters, separate adapters over
+   * the shared base and a value head.
    */
   critic: boolean;
-  /** Seed of new adapters and of the critic's new head. */
+  /** Seed for initialising new adapters and the critic's value head. */
   seed: number;
   /** Maximum sequence length; null for the model's limit. */
   maxPositions: number | null;
@@ -55,17 +58,17 @@ export interface LoadOptions {
 }
 
 export interface LoadedModel {
-  /** Number of all parameters, and of the trained ones. */
+  /** `parameters`: number of all parameters. `trained`: number of trained parameters. */
   parameters: number;
   trained: number;
   maxPositions: number;
-  /** Number of tokens the head has a logit for. */
+  /** Number of tokens with a logit. */
   vocabSize: number;
-  /** The provider the model runs on. */
+  /** onnxruntime provider that runs the model. */
   provider: Provider;
-  /** Findings of the device test, in one line; null if none was tested. */
+  /** Result of the device's self-check, in one line; null if no device was checked. */
   deviceCheck: string | null;
-  /** The adapter's options, if there is one. */
+  /** Options of the adapter; null without adapter. */
   lora: AdapterOptions | null;
 }
 

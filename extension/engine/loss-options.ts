@@ -1,5 +1,5 @@
-// What an optimizer step of the engine takes besides its samples, and what it returns: the policy's and the critic's
-// loss, AdamW's options, metrics, and the gradients of the loss's parts.
+// Arguments of an optimizer step besides its samples, and its results: the policy's and the critic's loss options,
+// AdamW's options, metrics, and the gradients of the loss's parts.
 import type { LossAggMode, PolicyLossSettings } from '../algorithms/policy-loss-options';
 
 export interface PolicyLossOptions extends PolicyLossSettings {
@@ -21,7 +21,7 @@ export interface OptimizerOptions {
 export type UpdateMetrics = Record<string, number>;
 
 export interface CriticLossOptions {
-  /** Values are clipped to ± this around the old values. */
+  /** Maximum difference of a clipped value from the old value. */
   cliprange_value: number;
   loss_agg_mode: LossAggMode;
 }
@@ -31,23 +31,26 @@ export type LossPart = 'task' | 'entropy' | 'kl';
 
 /** The gradient of one loss part over a bucket of mini-batches. */
 export interface PartGradient {
-  /** Global gradient norm, averaged over the mini-batches. */
+  /** L2 norm over all gradients, averaged over the mini-batches. */
   norm: number;
   /**
-   * ‖mean gradient‖² / variance of that mean, both estimated from slices of the mini-batches; null if there is one
-   * slice.
+   * ‖mean gradient‖² / variance of the mean gradient, both estimated from slices of the mini-batches; null with a
+   * single slice.
    */
   snr: number | null;
 }
 
 export interface GradientAnalysis {
-  /** The parts that are present in the loss. */
+  /** Parts that the loss contains; the order of `gradients` and `cosines`. */
   parts: LossPart[];
-  /** For each bucket, the gradients of the parts in that order, and the loss metrics averaged over its mini-batches. */
+  /**
+   * Per bucket: the gradient of each part, in the order of `parts`, and the loss metrics averaged over the bucket's
+   * mini-batches.
+   */
   buckets: { gradients: PartGradient[]; metrics: UpdateMetrics }[];
   /**
-   * Cosines between the mean gradients of bucket a's part p and bucket b's part q, at [a·parts + p][b·parts + q]; null
-   * if one is zero. Exact up to 2²⁰ trained parameters, beyond that estimated within about 0.001.
+   * Cosine between the mean gradients of part p in bucket a and part q in bucket b, at [a·parts + p][b·parts + q]; null
+   * if a gradient is zero. Exact up to 2²⁰ trained parameters, above that estimated with an error of about 0.001.
    */
   cosines: (number | null)[][];
 }

@@ -1,5 +1,5 @@
-// Main-thread proxy of the engine: the same interface, each call passed to the worker thread
-// (engine-calls.ts). The main thread stays responsive to pause and stop while a step runs. If the worker dies, all
+// Main-thread proxy of the engine: has the engine's interface and passes each call to the worker thread
+// (engine-calls.ts). The main thread can therefore handle pause and stop while a step runs. If the worker exits, all
 // pending calls fail.
 import { programEnvironment, variablesFor } from '../../envs/api/program-environment';
 import { Worker } from 'node:worker_threads';
@@ -13,21 +13,24 @@ export interface RemoteEngine extends Engine {
   /** Called with the number of tokens that the running calls have sampled. */
   onTokens: (sampled: number) => void;
   /**
-   * Called before each unit of work (such as a packed pass) of a non-generation call; `done` of `of` units are
+   * Called before each work unit (such as a packed pass) of a call other than `generate`; `done` of `of` units are
    * complete.
    */
   onUnits: (done: number, of: number) => void;
-  /** Makes rollout, scoring and training calls throw RunStopped; running calls throw between two units of work. */
+  /** Makes rollout, scoring and training calls throw RunStopped; a running call throws at its next work unit. */
   interrupt(): void;
   /**
-   * Calls `onTokens` with the tokens of one row as they are sampled, replacing any previously watched row; null for
-   * none.
+   * Calls `onTokens` with the tokens of one row as they are sampled. Replaces the previously watched row; null watches
+   * no row.
    */
   watch(row: string | null, onTokens?: (ids: number[], logprobs: number[]) => void): void;
   stop(): Promise<void>;
 }
 
-/** Maximum time a stop waits for running calls: terminating native code aborts the process. */
+/**
+ * Maximum milliseconds that `stop` waits for running calls before it terminates the worker; terminating native code
+ * aborts the process.
+ */
 const stopMs = 9000;
 
 /** Starts the engine's worker thread from its bundle. */
@@ -80,7 +83,9 @@ export function startEngine(workerFile: string): RemoteEngine {
   return remote;
 }
 
-/** Returns the error for a worker that Node terminated because its JavaScript heap is full; null for other errors. */
+/**
+ * Returns the UserError for a worker that Node terminated because its JavaScript heap was full; null for other errors.
+ */
 const outOfMemory = ({ code }: NodeJS.ErrnoException): UserError | null =>
   code === 'ERR_WORKER_OUT_OF_MEMORY'
     ? new UserError(

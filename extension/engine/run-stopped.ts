@@ -1,5 +1,5 @@
-// Thrown by running work when the run is asked to stop, in the main thread and in the engine's thread. It is not a
-// failure: unfinished work is discarded and repeated on resume.
+// Thrown when the run is requested to stop, in the main thread and in the engine's thread. A stop is not a failure:
+// unfinished work is discarded and repeated on resume.
 export class RunStopped extends Error {
   override readonly name = 'RunStopped';
 

@@ -1,14 +1,14 @@
-// Samples as the engine takes and returns them: token ids with a mask, and arrays of the same length for what scoring
-// and the losses need. A pass holds as many packed samples as its budget allows.
+// Samples in the engine's calls: token ids with a mask, and arrays of the same length with the inputs of scoring and
+// losses. The engine packs as many samples into a pass as the pass budget allows.
 
 /** One training sample. All arrays have the length of `ids`; position t belongs to token t (predicted from t−1). */
 export interface TrainingSample {
   ids: Int32Array;
-  /** 1 where the token is trained on. Position 0 is never trained on. */
+  /** 1 for tokens that are trained on; position 0 is always 0. */
   mask: Uint8Array;
   /**
-   * Log-probs of the behaviour policy, log-probs of the reference policy (zeros if unused) and advantages; read where
-   * mask = 1.
+   * Log-probs of the behaviour policy, log-probs of the reference policy (zeros if unused) and advantages; only entries
+   * with mask = 1 are read.
    */
   old_logprobs: Float32Array;
   ref_logprobs: Float32Array;
@@ -32,9 +32,9 @@ export interface CriticSample extends Pick<TrainingSample, 'ids' | 'mask'> {
 
 /** Upper limits of one forward or backward pass over packed tokens. */
 export interface PassBudget {
-  /** Packed tokens. */
+  /** Maximum packed tokens per pass. */
   maxTokens: number;
-  /** Samples. */
+  /** Maximum samples per pass. */
   maxRows: number;
 }
 
@@ -42,7 +42,7 @@ export interface PassBudget {
 export interface InspectedSample {
   logprobs: Float32Array;
   entropies: Float32Array;
-  /** 1 where the token is the most likely one. */
+  /** Rank of the token among all tokens by probability; 1 is the most likely. */
   ranks: Float32Array;
   /** The most likely tokens, [rank][token], most likely first. */
   top: { ids: Float32Array; logprobs: Float32Array }[];

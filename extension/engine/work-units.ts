@@ -1,5 +1,5 @@
 // Splits long engine calls into units (such as a packed pass, or the texts after one prompt). Stop requests and
-// progress are handled between units; a unit is never interrupted.
+// progress reports are handled between units; a running unit is never interrupted.
 import { RunStopped } from './run-stopped';
 
 export interface WorkUnits {
@@ -7,10 +7,10 @@ export interface WorkUnits {
   next(done: number, of: number): void;
 }
 
-/** For calls without progress reports or stopping. */
+/** Units of calls that neither report progress nor can be stopped. */
 export const unwatched: WorkUnits = { next: () => undefined };
 
-/** Units that a stop ends permanently. */
+/** Work units that can be stopped. A stop is permanent. */
 export class StoppableUnits implements WorkUnits {
   private stopped = false;
 
@@ -25,7 +25,7 @@ export class StoppableUnits implements WorkUnits {
     this.onProgress(done, of);
   }
 
-  /** Reports the same progress, but ignores stops. */
+  /** Work units that report to the same receiver but ignore stops. */
   get unstoppable(): WorkUnits {
     return { next: (done, of) => this.onProgress(done, of) };
   }

@@ -1,5 +1,5 @@
-// Compares downloaded contents with their etags: sha256, or git's sha1 of a blob. A file is read on its first check and
-// after a change (node/checksum-cache.ts).
+// Compares downloaded contents with their etags: a sha256, or git's sha1 of a blob. A file is read on its first check
+// and again after it has changed (node/checksum-cache.ts).
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
@@ -8,23 +8,23 @@ import type { HubFile } from './hub-client';
 import { cachedChecksum } from '../node/checksum-cache';
 import { openRegular } from '../node/regular-file';
 
-/** Bytes of a file; null if there is none. */
+/** Returns the size of a file in bytes; null if the file does not exist. */
 export async function sizeOf(file: string): Promise<number | null> {
   const found = await stat(file).catch(() => null);
   return found?.isFile() ? found.size : null;
 }
 
-/** A hash for the checksum type of an etag: sha256, or git's sha1 of a blob, which includes its length. */
+/** Returns a new hash of the type of an etag: sha256, or git's sha1 of a blob, which also covers the blob's length. */
 export function hashFor({ etag, bytes }: Pick<HubFile, 'etag' | 'bytes'>): Hash {
   return etag.length === 64 ? createHash('sha256') : createHash('sha1').update(`blob ${bytes}\0`);
 }
 
-/** Whether the bytes of a file match its etag. @throws the signal's reason when it is aborted */
+/** Whether the bytes of a file match its etag. @throws the reason of `signal` when it is aborted */
 export async function matchesEtag(path: string, file: HubFile, signal?: AbortSignal): Promise<boolean> {
   return (await contentSum(path, file, signal)) === file.etag;
 }
 
-/** The checksum of a file's content, of the type of its etag. */
+/** Returns the checksum of a file's content, of the same type as its etag. */
 async function contentSum(path: string, file: HubFile, signal?: AbortSignal): Promise<string> {
   const hash = hashFor(file);
   signal?.throwIfAborted();
@@ -32,15 +32,19 @@ async function contentSum(path: string, file: HubFile, signal?: AbortSignal): Pr
   for await (const chunk of handle.createReadStream()) {
     hash.update(chunk as Buffer);
     signal?.throwIfAborted();
-  } // closes the handle, however it is left
+  } // closes the handle on every exit
   return hash.digest('hex');
 }
 
-/** Whether an etag is a checksum: in a cache without links, other tools store files under their own names. */
+/**
+ * Whether an etag is a checksum. In a cache without links it may not be, because other tools store files there under
+ * their own names.
+ */
 const isChecksum = (etag: string): boolean => /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag);
 
 /**
- * Whether a file's content matches its etag, if that is a checksum. It is read on its first check and after a change.
+ * Whether a file's content matches its etag; true if the etag is not a checksum. The file is read on its first check
+ * and again after it has changed.
  */
 export async function isSound(path: string, file: HubFile, signal?: AbortSignal): Promise<boolean> {
   if (!isChecksum(file.etag)) return true;

@@ -1,14 +1,14 @@
-// Hub data sets in environment configurations. The trainer fetches each value `hf://datasets/organisation/name` of an
-// env_config before it loads the environment, and replaces it with the folder's path: environments only read files.
-// RAGEN's `dataset_path` and `dataset_name_or_path` name data sets without the scheme; such a name is accepted if no
-// file or folder has it.
+// Hub data sets in environment configurations. The trainer downloads each value `hf://datasets/organisation/name` of an
+// env_config before it loads the environment, and replaces the value with the folder's path, so environments only read
+// files. RAGEN's `dataset_path` and `dataset_name_or_path` name data sets without the scheme; such a name is accepted
+// if no file or folder has the same name.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { EnvironmentSpec } from '../protocol/environment-link';
 import { fetchHubDataSet, hubDataSet, type HubDataSet } from './hub-data-set';
 import type { FetchOptions } from './hub-model';
 
-/** RAGEN's keys whose values name data sets without the scheme. */
+/** RAGEN's keys whose values are data set names without the scheme. */
 const namesOfDataSets = new Set(['dataset_path', 'dataset_name_or_path']);
 const plainName = /^[\w-][\w.-]*\/[\w-][\w.-]*(@[\w./-]+)?$/;
 
@@ -20,9 +20,9 @@ export function dataSetOf(key: string, value: unknown, workspace: string): HubDa
 }
 
 /**
- * Returns the specifications with hub data sets replaced by local folders, fetching those that are missing.
- * @param report receives one line for each data set that has to be fetched
- * @throws UserError if a data set cannot be fetched
+ * Returns the specifications with hub data sets replaced by local folders. Downloads missing data sets.
+ * @param report receives one line for each data set that must be downloaded
+ * @throws UserError if a data set cannot be downloaded
  */
 export async function withDataSets(
   specs: readonly EnvironmentSpec[],

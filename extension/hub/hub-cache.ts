@@ -1,8 +1,8 @@
-// The hub cache on disk, shared with Hugging Face's own tools: <cache>/models--organisation--name/blobs/<etag> holds
-// file contents under the hub's name for them. The subfolder `ragen/` belongs to this trainer: `<commit>/` is a model
-// folder that appears only when complete (links to blobs, and download.json with every size), `refs/<revision>` stores
-// the commit of a revision when it was fetched, and `partial/` holds unfinished downloads. Location: HF_HUB_CACHE,
-// HF_HOME, XDG_CACHE_HOME.
+// The hub cache on disk, shared with Hugging Face's own tools: <cache>/models--organisation--name/blobs/<etag> contains
+// a file's content, named by its etag. The subfolder `ragen/` is used by this trainer only. `<commit>/` is a model
+// folder, made of links to blobs and download.json with every file size; it appears only when complete.
+// `refs/<revision>` stores the commit that the revision had when it was downloaded, and `partial/` contains unfinished
+// downloads. Location: HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME.
 import { constants } from 'node:fs';
 import { copyFile, link, readdir, realpath, rename, rm, stat, symlink, mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -31,7 +31,7 @@ export interface CachedModel {
 
 const readText = async (file: string): Promise<string> => (await readRegular(file)).toString('utf8');
 
-/** The files that a cached model folder was fetched with; empty for any other folder. */
+/** Returns the files that a cached model folder was downloaded with; empty for any other folder. */
 export async function readDownloaded(folder: string): Promise<HubFile[]> {
   const text = await readText(join(folder, manifestName)).catch(() => '');
   return manifestSchema.safeParse(jsonOrNothing(text)).data?.files ?? [];
@@ -41,7 +41,6 @@ export class HubCache {
   /** The repository's folder in the cache. */
   readonly root: string;
   private readonly own: string;
-  /** Unfinished downloads of the repository's contents. */
   readonly partials: PartialDownloads;
 
   constructor(
@@ -62,7 +61,7 @@ export class HubCache {
     return (await sizeOf(this.blob(etag))) === bytes;
   }
 
-  /** Creates the folders for contents; must be called before any other write of this class. */
+  /** Creates the folders for contents. Must be called before any other method that writes. */
   async prepare(): Promise<void> {
     for (const folder of [join(this.root, 'blobs'), this.partials.folder, join(this.own, 'refs')])
       await mkdir(folder, { recursive: true }).catch((error: unknown) => {
@@ -70,7 +69,7 @@ export class HubCache {
       });
   }
 
-  /** The commit of a revision when it was last fetched; null if it was not. */
+  /** Returns the commit that a revision had when it was last downloaded; null if it was never downloaded. */
   async commitOf(revision: string): Promise<string | null> {
     if (isCommit(revision)) return revision;
     return commitIn(join(this.own, 'refs', encodeURIComponent(revision)));
@@ -81,8 +80,8 @@ export class HubCache {
   }
 
   /**
-   * The model folder of a commit, if it exists with every file at full size; else null. A part of a data set has a
-   * folder name of its own.
+   * Returns the model folder of a commit if every file exists with its full size; else null. For a folder of a data
+   * set, `commit` is `<commit>-<folder>`.
    */
   async complete(commit: string): Promise<CachedModel | null> {
     const folder = join(this.own, commit);
@@ -91,13 +90,13 @@ export class HubCache {
       const sizes = await Promise.all(files.map(({ name }) => sizeOf(join(folder, name))));
       return files.every(({ bytes }, i) => sizes[i] === bytes) ? { folder, commit, files } : null;
     } catch {
-      return null; // missing or damaged: it is built again
+      return null; // missing or damaged: the folder is rebuilt
     }
   }
 
   /**
-   * The first file of a model folder whose content does not match its etag; undefined if all match. A file is read on
-   * its first check and after a change. Throws the signal's reason when it is aborted.
+   * Returns the first file of a model folder whose content does not match its etag; undefined if all match. A file is
+   * read on its first check and again after it has changed. Throws the reason of `signal` when it is aborted.
    */
   async damagedFile({ folder, files }: CachedModel, signal?: AbortSignal): Promise<HubFile | undefined> {
     for (const file of files) {
@@ -107,8 +106,8 @@ export class HubCache {
   }
 
   /**
-   * Whether a file's content is here and matches its etag; content that does not match is removed, so that it is
-   * fetched again.
+   * Whether a file's content is in the cache and matches its etag. Content that does not match is removed, so that it
+   * is downloaded again.
    */
   async hasSoundBlob(file: HubFile, signal?: AbortSignal): Promise<boolean> {
     if (!(await this.hasBlob(file))) return false;
@@ -122,7 +121,10 @@ export class HubCache {
     return false;
   }
 
-  /** Removes a model folder with a damaged file, and the content if it is damaged too, so that it is fetched again. */
+  /**
+   * Removes a model folder with the damaged file `file`, so that it is downloaded again. Also removes the file's blob
+   * if the blob is damaged.
+   */
   async discard({ folder }: CachedModel, file: HubFile): Promise<void> {
     const blob = this.blob(file.etag);
     try {
@@ -135,8 +137,8 @@ export class HubCache {
 
   /**
    * Builds the model folder of a commit from local contents and moves it into place atomically, replacing an incomplete
-   * one. Files are hard links, since onnxruntime does not map a file through a symbolic link that leads out of its
-   * folder; on file systems without hard links they are symbolic links or copies.
+   * folder. Files are hard links, because onnxruntime does not map a file through a symbolic link to another folder. On
+   * file systems without hard links, files are symbolic links or copies.
    * @param sources path of each file's content
    */
   async assemble(commit: string, files: readonly HubFile[], sources: readonly string[]): Promise<CachedModel> {
@@ -153,7 +155,7 @@ export class HubCache {
         `${JSON.stringify({ repo: this.repo, commit, files: files.map(({ name, bytes, etag }) => ({ name, bytes, etag })) }, null, 1)}\n`,
       );
       await rename(made, folder).catch(async () => {
-        // Another process was faster, or the existing folder is damaged.
+        // Another process built the folder first, or the existing folder is damaged.
         if (await this.complete(commit)) return;
         const damaged = `${made}-damaged`;
         await rename(folder, damaged);
@@ -169,7 +171,10 @@ export class HubCache {
     return { folder, commit, files: [...files] };
   }
 
-  /** Calls `work` with a temporary folder of these files, whose contents must be here; removes it afterwards. */
+  /**
+   * Calls `work` with a temporary folder of the given files, whose contents must be in the cache; then removes the
+   * folder.
+   */
   async withFiles<T>(files: readonly HubFile[], work: (folder: string) => Promise<T>): Promise<T> {
     const folder = join(this.own, `.look-${uniqueSuffix()}`);
     try {
@@ -184,8 +189,8 @@ export class HubCache {
   }
 
   /**
-   * What other tools fetched of a revision: the commit, its files and the paths of their contents. Null if there is
-   * nothing.
+   * Returns what other tools downloaded of a revision: its commit, the folder, its files and the paths of their
+   * contents. Null if they downloaded nothing.
    */
   async otherSnapshot(
     revision: string,
@@ -205,7 +210,7 @@ export class HubCache {
     return files.length === 0 ? null : { commit, folder, files, sources };
   }
 
-  /** Moves complete, durable content into place. */
+  /** Moves a completely written and fsynced file to its name in blobs/. */
   async keepBlob(file: string, etag: string): Promise<void> {
     try {
       await rename(file, this.blob(etag));

@@ -1,9 +1,9 @@
-// One exchange with the hub: a `fetch` that adds the token (only for the hub's own origin), a timeout for silence, and
-// the error sentence for every failure. Failures worth a retry are HubInterrupted, which callers handle. Error codes
-// come from X-Error-Code, interpreted as in huggingface_hub.
+// One exchange with the hub: a `fetch` that adds the token (for the hub's own origin only), a timeout for connections
+// without data, and the error message for every failure. A failure that a retry may resolve throws HubInterrupted,
+// which callers handle. Error codes are read from X-Error-Code, as in huggingface_hub.
 import { UserError } from '../common/user-error';
 
-/** A model or data set of the hub: `organisation/name` and a branch, tag or commit. */
+/** A model or data set on the hub: `organisation/name` and a branch, tag or commit. */
 export interface HubModel {
   repo: string;
   revision: string;
@@ -11,7 +11,7 @@ export interface HubModel {
   type?: 'model' | 'dataset';
 }
 
-/** The repository's path below the hub's address. */
+/** Returns the path of the repository's page on the hub. */
 export const pageOf = ({ repo, type }: HubModel): string => (type === 'dataset' ? `datasets/${repo}` : repo);
 
 export interface HubOptions {
@@ -20,9 +20,9 @@ export interface HubOptions {
   token: string | undefined;
   /** Make no network requests. */
   offline: boolean;
-  /** Milliseconds without data after which a connection is given up. */
+  /** Milliseconds without data after which a connection is aborted. */
   silenceMs: number;
-  /** Milliseconds before the first retry; doubles with each further one. */
+  /** Milliseconds before the first retry; doubled for each further retry. */
   retryMs: number;
 }
 
@@ -50,10 +50,10 @@ export function hubOptions(env: NodeJS.ProcessEnv = process.env): HubOptions {
   };
 }
 
-/** The hub cannot be reached; an earlier download may still be usable. */
+/** Thrown if the hub cannot be reached; callers may continue with an earlier download. */
 export class HubUnreachable extends UserError {
   constructor(
-    /** The sentence without its remedy. */
+    /** The message without its remedy. */
     readonly what: string,
     remedy: string,
   ) {
@@ -61,30 +61,33 @@ export class HubUnreachable extends UserError {
   }
 }
 
-/** Connection lost, silent or server overloaded. The message is for the user if all retries fail. */
+/**
+ * Thrown if the connection was lost or sent no data, or if the server is overloaded. The message is shown to the user
+ * if all retries fail.
+ */
 export class HubInterrupted extends Error {
   constructor(
     readonly what: string,
     readonly remedy = 'check the network and HF_ENDPOINT, then try again',
     /** Waiting time that the hub requested, in milliseconds. */
     readonly waitMs = 0,
-    /** No connection was established. */
+    /** True if no connection was established. */
     readonly unreachable = false,
   ) {
     super(`${what}: ${remedy}`);
   }
 }
 
-/** The hub cannot serve the file from that offset: it must be fetched from its start. */
+/** Thrown if the hub cannot serve a file from the requested offset, so the download must restart at byte 0. */
 export class HubRangeRefused extends Error {}
 
-/** Maximum requests of one call: a list is paged, and each page could name another one without end. */
+/** Maximum requests per call. File lists are paged, and a faulty server could link to further pages forever. */
 export const mostRequests = 1000;
 
 export type Fetch = typeof globalThis.fetch;
 type Check = (response: Response) => void;
 
-/** Error codes that mean the hub is unreachable, so that an immediate retry is useless. */
+/** Error codes that mean the hub is unreachable; an immediate retry would fail too. */
 const noWay = [
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -98,12 +101,12 @@ const noWay = [
 const badCertificate =
   /CERT|SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ERR_TLS|ERR_SSL_(?!WRONG_VERSION_NUMBER)|DEPTH_ZERO/;
 
-/** The response does not come from a hub but from a network's login page or another server. */
+/** Thrown if the response comes from a network's login page or a server other than a hub. */
 export class NotAHub extends Error {}
 
 /**
- * One exchange with the hub: its `fetch`, its timeout, and the first error (the library reduces some errors to their
- * text).
+ * One exchange with the hub. Provides its `fetch` and its timeout, and stores the first error, because the library
+ * reduces some errors to their text.
  */
 export class Call {
   private readonly controller = new AbortController();
@@ -128,8 +131,8 @@ export class Call {
     headers.set('accept-encoding', 'identity'); // offsets and sizes refer to the file itself
     headers.set('user-agent', 'ragen-workbench');
     const { endpoint, token } = this.options;
-    // On a redirect to another host, where large files are stored, fetch drops this header, as the Fetch standard
-    // requires.
+    // fetch drops this header on a redirect to another host, as the Fetch standard requires. The hub redirects to other
+    // hosts for large files.
     if (token !== undefined && url.origin === new URL(endpoint).origin) headers.set('authorization', `Bearer ${token}`);
     try {
       if (++this.requests > mostRequests) throw new NotAHub();
@@ -170,7 +173,7 @@ export class Call {
     this.controller.abort();
   }
 
-  /** Maps the error of a failed exchange to the one to throw. */
+  /** Returns the error to throw for the error of a failed exchange. */
   explain(error: unknown): unknown {
     if (this.signal?.aborted) return this.signal.reason;
     if (this.controller.signal.aborted) return this.controller.signal.reason;
@@ -196,7 +199,7 @@ export class Call {
   private readonly giveUp = (): void => this.controller.abort(this.signal?.reason);
 }
 
-/** The system's code of a failed connection, which `fetch` stores in its cause. */
+/** Returns the system's code of a failed connection, which `fetch` stores in the error's cause. */
 function codeOf(error: unknown): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
     const { code, errors } = at as NodeJS.ErrnoException & { errors?: unknown[] };
@@ -206,7 +209,10 @@ function codeOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** The error for a refused request; HubInterrupted if a retry may help. Error codes come from X-Error-Code. */
+/**
+ * Returns the error for a refused request; a HubInterrupted if a retry may succeed. Error codes are read from
+ * X-Error-Code.
+ */
 function refusal(response: Response, model: HubModel, { endpoint, token }: HubOptions): Error {
   const { repo, revision, type } = model;
   const { status, headers } = response;
@@ -220,7 +226,7 @@ function refusal(response: Response, model: HubModel, { endpoint, token }: HubOp
     return new HubInterrupted(
       `hub: the store of ${endpoint} answers ${status} to the request for ${repo}`,
       'try again later',
-    ); // its links expire
+    ); // download links expire
   const account = token === undefined ? 'set HF_TOKEN to a token of yours' : 'use a token of that account in HF_TOKEN';
   if (code === 'GatedRepo')
     return new UserError(

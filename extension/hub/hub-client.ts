@@ -1,6 +1,7 @@
 // The Hugging Face hub over HTTP: the commit of a revision, its files, and a file's bytes from any offset. The library
 // @huggingface/hub implements the protocol; each exchange runs in a `Call`, which turns failures into one sentence.
-// Not p-retry: it adds its own pause to the one that the hub asks for, instead of waiting for the longer one.
+// p-retry is not used because it adds its own delay to the delay that the hub requests; only the longer of the two is
+// needed.
 import { datasetInfo, downloadFile, listFiles, modelInfo } from '@huggingface/hub';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../common/user-error';
@@ -9,29 +10,32 @@ import type { Fetch, HubModel, HubOptions } from './hub-call';
 
 export interface HubFile {
   /**
-   * For a model, the name of a file beside config.json (subfolders are ignored); for a data set, a path with slashes.
+   * For a model, the name of a file next to config.json (subfolders are ignored); for a data set, a path with slashes.
    */
   name: string;
   bytes: number;
   /**
-   * The hub's id of the content: its sha256 (64 hex digits) for large files, git's sha1 of the blob (40) for others.
+   * The hub's id of the content: the sha256 (64 hex digits) of large files, git's sha1 of the blob (40 hex digits) of
+   * other files.
    */
   etag: string;
 }
 
 export interface HubListing {
-  /** The commit that the revision refers to now, 40 hex digits. */
+  /** The commit that the revision has at the time of the call, 40 hex digits. */
   commit: string;
   files: HubFile[];
 }
 
-/** Maximum attempts without progress before the error is reported. */
+/** Maximum attempts without new data before the error is thrown. */
 export const mostTries = 5;
 
 export class HubClient {
   constructor(readonly options: HubOptions = hubOptions()) {}
 
-  /** Lists the files of a revision, with retries. Throws HubUnreachable, or a UserError with the hub's refusal. */
+  /**
+   * Lists the files of a revision, with retries. Throws HubUnreachable, or a UserError if the hub refuses the request.
+   */
   async list(model: HubModel, signal?: AbortSignal): Promise<HubListing> {
     const { retryMs } = this.options;
     for (let tries = 1; ; tries++) {
@@ -47,7 +51,8 @@ export class HubClient {
 
   /**
    * Yields the bytes of a file at a commit from offset `from` on, without retries. Throws HubInterrupted if a retry may
-   * get the rest, HubRangeRefused if it must begin at 0, and a UserError for a refusal.
+   * deliver the remaining bytes, HubRangeRefused if the download must restart at 0, and a UserError if the hub refuses
+   * the request.
    */
   async *read(
     model: HubModel,
@@ -118,10 +123,10 @@ export class HubClient {
   }
 }
 
-/** Maximum bytes of a list page; a page of a thousand entries has about a tenth of that. */
+/** Maximum bytes of a list page; a page of a thousand entries has about a tenth of this size. */
 const mostPageBytes = 2 ** 24;
 
-/** A response whose body fails with a UserError after more bytes than a list page may have. */
+/** Returns the response with a body that fails with a UserError after `mostPageBytes` bytes. */
 function withinBytes(response: Response, { endpoint }: HubOptions): Response {
   let bytes = 0;
   const count = new TransformStream<Uint8Array, Uint8Array>({
@@ -137,11 +142,11 @@ function withinBytes(response: Response, { endpoint }: HubOptions): Response {
   return new Response(response.body?.pipeThrough(count) ?? null, { status, statusText, headers });
 }
 
-/** Waits; rejects with the signal's reason on abort. */
+/** Resolves after `ms` milliseconds; rejects with the reason of `signal` when it is aborted. */
 export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
   sleep(ms, undefined, { signal }).catch(() => signal!.throwIfAborted());
 
-/** Throws unless the response holds the rest of the file from `from` on. */
+/** Throws unless the response contains all bytes of the file from offset `from` to its end. */
 function checkExtent(response: Response, { name, bytes }: HubFile, from: number, { repo }: HubModel): void {
   const { status, headers } = response;
   if (status === 416 || (from > 0 && status !== 206)) throw new HubRangeRefused(`${name}: status ${status}`);

@@ -1,17 +1,17 @@
-// A hub data set as a folder in the hub's own cache: its Parquet files, or else its JSON Lines, or else its JSON files,
-// in the hub's folder structure. A cached copy is used without network access, so that a run keeps the rows it began
-// with.
+// A hub data set as a folder in the hub cache: its Parquet files; without these, its JSON Lines files; without these,
+// its JSON files. Folders are as on the hub. A cached copy is used without network access, so that a run reads the same
+// rows throughout.
 import { UserError } from '../common/user-error';
 import { HubUnreachable, type HubModel } from './hub-call';
 import { HubCache } from './hub-cache';
 import { HubClient, type HubFile } from './hub-client';
 import { checkRoom, damagedOffline, download, completeOrDiscarded, type FetchOptions } from './hub-model';
 
-/** `hf://datasets/organisation/name`, optionally with @revision and a folder after a slash. */
+/** Parsed address `hf://datasets/organisation/name`, optionally with @revision and a folder after a slash. */
 export interface HubDataSet {
   repo: string;
   revision: string;
-  /** Without leading and trailing slashes; empty for the whole data set. */
+  /** Folder without leading and trailing slashes; empty for the complete data set. */
   folder: string;
 }
 
@@ -20,7 +20,7 @@ const description = /(^|\/)(dataset_infos?|state|dataset_dict)\.json$/;
 const name = '[\\w.-]+/[\\w.-]+';
 const address = new RegExp(`^hf://datasets/(${name})(?:@(refs/[^/]+/[^/]+|[^/]+))?(?:/(.*))?$`);
 
-/** Parses an address; undefined for any other text. */
+/** Parses an address; returns undefined for any other text. */
 export function hubDataSet(text: string): HubDataSet | undefined {
   const found = address.exec(text);
   if (!found) return undefined;
@@ -28,9 +28,8 @@ export function hubDataSet(text: string): HubDataSet | undefined {
 }
 
 /**
- * Returns the data set's folder, fetching it if needed.
- * Throws a UserError if the hub refuses, cannot be reached, or has no such files; can be called again after any
- * failure.
+ * Returns the data set's folder, downloading it if necessary. Throws a UserError if the hub refuses, cannot be reached,
+ * or has no usable files. May be called again after a failure.
  */
 export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {}): Promise<string> {
   const { client = new HubClient() } = options;
@@ -67,7 +66,7 @@ export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {
   }
 }
 
-/** The files with rows, in the best format available. */
+/** Returns the files that contain rows, in the preferred format that the data set has. */
 function rowFiles(files: readonly HubFile[], folder: string): HubFile[] {
   const own = files.filter(({ name }) => (folder === '' || name.startsWith(`${folder}/`)) && !description.test(name));
   const form = forms.find(end => own.some(({ name }) => name.endsWith(end)));

@@ -1,7 +1,7 @@
-// Downloads one hub file into the cache: continues an earlier attempt, verifies the content against its etag, and makes
-// it durable before it becomes visible. Interruptions are retried from the current offset; partial content outlives the
-// process.
-// Not p-retry: attempts count only while no further byte arrives.
+// Downloads one hub file into the cache: resumes an earlier attempt, verifies the content against its etag, and fsyncs
+// it before it appears under its name. An interrupted download is retried from its current offset; partial content
+// remains on disk when the process ends. p-retry is not used because attempts are counted only while no further byte
+// arrives.
 import type { Hash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { UserError } from '../common/user-error';
@@ -19,21 +19,22 @@ export interface FileDownload {
   cache: HubCache;
   model: HubModel;
   commit: string;
-  /** Receives the number of bytes present; lower than before if the download starts over. */
+  /** Receives the number of bytes on disk; the number decreases if the download restarts. */
   onBytes: (here: number) => void;
   signal?: AbortSignal;
   fs?: FileSystem;
 }
 
-/** Milliseconds between checks of another process's download. */
+/** Milliseconds between checks whether another process has finished the same download. */
 const lookMs = 500;
-/** Network chunks are combined into writes of this size. */
+/** Size of a write in bytes; network chunks are combined up to this size. */
 const writeBytes = 1 << 20;
 const readBytes = 1 << 22;
 
 /**
- * Downloads a file's content into the cache unless it is there. `HubCache.prepare` must have been called. Throws a
- * UserError that names file and remedy, or the signal's reason on abort; partial content is kept in both cases.
+ * Downloads a file's content into the cache unless the cache contains it. `HubCache.prepare` must have been called
+ * before. Throws a UserError with file and remedy, or the signal's reason on abort; partial content is kept in both
+ * cases.
  */
 export async function downloadFile(file: HubFile, download: FileDownload): Promise<void> {
   const { cache, signal, onBytes, client } = download;
@@ -47,7 +48,7 @@ export async function downloadFile(file: HubFile, download: FileDownload): Promi
       continue;
     }
     if (await cache.hasSoundBlob(file, signal)) {
-      await rm(claim.file, { force: true }); // another process finished it meanwhile
+      await rm(claim.file, { force: true }); // another process finished the download
       continue;
     }
     const { fs = fileSystem } = download;
@@ -66,7 +67,7 @@ export async function downloadFile(file: HubFile, download: FileDownload): Promi
   }
 }
 
-/** Downloads until the partial file is complete, verified and durable. */
+/** Downloads until the partial file is complete, verified and fsynced. */
 async function fill(
   partial: PartialFile,
   file: HubFile,
@@ -86,7 +87,7 @@ async function fill(
       await partial.flush();
       if (partial.bytes < file.bytes) throw endedEarly(file, model, partial.bytes);
       if (partial.bytes === file.bytes && partial.matches()) return await partial.sync();
-      // Start over once: an earlier part may have been damaged.
+      // Restart once: content from an earlier attempt may be damaged.
       await partial.restart();
       if (damaged)
         throw new UserError(
@@ -117,7 +118,7 @@ const endedEarly = ({ name, bytes }: HubFile, { repo }: HubModel, here: number):
     'check the network and try again, the downloaded part is kept',
   );
 
-/** The partial content of a file with its running checksum. */
+/** Partial content of a file, with the running checksum of its bytes. */
 class PartialFile {
   private waiting: Uint8Array[] = [];
   private waitingBytes = 0;
@@ -133,7 +134,7 @@ class PartialFile {
     this.hash = hashFor(file);
   }
 
-  /** Opens or creates the file; existing content is read once for the checksum. */
+  /** Opens or creates the file; reads existing content once to compute its checksum. */
   static async open(path: string, file: HubFile, fs: FileSystem): Promise<PartialFile> {
     const begun = (await sizeOf(path)) !== null;
     const handle = await fs.open(path, begun ? 'r+' : 'wx+', 0o644).catch((error: unknown) => {
@@ -162,7 +163,7 @@ class PartialFile {
     }
   }
 
-  /** Bytes present, including those not written yet. */
+  /** Number of bytes received, including bytes that are not written yet. */
   get bytes(): number {
     return this.written + this.waitingBytes;
   }
@@ -187,7 +188,7 @@ class PartialFile {
     });
   }
 
-  /** Whether the content matches its etag. Called once, at the end. */
+  /** Whether the content matches its etag. Called once, when the download is complete. */
   matches(): boolean {
     return this.hash.copy().digest('hex') === this.file.etag;
   }

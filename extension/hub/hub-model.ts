@@ -1,6 +1,6 @@
-// A hub model as a folder on disk. A cached copy is used without network access; otherwise it is fetched and appears
-// only when complete and verified. Only files that the trainer reads are fetched: configuration, tokenizer, safetensors
-// weights (or an adapter's).
+// A hub model as a folder on disk. A cached copy is used without network access. Otherwise the model is downloaded, and
+// its folder appears only when complete and verified. Only files that the trainer reads are downloaded: configuration,
+// tokenizer, and the safetensors weights of the model or adapter.
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UserError } from '../common/user-error';
@@ -25,37 +25,37 @@ const index = 'model.safetensors.index.json';
 const single = 'model.safetensors';
 const adapter = ['adapter_config.json', 'adapter_model.safetensors'];
 
-/** Facts about a model that are known before its weights are fetched. */
+/** Properties of a model that are known before its weights are downloaded. */
 export interface HubModelFacts {
   repo: string;
-  /** The commit that the revision refers to. */
+  /** Commit of the revision, 40 hex digits. */
   commit: string;
-  /** The files that belong to the model. */
+  /** Files of the model that the trainer reads. */
   files: HubFile[];
-  /** The model's folder if it is complete, else null. */
+  /** Path of the model's folder if it is complete, else null. */
   folder: string | null;
 }
 
 export interface HubProgress {
   /** The file being downloaded. */
   file: string;
-  /** Bytes present and total bytes, over all files. */
+  /** Bytes on disk and total bytes, both over all files. */
   bytes: number;
   total: number;
 }
 
 export interface FetchOptions {
   onProgress?: (progress: HubProgress) => void;
-  /** Aborts; partial downloads are kept. */
+  /** Aborts the download; partial content is kept. */
   signal?: AbortSignal;
   client?: HubClient;
-  /** File system for writing contents. */
+  /** File system that contents are written to; replaced in tests. */
   fs?: FileSystem;
 }
 
 /**
- * Finds a model: in the cache if it was fetched before, else at the hub; its small files (all but the weights) are in
- * the cache afterwards. Throws a UserError if the hub refuses, cannot be reached, or has no such model.
+ * Finds a model in the cache, or on the hub if it was not downloaded before. Afterwards, all its files except the
+ * weights are in the cache. Throws a UserError if the hub refuses, cannot be reached, or has no such model.
  */
 export async function findHubModel(model: HubModel, options: FetchOptions = {}): Promise<HubModelFacts> {
   const { client = new HubClient() } = options;
@@ -92,7 +92,7 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
   }
 }
 
-/** The model folder of a commit if it is complete and intact; damaged ones are removed. */
+/** Returns the model folder of a commit if it is complete and undamaged; removes a damaged folder. */
 export async function completeOrDiscarded(
   cache: HubCache,
   commit: string,
@@ -106,7 +106,7 @@ export async function completeOrDiscarded(
   }
 }
 
-/** The error for a damaged cached file while the hub cannot be reached. */
+/** Returns the error for a damaged cached file when the hub cannot be reached. */
 export const damagedOffline = ({ folder }: CachedModel, { name, etag }: HubFile, error: HubUnreachable): UserError =>
   new UserError(
     `hub: ${join(folder, name)} is damaged (its hash is not ${etag}), and it cannot be fetched again now (${error.what}): go online once, or delete ${folder} and put the files there by hand`,
@@ -114,8 +114,8 @@ export const damagedOffline = ({ folder }: CachedModel, { name, etag }: HubFile,
   );
 
 /**
- * Returns the model's folder, fetching it if needed. Throws like `findHubModel`, and for a full disk; can be called
- * again after any failure.
+ * Returns the model's folder, downloading the model if necessary. Throws like `findHubModel`, and for a full disk. May
+ * be called again after a failure.
  */
 export async function fetchHubModel(model: HubModel, options: FetchOptions = {}): Promise<CachedModel> {
   const { client = new HubClient(), signal } = options;
@@ -158,7 +158,7 @@ export async function download(
   }
 }
 
-/** Names of the files that make up the model. Throws a UserError if the repository has no usable ones. */
+/** Returns the names of the model's files. Throws a UserError if the repository has no usable files. */
 async function modelFiles(
   { repo }: HubModel,
   files: readonly HubFile[],
@@ -198,7 +198,10 @@ function shardsIn(text: string): string[] | null {
   }
 }
 
-/** A complete model that Hugging Face's own tools left in the cache, usable without network access; else null. */
+/**
+ * Returns the model folder of a complete model that Hugging Face's own tools left in the cache, without network access;
+ * else null.
+ */
 async function fetchedByOthers(model: HubModel, cache: HubCache): Promise<CachedModel | null> {
   const snapshot = await cache.otherSnapshot(model.revision);
   if (!snapshot) return null;
@@ -208,14 +211,14 @@ async function fetchedByOthers(model: HubModel, cache: HubCache): Promise<Cached
     const names = await modelFiles(model, files, index => readText(sourceOf(index)));
     if (!names.has('tokenizer.json') && !names.has(adapter[0])) return null;
     const chosen = files.filter(({ name }) => names.has(name));
-    // A read-only cache is used as is.
+    // If the cache is read-only, the other tool's folder is used directly.
     return await cache.assemble(commit, chosen, chosen.map(sourceOf)).catch(() => ({ folder, commit, files: chosen }));
   } catch {
-    return null; // the other tool fetched only some of the files
+    return null; // the other tool downloaded only some of the files
   }
 }
 
-/** Throws if the disk has no room for the missing files. */
+/** Throws if the disk has too little free space for the missing files. */
 export async function checkRoom(files: readonly HubFile[], { repo }: HubModel, cache: HubCache): Promise<void> {
   const absent = await Promise.all(files.map(async file => ((await cache.hasBlob(file)) ? 0 : file.bytes)));
   const needed = absent.reduce((sum, bytes) => sum + bytes, 0) - (await cache.partials.bytes(files));

@@ -1,5 +1,5 @@
-// Unfinished downloads of a repository's contents. A partial file is written by one process, whose host and id its name
-// holds; when that process has ended, the next one continues it.
+// Unfinished downloads of a repository's contents. A single process writes a partial file; the file name contains the
+// host and pid of this process. After the process has ended, another process continues the file.
 import { randomBytes } from 'node:crypto';
 import { readdir, rename, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -7,15 +7,16 @@ import { isAlive, currentPidScope } from '../node/process-identity';
 import type { HubFile } from './hub-client';
 import { sizeOf } from './content-checksum';
 
-/** Milliseconds without a write after which a partial file of another machine's process counts as abandoned. */
+/** Milliseconds without a write after which a partial file of another machine counts as abandoned. */
 const foreignStaleMs = 120_000;
 
 export class PartialDownloads {
   constructor(readonly folder: string) {}
 
   /**
-   * Claims the partial content of an etag or begins a new one: a file that only this process writes, named after host
-   * and process. While another living process downloads it, returns that process's file instead.
+   * Claims the partial content of an etag: renames an abandoned file to a name with this process's host and pid, and
+   * returns this name, which may not exist yet. If another living process is downloading the etag, returns the file of
+   * that process instead.
    */
   async claim(etag: string): Promise<{ file: string } | { busyWith: string }> {
     const { folder } = this;
@@ -29,7 +30,7 @@ export class PartialDownloads {
     }
     for (const { name } of sized.sort((a, b) => b.size - a.size)) {
       try {
-        await rename(join(folder, name), mine); // of two processes, one succeeds
+        await rename(join(folder, name), mine); // succeeds in only one process
         return { file: mine };
       } catch {
         continue;
@@ -38,7 +39,7 @@ export class PartialDownloads {
     return { file: mine };
   }
 
-  /** Bytes of these contents that are partially downloaded. */
+  /** Returns the number of bytes of the given files that are partially downloaded. */
   async bytes(files: readonly HubFile[]): Promise<number> {
     const { folder } = this;
     const names = (await readdir(folder)).filter(name => files.some(({ etag }) => etag === name.split('.')[0]));
@@ -46,18 +47,18 @@ export class PartialDownloads {
     return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
   }
 
-  /** Leaves partial content for later processes to reuse. */
+  /** Removes host and pid from the name of a partial file, so that later processes continue it. */
   async release(file: string, etag: string): Promise<void> {
     await rename(file, join(this.folder, etag)).catch(() => undefined);
   }
 }
 
-/** The scope of process ids, as part of file names. */
+/** Host and PID namespace in which a pid is valid, encoded for file names. */
 export const thisHost = encodeURIComponent(
   [currentPidScope.host, currentPidScope.pid_namespace].filter(Boolean).join('~'),
 );
 
-/** Whether a living process writes this partial content, judged by its name <etag>.<host>.<pid>.<hex>. */
+/** Whether a living process writes this partial file, according to its name <etag>.<host>.<pid>.<hex>. */
 async function isWritten(file: string): Promise<boolean> {
   const parts = basename(file).split('.');
   if (parts.length < 4) return false;
@@ -68,5 +69,5 @@ async function isWritten(file: string): Promise<boolean> {
   return Math.abs(Date.now() - touched) < foreignStaleMs;
 }
 
-/** Makes a name unique; it never appears in results. */
+/** Returns a random suffix that makes a temporary name unique. */
 export const uniqueSuffix = (): string => randomBytes(4).toString('hex');

@@ -1,8 +1,8 @@
 // Cross-scoring for the diagnosis of template collapse: the log-prob of every text after every prompt. A naive
-// implementation processes each prompt once per text. Here each distinct prompt (and each common prefix of prompts) is
-// processed once, its keys and values are reused for all texts, equal texts are computed once per prompt, and logits
-// are computed for the texts' tokens only. Invariant: apart from rounding, a pair's value depends neither on the other
-// pairs nor on the budget.
+// implementation processes each prompt once per text. Here each distinct prompt, and each common prefix of prompts, is
+// processed once, and its keys and values are reused for all texts. Equal texts are computed once per prompt, and
+// logits only for the texts' tokens. Invariant: apart from rounding, the value of a pair of text and prompt depends
+// neither on the other pairs nor on the budget.
 import { maximum } from '../common/lists';
 import type { PassBudget } from '../engine/training-samples';
 import { masked } from '../engine/session/padding';
@@ -21,15 +21,15 @@ import type { ParameterBank } from './weights/parameter-bank';
 import type { Network } from './graphs/policy-graphs';
 
 /**
- * Maximum packed text tokens in a pass after a prompt. The fastest of 256 to 4096 on the CPU: the scores fit into its
- * caches.
+ * Maximum packed text tokens in a pass after a prompt. Fastest of the tested values 256 to 4096 on the CPU, because the
+ * attention scores then fit into its caches.
  */
 export const continuedTokens = 1024;
 
 export class CrossScoring {
   private readonly network: Network;
   private readonly sessions: PackedSessions;
-  /** Separate sessions, because the outputs of a prompt's session are in use while texts are scored. */
+  /** Separate from `sessions`, because the outputs of a prompt's session are in use while texts are scored. */
   private readonly continuing: PackedSessions;
 
   constructor(
@@ -37,7 +37,7 @@ export class CrossScoring {
     private readonly bank: ParameterBank,
     options: SessionOptions,
   ) {
-    // A text of one episode after the prompt of another may exceed the maximum episode length.
+    // A text after the prompt of another episode may be longer than the maximum episode length.
     this.network = {
       ...withoutDropout(network),
       maxPositions: 2 * (network.maxPositions ?? network.config.maxPositions),
@@ -48,8 +48,7 @@ export class CrossScoring {
 
   /**
    * Returns the summed log-probs of all tokens of text i after prompt j under the current weights: [texts][prompts], in
-   * nats. `budget` bounds the tokens and texts of a pass. Texts and prompts must have at least one token, else an
-   * Error.
+   * nats. `budget` limits the tokens and texts per pass. Throws an Error for an empty text or prompt.
    */
   async sums(
     prompts: readonly Int32Array[],
@@ -99,7 +98,7 @@ export class CrossScoring {
     return rows.index.map(i => Float64Array.from(columns.index, j => found[i][j]));
   }
 
-  /** Returns the log-probs of all tokens of the texts of a pass after a prompt of `promptLength` tokens. */
+  /** Returns the log-probs of all tokens of a pass's texts after a prompt of `promptLength` tokens. */
   private async scoreSuffixes(
     prefix: Record<string, Tensor>,
     promptLength: number,
@@ -134,7 +133,7 @@ function distinct(all: readonly Int32Array[]): { values: Int32Array[]; index: nu
   return { values, index };
 }
 
-/** Splits text indices into parts that fit one pass; texts of similar length are grouped. */
+/** Splits text indices into parts that each fit into one pass; texts of similar length are in the same part. */
 function cutTexts(texts: readonly Int32Array[], maxTokens: number, maxRows: number): number[][] {
   const parts: number[][] = [];
   let tokens = Infinity;
@@ -150,8 +149,8 @@ function cutTexts(texts: readonly Int32Array[], maxTokens: number, maxRows: numb
 }
 
 /**
- * Returns the keys and values of the k-th prompt of a pass as blocks [kvHeads, u, headSize], with its last hidden
- * state.
+ * Returns the feeds for the k-th prompt of a pass: its keys and values as blocks [kvHeads, u, headSize], and its last
+ * hidden state.
  */
 function prefixFeeds(
   read: Readonly<Record<string, Tensor>>,
@@ -184,7 +183,7 @@ function prefixFeeds(
 
 /** Texts as packed tokens, independent of the prompt; all `count` tokens are predicted. */
 interface TextFeeds {
-  /** The texts' feeds of suffixGraph, except positions. */
+  /** Feeds of suffixGraph for the texts, without positions. */
   feeds: Record<string, Tensor>;
   /** Position of each packed token within its text. */
   offsets: number[];
@@ -195,7 +194,8 @@ function textFeeds(texts: readonly Int32Array[], c: DecoderConfig): TextFeeds {
   const t = maximum(texts.map(({ length }) => length));
   const count = texts.reduce((sum, { length }) => sum + length, 0);
   const places = new Int32Array(texts.length * t).fill(-1);
-  // A dummy token fills empty slots. Also added for a single token, because single-row matmuls use other kernels.
+  // A dummy token fills empty slots. It is also added to a single token, because matmuls with a single row use other
+  // kernels.
   const n = places.length > count || count === 1 ? count + 1 : count;
   const ids = new Array<number>(n).fill(0);
   const offsets = new Array<number>(n).fill(0);

@@ -1,12 +1,12 @@
-// Reverts the optimizer steps of a training step that is stopped midway: restores weights and moments from before the
-// first of them. The copy takes as much memory as they do, so it is skipped for many parameters: a stop then falls back
-// to the newest checkpoint.
+// Reverts the optimizer steps of a training step that is stopped midway: restores weights and moments to their state
+// before its first optimizer step. The copy takes as much memory as the weights and moments, so above `undoParameters`
+// no copy is made, and a stop then falls back to the newest checkpoint.
 import type { MomentState } from '../engine/engine';
 import { elements } from './decoder/decoder-config';
 import type { ParameterBank } from './weights/parameter-bank';
 import { Weights } from './weights/weights';
 
-/** Maximum number of trained parameters that are copied. */
+/** Maximum number of trained parameters for which a copy is made. */
 export const undoParameters = 2 ** 24;
 
 interface Remembered {
@@ -20,7 +20,7 @@ export class EngineUndo {
 
   constructor(private readonly most = undoParameters) {}
 
-  /** Marks the current state as the one to restore. */
+  /** Saves the current state for `rollBack`. */
   async remember(banks: readonly ParameterBank[]): Promise<void> {
     this.forget();
     const trained = banks.flatMap(({ specs }) => specs).reduce((sum, { dims }) => sum + elements(dims), 0);
@@ -32,12 +32,12 @@ export class EngineUndo {
     }
   }
 
-  /** Whether optimizer steps were made that cannot be reverted; the current training step must then finish. */
+  /** Whether optimizer steps were made that cannot be reverted; the current training step must then be completed. */
   get isTooLate(): boolean {
     return this.remembered.some(({ bank, version, copy }) => !copy && bank.version !== version);
   }
 
-  /** Restores the remembered state; returns false if a bank without a copy has changed. */
+  /** Restores the saved state; returns false if a bank has changed and has no copy. */
   async rollBack(): Promise<boolean> {
     const changed = this.remembered.filter(({ bank, version }) => bank.version !== version);
     if (changed.some(({ copy }) => !copy)) return false;

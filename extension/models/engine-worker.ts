@@ -1,6 +1,6 @@
-// Entry point of the engine's worker thread: calls arrive as messages, run one at a time in order, and are answered
-// with results; generation calls overlap. Started as a process, with a provider and a number of threads, it tests that
-// provider and sends the findings (models/self-check.ts).
+// Entry point of the engine's worker thread. Calls arrive as messages, run one at a time in order, and return results;
+// generation calls overlap. If started as a process, with a provider and a number of threads as arguments, it tests
+// this provider instead and sends the findings (models/self-check.ts).
 import { parentPort } from 'node:worker_threads';
 import type { MessagePort } from 'node:worker_threads';
 import { serveCalls, transferred } from '../node/thread-calls';
@@ -21,7 +21,7 @@ function serve(port: MessagePort): void {
   );
   const engine: Engine = policies;
   let last: Promise<unknown> = Promise.resolve();
-  /** Running generation calls, which overlap. */
+  /** Generation calls in progress; they overlap. */
   const joined = new Set<Promise<unknown>>();
   const queued =
     (method: keyof Engine) =>
@@ -42,7 +42,7 @@ function serve(port: MessagePort): void {
     };
   const calls: EngineCalls = {
     ...engineOf(queued),
-    // Not queued: these apply to running calls.
+    // Not queued, because these calls affect running calls.
     interrupt: () => policies.stop(),
     watch: row =>
       policies.watch(row === null ? null : { row, onTokens: (ids, logprobs) => report('row', row, ids, logprobs) }),
@@ -51,7 +51,7 @@ function serve(port: MessagePort): void {
 }
 
 /**
- * Calls whose result is a copy made for the caller. Its buffers are transferred, because another copy would hold a
+ * Calls that return a copy of data. The buffers of the result are transferred, because cloning them would keep a
  * model's moments in memory three times.
  */
 const copies: ReadonlySet<keyof Engine> = new Set(['state', 'parameters']);

@@ -1,8 +1,8 @@
-// Measures gradients without applying them: for each part of the policy loss over buckets of mini-batches, their norms,
-// mutual cosines and noise. A gradient is as large as the trained weights. For more than 2²⁰ weights, only sketches are
-// kept, and inner products are estimated from them (count sketch: each coordinate is added with a random sign to one of
-// 2²⁰ cells), with an error of about 1/√cells of the product of the norms. Mini-batch norms are always exact. The
-// optimizer state is unchanged.
+// Measures gradients without applying them: norm, mutual cosines and noise of the gradient of each part of the policy
+// loss, over buckets of mini-batches. A gradient is as large as the trained weights. For more than 2²⁰ weights, only
+// sketches are stored (count sketch: each coordinate is added with a random sign to one of 2²⁰ cells). Inner products
+// are then estimated from the sketches, with an error of about 1/√cells times the product of the norms. Norms of
+// mini-batches are always exact. Does not change the optimizer state.
 import type {
   GradientAnalysis,
   LossPart,
@@ -18,9 +18,9 @@ import { lossMetrics, noSums } from './loss-sums';
 import type { LossSums } from './loss-sums';
 import type { Policy } from './policy';
 
-/** Maximum numbers kept per gradient. */
+/** Maximum numbers stored per gradient. */
 const cells = 2 ** 20;
-/** Slices per mini-batch; their gradients estimate the variance over samples. */
+/** Slices per mini-batch; the variance over samples is estimated from the slices' gradients. */
 const slicesPerBatch = 4;
 
 /** Implements `analyseGradients` of engine.ts; `maxCells` is for tests. */
@@ -60,7 +60,7 @@ export async function analyseGradients(
   return { parts, buckets: measured, cosines: means.map(a => means.map(b => cosine(a, b))) };
 }
 
-/** Returns the parts present in this loss. */
+/** Returns the parts that the loss contains. */
 const lossParts = ({ entropy_coeff, use_kl_loss }: PolicyLossOptions): LossPart[] => [
   'task',
   ...(entropy_coeff !== 0 ? (['entropy'] as const) : []),
@@ -68,8 +68,8 @@ const lossParts = ({ entropy_coeff, use_kl_loss }: PolicyLossOptions): LossPart[
 ];
 
 /**
- * Returns the norm of a mini-batch's gradient. Adds its slice gradients to `slices`, each multiplied by the number of
- * slices, so that their mean is the mini-batch gradient.
+ * Returns the norm of a mini-batch's gradient. Adds the gradient of each slice, multiplied by the number of slices, to
+ * `slices`; their mean is then the gradient of the mini-batch.
  */
 async function measureBatch(
   policy: Pick<Policy, 'bank' | 'addGradient'>,
@@ -84,7 +84,7 @@ async function measureBatch(
 ): Promise<{ norm: number; sums: LossSums }> {
   const { bank } = policy;
   const count = Math.min(slicesPerBatch, batch.length);
-  const noise = new RandomStream(seed); // the same for every part
+  const noise = new RandomStream(seed); // same dropout for every part
   const sums = { ...noSums };
   let before: Float64Array | undefined;
   bank.clearGradient();
@@ -100,7 +100,7 @@ async function measureBatch(
   return { norm: Math.sqrt(flat.reduce((sum, x) => sum + x * x, 0)), sums };
 }
 
-/** Mean of vectors, and the variance of that mean. */
+/** Running mean of vectors, and the variance of this mean. */
 class SliceStatistics {
   private count = 0;
   private total = new Float64Array(0);
@@ -117,7 +117,7 @@ class SliceStatistics {
     return this.total.map(x => x / this.count);
   }
 
-  /** Returns ‖mean‖² / variance of the mean; null for fewer than two vectors, or if all are equal. */
+  /** Returns ‖mean‖² / variance of the mean; null for fewer than two vectors, or if all vectors are equal. */
   signalToNoise(): number | null {
     const signal = inner(this.total, this.total) / this.count ** 2;
     const noise = (this.squares / this.count - signal) / (this.count - 1);
@@ -130,7 +130,7 @@ function sketchOf(gradient: Float32Array, size: number): Float64Array {
   if (gradient.length <= size) return Float64Array.from(gradient);
   const sketch = new Float64Array(size);
   for (let i = 0; i < gradient.length; i++) {
-    // MurmurHash3 finaliser (Appleby, public domain): cell from the low bits, sign from the highest.
+    // MurmurHash3 finaliser (Appleby, public domain): the low bits select the cell, the highest bit the sign.
     let h = Math.imul(i ^ (i >>> 16), 0x85ebca6b);
     h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
     h ^= h >>> 16;
@@ -147,7 +147,7 @@ function cosine(a: Float64Array, b: Float64Array): number | null {
 
 const inner = (a: Float64Array, b: Float64Array): number => a.reduce((sum, x, i) => sum + x * b[i], 0);
 
-/** Returns the means of the metrics with the same name. */
+/** Returns the mean of each metric, by name. */
 function averages(all: readonly UpdateMetrics[]): UpdateMetrics {
   const sum = (key: string): number => all.reduce((total, metrics) => total + metrics[key], 0);
   return Object.fromEntries(Object.keys(all[0]).map(key => [key, sum(key) / all.length]));

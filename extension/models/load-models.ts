@@ -1,5 +1,5 @@
 // Loads a model with all weights trained (in memory), or with adapters trained over a base mapped from its files. All
-// files are read and checked before any session is created, so nothing is left half-loaded.
+// files are read and checked before any session is created, so a failed load leaves nothing open.
 import type { LoadOptions } from '../engine/load-options';
 import type { LoadedModel } from '../engine/load-options';
 import { RandomStream } from '../engine/sampling/random-stream';
@@ -19,7 +19,7 @@ import type { Network } from './graphs/policy-graphs';
 import { quantizedNetwork } from './weights/quantized-base';
 import { Weights } from './weights/weights';
 
-/** Result of loading a model. */
+/** Policies and properties of a loaded model. */
 export interface LoadedPolicies {
   actor: Policy;
   generator: Generator;
@@ -44,7 +44,8 @@ export async function loadTrained(
   const { config, weights } = await readDecoder(modelFolder);
   const within = (network: Network): Network => withinOptions(network, options);
   const reference = referenceFolder === null ? undefined : await mapDecoder(referenceFolder);
-  // tiedHead is not compared: older checkpoints may lack a head stored beside a tied embedding, unlike their reference.
+  // tiedHead is not compared, because an older checkpoint may lack the head that its reference stores next to a tied
+  // embedding.
   if (reference && JSON.stringify({ ...reference.config, tiedHead: config.tiedHead }) !== JSON.stringify(config))
     throw new UserError(
       `${referenceFolder}: the reference policy has a different architecture than the policy: use weights of the same model`,
@@ -142,13 +143,13 @@ const withinOptions = (network: Network, { maxPositions, precision }: LoadOption
 });
 
 /**
- * Maximum bytes of weights that are prepacked again for the rollouts of each iteration, which temporarily takes three
- * times their memory.
+ * Maximum bytes of weights that are prepacked again for the rollouts of each iteration. Prepacking temporarily takes
+ * three times their memory.
  */
 export const laidOutBytes = 2 ** 28;
 
 const laysOut = ({ flat }: Weights, { provider = 'cpu' }: SessionOptions): boolean =>
   provider === 'cpu' && flat.byteLength <= laidOutBytes;
 
-/** Returns a bank for a network without trained parameters. */
+/** Returns the empty parameter bank of a network without trained parameters. */
 const withoutParameters = (session: SessionOptions): HostParameters => new HostParameters(new Weights([]), session);

@@ -1,6 +1,6 @@
 // Implementation of Engine: actor, reference policy and critic with their sessions, on one provider. Runs in a worker
 // thread (engine-worker.ts), because onnxruntime's run() blocks its thread. Trains all weights, or adapters over a base
-// that stays in its files and is shared by actor, reference policy (the base without adapters) and critic.
+// that stays in its files. Actor, reference policy (the base without adapters) and critic share this base.
 import type {
   CriticLossOptions,
   GradientAnalysis,
@@ -44,7 +44,8 @@ export class PolicyEngine implements Engine {
 
   private readonly units: StoppableUnits;
   /**
-   * `onTokens` receives the number of tokens sampled during generation; `onUnits` receives the progress of other calls.
+   * `onTokens` receives the number of tokens sampled so far during generation; `onUnits` receives the progress of other
+   * calls.
    */
   constructor(
     private readonly onTokens?: (sampled: number) => void,
@@ -55,7 +56,8 @@ export class PolicyEngine implements Engine {
   }
 
   /**
-   * Makes running and later rollout, scoring and training calls throw RunStopped. Weights and moments remain readable.
+   * Makes running and later rollout, scoring and training calls throw RunStopped. Weights and moments can still be
+   * read.
    */
   stop(): void {
     this.units.stop();
@@ -150,7 +152,10 @@ export class PolicyEngine implements Engine {
     return this.models.actor.update(samples, budget, loss, optimizer, seed, this.updateUnits);
   }
 
-  /** A stop interrupts an update only if no optimizer step was made yet, or if it can be reverted. */
+  /**
+   * Work units of an update. A stop interrupts the update only if no optimizer step was made yet, or if all can be
+   * reverted.
+   */
   private get updateUnits(): WorkUnits {
     return this.undo.isTooLate ? this.units.unstoppable : this.units;
   }
@@ -187,7 +192,7 @@ export class PolicyEngine implements Engine {
     return this.models.actor.trainSupervised(samples, budget, optimizer, seed, this.units);
   }
 
-  /** Uses as many rows of `length` tokens as one pass holds, without shared prefixes. */
+  /** Runs a pass with as many rows of `length` tokens as the budget allows, without shared prefixes. */
   async tryLongest({ maxTokens, maxRows }: PassBudget, length: number): Promise<{ tokens: number; seconds: number }> {
     const { actor } = this.models;
     const rows = Math.max(1, Math.min(maxRows, Math.floor(maxTokens / length)));
@@ -244,7 +249,10 @@ export class PolicyEngine implements Engine {
     return weights.specs.map(({ name, dims }) => ({ name, dims, data: weights.view(name).slice() }));
   }
 
-  /** Throws a UserError for an id without an embedding row; a graph would only report its internal node names. */
+  /**
+   * Throws a UserError for an id without an embedding row. onnxruntime's own error would contain only internal node
+   * names.
+   */
   private checkIds(sequences: readonly ArrayLike<number>[]): void {
     checkIds(sequences, this.models.actor.network.config.vocabSize, this.modelFolder);
   }
@@ -263,14 +271,16 @@ export class PolicyEngine implements Engine {
 
 const checks = new Map<Provider, ReturnType<typeof selfCheck>>();
 
-/** Caches the check of a provider for the life of the process. */
+/** Returns the self-check of a provider; runs it once per process. */
 function checkedOnce(provider: Provider, threads: number): ReturnType<typeof selfCheck> {
   let check = checks.get(provider);
   if (!check) checks.set(provider, (check = selfCheck(provider, threads)));
   return check;
 }
 
-/** Returns the configuration key that requests 8-bit data, which WebGPU's kernels do not support; null if none does. */
+/**
+ * Returns the configuration key that requests 8-bit data, which WebGPU's kernels do not support; null if no key does.
+ */
 function bytesAsked({ rolloutQuantization, baseQuantization, moments }: LoadOptions): string | null {
   if (rolloutQuantization === 'int8') return 'workbench.rollout_quantization';
   if (baseQuantization === 'int8') return 'workbench.base_quantization';
@@ -278,7 +288,9 @@ function bytesAsked({ rolloutQuantization, baseQuantization, moments }: LoadOpti
   return moments?.critic === 'int8' ? 'critic.optim.moments' : null;
 }
 
-/** Returns a decoder of ids; the tokenizer is read on first use, because a model need not have one. */
+/**
+ * Returns a function that decodes ids to text. Reads the tokenizer on first use, because a model may lack a tokenizer.
+ */
 function lazyDecoder(folder: string): (ids: readonly number[]) => string {
   let tokenizer: ReturnType<typeof readTokenizer> | undefined;
   return ids => (tokenizer ??= readTokenizer(folder)).decode(ids, { special: true });

@@ -1,6 +1,6 @@
-// A policy: a decoder with sessions that score tokens, run optimizer steps on the policy loss, and train on
+// A policy: a decoder with sessions that score tokens, make optimizer steps on the policy loss, and train on
 // demonstrations. Samples are packed into passes (packing.ts). The gradient of a mini-batch is summed over its passes
-// before one AdamW step, so apart from rounding the packing does not affect the result.
+// before one AdamW step, so the packing changes the result only by rounding.
 import type { PreparedPass } from './graphs/prepared-passes';
 import type { InspectedSample, PassBudget, TrainingSample, WeightedSample } from '../engine/training-samples';
 import type { LossPart, OptimizerOptions, PolicyLossOptions, UpdateMetrics } from '../engine/loss-options';
@@ -25,13 +25,13 @@ import { preparePasses, dropoutFeeds } from './graphs/prepared-passes';
 import { lossModeOf } from '../algorithms/policy-loss-options';
 
 export interface Scores {
-  /** Per sample, with the length of its ids; 0 where mask = 0. */
+  /** One array per sample, with the length of its ids; 0 where mask = 0. */
   logprobs: Float32Array[];
   entropies: Float32Array[];
 }
 
 export interface PolicyOptions extends SessionOptions {
-  /** Recompute the layers' intermediate values in the backward pass: less memory, about a third more time. */
+  /** Recompute the layers' intermediate values in the backward pass: needs less memory and about a third more time. */
   checkpointed?: boolean;
 }
 
@@ -70,7 +70,7 @@ export class Policy {
       scatter(logprob.data as Float32Array, scores.logprobs);
       scatter(entropy.data as Float32Array, scores.entropies);
     }
-    // Samples without a trained token are in no pass.
+    // Samples without a masked token are in no pass.
     samples.forEach(({ ids }, i) => {
       scores.logprobs[i] ??= new Float32Array(ids.length);
       scores.entropies[i] ??= new Float32Array(ids.length);
@@ -79,8 +79,8 @@ export class Policy {
   }
 
   /**
-   * Returns the distributions at the masked tokens under the current weights, with the `top` most likely tokens of
-   * each.
+   * Returns distribution data at the masked tokens under the current weights, including the `top` most likely tokens at
+   * each position.
    */
   async inspect(
     samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
@@ -142,8 +142,8 @@ export class Policy {
   }
 
   /**
-   * Adds the gradient of the policy loss over `samples`, or of one part of it, to the bank's gradient, without clearing
-   * or applying it. Returns the sums of the loss over the samples.
+   * Adds the gradient of the policy loss (or of one part of it) over `samples` to the bank's gradient. Neither clears
+   * the bank's gradient first nor applies it. Returns the sums of the loss over the samples.
    */
   async addGradient(
     samples: readonly WeightedSample[],
@@ -194,7 +194,7 @@ export class Policy {
     return sums;
   }
 
-  /** Runs one optimizer step on the mean cross-entropy of the masked tokens; returns that loss. */
+  /** Runs one optimizer step on the mean cross-entropy of the masked tokens; returns the mean cross-entropy. */
   async trainSupervised(
     samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
@@ -215,7 +215,7 @@ export class Policy {
     return loss;
   }
 
-  /** Computes and discards the gradient of a batch: changes nothing and frees the memory it used. */
+  /** Computes the gradient of a batch and discards it. Changes no weights and frees the memory it used. */
   async tryGradient(samples: readonly Sample[], budget: PassBudget, units = unwatched): Promise<void> {
     const { passes, chunks } = preparePasses(this.network, samples, budget, this.headGradient, units);
     const sessions = this.training.withSameOptions();
@@ -229,7 +229,10 @@ export class Policy {
     }
   }
 
-  /** Returns the gradients of one pass of the cross-entropy, each token weighted by `weight`, and its loss. */
+  /**
+   * Returns the gradients of one pass of the cross-entropy, in which each token has the weight `weight`, and the pass's
+   * loss.
+   */
   private async crossEntropy(
     sessions: PackedSessions,
     { shared, feeds, count, tokens }: PreparedPass<Sample>,

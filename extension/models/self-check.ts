@@ -1,8 +1,8 @@
-// Checks whether a provider computes the same as the CPU. A small decoder with all features of a real one (grouped
-// heads, query and key norms, biases, adapters, a shared prefix, several passes) runs one policy update and samples two
-// turns on both. Loss, gradients of all parameters and sampled tokens are compared, because faulty kernels exist that
-// crash nothing but compute wrong gradients. A chain of matmuls is timed on both, which distinguishes a GPU from a
-// software emulation.
+// Checks whether a provider computes the same results as the CPU, because faulty kernels may compute wrong gradients
+// without an error. A small decoder with all features of real models (grouped heads, query and key norms, biases,
+// adapters, a shared prefix, several passes) runs one policy update and samples two turns on the provider and on the
+// CPU. Loss, gradients of all parameters and sampled tokens are compared. A chain of matmuls is also timed on both, to
+// distinguish a GPU from a software emulation.
 import { fork } from 'node:child_process';
 import { appendAll } from '../common/lists';
 import { programEnvironment, variablesFor } from '../../envs/api/program-environment';
@@ -31,7 +31,7 @@ import type { Network } from './graphs/policy-graphs';
 import { Weights } from './weights/weights';
 
 /**
- * Maximum relative error of the loss terms and of a parameter's gradient. In float32, a different rounding order gives
+ * Maximum relative error of the loss terms and of a parameter's gradient. In float32, another order of summation gives
  * about 1e-6; float16 matmuls normally give errors of a few thousandths.
  */
 const mostError: Record<FloatType, number> = { float32: 1e-2, float16: 5e-2 };
@@ -86,13 +86,13 @@ export interface ComputedResults {
   /** Metrics of the update by name. */
   loss: Record<string, number>;
   gradient: Weights;
-  /** Sampled ids, in order of turns, then rows. */
+  /** Sampled ids: those of the first turn of all rows, then those of the second. */
   tokens: number[];
 }
 
 /**
- * Compares `provider` at `precision` with the CPU in float32; a provider that cannot run fails the check. `compute` is
- * the compared computation.
+ * Compares `provider` at `precision` with the CPU in float32. A provider that cannot run fails the check. `compute`
+ * runs the computation that is compared.
  * @param threads CPU threads; 0 for all cores
  */
 export async function selfCheck(
@@ -120,7 +120,10 @@ export async function selfCheck(
   }
 }
 
-/** Returns the first difference as a sentence fragment (null if none), and the largest relative error of a gradient. */
+/**
+ * Returns the first difference as a sentence fragment (null without difference), and the largest relative error of a
+ * parameter's gradient.
+ */
 export function compared(
   found: ComputedResults,
   expected: ComputedResults,
@@ -154,7 +157,7 @@ export function compared(
   return { differs: null, gradient: worst.error };
 }
 
-/** Runs one update and two turns of the small decoder. */
+/** Runs one update and samples two turns with the small decoder. */
 export async function computeSmall(options: SessionOptions, products: FloatType = 'float32'): Promise<ComputedResults> {
   const network = smallNetwork(products);
   const stream = new RandomStream(17);
@@ -184,8 +187,8 @@ export async function computeSmall(options: SessionOptions, products: FloatType 
 }
 
 /**
- * Returns the decoder with adapters and all parameters trained, so that one graph yields gradients of plain and adapted
- * layers.
+ * Returns the decoder with adapters and all other parameters trained, so that one graph computes gradients of layers
+ * with and without adapters.
  */
 function smallNetwork(products: FloatType): Network {
   const { plan } = trainedNetwork(config, [...parameterSpecs(config), ...loraSpecs(config, lora)]);
@@ -226,7 +229,7 @@ function randomSamples(stream: RandomStream): WeightedSample[] {
 
 const [rows, width, products] = [256, 1024, 4];
 
-/** Returns the milliseconds for a chain of matmuls with about a billion multiplications, the best of three. */
+/** Returns the milliseconds for a chain of matmuls with about a billion multiplications, minimum of three runs. */
 async function productTime(options: SessionOptions): Promise<number> {
   const g = new Graph('products', loweringOf(options));
   const weight = g.input('w', 'float32', [width, width]);
@@ -241,7 +244,7 @@ async function productTime(options: SessionOptions): Promise<number> {
   for (let i = 0; i < 4; i++) {
     const start = performance.now();
     await session.run(feeds);
-    if (i > 0) best = Math.min(best, performance.now() - start); // the first run compiles
+    if (i > 0) best = Math.min(best, performance.now() - start); // the first run includes compilation
   }
   dispose(Object.values(feeds));
   await transfer.release();
@@ -249,12 +252,12 @@ async function productTime(options: SessionOptions): Promise<number> {
   return best;
 }
 
-/** Time limit of a provider's check; most of it is shader compilation. */
+/** Time limit of a provider's check in milliseconds; most of the time is shader compilation. */
 const timeoutMs = 120_000;
 
 /**
- * Runs the check in a separate process, for a provider that was not requested explicitly: a driver that crashes or
- * hangs does not affect the run.
+ * Runs the check in a separate process, for a provider that the user did not request explicitly: a driver that crashes
+ * or hangs then does not affect the run.
  */
 export function selfCheckApart(
   provider: Provider,

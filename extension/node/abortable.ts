@@ -1,8 +1,9 @@
-// Stops waiting for work that cannot be cancelled (a process start, an environment's reply) when a signal aborts.
+// Stops waiting when a signal aborts, for work that cannot be cancelled itself (a process start, an environment's
+// reply).
 
 /**
- * Resolves or rejects with `work`; rejects with the signal's reason as soon as it aborts. After an abort the outcome of
- * `work` is ignored.
+ * Resolves or rejects like `work`; rejects with the reason of `signal` as soon as it is aborted. After an abort, the
+ * outcome of `work` is ignored.
  */
 export async function abortable<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (!signal) return work;

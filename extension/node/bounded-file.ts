@@ -1,7 +1,7 @@
-// Reads untrusted files, such as run folders and configurations. Only regular files are opened: a pipe or device is
-// refused before it can block a thread or supply endless data. No link may lead out of the folder that a read belongs
-// to. Every read and listing is bounded in size, and asynchronous reads have a deadline. A refusal names the file, its
-// type and the remedy. Must not import `vscode`.
+// Reads untrusted files, such as run folders and configurations. Opens only regular files: a pipe or device could block
+// a thread or deliver endless data. No link may lead out of the folder that a read is limited to. Every read and
+// listing is bounded in size, and asynchronous reads have a deadline. A refusal contains the file, its type and the
+// remedy. Must not import `vscode`.
 import { closeSync, constants, fstatSync, lstatSync, openSync, opendirSync, readSync, realpathSync } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { lstat, open, opendir, realpath } from 'node:fs/promises';
@@ -10,17 +10,17 @@ import { dirname, resolve, sep } from 'node:path';
 import { UserError } from '../common/user-error';
 
 /**
- * A file that exists but is refused: not regular, too large, behind a link that leads out of its folder, or not read in
- * time.
+ * Thrown if a file exists but is refused: it is not regular, is too large, is behind a link that leads out of its
+ * folder, or was not read in time.
  */
 export class RefusedFile extends UserError {}
 
 export interface Bounds {
-  /** Maximum size in bytes. A larger file is refused. */
+  /** Maximum size in bytes; a larger file is refused. */
   most: number;
   /**
-   * Folder that no link may lead out of. Null allows any link (for the user's own files). Default: the folder of the
-   * file.
+   * Folder that no link may lead out of; defaults to the folder of the file. Null allows all links (for the user's own
+   * files).
    */
   within?: string | null;
   /** Time limit of an asynchronous read in milliseconds. */
@@ -36,14 +36,14 @@ export interface FolderEntry {
 
 const defaultTimeoutMs = 10_000;
 
-// O_NONBLOCK: opening a pipe that has replaced the file since the check does not block. Windows has neither flag.
+// O_NONBLOCK prevents blocking if a pipe has replaced the file since the check. Windows has neither flag.
 const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants;
 /** Flags that open a file for reading without blocking and without following a link. */
 export const readFlags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW;
 
 /**
- * Opens a regular file for reading. `within` as in Bounds.
- * @throws RefusedFile, or the system's error when the file is missing or unreadable
+ * Opens a regular file for reading. `within` is the folder that no link may lead out of; null allows all links.
+ * @throws RefusedFile, or the system's error if the file is missing or unreadable
  */
 export async function openRegular(
   path: string,
@@ -68,7 +68,7 @@ async function opened(path: string, within: string | null): Promise<FileHandle> 
   }
 }
 
-/** Synchronous `openRegular`; returns a file descriptor. Blocks the thread while the file system does not respond. */
+/** Synchronous `openRegular`; returns a file descriptor. Blocks the thread if the file system does not respond. */
 export function openRegularSync(path: string, within: string | null = dirname(path)): number {
   const fd = openSync(regularTargetSync(path, within), readFlags);
   try {
@@ -82,7 +82,7 @@ export function openRegularSync(path: string, within: string | null = dirname(pa
 
 /**
  * Returns the real path of a regular file.
- * @throws as `openRegular`
+ * @throws like `openRegular`
  */
 export function regularTargetSync(path: string, within: string | null = dirname(path)): string {
   refuseOther(path, lstatSync(path), true);
@@ -93,8 +93,8 @@ export function regularTargetSync(path: string, within: string | null = dirname(
 }
 
 /**
- * Returns all bytes of a regular file, up to its size at opening.
- * @throws as `openRegular`, and RefusedFile when it is larger than `most`
+ * Returns all bytes of a regular file, up to the size that it had when it was opened.
+ * @throws like `openRegular`, and RefusedFile if the file is larger than `most`
  */
 export async function readBounded(path: string, bounds: Bounds): Promise<Buffer> {
   const { most, within, timeoutMs = defaultTimeoutMs } = bounds;
@@ -123,10 +123,10 @@ export function readBoundedSync(path: string, { most, within }: Bounds): Buffer 
   }
 }
 
-/** Maximum number of bytes per system call, which accepts less than 2 GiB. */
+/** Maximum bytes per system call; the system accepts less than 2 GiB. */
 const mostAtOnce = 2 ** 30;
 
-/** Returns the first `size` bytes of an open file, or fewer if it is shorter, in a new buffer. */
+/** Returns the first `size` bytes of an open file in a new buffer; fewer if the file is shorter. */
 export async function readFrom(handle: Pick<FileHandle, 'read'>, size: number): Promise<Buffer> {
   const bytes = Buffer.from(new ArrayBuffer(size));
   for (let filled = 0; filled < size;) {
@@ -149,9 +149,8 @@ export function readFromSync(fd: number, size: number): Buffer {
 }
 
 /**
- * Returns up to `most` entries of a folder, in file system order.
- * @throws RefusedFile when it is not a folder or lies behind a link that leads out; the system's error when it is
- * missing
+ * Returns at most `most` entries of a folder, in file system order.
+ * @throws RefusedFile if it is not a folder or is behind a link that leads out; the system's error if it is missing
  */
 export async function listBounded(folder: string, { most, within, timeoutMs }: Bounds): Promise<FolderEntry[]> {
   const list = async (): Promise<FolderEntry[]> => {
@@ -161,7 +160,7 @@ export async function listBounded(folder: string, { most, within, timeoutMs }: B
     const entries: FolderEntry[] = [];
     for await (const entry of await opendir(target, { bufferSize: 1024 })) {
       entries.push(entryOf(entry));
-      if (entries.length >= most) break; // leaving the loop closes the folder
+      if (entries.length >= most) break; // `break` closes the folder
     }
     return entries;
   };
@@ -184,11 +183,11 @@ export function listBoundedSync(folder: string, { most, within }: Bounds): Folde
   }
 }
 
-/** Whether an error means that the file is missing or that a parent is not a folder. */
+/** Whether an error means that the file is missing or that one of its parents is not a folder. */
 export const isMissing = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 
-/** Refuses anything but a regular file. `links` also admits symbolic links. */
+/** Throws RefusedFile for anything other than a regular file; `links` also accepts symbolic links. */
 function refuseOther(path: string, found: Stats, links: boolean): void {
   if (found.isFile() || (links && found.isSymbolicLink())) return;
   throw new RefusedFile(`${path} is ${kindOf(found)}, not a regular file: remove it`);
@@ -220,7 +219,9 @@ function entryOf(entry: { name: string; isFile(): boolean; isDirectory(): boolea
   return { name: entry.name, kind: entry.isFile() ? 'file' : entry.isDirectory() ? 'folder' : 'other' };
 }
 
-/** Returns the result of `work`, or refuses after `timeoutMs`. A result that arrives later goes to `late`. */
+/**
+ * Returns the result of `work`; throws RefusedFile after `timeoutMs`. A result after the timeout is passed to `late`.
+ */
 async function withDeadline<T>(
   path: string,
   timeoutMs: number,
@@ -237,7 +238,7 @@ async function withDeadline<T>(
   });
   work.then(
     result => over && late(result),
-    () => undefined, // the race reports the error
+    () => undefined, // Promise.race reports the error
   );
   try {
     return await Promise.race([work, deadline]);

@@ -1,6 +1,6 @@
-// Caches checksums of files in the user's cache folder, so that an unchanged file is read once. The cache key is the
-// file's identity: device, inode, size, and modification and change times in nanoseconds; programs cannot set the
-// change time.
+// Caches checksums of files in the user's cache folder, so that an unchanged file is read once. The cache key is
+// device, inode, size, modification time and change time (both in nanoseconds) of the file. Programs cannot set the
+// change time, so a changed file has another key.
 import { createHash } from 'node:crypto';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -19,14 +19,14 @@ const schemas = {
 };
 
 /**
- * Milliseconds since the last change below which a hash is not cached: the file may change again within the same clock
- * tick of the file system.
+ * Minimum milliseconds between a file's last change and the caching of its hash. A later change within the same clock
+ * tick of the file system would not change the key.
  */
 const settledMs = 2000;
 
 /**
- * Returns the checksum (hex) of a file from the cache, else from `compute`. `fresh` always computes.
- * @throws the system's error, and what `compute` throws
+ * Returns the checksum (hex) of a file from the cache, else from `compute`. `fresh` always calls `compute`.
+ * @throws the system's error, and errors of `compute`
  */
 export async function cachedChecksum(
   file: string,
@@ -64,7 +64,7 @@ function readKept(file: string, kind: ChecksumKind): { identity: string; sum: st
   }
 }
 
-/** Best effort: an unwritable cache only costs time. */
+/** Writes to the cache; failures are ignored, because a missing entry only costs time. */
 async function keep(file: string, document: Record<string, string>): Promise<void> {
   try {
     await makeFolder(dirname(file));

@@ -1,9 +1,9 @@
-// Removes secrets from messages sent to watchers and clients. This happens before encoding, since the encoded length
-// precedes each message.
+// Removes secrets from messages to watchers and clients. The removal precedes encoding, because the message header
+// contains the encoded length.
 import type { MessageWriter } from 'vscode-jsonrpc/node';
 import { secrets } from './secrets';
 
-/** Makes `writer` clear every message of secrets; returns the same object. */
+/** Changes `writer` so that it removes secrets from every message; returns the same object. */
 export function clearedWriter(writer: MessageWriter): MessageWriter {
   const write = writer.write.bind(writer);
   writer.write = message => write(secrets.value(message));

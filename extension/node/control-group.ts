@@ -1,11 +1,10 @@
-// A Linux control group for one child process and all its descendants, where the user may create one. Provides a memory
+// A Linux control group for one child process and all its descendants, if the user may create one. Provides a memory
 // limit enforced by the kernel, exact membership (including daemons that left their process group and cleared their
-// environment), and termination of all members. Uses version 2 where the memory controller is delegated to a writable
-// group, else the memory hierarchy of version 1. If no group is available, callers fall back to process groups,
-// environment marks and parent pids.
-// Programs run by deepcoder use a separate implementation (envs/deepcoder/control-group.ts), since environments import
-// nothing of the product except its API.
-// Sources: docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
+// environment), and termination of all members. Uses version 2 if the memory controller is delegated to a writable
+// group, else the memory hierarchy of version 1. Without a control group, callers use process groups, environment marks
+// and parent pids. Programs run by deepcoder use a separate implementation (envs/deepcoder/control-group.ts), since
+// environments import nothing of the product except its API. Sources: docs.kernel.org/admin-guide/cgroup-v2.html and
+// …/cgroup-v1/memory.html.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs';
 import { platform } from 'node:os';
@@ -15,7 +14,7 @@ export type ControlGroupVersion = 1 | 2;
 
 const prefix = 'ragen-';
 
-/** Maximum number of kill rounds: processes in the group may start others meanwhile. */
+/** Maximum number of kill rounds; several may be needed, because processes of the group may start others in between. */
 const rounds = 20;
 
 export class ControlGroup {
@@ -25,8 +24,8 @@ export class ControlGroup {
   ) {}
 
   /**
-   * Creates a group with a memory limit of `memoryBytes`, not counting reclaimable page cache. Returns undefined if
-   * this machine or user cannot create one. `root` is the root of the file systems.
+   * Creates a group with a memory limit of `memoryBytes`, not counting reclaimable page cache. Returns undefined if the
+   * machine does not support groups or the user may not create one. `root` is the root of the file system.
    */
   static create(memoryBytes: number, root = '/'): ControlGroup | undefined {
     if (platform() !== 'linux') return undefined;
@@ -58,7 +57,7 @@ export class ControlGroup {
     return this.write('cgroup.procs', String(pid));
   }
 
-  /** Processes in the group that are visible to this process. */
+  /** Pids of the processes in the group that this process can see. */
   get pids(): number[] {
     return (this.read('cgroup.procs') ?? '')
       .split('\n')
@@ -66,7 +65,7 @@ export class ControlGroup {
       .filter(pid => pid > 0);
   }
 
-  /** Bytes of memory that is not page cache: process memory, shared memory and tmpfs files. */
+  /** Bytes of memory other than page cache: process memory, shared memory and tmpfs files. */
   get bytes(): number {
     const rows = new Map((this.read('memory.stat') ?? '').split('\n').map(line => line.split(' ') as [string, string]));
     const names = this.version === 2 ? ['anon', 'shmem'] : ['total_rss', 'total_shmem'];
@@ -89,7 +88,7 @@ export class ControlGroup {
     }
   }
 
-  /** Removes the empty group. Returns false while it has processes. */
+  /** Removes the group. Returns false while it still has processes. */
   remove(): boolean {
     return attempt(() => rmdirSync(this.folder)) !== undefined;
   }
@@ -104,8 +103,8 @@ export class ControlGroup {
 }
 
 /**
- * Returns the groups below which a group with a memory limit may be created: this process's own group, or its parent,
- * where the controller is delegated.
+ * Returns the possible parents of a new group with a memory limit. Version 2: this process's own group and its parent,
+ * if they delegate the memory controller. Version 1: this process's own group and the root of the mount.
  */
 function parents(root: string): { version: ControlGroupVersion; parent: string }[] {
   const lines = (attempt(() => readFileSync(join(root, 'proc/self/cgroup'), 'utf8')) ?? '')
@@ -125,19 +124,19 @@ function parents(root: string): { version: ControlGroupVersion; parent: string }
   if (v1) {
     const mount = join(root, 'sys/fs/cgroup/memory');
     const own = join(mount, v1.slice(2).join(':'));
-    // In a container the path may name a group that is not visible. The root of the mount is then this process's group.
+    // In a container, the path may be that of an invisible group. The root of the mount is then this process's group.
     for (const parent of [...new Set([own, mount])]) found.push({ version: 1, parent });
   }
   return found;
 }
 
-/** Number of this process's PID namespace. Pids of other namespaces are meaningless here. */
+/** Inode of this process's PID namespace. Pids of other namespaces cannot be checked here. */
 const namespaceOf = (root: string): string =>
   /\d+/.exec(attempt(() => readlinkSync(join(root, 'proc/self/ns/pid'))) ?? '')?.[0] ?? '0';
 
 /**
- * Removes groups whose creator, a process of this PID namespace, is gone, and kills their members. Group names start
- * with the pid of the creator.
+ * Removes groups whose creator has ended, and kills their members. The name of a group contains its creator's PID
+ * namespace and pid; groups of other namespaces are left alone.
  */
 function removeAbandoned(parent: string, version: ControlGroupVersion, root: string): void {
   const own = `${prefix}${namespaceOf(root)}-`;
@@ -159,7 +158,7 @@ function isThere(pid: number): boolean {
   }
 }
 
-/** Returns the result of `job`, `true` if it returns nothing, or undefined if the system refuses. */
+/** Returns the result of `job` (`true` if it has none), or undefined if the system refuses. */
 function attempt<T>(job: () => T): (T extends void ? true : T) | undefined {
   try {
     return (job() ?? true) as T extends void ? true : T;

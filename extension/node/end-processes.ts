@@ -1,8 +1,8 @@
 // Ends a child process with all its descendants. A process that leads a group is killed with its group. Processes that
 // left the group (a daemon, a child spawned with `detached`) are found by a mark in their inherited environment. The
-// mark names its owner with pid, start time, PID namespace and boot, to tell processes whose owner was killed from
-// those that still have one and from those of another container or boot. Windows tracks process trees itself. Best
-// effort: a process that clears its environment and leaves its group is not found.
+// mark contains pid, start time, PID namespace and boot of its owner. These distinguish processes whose owner has been
+// killed from processes with a living owner or with an owner in another container or boot. Windows tracks process trees
+// itself. A process that clears its environment and leaves its group is not found.
 import { execFile, execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { platform } from 'node:os';
 import { programEnvironment, startedByVariable } from '../../envs/api/program-environment';
 import { isAlive, isPid, isSamePidScope, showsOwnProcesses, startOf, currentPidScope } from './process-identity';
 
-/** Environment variable that holds the mark. */
+/** Name of the environment variable that contains the mark. */
 export const ownerTagVariable = startedByVariable;
 
 /**
@@ -24,7 +24,10 @@ export function newOwnerTag(pid: number = process.pid): string {
   );
 }
 
-/** Kills the process group of `pid` and all processes with this mark. On Windows, kills the tree below `pid`. */
+/**
+ * Kills the process group of `pid` and all processes with the mark `ownerTag`. On Windows, kills the process tree of
+ * `pid`.
+ */
 export function killTree(pid: number | undefined, ownerTag: string): void {
   if (platform() === 'win32') {
     if (pid !== undefined)
@@ -36,15 +39,14 @@ export function killTree(pid: number | undefined, ownerTag: string): void {
 }
 
 /**
- * Kills processes whose mark names an owner that is gone: the owner was killed before it could end them. A mark of
- * another boot or PID namespace, or without them (of an earlier version), proves nothing, so its processes are not
- * killed.
+ * Kills processes whose owner ended without killing them. Processes are spared if their mark is from another boot or
+ * PID namespace, or lacks these (earlier versions), since their owner cannot be checked.
  */
 export function killAbandoned(): void {
   killTagged(isAbandoned);
 }
 
-/** Whether the owner of a mark was a process of this machine, boot and PID namespace that has ended. */
+/** Whether the owner of a mark has ended. False if it was not a process of this machine, boot and PID namespace. */
 export function isAbandoned(ownerTag: string): boolean {
   const parts = /^(\d+)\.(\d+)\.(\d*)\.([\w-]*)\+[0-9a-f]+$/.exec(ownerTag);
   if (!parts) return false;
@@ -56,7 +58,7 @@ export function isAbandoned(ownerTag: string): boolean {
   return now !== undefined && now !== start;
 }
 
-/** Number of search rounds: a process may start another while it is being killed. */
+/** Maximum number of search rounds; several may be needed, because a process may start another before it is killed. */
 const rounds = 5;
 
 function killTagged(concerns: (ownerTag: string) => boolean): void {
@@ -68,8 +70,8 @@ function killTagged(concerns: (ownerTag: string) => boolean): void {
 }
 
 /**
- * A process with a mark, and its start time. The start time is read before the mark, to detect a later process with the
- * same pid.
+ * A process with a mark, and its start time. The start time is read before the mark, so that a later process with the
+ * same pid is recognised.
  */
 interface TaggedProcess {
   pid: number;
@@ -78,8 +80,8 @@ interface TaggedProcess {
 }
 
 /**
- * All running processes of this user that carry a mark. Empty if /proc shows the pids of another namespace than `kill`
- * uses.
+ * Returns all running processes of this user that have a mark. Empty if /proc shows another PID namespace than that of
+ * this process.
  */
 function taggedProcesses(): TaggedProcess[] {
   if (platform() === 'linux') {
@@ -111,7 +113,7 @@ function taggedProcesses(): TaggedProcess[] {
 const ownerTagOf = (entries: readonly string[]): string | undefined =>
   entries.find(entry => entry.startsWith(`${ownerTagVariable}=`))?.slice(ownerTagVariable.length + 1);
 
-/** Environment of a process. Empty if the process is gone, is a zombie, or belongs to another user. */
+/** Returns the environment of a process; empty if the process has ended, is a zombie, or belongs to another user. */
 function environmentOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'latin1');

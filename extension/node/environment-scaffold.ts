@@ -1,12 +1,12 @@
-// Creates an environment from the template in `media/templates/environment`: its code, its test cases, a configuration
-// that trains on it, and a tsconfig.json for the folder. Used by the editor command and `ragen env new`. Existing files
+// Creates an environment from the template in `media/templates/environment`: code, test cases, a configuration that
+// trains on it, and a tsconfig.json for the folder. Used by the editor command and by `ragen env new`. Existing files
 // are never overwritten.
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { UserError } from '../common/user-error';
 
-/** Returns what is wrong with a name, or undefined if it is valid. */
+/** Returns the reason why a name is invalid, as text; undefined if it is valid. */
 export function nameProblem(name: string, folder: string): string | undefined {
   if (!/^[a-z][a-z0-9_]{0,39}$/.test(name))
     return 'Use lowercase letters, digits and underscores, starting with a letter.';
@@ -14,7 +14,7 @@ export function nameProblem(name: string, folder: string): string | undefined {
   return taken && `${taken.file} already exists.`;
 }
 
-/** The files to write, by template. An existing shared file is kept. */
+/** Files to write, with their templates. An existing shared file is left unchanged. */
 const filesOf = (name: string) => [
   { template: 'environment.ts', file: `envs/${name}/${name}.ts`, shared: false },
   { template: 'environment.cases.json', file: `envs/${name}/${name}.cases.json`, shared: false },
@@ -23,8 +23,8 @@ const filesOf = (name: string) => [
 ];
 
 /**
- * Writes the files of an environment into a workspace folder and returns their paths, the code first.
- * @throws UserError when the name is invalid or a file exists
+ * Writes the files of an environment into a workspace folder. Returns their paths; the code is first.
+ * @throws UserError if the name is invalid or a file exists
  */
 export async function scaffoldEnvironment(extensionPath: string, folder: string, name: string): Promise<string[]> {
   const problem = nameProblem(name, folder);

@@ -1,13 +1,13 @@
 // Provides the types of `ragen-workbench/…` and `zod` to the editor in a workspace without node_modules. `.ragen/types`
-// holds a declaration file for each importable module that re-exports it from the installed extension; `paths` in
-// `envs/tsconfig.json` refers to them. They are rewritten when the extension's folder changes, as with each new
-// version.
+// contains one declaration file per importable module, which re-exports the module from the installed extension;
+// `paths` in `envs/tsconfig.json` refers to these files. They are rewritten when the extension's folder changes, as it
+// does with each version.
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { readBounded } from './bounded-file';
 
-/** Writes the declarations into a workspace folder. `onlyAgain`: only if `.ragen/types` exists. */
+/** Writes the declarations into a workspace folder. With `onlyAgain`, writes only if `.ragen/types` exists. */
 export async function writeEnvironmentTypes(extensionPath: string, folder: string, onlyAgain = false): Promise<void> {
   const types = join(folder, '.ragen', 'types');
   if (onlyAgain && !existsSync(types)) return;
@@ -20,7 +20,7 @@ export async function writeEnvironmentTypes(extensionPath: string, folder: strin
   }
 }
 
-/** Returns the path below `.ragen/types` and the text of each module's declaration. */
+/** Returns each declaration file: its path below `.ragen/types`, and its text. */
 async function declarations(extensionPath: string): Promise<[file: string, text: string][]> {
   const all = (path: string) => `export * from ${module(path)};\n`;
   const module = (path: string) => JSON.stringify(path.replaceAll('\\', '/'));

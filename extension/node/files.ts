@@ -1,7 +1,7 @@
-// Writes files so that a crash or a full disk leaves either the old content or the new, never a mixture: write a
-// temporary file beside the target, fsync, rename, fsync the folder. File systems are injectable, so that tests can
-// make any call fail.
-// Not write-file-atomic: it neither streams, nor syncs the folder, nor takes another file system.
+// Writes files such that after a crash or a full disk a file has either its old or its new content, never a mixture:
+// writes a temporary file in the same folder, fsyncs it, renames it, and fsyncs the folder. File systems are
+// injectable, so that tests can make any call fail. The package write-file-atomic is not used because it neither
+// streams, nor fsyncs the folder, nor accepts another file system.
 import { createHash, randomBytes } from 'node:crypto';
 import * as nodeFs from 'node:fs';
 import * as nodeFsPromises from 'node:fs/promises';
@@ -9,12 +9,12 @@ import { basename, dirname, join } from 'node:path';
 import { readFlags, regularTargetSync } from './bounded-file';
 import { UserError } from '../common/user-error';
 
-/** Functions of node:fs/promises that the store uses. */
+/** Functions of node:fs/promises that writing files needs. */
 export type FileSystem = Pick<
   typeof nodeFsPromises,
   'open' | 'rename' | 'mkdir' | 'rm' | 'rmdir' | 'readdir' | 'readFile' | 'stat'
 >;
-/** Functions of node:fs that the store uses where order matters more than concurrency: small appends and the lease. */
+/** Functions of node:fs for writes that must happen in order: small appends and the lease. */
 export type SyncFileSystem = Pick<
   typeof nodeFs,
   | 'openSync'
@@ -46,8 +46,8 @@ const remedies: Readonly<Record<string, string>> = {
 };
 
 /**
- * Errors that may go away within the same process: when space is freed, permissions are fixed, or other programs close
- * files.
+ * Error codes whose cause may disappear while the process runs: when space is freed, permissions are fixed, or other
+ * programs close files.
  */
 const passing = new Set([
   'ENOSPC',
@@ -63,12 +63,12 @@ const passing = new Set([
   'ENOMEM',
 ]);
 
-/** An operation that the system refused and may allow later. */
+/** Thrown if the system refused an operation that may succeed later. */
 export class StoreRefusal extends UserError {}
 
 /**
- * Returns the UserError for a failed file operation, naming the file, the code and the remedy; a StoreRefusal if a
- * retry may help. A UserError is returned unchanged.
+ * Returns the UserError for a failed file operation, with file, error code and remedy; a StoreRefusal if a retry may
+ * succeed. A UserError is returned unchanged.
  */
 export function storeError(doing: string, file: string, error: unknown): UserError {
   if (error instanceof UserError) return error;
@@ -79,10 +79,9 @@ export function storeError(doing: string, file: string, error: unknown): UserErr
 }
 
 /**
- * Creates a folder and its missing parents. Node.js's `recursive` is not used: if the system refuses a folder for
- * reasons other than permissions or space (a file system that became read-only), it reports ENOENT, and a run would end
- * instead of waiting. `root` is a parent that is never created: a run folder, which may be moved away. Errors are
- * UserErrors.
+ * Creates a folder and its missing parents. Node.js's `recursive` is not used, because for some refusals (such as a
+ * file system that became read-only) it reports ENOENT; a run would then end instead of waiting. `root` is a parent
+ * that is never created, such as a run folder that the user may have moved away. Errors are UserErrors.
  */
 export async function makeFolder(
   folder: string,
@@ -110,7 +109,9 @@ export function makeFolderSync(folder: string, root?: string, tries = mostTries)
   }
 }
 
-/** Number of attempts per folder: another process may create or remove its parent at the same time. */
+/**
+ * Maximum attempts per folder; several may be needed, because another process may create or remove a parent in between.
+ */
 const mostTries = 5;
 
 /**
@@ -125,16 +126,14 @@ function lacksParent(folder: string, error: unknown, root: string | undefined, t
   throw storeError('make', folder, error);
 }
 
-/**
- * The bytes of a blob, without copying. Float32Arrays keep their byte order: little-endian on all platforms of Node.
- */
+/** Returns the bytes of a blob without copying. Float32Arrays are little-endian on all platforms of Node. */
 export function bytesOf(blob: Uint8Array | Int8Array | Float32Array): Uint8Array {
   return new Uint8Array(blob.buffer, blob.byteOffset, blob.byteLength);
 }
 
 const chunkBytes = 1 << 22;
 
-/** The bytes of a file in order, at once or as a stream. */
+/** Bytes of a file in order, as a list or as a stream. */
 type Parts = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
 /** Writes all of `parts` to a new file, fsyncs it, and returns the sha256 (hex) and number of bytes written. */
@@ -148,7 +147,7 @@ export async function writeNewFile(
   const handle = await fs.open(file, 'wx', 0o644);
   try {
     for await (const part of parts) {
-      // Small writes let the event loop serve the lease and commands in between.
+      // Writes are small, so that the event loop can touch the lease and handle commands in between.
       for (let from = 0; from < part.length;) {
         const chunk = part.subarray(from, from + chunkBytes);
         const { bytesWritten } = await handle.write(chunk, 0, chunk.length);
@@ -164,7 +163,7 @@ export async function writeNewFile(
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** Makes renames within a folder durable. Windows has no such call; its file system journals them. */
+/** Makes renames within a folder durable. Windows has no such call, because its file system journals renames. */
 export async function syncFolder(folder: string, fs: FileSystem = fileSystem): Promise<void> {
   if (process.platform === 'win32') return;
   const handle = await fs.open(folder, 'r');
@@ -188,16 +187,16 @@ export async function replaceFile(file: string, parts: Parts | string, fs: FileS
   }
 }
 
-/** A unique name beside `file`; it never appears in results. */
+/** Returns a unique temporary name in the folder of `file`. */
 const temporaryName = (file: string): string =>
   join(dirname(file), `.tmp-${basename(file)}-${randomBytes(6).toString('hex')}`);
 
-/** Whether `name` is that of a temporary file of `replaceFile`. */
+/** Whether `name` is a temporary name created by `replaceFile`. */
 export const isTemporary = (name: string): boolean => name.startsWith('.tmp-');
 
 /**
- * sha256 (hex) and byte count of a regular file, or of its bytes before `to`, read in chunks. `within` is a folder that
- * links must not lead out of; by default the file's folder.
+ * Returns sha256 (hex) and byte count of a regular file, or of its bytes before offset `to`. Reads in chunks. `within`
+ * is the folder that no link may lead out of; defaults to the folder of the file.
  */
 export async function digestFile(
   file: string,

@@ -1,5 +1,5 @@
 // A pipe that carries frames in both directions. Invalid input or the end of the pipe is reported once, and nothing is
-// read after it. Errors of the pipe or its content are never thrown at the owner.
+// read afterwards. Errors are reported to the owner through `broken`, except a message that is too large to send.
 import type { Duplex } from 'node:stream';
 import { FrameReader, FrameWriter } from './frames';
 
@@ -9,7 +9,8 @@ export const channelDescriptor = 3;
 export interface ChannelOwner {
   message(message: unknown): void;
   /**
-   * Called once, when the pipe has ended or its input is invalid. `why` is a predicate whose subject is the other side.
+   * Called once, when the pipe has ended or its input is invalid. `why` is a predicate whose subject is the process at
+   * the other end.
    */
   broken(why: string, ended: boolean): void;
 }
@@ -29,8 +30,8 @@ export class FrameChannel {
   }
 
   /**
-   * Sends plain data. `sent` is called when the system has accepted the data, or the channel is closed.
-   * @throws FrameError when the message is too large for a frame
+   * Sends plain data. `sent` is called when the system has accepted the data, or if the channel is closed.
+   * @throws FrameError if the message is too large for a frame
    */
   send(message: unknown, sent?: () => void): void {
     if (!this.open) return sent?.();

@@ -1,28 +1,28 @@
 // Frames between a trainer and its environment process, over a pipe: a header of 20 bytes (magic, sequence number,
-// length of the JSON, length of the binary part, CRC-32 of both), the JSON, and the bytes of its byte arrays. A
-// separate framing is needed because Node's IPC channel throws an uncaught error on invalid bytes, and environment code
-// may write to any descriptor of its process. vscode-jsonrpc takes 55 µs of processor time for a request of one step,
-// both sides together, in place of 29 µs (64 against 57 ms for 100 requests of 96 steps), and carries no byte arrays.
-// Invariants: lengths are bounded before any allocation; frame sizes, value counts and nesting are bounded before
-// parsing; every violation is a FrameError, and nothing is read after it.
+// length of the JSON, length of the binary part, CRC-32 of both), the JSON, and the contents of its byte arrays. Node's
+// IPC channel is not used because it throws an uncaught error on invalid bytes, and environment code may write to any
+// descriptor of its process. vscode-jsonrpc is not used because it carries no byte arrays and takes 55 µs of processor
+// time per request of one step instead of 29 µs, both sides together (64 instead of 57 ms for 100 requests of 96
+// steps). Invariants: lengths are checked before allocation; frame sizes, value counts and nesting are checked before
+// parsing; every violation throws a FrameError, and nothing is read afterwards.
 
-/** Bounds of one frame. */
+/** Limits per frame. */
 export const frameLimits = {
   /** Maximum bytes of the JSON. */
   json: 2 ** 26,
   /** Maximum total bytes of the byte arrays. */
   binary: 2 ** 27,
-  /** Maximum number of values, counted as commas and opening brackets of the JSON. */
+  /** Maximum number of values; estimated as the number of commas and opening brackets of the JSON. */
   values: 2 ** 22,
   depth: 256,
 } as const;
 
 const headerBytes = 20;
 const magic = 0x4e474152; // "RAGN"
-/** Sole key of an object that encodes a value missing in JSON, or an object with only this key. */
+/** Key of an object that encodes a value without JSON form. An object of the user with only this key is encoded too. */
 const escape = '$ragen';
 
-/** Invalid bytes, or a value that does not fit into a frame. */
+/** Thrown for invalid bytes, and for a value that does not fit into a frame. */
 export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
@@ -33,7 +33,7 @@ export class FrameWriter {
 
   /**
    * Returns the frame of plain data: numbers, strings, booleans, null, undefined, arrays, objects, byte arrays.
-   * @throws FrameError when it is too large
+   * @throws FrameError if the frame is too large
    */
   frame(message: unknown): Buffer {
     const chunks: Uint8Array[] = [];
@@ -67,7 +67,7 @@ export class FrameReader {
   private broken: FrameError | undefined;
 
   /**
-   * Yields the messages completed by this chunk, in order.
+   * Yields the messages that this chunk completes, in order.
    * @throws FrameError at the first invalid bytes and on every later call
    */
   *push(chunk: Buffer): Generator<unknown, void> {
@@ -104,7 +104,10 @@ export class FrameReader {
     return { json: whole.subarray(headerBytes, headerBytes + json), binary: whole.subarray(headerBytes + json, size) };
   }
 
-  /** Returns the first `size` bytes in one piece. Joins all held chunks if needed, at most twice per frame. */
+  /**
+   * Returns the first `size` received bytes as one buffer. Concatenates the received chunks if necessary, at most twice
+   * per frame.
+   */
   private peek(size: number): Buffer {
     if (this.chunks[0].length < size) this.chunks = [Buffer.concat(this.chunks)];
     return this.chunks[0].subarray(0, size);
@@ -119,7 +122,7 @@ function parsed(json: Buffer, binary: Buffer): unknown {
 
 const [quote, backslash, comma, bracket, bracketEnd, brace, braceEnd] = Buffer.from('"\\,[]{}');
 
-/** Bounds the number of values and levels before parsing allocates them. */
+/** Throws a FrameError if the JSON has too many values or levels, before the parser allocates memory for them. */
 function checkStructure(json: Buffer): void {
   let [values, depth] = [0, 0];
   for (let i = 0; i < json.length; i++) {
@@ -135,10 +138,10 @@ function checkStructure(json: Buffer): void {
   if (values > frameLimits.values) throw new FrameError(`a message with more than ${frameLimits.values} values`);
 }
 
-/** Numbers missing in JSON, by their names in a frame. */
+/** Numbers without JSON form, by their names in a frame. */
 const numbers: Readonly<Record<string, number>> = { NaN, Infinity, '-Infinity': -Infinity, '-0': -0 };
 
-/** Encodes a value as plain JSON. Returns the same object if nothing in it needs encoding. */
+/** Returns a value as plain JSON data. Returns the same object if no part of it needs encoding. */
 function escaped(value: unknown, binary: { chunks: Uint8Array[]; bytes: number }): unknown {
   if (typeof value === 'number')
     return Number.isFinite(value) && !Object.is(value, -0)
@@ -186,7 +189,7 @@ function restored(value: unknown, binary: Buffer): unknown {
   for (const key of keys) {
     const item = record[key];
     const kept = restored(item, binary);
-    // Define, not assign: the key may be `__proto__`.
+    // Defines the property instead of assigning it, because the key may be `__proto__`.
     if (kept !== item)
       Object.defineProperty(record, key, { value: kept, enumerable: true, configurable: true, writable: true });
   }

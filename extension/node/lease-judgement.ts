@@ -1,22 +1,26 @@
 // Decides whether the trainer named by a lease is alive. If the lease was written in the same boot and PID namespace,
-// only the process decides: its pid and start time, independent of the clock and the last touch. Otherwise (another
-// machine, a container) the pid is meaningless and the touches decide. A lease of an earlier version records neither
-// location nor start time: if a process has its pid, the trainer counts as alive, else the touches decide.
+// only the process decides: its pid and start time. Clock and last touch are then ignored. Otherwise (another machine,
+// a container) the pid is meaningless, and the time of the touches decides. A lease of an earlier version contains
+// neither location nor start time: if a process with its pid exists, the trainer counts as alive, else the touches
+// decide.
 import type { Lease } from '../run-data/run-lease';
 import { leaseStaleMs } from '../run-data/run-lease';
 import { isSamePidScope, type Processes, type PidScope } from './process-identity';
 
-/** Tolerance for rounding between process start times and lease times. A later process starts clearly later. */
+/**
+ * Tolerance in milliseconds for rounding when process start times are compared with lease times. A process that reuses
+ * the pid starts after this tolerance.
+ */
 const reuseSlackMs = 2000;
 
-/** `held` by a living process; `gone`: the process has ended; `unknown`: the touches decide. */
+/** `held`: the process is alive. `gone`: the process has ended. `unknown`: the touches decide. */
 export type LeaseHolder = 'held' | 'gone' | 'unknown';
 
-/** Where a lease was written; undefined for one of an earlier version. */
+/** Returns the PID scope in which a lease was written; undefined for a lease of an earlier version. */
 export const pidScopeOf = ({ host, boot, pid_namespace }: Lease): PidScope | undefined =>
   host === undefined || boot === undefined || pid_namespace === undefined ? undefined : { host, boot, pid_namespace };
 
-/** Returns the state of the process that holds the lease; `unknown` for null, a lease that cannot be read. */
+/** Returns the state of the process that a lease names; `unknown` for null, which stands for an unreadable lease. */
 export function holderOf(lease: Lease | null, processes: Processes): LeaseHolder {
   if (lease === null) return 'unknown';
   const pidScope = pidScopeOf(lease);
@@ -32,13 +36,13 @@ export function holderOf(lease: Lease | null, processes: Processes): LeaseHolder
   return start === lease.process_start ? 'held' : 'gone';
 }
 
-/** Whether a touch is recent by this clock; a time too far in the future is not. */
+/** Whether a touch is recent, in the past or in the future, compared with the clock. */
 export const isFresh = (touched: number, now: number): boolean => Math.abs(now - touched) < leaseStaleMs;
 
 /**
- * Follows the touches of one lease. The first touch time is compared with the clock. After that, only changes of the
- * touch time count, measured with a monotonic clock, so that clock adjustments and differences between machines have no
- * effect.
+ * Decides whether a lease is still touched. The first touch time is compared with the clock. Afterwards, each change of
+ * the touch time counts as a touch at the current time of a monotonic clock, so adjustments and differences of clocks
+ * have no effect.
  */
 export class TouchWatch {
   private touched: number | undefined;

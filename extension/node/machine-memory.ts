@@ -1,6 +1,6 @@
 // Memory available to this process and its children: the system's free memory, or less if a control group (container,
-// service, batch job) limits it. A group's usage figure includes its page cache, which the kernel drops under memory
-// pressure; it is subtracted, since the group would seem full right after model weights were read.
+// service, batch job) limits it. The usage of a group includes its page cache, which the kernel drops under memory
+// pressure. The page cache is subtracted, because a group would otherwise appear full after model weights were read.
 // Sources: docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -12,11 +12,14 @@ import { programEnvironment } from '../../envs/api/program-environment';
 /** All values in bytes. */
 export interface MachineMemory {
   total: number;
-  /** Unused memory, plus what the system drops on demand. */
+  /** Unused memory plus caches that the system drops on demand. */
   free: number;
-  /** The smallest limit of the control groups that contain this process; null if none is below the machine's memory. */
+  /**
+   * Smallest memory limit of the control groups that contain this process; null if no limit is below the machine's
+   * memory.
+   */
   limit: number | null;
-  /** Further memory that this process and its children can allocate now. */
+  /** Additional memory that this process and its children can allocate now. */
   available: number;
 }
 
@@ -35,20 +38,23 @@ export function machineMemory(): MachineMemory {
   };
 }
 
-/** Memory available to a run that replaces this process, which frees this process's resident memory. */
+/**
+ * Returns the memory available to a run that replaces this process; includes the resident memory that this process
+ * frees.
+ */
 export const memoryForRun = ({ available }: MachineMemory = machineMemory()): number =>
   available + process.memoryUsage.rss();
 
 /**
- * Default memory limit for environment code: half of the machine's memory, or of the control group's limit if that is
- * lower.
+ * Returns the default memory limit for environment code: half of the machine's memory, or half of the control group's
+ * limit if it is lower.
  */
 export const environmentMemory = ({ total, limit }: MachineMemory = machineMemory()): number =>
   Math.floor(Math.min(total, limit ?? total) / 2);
 
 /**
- * The control groups with a limit that contain this process, innermost first; `left` is the number of bytes still
- * available in each.
+ * Returns the control groups with a limit that contain this process, innermost first; `left` is the number of bytes
+ * that the group can still allocate.
  */
 export function controlGroups(root = '/'): { limit: number; left: number }[] {
   const lines = (read(join(root, 'proc/self/cgroup')) ?? '').split('\n').map(line => line.split(':'));
@@ -65,7 +71,7 @@ export function controlGroups(root = '/'): { limit: number; left: number }[] {
   return found.filter(group => group !== null);
 }
 
-/** The folder of a group and those of its parents. In a container the path may name folders that are not visible. */
+/** Returns the folder of a group and those of its parents. In a container, some of these folders may not be visible. */
 function ancestors(mount: string, path: string): string[] {
   const folders: string[] = [];
   for (let at = join('/', path); ; at = dirname(at)) {
@@ -99,7 +105,7 @@ function read(file: string): string | null {
   }
 }
 
-/** On macOS the reported free memory is low by design: cached pages are reclaimable too. */
+/** Returns the free memory on macOS, including reclaimable cached pages, which Node's `freemem` does not count. */
 function darwinFree(): number {
   try {
     return freeOfVmStat(
@@ -110,7 +116,7 @@ function darwinFree(): number {
   }
 }
 
-/** Available bytes according to the output of macOS's `vm_stat`. */
+/** Returns the available bytes according to the output of macOS's `vm_stat`. */
 export function freeOfVmStat(text: string): number {
   const page = Number(/page size of (\d+) bytes/.exec(text)?.[1]);
   const pages = (name: string): number => Number(new RegExp(`^Pages ${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0);

@@ -1,14 +1,14 @@
-// Rate limit for text output, in characters per second, with a note where output is dropped. Environments print without
-// limit, but the run's log and its buffers must stay bounded.
+// Rate limit for text output, in characters per second; dropped output is replaced by a note. Environments may print
+// any amount, but the run's log and its buffers must stay bounded.
 
 export class OutputBudget {
   private second = -1;
   private left = 0;
 
-  /** @param perSecond characters that pass per second */
+  /** @param perSecond maximum characters per second */
   constructor(private readonly perSecond: number) {}
 
-  /** Returns the part of `text` that passes at time `now` (milliseconds): all of it, its beginning, or nothing. */
+  /** Returns the part of `text` within the limit at time `now` (milliseconds): all of it, its beginning, or nothing. */
   take(text: string, now = performance.now()): string {
     const second = Math.floor(now / 1000);
     if (second !== this.second) [this.second, this.left] = [second, this.perSecond];

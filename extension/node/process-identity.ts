@@ -1,13 +1,15 @@
-// Identifies processes. A pid alone is not enough: it is valid only in its PID namespace (container), on its machine
-// and until the next boot, and it is reused. A stored pid is therefore accompanied by its location and the process's
-// start time; both are compared before anything is concluded from the pid or killed by it.
-// Sources: proc(5), pid_namespaces(7). /proc/sys/kernel/random/boot_id changes at each boot.
+// Identifies processes. A pid alone is ambiguous: it is valid only in its PID namespace (container), on its machine and
+// until the next boot, and it is reused. A stored pid is therefore accompanied by its PID scope and the process's start
+// time. Both are compared before the pid is used to judge or kill a process. Sources: proc(5), pid_namespaces(7).
+// /proc/sys/kernel/random/boot_id changes at each boot.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { programEnvironment } from '../../envs/api/program-environment';
 
-/** The scope in which a pid is valid. Only Linux has boot ids and namespaces; other systems compare the host name. */
+/**
+ * Scope in which a pid is valid. Only Linux has boot ids and namespaces; on other systems the host name is compared.
+ */
 export interface PidScope {
   host: string;
   /** Boot id of the machine; null if unknown. */
@@ -20,38 +22,38 @@ export interface PidScope {
 export interface Processes {
   pidScope: PidScope;
   isAlive(pid: number): boolean;
-  /** Start time in a form that clock adjustments do not affect; undefined if unknown. */
+  /** Returns the start time as text that clock adjustments do not change; undefined if unknown. */
   startOf(pid: number): string | undefined;
-  /** Start time in milliseconds since 1970, by the current clock. */
+  /** Returns the start time in milliseconds since 1970, by the current clock; undefined if unknown. */
   startTimeOf?(pid: number): number | undefined;
 }
 
-/** Location of this process. */
+/** PID scope of this process. */
 export const currentPidScope: PidScope = {
   host: hostname(),
   boot: readIf(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()),
   pid_namespace: readIf(() => /\[(\d+)\]/.exec(readlinkSync('/proc/self/ns/pid'))![1]),
 };
 
-/** Whether a pid means the same process in both locations. Without a boot id, host names are compared. */
+/** Whether a pid names the same process in both scopes. Without a boot id, compares host names. */
 export const isSamePidScope = (a: PidScope, b: PidScope): boolean =>
   a.boot === b.boot && a.pid_namespace === b.pid_namespace && (a.boot !== null || a.host === b.host);
 
 /**
- * Whether a number can be the pid of a single process. `kill` interprets 0 and negative numbers as groups or all
- * processes.
+ * Whether a number can be the pid of a single process. `kill` interprets 0 and negative numbers as several processes.
  */
 export const isPid = (pid: unknown): pid is number =>
   Number.isInteger(pid) && (pid as number) > 0 && (pid as number) < 2 ** 31;
 
 /**
- * Whether /proc shows this process's own PID namespace. In a new namespace it shows the old one until it is remounted.
+ * Whether /proc shows this process's own PID namespace. After a new namespace is created, /proc shows the old namespace
+ * until it is remounted.
  */
 export const showsOwnProcesses = (): boolean => readIf(() => readlinkSync('/proc/self')) === String(process.pid);
 
 /**
- * Whether a process with this pid is running here, including processes of other users. Zombies, which remain in
- * containers whose first process is not an init, do not count.
+ * Whether a process with this pid is running on this machine, under any user. Zombies do not count; they remain in
+ * containers whose first process is not an init.
  */
 export function isAlive(pid: number): boolean {
   if (!isPid(pid)) return false;
@@ -70,12 +72,12 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Cache of start times that were queried with an external program. */
+/** Start times that were queried with an external program, by pid. */
 const starts = new Map<number, string>();
 
 /**
- * Returns the start time of a process: clock ticks since boot on Linux, else milliseconds since 1970 as first recorded.
- * Undefined if there is no such process or it cannot be determined.
+ * Returns the start time of a process: clock ticks since boot on Linux, else milliseconds since 1970 as first queried.
+ * Undefined if the process does not exist or the time cannot be determined.
  */
 export function startOf(pid: number): string | undefined {
   if (!isPid(pid)) return undefined;
@@ -102,7 +104,7 @@ export function startTimeOf(pid: number): number | undefined {
         ]),
       );
   } catch {
-    // no such process or no such tool: unknown
+    // no such process, or no such tool
   }
   return undefined;
 }
@@ -116,8 +118,8 @@ function linuxStart(pid: number): number | undefined {
 }
 
 /**
- * Fields of /proc/<pid>/stat from the third (the state) on. The second, the command, may contain spaces and
- * parentheses.
+ * Returns the fields of /proc/<pid>/stat from the third field (the state) on. The second field, the command, may
+ * contain spaces and parentheses.
  */
 function statFields(pid: number): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

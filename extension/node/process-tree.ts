@@ -1,6 +1,6 @@
-// Measures the memory of a process and its children. On Linux the members are those of its control group, if it has
-// one; otherwise the members of its process group, processes with its mark, and their children. A process once found
-// stays a member. Elsewhere `ps` lists groups and parents. On Windows nothing is measured.
+// Measures the memory of a process and its children. On Linux, the members are those of its control group. Without a
+// control group, they are its process group, the processes with its mark, and their children; a process once found
+// remains a member. On macOS, `ps` lists groups and parents. On Windows nothing is measured.
 import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { platform } from 'node:os';
@@ -11,16 +11,16 @@ import type { ControlGroup } from './control-group';
 /** One process of the tree. */
 export interface ProcessMemory {
   pid: number;
-  /** Resident bytes; with `exact`, shared pages of child processes count proportionally. */
+  /** Resident bytes; with `exact`, a page shared by n processes counts 1/n in each child process. */
   bytes: number;
-  /** Tag of the environment that started it, read from its environment variables. */
+  /** Tag of the environment that started the process, read from the process's environment variables. */
   tag?: string;
 }
 
 export interface TreeMemory {
   /** The root process first. */
   processes: ProcessMemory[];
-  /** Bytes of all processes; with a control group also files held in memory. */
+  /** Bytes of all processes; with a control group, including its shared memory and tmpfs files. */
   bytes: number;
   /** Whether the root process is stopped (SIGSTOP, SIGTSTP). */
   stopped: boolean;
@@ -31,7 +31,9 @@ interface Known {
   tag?: string;
 }
 
-/** Maximum share of time spent on scanning for members; with many processes the machine is scanned less often. */
+/**
+ * Maximum share of time spent on scanning for members. A machine with many processes is therefore scanned less often.
+ */
 const scanShare = 0.01;
 const pageBytes = 4096;
 
@@ -46,8 +48,8 @@ export class ProcessTree {
   ) {}
 
   /**
-   * Measures the tree. With `exact`, pages shared by several processes are divided among them. Undefined if nothing can
-   * be measured.
+   * Measures the tree. With `exact`, a page shared by n processes counts 1/n in each child process. Returns undefined
+   * if nothing can be measured.
    */
   async measure(exact: boolean): Promise<TreeMemory | undefined> {
     if (platform() === 'linux') return this.measureLinux(exact);
@@ -68,7 +70,7 @@ export class ProcessTree {
     return { processes, bytes: Math.max(sum, this.group?.bytes ?? 0), stopped: own.state === 'T' };
   }
 
-  /** Scans for new members. */
+  /** Adds new members to `known`. */
   private find(): void {
     if (this.group) {
       for (const pid of this.group.pids) this.add(pid, statOf(pid));
@@ -128,7 +130,7 @@ interface Stat {
   bytes: number;
 }
 
-/** Parses /proc/<pid>/stat, see proc_pid_stat(5); the name in parentheses may contain any characters. */
+/** Parses /proc/<pid>/stat, see proc_pid_stat(5). The name in parentheses may contain any characters. */
 function statOf(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -155,7 +157,7 @@ function pss(pid: number): number {
   }
 }
 
-/** Value of an environment variable that a process was started with. */
+/** Returns the value of an environment variable that a process was started with. */
 function variable(pid: number, name: string): string | undefined {
   try {
     const entries = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');

@@ -1,6 +1,6 @@
-// Opens files in folders of unknown origin: only regular files, also behind links, which the hub cache consists of. A
-// pipe would block until a writer opens it, and a device may have no end. Opening is non-blocking and the type is
-// checked on the open file, so that it cannot change in between.
+// Opens files in folders of unknown origin. Accepts only regular files, also behind links, because the hub cache
+// consists of links. A pipe would block until a writer opens it, and a device may have no end. Opening does not block,
+// and the type is checked on the open file, because a path could change between check and opening.
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { readFrom, readFromSync } from './bounded-file';
 import { UserError } from '../common/user-error';
@@ -12,7 +12,7 @@ type Handle = Awaited<ReturnType<FileSystem['open']>>;
 /** O_NONBLOCK does not exist on Windows, which has no pipes in its file system. */
 const flags = constants.O_RDONLY | ((constants.O_NONBLOCK as number | undefined) ?? 0);
 
-/** Maximum bytes of a file that is read at once: ten times the largest tokenizers. */
+/** Maximum bytes of a file that is read at once; ten times the size of the largest tokenizers. */
 const mostBytes = 2 ** 28;
 
 interface Facts {
@@ -21,7 +21,7 @@ interface Facts {
   isDirectory(): boolean;
 }
 
-/** Opens a regular file for reading. @throws the system's error, or a UserError for anything but a regular file */
+/** Opens a regular file for reading. @throws the system's error, or a UserError if it is not a regular file */
 export async function openRegular(file: string, fs: FileSystem = fileSystem): Promise<Handle> {
   const handle = await fs.open(file, flags).catch((error: unknown) => {
     throw refusalOf(file, error);
@@ -35,7 +35,9 @@ export async function openRegular(file: string, fs: FileSystem = fileSystem): Pr
   }
 }
 
-/** The bytes of a regular file of at most 256 MiB. @throws as `openRegular`, and a UserError for a larger one */
+/**
+ * Returns the bytes of a regular file of at most 256 MiB. @throws like `openRegular`, and a UserError for a larger file
+ */
 export async function readRegular(file: string, fs: FileSystem = fileSystem): Promise<Buffer> {
   const handle = await openRegular(file, fs);
   try {
@@ -68,8 +70,8 @@ function openedSync(file: string): number {
 const appendFlags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | flags;
 
 /**
- * Opens a regular file for appending, creating it if missing; returns its descriptor. @throws UserError for anything
- * but a regular file
+ * Opens a regular file for appending, creating it if it is missing. Returns its descriptor.
+ * @throws UserError if it is not a regular file
  */
 export function openToAppendSync(file: string): number {
   const refused = () => new UserError(`store: cannot write ${file}: it is not a regular file: remove it`);
@@ -94,7 +96,7 @@ function checkRegular(file: string, facts: Facts): void {
 const notRegular = (file: string): UserError =>
   new UserError(`store: cannot read ${file}: it is a pipe, a socket or a device: put a regular file there`);
 
-/** The error for a failed open: sockets and devices without a driver cannot be opened at all. */
+/** Returns the error for a failed open. Sockets, and devices without a driver, fail on opening. */
 const refusalOf = (file: string, error: unknown): unknown =>
   ['ENXIO', 'ENODEV', 'EOPNOTSUPP'].includes((error as NodeJS.ErrnoException).code ?? '') ? notRegular(file) : error;
 

@@ -1,5 +1,6 @@
 // Reads the files of a run folder by name, each with a size limit for its kind (bounded-file.ts). A run folder is
-// untrusted: only regular files of the folder itself are opened, and files larger than any trainer writes are refused.
+// untrusted: only regular files of the folder itself are opened, and files that are larger than a trainer writes are
+// refused.
 import { closeSync, lstatSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -19,22 +20,22 @@ import { environmentFiles, runFiles } from '../run-data/run-files';
 
 const mebibyte = 2 ** 20;
 
-/** Maximum bytes of a log that is read to its end. 100,000 steps write less than a tenth of it. */
+/** Maximum bytes of a log that is read to its end. A log of 100,000 steps has less than a tenth of this size. */
 export const mostLogBytes = 16 * 2 ** 30;
 
-/** @throws RefusedFile when a log exceeds the maximum size: a sparse file would take minutes */
+/** @throws RefusedFile if a log exceeds the maximum size, because reading a huge sparse file would take minutes */
 export function requireLogSize(path: string, size: number): void {
   if (size > mostLogBytes)
     throw new RefusedFile(`${path} has ${size} bytes, over the limit of ${mostLogBytes} bytes for a log: remove it`);
 }
 
-/** Maximum number of entries of a folder: one file for each of a million steps. */
+/** Maximum number of entries of a folder: one file per step of a million steps. */
 export const mostEntries = 1_000_000;
-/** Maximum number of names read from a folder of runs, and of those used, newest first by name. */
+/** Maximum number of names that are read from a folder of runs, and of those that are used (newest first by name). */
 const mostNames = 100_000;
 const mostRuns = 5000;
 
-/** Maximum bytes of files that are read whole, by name; `mostOther` for all others. */
+/** Maximum bytes of files that are read completely, by name; `mostOther` for all other files. */
 const most: Readonly<Record<string, number>> = {
   [runFiles.manifest]: 16 * mebibyte,
   [runFiles.status]: mebibyte,
@@ -64,11 +65,11 @@ export const readRunFile = (folder: string, name: string): Promise<Buffer> =>
 export const readRunFileSync = (folder: string, name: string): Buffer =>
   readBoundedSync(join(folder, name), boundsOf(folder, name));
 
-/** Opens a file of a run folder to read it in parts. @throws as `readRunFile` */
+/** Opens a file of a run folder for reading in parts. @throws like `readRunFile` */
 export const openRunFile = (folder: string, name: string): Promise<FileHandle> =>
   openRegular(join(folder, name), folder);
 
-/** Whether a run folder has a readable regular file of that name, including links within the folder. */
+/** Whether a run folder has a readable regular file of this name; links within the folder are followed. */
 export function hasRunFile(folder: string, name: string): boolean {
   try {
     closeSync(openRegularSync(join(folder, name), folder));
@@ -78,7 +79,10 @@ export function hasRunFile(folder: string, name: string): boolean {
   }
 }
 
-/** Names in a subfolder of a run folder; empty if it is missing or is a link that leads out. */
+/**
+ * Returns the names in a subfolder of a run folder; empty if it is missing or is a link that leads out of the run
+ * folder.
+ */
 export async function namesInRun(folder: string, name: string): Promise<string[]> {
   const entries = await listBounded(join(folder, name), { most: mostEntries, within: folder }).catch(() => []);
   return entries.map(entry => entry.name);
@@ -93,7 +97,9 @@ export function namesInRunSync(folder: string, name: string): string[] {
   }
 }
 
-/** Names of the folders in a folder of runs, newest first by name, at most `mostRuns`; empty if it is missing. */
+/**
+ * Returns the names of the run folders in `runs`, newest first by name, at most `mostRuns`; empty if `runs` is missing.
+ */
 export async function runNames(runs: string): Promise<string[]> {
   return newest(await listBounded(runs, { most: mostNames, within: null }).catch(() => []));
 }
@@ -114,7 +120,7 @@ const newest = (entries: { name: string; kind: string }[]): string[] =>
     .reverse()
     .slice(0, mostRuns);
 
-/** Whether a folder has an entry of that name, of any type. */
+/** Whether a folder has an entry of this name, of any type. */
 export const hasEntry = (folder: string, name: string): Promise<boolean> =>
   lstat(join(folder, name)).then(
     () => true,

@@ -1,8 +1,8 @@
 // Decides which files of a run folder may be executed. Run folders are untrusted: a file is only data unless it has a
 // signature of this user's trainer (HMAC-SHA256 with the key in the user's storage), or the user has accepted exactly
-// these bytes. A signature covers the run id, which is the folder's name, so it is not valid in any other folder.
-// `signature.json` beside the manifest covers the manifest; one beside a saved environment covers its files, version
-// and tags. Callers read a file once, check it here, and use the checked bytes. Must not import `vscode`: shared by
+// its bytes. A signature includes the run id, which is the folder's name, so it is invalid in any other folder. The
+// run's `signature.json` covers the manifest; the `signature.json` of a saved environment covers its files, version and
+// tags. Callers read a file once, check the bytes here, and use the checked bytes. Must not import `vscode`: shared by
 // editor, terminal and trainer.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { jsonOrNothing } from '../common/json';
 import { environmentFile, environmentFiles, isVersionName, runFiles } from '../run-data/run-files';
 import { acceptedFiles, signingKey, signingKeyOrNew, type AcceptedFile } from './user-storage';
 
-/** Maximum bytes of a file that is executed or decides what is executed. */
+/** Maximum bytes of a file that is executed or selects what is executed. */
 const largest = 64 * 2 ** 20;
 
 const signatureSchema = z.object({
@@ -21,12 +21,12 @@ const signatureSchema = z.object({
   tags: z.array(z.string()).optional().describe('of a kept environment: those that run it'),
 });
 
-/** A file of a run folder that is executed or decides what is executed. */
+/** A file of a run folder that is executed or selects what is executed. */
 export interface RunCode {
   /** Path relative to the run folder, with forward slashes. */
   file: string;
   sha256: string;
-  /** Signed by this user's trainer for this run. */
+  /** Whether this user's trainer signed the file for this run. */
   signed: boolean;
 }
 
@@ -37,13 +37,15 @@ export interface ReadCode extends RunCode {
 
 export const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Returns the `signature.json` of a run's manifest. @throws UserError when the user's key cannot be created */
+/**
+ * Returns the content of `signature.json` for a run's manifest. @throws UserError if the user's key cannot be created
+ */
 export const manifestSignature = (run: string, sha256: string): string =>
   document({ hmac: manifestHmac(signingKeyOrNew(), run, sha256) });
 
 /**
- * Returns the `signature.json` of a saved environment, whose files are given by their SHA-256.
- * @throws UserError when the user's key cannot be created
+ * Returns the content of `signature.json` for a saved environment, whose files are given by their SHA-256.
+ * @throws UserError if the user's key cannot be created
  */
 export const environmentSignature = (run: string, kept: KeptCode): string =>
   document({ tags: kept.tags, hmac: environmentHmac(signingKeyOrNew(), run, kept) });
@@ -57,7 +59,7 @@ export interface KeptCode {
   about: string;
 }
 
-/** Returns the tags for which a saved environment is signed, or undefined if it is not signed. */
+/** Returns the tags for which a saved environment is signed; undefined if it is not signed. */
 export function signedTags(folder: string, run: string, kept: Omit<KeptCode, 'tags'>): string[] | undefined {
   const signature = readSignature(folder, environmentFile(kept.version, environmentFiles.signature));
   const key = signingKey();
@@ -66,7 +68,7 @@ export function signedTags(folder: string, run: string, kept: Omit<KeptCode, 'ta
   return isEqual(signature.hmac, environmentHmac(key, run, { ...kept, tags })) ? tags : undefined;
 }
 
-/** Whether the manifest of a run, read from `folder` with this SHA-256, is signed. */
+/** Whether a run's manifest in `folder` is signed; `sha256` is the SHA-256 of its bytes. */
 export function isManifestSigned(folder: string, run: string, sha256: string): boolean {
   const signature = readSignature(folder, runFiles.signature);
   const key = signingKey();
@@ -81,7 +83,9 @@ export function readManifestCode(folder: string, run: string): ReadCode | undefi
   return { file: runFiles.manifest, bytes, sha256, signed: isManifestSigned(folder, run, sha256) };
 }
 
-/** Reads the saved code and `version.json` of an environment version for a tag; undefined if the run has none. */
+/**
+ * Reads the saved code and `version.json` of an environment version for a tag; undefined if the run does not have them.
+ */
 export function readKeptCode(
   folder: string,
   run: string,
@@ -104,7 +108,7 @@ export function readKeptCode(
 
 /**
  * Returns the files that are neither signed nor accepted.
- * @param once SHA-256 of files that the user accepts for this request only
+ * @param once SHA-256 of files that the user has accepted for this call only
  */
 export function untrusted<Code extends RunCode>(
   run: string,
@@ -119,7 +123,7 @@ export function untrusted<Code extends RunCode>(
   return open.filter(code => !isAccepted(code));
 }
 
-/** The content is a JSON array with a type tag, so that content of one type cannot be mistaken for another. */
+/** HMAC of a JSON array that starts with a type tag, so that a signature of one type is not valid for another type. */
 const manifestHmac = (key: Buffer, run: string, sha256: string): string =>
   hmacOf(key, ['ragen-workbench', 'manifest', run, sha256]);
 
@@ -139,12 +143,12 @@ function readSignature(folder: string, name: string): z.infer<typeof signatureSc
   return bytes && signatureSchema.safeParse(jsonOrNothing(bytes.toString('utf8'))).data;
 }
 
-/** Reads a regular file that is not a link; undefined if there is none or it is too large. */
+/** Returns the bytes of a regular file that is not a link; undefined if it is missing or too large. */
 function readRegular(path: string): Buffer | undefined {
   let file: number;
   try {
-    // Opening a pipe in the file's place does not block, and the check below refuses it. Windows lacks these flags and
-    // such files.
+    // If a pipe has replaced the file, opening does not block, and the check below refuses it. Windows lacks these
+    // flags and such pipes.
     file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
   } catch {
     return undefined;

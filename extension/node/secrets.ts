@@ -1,36 +1,39 @@
-// The keys and tokens that this process knows, and their removal from text. A service, environment or program may
-// repeat a key it was given: its output is cleared on arrival, so that prompts, tokens and episode texts agree, and
-// everything written, printed or sent is cleared again. Text without a secret is returned unchanged.
+// Keys and tokens that this process knows, and their removal from text. A service, environment or program may repeat a
+// key that it was given. Its output is therefore cleared when it arrives, so that prompts, tokens and episode texts
+// agree; everything that is written, printed or sent is cleared again. Text without a secret is returned unchanged.
 // Secrets are the values of environment variables that a configuration names, that the editor stores, or whose names
-// look like secrets, and the passwords in URLs in any variable. Messages are truncated to a length, so the start of a
-// secret right before a cut is cleared too.
+// look like secrets, and the passwords in URLs in any variable. Messages may be truncated, so the start of a secret
+// directly before a truncation is cleared too.
 
-/** Variables named here, separated by commas, hold secrets; the editor lists the ones it stores. */
+/**
+ * Environment variable with the names of further variables that contain secrets, separated by commas. Set by the editor
+ * for the secrets it stores.
+ */
 const namesVariable = 'RAGEN_SECRET_NAMES';
 
-/** Minimum length of a secret: shorter values would match unrelated text. */
+/** Minimum length of a secret; a shorter value would match unrelated text. */
 const shortest = 8;
-/** Minimum length for unlisted variables that are recognised by name only. */
+/** Minimum length of the value of a variable that is recognised as a secret only by its name. */
 const shortestGuessed = 12;
-/** Minimum length for those if the value has letters only. */
+/** Minimum length in the same case if the value consists of letters only. */
 const shortestLetters = 20;
-/** Minimum and maximum length of a secret's start that is cleared before a cut. */
+/** Minimum and maximum length of a secret's start that is cleared before a truncation. */
 const [minPrefix, maxPrefix] = [8, 1024];
 /**
- * The minimum at the end of a text without a cut mark, where a few letters are more likely a word than a truncated
- * secret.
+ * Minimum length of a secret's start at the end of a text without a truncation mark. Larger than `minPrefix`, because a
+ * few letters there are more likely a word than a truncated secret.
  */
 const shortestAtEnd = 16;
-/** Positions where a text may be truncated. */
+/** Positions at which a text may be truncated: an ellipsis, or the end. */
 const cuts = /…|\.\.\.|$/g;
 
-/** Variable names that indicate a secret: the editor's own list and names common among tools. */
+/** Matches variable names that indicate a secret: the names in the editor's own list and names common among tools. */
 const secretNames =
   /((^|_)(API_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY|KEY|TOKEN|SECRET|PAT|CREDENTIALS?)|_PWD|PASS|PASSWORD|PASSWD|PASSPHRASE)$/i;
 
 /**
- * True unless the value is a path, URL, plain word or number. Tokens of some services (the hub's) are mixed-case
- * letters only.
+ * Whether the value may be a token: it is not a path, URL, plain word or number. A value of mixed-case letters counts
+ * from `shortestLetters` characters on, because tokens of some services, such as the hub, have no digits.
  */
 const looksRandom = (value: string): boolean =>
   value.length >= shortestGuessed &&
@@ -41,13 +44,14 @@ const looksRandom = (value: string): boolean =>
 
 /** An address without a scheme, such as `user:password@host:5432/base`. */
 const bareAddress = /^(?<user>[^\s/?#@:]*):[^\s/?#@]+@[\w.-]+(:\d+)?(\/\S*)?$/;
-/** Prefixes of other texts of that form: `mailto:name@host`, `npm:package@1.2.3`. */
+/** Prefixes of other texts with the same form, such as `mailto:name@host` and `npm:package@1.2.3`. */
 const noUser = /^(mailto|sips?|xmpp|acct|npm|jsr|workspace)$/i;
 
 /**
- * Returns the parts to redact of a proxy or database address that has a password, or a token in place of the user name:
- * the password alone, or `user:password` if the password is short or plain enough to occur in other text. `least`: a
- * truncated `user:password` is redacted only from this length on, because the user name alone is not a secret.
+ * Returns the parts to redact of a proxy or database address that has a password, or a token in place of the user name.
+ * The part is the password, or `user:password` if the password is so short or plain that it may occur in other text.
+ * `least` is the minimum length from which the start of `user:password` is redacted, because the user name alone is not
+ * a secret.
  */
 function passwordIn(value: string): { text: string; least?: number }[] {
   const user = bareAddress.exec(value)?.groups?.user;
@@ -73,15 +77,15 @@ function decodedOf(written: string): string[] {
 /** Removes secrets from text, in every encoding in which they occur. */
 export class Secrets {
   private readonly names = new Set<string>();
-  /** The replacement text for each form of a secret. */
+  /** Replacement text for each encoded form of each secret. */
   private readonly marks = new Map<string, string>();
   private pattern: RegExp | undefined;
-  /** Starts of the forms, keyed by their last characters, longest first. */
+  /** Starts of the encoded forms, keyed by the last characters of the start, longest first. */
   private readonly prefixes = new Map<string, { prefix: string; mark: string }[]>();
 
   constructor(private readonly env: NodeJS.ProcessEnv = process.env) {
     for (const [name, given = ''] of Object.entries(env)) {
-      const value = given.trim(); // a line break at the end of a value read from a file is not part of the secret
+      const value = given.trim(); // removes the line break of a value read from a file
       if (secretNames.test(name) && looksRandom(value)) this.add(name, value);
       else for (const { text, least } of passwordIn(value)) this.addForms(name, text, least);
     }
@@ -89,8 +93,8 @@ export class Secrets {
   }
 
   /**
-   * Declares that these variables hold secrets. Invalid names, unset variables and values that are too short are
-   * ignored.
+   * Declares that the named variables contain secrets. Ignores invalid names, unset variables and values that are too
+   * short.
    */
   name(...names: readonly string[]): void {
     for (const name of names) {
@@ -99,45 +103,54 @@ export class Secrets {
     }
   }
 
-  /** Declares the variables named in a configuration: values of keys that end in `_env`, at any depth. */
+  /**
+   * Declares the variables that a configuration names as secrets: the values of all keys that end in `_env`, at any
+   * depth.
+   */
   nameAllIn(config: unknown, key = ''): void {
     if (typeof config === 'string' && key.endsWith('_env')) this.name(config);
     if (typeof config === 'object' && config !== null)
       for (const [inner, value] of Object.entries(config)) this.nameAllIn(value, inner);
   }
 
-  /** Replaces each secret by `[redacted NAME]`, also a secret's start where the text was truncated within it. */
+  /** Replaces each secret by `[redacted NAME]`, including the start of a secret before a truncation. */
   text(text: string): string {
     return this.withoutPrefixes(this.uncut(text), shortestAtEnd);
   }
 
-  /** The same for text that will be continued. */
+  /** Like `text`, for text that continues: the end of the text is not a truncation. */
   unended(text: string): string {
     return this.withoutPrefixes(this.uncut(text), Infinity);
   }
 
-  /** The same for the end of a stream, which may fall within a secret. */
+  /** Like `text`, for the end of a stream: the end of the text may be a truncation, from `minPrefix` characters on. */
   ended(text: string): string {
     return this.withoutPrefixes(this.uncut(text), minPrefix);
   }
 
-  /** The same for all strings in a value, including property names; a value without secrets is returned as is. */
+  /**
+   * Like `text`, for all strings in a value, including property names. Returns the same object if it contains no
+   * secret.
+   */
   value<T>(value: T): T {
     return this.pattern ? (this.cleared(value) as T) : value;
   }
 
-  /** Serialises a value to JSON without secrets. */
+  /** Returns a value as JSON text without secrets. */
   json(value: unknown, indent?: number): string {
     const text = JSON.stringify(value, null, indent);
     return this.pattern && text.search(this.pattern) >= 0 ? JSON.stringify(this.value(value), null, indent) : text;
   }
 
-  /** Clears text that arrives in pieces; holds back an end that may be the start of a secret. */
+  /**
+   * Returns a filter for text that arrives in pieces; an end that may be the start of a secret is withheld until the
+   * next piece.
+   */
   stream(): SecretStream {
     return new SecretStream(this);
   }
 
-  /** The number of characters at the end of a text that may be the start of a secret. */
+  /** Returns the number of characters at the end of a text that may be the start of a secret. */
   begun(text: string): number {
     let most = 0;
     for (const form of this.marks.keys())
@@ -196,7 +209,7 @@ export class Secrets {
         this.prefixes.set(end, same);
       }
     }
-    // Longest first, since one secret may start with another.
+    // Longest first, because a secret may be the start of another secret.
     const forms = [...this.marks.keys()].sort((a, b) => b.length - a.length);
     this.pattern = new RegExp(forms.map(form => form.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')).join('|'), 'g');
   }
@@ -216,13 +229,13 @@ export class Secrets {
   }
 }
 
-/** One text that arrives in pieces. */
+/** Filter for one text that arrives in pieces. */
 export class SecretStream {
   private kept = '';
 
   constructor(private readonly secrets: Secrets) {}
 
-  /** Returns the part of the text so far that can be passed on. */
+  /** Adds a piece; returns the text that can no longer become part of a secret. */
   take(piece: string): string {
     const text = this.secrets.unended(this.kept + piece);
     const begun = this.secrets.begun(text);
@@ -230,7 +243,7 @@ export class SecretStream {
     return text.slice(0, text.length - begun);
   }
 
-  /** Returns the part that was held back. */
+  /** Returns the withheld end of the text. Called after the last piece. */
   rest(): string {
     const { kept } = this;
     this.kept = '';
@@ -238,7 +251,7 @@ export class SecretStream {
   }
 }
 
-/** The forms of a secret: raw, JSON, URL-encoded, hexadecimal, and base64 as in HTTP headers. */
+/** Returns the encoded forms of a secret: raw, JSON, URL-encoded, hexadecimal, and base64 as in HTTP headers. */
 function formsOf(secret: string): Set<string> {
   const inJson = JSON.stringify(secret).slice(1, -1);
   const inUrls = encodeURIComponent(secret);
@@ -247,8 +260,8 @@ function formsOf(secret: string): Set<string> {
   const bytes = Buffer.from(secret);
   forms.add(bytes.toString('hex'));
   forms.add(bytes.toString('hex').toUpperCase());
-  // Base64 of a longer text (`Bearer …`, `user:…`) contains a secret at one of three bit shifts; the characters at its
-  // ends depend on the neighbouring bytes and are left out.
+  // In the base64 of a longer text (`Bearer …`, `user:…`), a secret is at one of three bit shifts. The characters at
+  // its ends depend on the neighbouring bytes and are left out.
   for (const encoding of ['base64', 'base64url'] as const)
     for (const shift of [0, 1, 2]) {
       const text = Buffer.concat([Buffer.alloc(shift), bytes])
@@ -267,11 +280,12 @@ function isPlain(value: unknown): value is Record<string, unknown> {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** The secrets of this process. */
+/** Secrets known to this process. */
 export const secrets = new Secrets();
 
 /**
- * Clears the output of this process. Each write is cleared separately; output written in pieces needs a `SecretStream`.
+ * Removes secrets from the output of this process. Each write is cleared separately; output written in pieces needs a
+ * `SecretStream`.
  */
 export function clearPrinted(...outputs: readonly NodeJS.WriteStream[]): void {
   for (const output of outputs) {

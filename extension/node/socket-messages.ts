@@ -1,6 +1,7 @@
 // JSON-RPC over a socket whose peer is untrusted and may stop in the middle of a message. The size of an incomplete
-// message is bounded, and nothing waits for the rest of it. vscode-jsonrpc's reader starts a repeating timer at each
-// incomplete message, which keeps the process alive after the socket is closed, so it is disabled for all readers.
+// message is bounded, and no code waits for its remaining bytes. vscode-jsonrpc's reader starts a repeating timer at
+// each incomplete message, which keeps the process alive after the socket is closed; the timer is therefore disabled
+// for all readers.
 import type { Socket } from 'node:net';
 import { createMessageConnection, SocketMessageReader, SocketMessageWriter } from 'vscode-jsonrpc/node';
 import type { MessageConnection, MessageWriter, StreamMessageReader } from 'vscode-jsonrpc/node';
@@ -9,9 +10,9 @@ import type { MessageConnection, MessageWriter, StreamMessageReader } from 'vsco
 const largestMessage = 2 ** 26;
 
 /**
- * Returns a connection over a socket. The socket is destroyed when more than `mostBytes()` arrive without completing a
- * message, or on invalid input. `outgoing` may wrap the writer. The caller calls `listen`, and disposes of the
- * connection when the socket closes.
+ * Returns a connection over a socket. The socket is destroyed if more than `mostBytes()` arrive without completing a
+ * message, or if the input is invalid. `outgoing` may wrap the writer. The caller must call `listen`, and dispose of
+ * the connection when the socket closes.
  */
 export function socketMessages(
   socket: Socket,

@@ -1,24 +1,28 @@
-// Reports changes to source files however an editor saves: writing in place, renaming a new file over the old one, or
-// deleting and recreating. It watches folders, not files, so that a file that is replaced or briefly missing stays
-// watched. Changes are batched, since one save causes several events.
+// Reports changes to source files for every way in which editors save: writing in place, renaming a new file over the
+// old file, or deleting and recreating. Watches folders instead of files, so that a file that is replaced or briefly
+// missing stays watched. Changes are batched, because one save causes several events.
 import { watch, type FSWatcher } from 'chokidar';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { minimum } from '../common/lists';
 
-/** A batch ends after this many quiet milliseconds, and after this many in total. */
+/**
+ * A batch ends after `quietMs` milliseconds without an event, at the latest `longestMs` milliseconds after its first
+ * event.
+ */
 const quietMs = 30;
 const longestMs = 200;
 
 /**
- * An event this much later than the file's modification time has another cause, such as a copy that preserves times.
+ * Maximum milliseconds between a file's modification time and the event of its save. A later event has another cause,
+ * such as a copy that preserves times.
  */
 const believableMs = 10_000;
 
 export interface SourceChange {
   /** Absolute paths. */
   files: string[];
-  /** When the first of them was saved, in milliseconds since 1970. */
+  /** Time of the first save in the batch, in milliseconds since 1970. */
   saved: number;
 }
 
@@ -36,10 +40,10 @@ export class SourceWatcher {
       stats?.isFile() === true && !this.files.has(path) && !/\.([cm]?[jt]sx?|json)$/.test(path);
     this.watcher = watch([], { ignoreInitial: true, depth: 0, ignored });
     this.watcher.on('all', (event, path) => this.see(event, path));
-    this.watcher.on('error', () => undefined); // a folder that cannot be watched counts as unchanged
+    this.watcher.on('error', () => undefined); // a folder that cannot be watched reports no changes
   }
 
-  /** Watches these files from now on; with `everything`, other source files in their folders too. */
+  /** Replaces the watched files; with `everything`, also watches all other source files in their folders. */
   watch(files: Iterable<string>, everything: boolean): void {
     this.files = new Set(files);
     this.everything = everything;

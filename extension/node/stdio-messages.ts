@@ -1,5 +1,5 @@
-// JSON-RPC over a child process's standard input and output, by vscode-jsonrpc. Requests are cancelled by AbortSignals
-// on both sides.
+// JSON-RPC over the standard input and output of a child process, by vscode-jsonrpc. AbortSignals cancel requests on
+// both sides.
 import type { Readable, Writable } from 'node:stream';
 import {
   CancellationTokenSource,
@@ -14,8 +14,8 @@ import {
 import { withoutTimer } from './socket-messages';
 
 /**
- * Returns a connection over two streams; `outgoing` may wrap the writer. Errors of the streams are ignored: the
- * process's own events report them. The caller calls `listen`.
+ * Returns a connection over two streams; `outgoing` may wrap the writer. Errors of the streams are ignored, because the
+ * process's own events report them. The caller must call `listen`.
  */
 export function stdioMessages(
   input: Readable,
@@ -30,7 +30,10 @@ export function stdioMessages(
   return connection;
 }
 
-/** Sends a request, which `signal` cancels. Throws the signal's reason if it is aborted already. */
+/**
+ * Sends a request and returns its result. Aborting `signal` cancels the request. Throws the signal's reason if it is
+ * already aborted.
+ */
 export async function sendRequest<P, R>(
   connection: MessageConnection,
   { method }: RequestType<P, R, void>,
@@ -49,7 +52,7 @@ export async function sendRequest<P, R>(
 }
 
 /**
- * Registers the handler of a request. A cancelled request is answered at once, even while `work` continues. `errorOf`
+ * Registers the handler of a request. A cancelled request is answered immediately, even if `work` continues. `errorOf`
  * returns the error to send.
  */
 export function onRequest<P, R>(
@@ -67,7 +70,7 @@ export function onRequest<P, R>(
         reject(new Error('cancelled'));
       });
     });
-    cancelled.catch(() => undefined); // if the work finishes first
+    cancelled.catch(() => undefined); // avoids an unhandled rejection
     try {
       return await Promise.race([work(params, signal), cancelled]);
     } catch (error) {

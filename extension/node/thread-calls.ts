@@ -1,7 +1,8 @@
-// Calls between a thread and a worker thread that it started: birpc over structured clones. A call whose worker ends
-// fails with the reason, and so do later ones. Both threads are ours, so messages are not validated.
-// Not JSON-RPC (socket-messages.ts), which handles one message per turn of the event loop: a turn of the engine is a
-// decoding step, so 64 overlapping generations took 1.7 to 2.0 times as long, and a call alone 1.4 times.
+// Calls between a thread and a worker thread that it started: birpc over structured clones. If the worker ends, pending
+// and later calls fail with the reason. Messages are not validated, because both threads run the product's own code.
+// JSON-RPC (socket-messages.ts) is not used because it handles only one message per iteration of the event loop. In the
+// engine, one iteration is a decoding step: with JSON-RPC, 64 overlapping generations took 1.7 to 2.0 times as long,
+// and a single call 1.4 times.
 import { createBirpc, type BirpcReturn } from 'birpc';
 import type { MessagePort, Worker } from 'node:worker_threads';
 
@@ -9,7 +10,7 @@ type Functions<T> = { [K in keyof T]: (...args: never[]) => unknown };
 type Arguments<F> = F extends (...args: infer A) => unknown ? A : never;
 type Result<F> = F extends (...args: never[]) => infer R ? Promise<Awaited<R>> : never;
 
-/** How errors cross threads; by default as a plain Error with message and stack. */
+/** Conversion of errors between threads; the default is a plain Error with message and stack. */
 export interface ErrorCodec {
   encode(error: Error): unknown;
   decode(encoded: unknown): Error;
@@ -22,17 +23,20 @@ const plainErrors: ErrorCodec = {
   },
 };
 
-/** A reply as birpc posts it: the result `r`, or the error `e`. */
+/** A reply as posted by birpc: the result `r`, or the error `e`. */
 interface Reply {
   t: 's';
   r?: unknown;
   e?: unknown;
 }
 
-/** Buffers of results that are transferred. */
+/** Buffers to transfer, by result. */
 const moved = new WeakMap<object, ArrayBuffer[]>();
 
-/** Marks a result: the buffers of its typed arrays are transferred instead of copied, and its sender loses them. */
+/**
+ * Marks a result for transfer: the buffers of its typed arrays are moved instead of copied, and the sender can no
+ * longer use them.
+ */
 export function transferred<T extends object>(result: T): T {
   moved.set(result, buffersOf(result));
   return result;
@@ -60,7 +64,7 @@ function connect<Remote extends object>(
     on: receive => void port.on('message', receive),
     serialize: coded(encode),
     deserialize: coded(decode),
-    onGeneralError: (_, method) => method !== undefined, // a result that cannot be cloned is replied to by an error
+    onGeneralError: (_, method) => method !== undefined, // a result that cannot be cloned is answered by an error
     bind: 'functions',
     proxify: false,
     timeout: -1,
@@ -68,8 +72,8 @@ function connect<Remote extends object>(
 }
 
 /**
- * In a worker thread: answers calls by the methods of `functions`. Returns how to call the starting thread's functions,
- * without a reply.
+ * In a worker thread: serves the methods of `functions`. Returns an object whose methods call functions of the starting
+ * thread, without waiting for a reply.
  */
 export function serveCalls<Remote extends Functions<Remote>>(
   port: MessagePort,
@@ -80,28 +84,30 @@ export function serveCalls<Remote extends Functions<Remote>>(
   return (method, ...args) => void rpc.$callEvent(method, ...(args as never));
 }
 
-/** The starting thread's side: calls functions of a worker until `end`. */
+/** In the starting thread: calls functions of a worker thread until `end`. */
 export class WorkerCalls<Remote extends Functions<Remote>> {
   private readonly rpc: BirpcReturn<Remote, object, false>;
   private ended: Error | undefined;
 
-  /** `functions` are called by the worker. */
+  /** @param functions functions that the worker may call */
   constructor(worker: Worker, functions: object = {}, errors?: ErrorCodec) {
     this.rpc = connect<Remote>(worker, functions, errors);
   }
 
-  /** Returns the result; throws the function's error, or why the worker ended. */
+  /**
+   * Returns the result of a function of the worker. Throws the function's error, or the reason why the worker ended.
+   */
   async call<K extends keyof Remote>(method: K, ...args: Arguments<Remote[K]>): Promise<Awaited<Result<Remote[K]>>> {
     if (this.ended) throw this.ended;
     return (await this.rpc.$call(method, ...(args as never))) as Awaited<Result<Remote[K]>>;
   }
 
-  /** Calls without waiting for a result; a worker that has ended is not called. */
+  /** Calls a function of the worker without waiting for a result; does nothing if the worker has ended. */
   notify<K extends keyof Remote>(method: K, ...args: Arguments<Remote[K]>): void {
     if (!this.ended) void this.rpc.$callEvent(method, ...(args as never));
   }
 
-  /** Fails all pending and later calls with `reason`; only the first reason counts. */
+  /** Fails all pending and later calls with `reason`; a second call of `end` has no effect. */
   end(reason: Error): void {
     const ended = (this.ended ??= reason);
     void this.rpc.$rejectPendingCalls(({ reject }) => reject(ended));

@@ -1,6 +1,6 @@
 // The user's storage, outside all workspaces and run folders: the key that signs the output of this user's trainer, and
-// the list of accepted files from other people's run folders. Readable only by its owner. `RAGEN_USER_STORAGE`
-// overrides the folder. Must not import `vscode`: shared by editor, terminal and trainer.
+// the list of accepted files from other people's run folders. Readable only by the user. `RAGEN_USER_STORAGE` overrides
+// the folder. Must not import `vscode`: shared by editor, terminal and trainer.
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, constants, copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -14,7 +14,7 @@ const keyName = 'signing-key';
 const keyBytes = 32;
 const acceptedName = 'accepted-code.jsonl';
 
-/** Absolute path of the user's storage. */
+/** Returns the absolute path of the user's storage. */
 export function userStorage(
   env: NodeJS.ProcessEnv = process.env,
   platform: NodeJS.Platform = process.platform,
@@ -25,7 +25,7 @@ export function userStorage(
   return join(env.XDG_CONFIG_HOME ?? join(homedir(), '.config'), 'ragen-workbench');
 }
 
-/** Returns the user's signing key, 32 bytes, or undefined if there is none or it cannot be read. */
+/** Returns the user's signing key, 32 bytes; undefined if it does not exist or cannot be read. */
 export function signingKey(): Buffer | undefined {
   try {
     const key = readBoundedSync(join(userStorage(), keyName), { most: 4096, within: null });
@@ -36,9 +36,10 @@ export function signingKey(): Buffer | undefined {
 }
 
 /**
- * Returns the user's signing key, creating it if there is none. Processes that create it concurrently all get the same
- * key: it is written to a temporary file and linked to its name, which fails if another process was faster.
- * @throws UserError when the storage cannot be written, or holds a damaged key
+ * Returns the user's signing key; creates it if it does not exist. Processes that create it concurrently all return the
+ * same key: each writes a temporary file and links it to the final name, and linking fails if another process did so
+ * first.
+ * @throws UserError if the storage cannot be written, or contains a damaged key
  */
 export function signingKeyOrNew(): Buffer {
   const known = signingKey();
@@ -64,7 +65,7 @@ export function signingKeyOrNew(): Buffer {
   throw new UserError(`${file} is not a key of ${keyBytes} bytes: remove it, and a new one is created`);
 }
 
-/** Links a file to a second name unless that exists. Copies it if the file system has no links. */
+/** Links a file to a second name, unless that name exists. Copies the file if the file system has no links. */
 function moveIntoPlace(temporary: string, file: string): void {
   for (const put of [() => linkSync(temporary, file), () => copyFileSync(temporary, file, constants.COPYFILE_EXCL)]) {
     try {

@@ -1,14 +1,14 @@
-// Reverse-mode differentiation: appends the nodes that compute d(loss)/d(x) to a graph by walking its tape backwards
-// and summing the results of the pullbacks (Griewank & Walther, Evaluating Derivatives, ch. 3). Records made by
-// pullbacks are dropped. `checkpoint` trades time for memory: it recomputes values in the backward pass instead of
-// keeping them (ibid., ch. 12).
+// Reverse-mode differentiation: appends the nodes that compute d(loss)/d(x) to a graph. Walks the graph's tape
+// backwards and sums the results of the pullbacks (Griewank & Walther, Evaluating Derivatives, ch. 3). Operations that
+// pullbacks record are dropped from the tape. `checkpoint` saves memory at the cost of time, because the backward pass
+// recomputes values instead of keeping them (ibid., ch. 12).
 import type { Graph, TapeRecord, Value } from './graph';
 import { binary } from './ops';
 import { sameDims, showDims } from './shapes';
 
 /**
- * Returns the gradients of the scalar `loss` with respect to `wrt`, in that order and with the same shapes.
- * @throws if the loss is not a scalar, or does not depend on one of `wrt`.
+ * Returns the gradients of the scalar `loss` with respect to `wrt`, in the order of `wrt` and with the same shapes.
+ * @throws if the loss is not a scalar or does not depend on each value of `wrt`.
  */
 export function gradients(g: Graph, loss: Value, wrt: readonly Value[]): Value[] {
   if (loss.dims.length !== 0) throw new Error(`autodiff: the loss must be a scalar, got ${showDims(loss.dims)}`);
@@ -22,8 +22,8 @@ export function gradients(g: Graph, loss: Value, wrt: readonly Value[]): Value[]
 
 /**
  * Returns `make(inputs)` (same shape as `inputs`) without keeping its intermediate values; the backward pass recomputes
- * them. The recomputation must not start before its gradient is available, or an executor might run all recomputations
- * at once: adding 0 · gradient to the inputs forces the order.
+ * them. Adding 0 · gradient to the inputs makes each recomputation wait for its gradient. Without this dependency, an
+ * executor may run all recomputations at once and need the memory of all.
  */
 export function checkpoint(g: Graph, inputs: Value, make: (inputs: Value) => Value): Value {
   const inner = (x: Value): { y: Value; tape: TapeRecord[] } => {
@@ -50,8 +50,9 @@ export function checkpoint(g: Graph, inputs: Value, make: (inputs: Value) => Val
 }
 
 /**
- * Returns x, computed only after the scalar `first`, whatever its value. Without this dependency, an executor may
- * compute `first` last and keep its operands until then. The gradient is passed through to x.
+ * Returns x, with a dependency on the scalar `first`, so that `first` is computed before x is used. Without this
+ * dependency, an executor may compute `first` last and keep its operands in memory until then. The gradient of the
+ * result is the gradient of x.
  */
 export function following(g: Graph, x: Value, first: Value): Value {
   const positive = g.emit('Greater', [first, g.scalar(0)], 'bool', []);
@@ -65,7 +66,8 @@ export function following(g: Graph, x: Value, first: Value): Value {
 export const detached = (g: Graph, x: Value): Value => g.emit('Identity', [x], x.type, x.dims);
 
 /**
- * Returns x; its gradient is computed only after the scalar returned by `first`, if any, which may be computed from x.
+ * Returns x. If `first` returns a scalar, which may be computed from x, the gradient of x is computed only after this
+ * scalar.
  */
 export function gradientFollowing(g: Graph, x: Value, first: () => Value | undefined): Value {
   const y = g.emit('Identity', [x], x.type, x.dims);
@@ -76,7 +78,10 @@ export function gradientFollowing(g: Graph, x: Value, first: () => Value | undef
   return y;
 }
 
-/** Returns the gradients of `wrt` from those of some values (`given`); null where no gradient flows. */
+/**
+ * Returns the gradients of `wrt`, given the gradients of some values (`given`); null for a value that no gradient
+ * reaches.
+ */
 function backpropagate(
   g: Graph,
   tape: readonly TapeRecord[],
@@ -84,7 +89,7 @@ function backpropagate(
   wrt: readonly Value[],
 ): (Value | null)[] {
   const kept = g.tape;
-  g.tape = []; // records made by pullbacks are not differentiated
+  g.tape = []; // pullbacks are not differentiated
   const needed = reachable(tape, wrt);
   const sums = new Map(given);
   for (const { inputs, outputs, vjp } of [...tape].reverse()) {

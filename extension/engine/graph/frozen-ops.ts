@@ -1,14 +1,12 @@
-// Linear layers with frozen weights. The weight is requested again for each use: it may be a half-precision or 8-bit
-// tensor mapped from a file, whose float32 form should only exist while one matmul reads it. The 8-bit matmul quantises
-// each row of activations separately, so a row's result does not depend on other rows.
+// Linear layers with frozen weights. A weight is passed as a function that is called once per use: if the weight is
+// stored in half precision or 8 bits and mapped from a file, its float32 copy then exists only during one matmul. The
+// 8-bit matmul quantises each row of activations separately, so a row's result does not depend on other rows.
 import { contrib } from './graph';
 import type { Dim, Graph, Value } from './graph';
 import { binary, reshape, unary } from './ops';
 import { expectDim, expectDims, expectType } from './shapes';
 
-/**
- * Returns x [n, in] · Wᵀ (+ b [out]) → [n, out] with W [out, in], or x · W with W [in, out] if `transposed` is false.
- */
+/** Returns x [n, in] · Wᵀ (+ b [out]) → [n, out] with W [out, in]; if `transposed` is false, x · W with W [in, out]. */
 export function frozenLinear(
   g: Graph,
   x: Value,
@@ -45,13 +43,13 @@ export interface QuantizedRows {
   scale: Value;
 }
 
-/** Quantises each row of x [n, in] symmetrically by its largest magnitude. */
+/** Quantises each row of x [n, in] symmetrically; the row's largest absolute value determines its scale. */
 export function quantizeRows(g: Graph, x: Value): QuantizedRows {
   expectType('quantizeRows', x, 'float32');
   const column = [x.dims[0], 1];
   const largest = g.emit('ReduceMax', [unary(g, 'Abs', x), g.integers([1])], 'float32', column, { keepdims: 1 });
   const scale = binary(g, 'Mul', binary(g, 'Max', largest, g.scalar(1e-12)), g.scalar(1 / 127));
-  // The CPU's 8-bit matmul is fastest with unsigned activations; CUDA's only accepts signed ones.
+  // The CPU's 8-bit matmul is fastest with unsigned activations; CUDA's 8-bit matmul accepts signed activations only.
   if (g.lowering === 'cuda') {
     const rounded = unary(g, 'Round', binary(g, 'Div', x, scale));
     return { bytes: g.emit('Cast', [rounded], 'int8', x.dims, { to: 3 }), scale };
@@ -70,8 +68,8 @@ export function int8Linear(g: Graph, x: QuantizedRows, { weight, scale }: Int8We
 }
 
 /**
- * Returns the product scaled by the weight's columns, still in units of the rows. On the CPU the kernel applies the
- * scale, which saves passes over memory.
+ * Returns the product multiplied by the scales of the weight's columns, not yet by the scales of the rows. On the CPU
+ * the matmul kernel applies the column scales itself, which saves passes over memory.
  */
 function inUnitsOfRows(g: Graph, bytes: Value, weight: Value, scale: Value, dims: readonly Dim[]): Value {
   if (bytes.type === 'uint8') {

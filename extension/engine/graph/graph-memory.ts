@@ -1,7 +1,8 @@
-// Estimates the memory a graph needs without running it: takes the nodes in the order of onnxruntime's sequential
-// executor, each value's bytes from its shape, and finds the peak of live bytes. A value lives from its producing node
-// to its last reader; an output lives to the end. Inputs and constants are not counted, because they exist before the
-// run. The order follows onnxruntime's GraphViewer: depth first from the leaves, last leaf first, latest input first.
+// Estimates the memory of a graph without running it. Visits the nodes in the order of onnxruntime's sequential
+// executor, computes the bytes of each value from its shape, and finds the peak of live bytes. A value is live from the
+// node that produces it to the last node that reads it; an output is live to the end. Inputs and constants are not
+// counted, because they exist before the run. The order is that of onnxruntime's GraphViewer: depth first from the
+// leaves, last leaf first, latest input first.
 import type { Dim, ElementType, Graph, Node } from './graph';
 import { executionOrder } from './onnx-writer';
 
@@ -16,7 +17,7 @@ const elementBytes: Record<ElementType, number> = {
   bool: 1,
 };
 
-/** Operations whose result shares the memory of their first input under another shape. */
+/** Operations whose result shares the memory of their first input but has another shape. */
 const aliases = new Set(['Reshape', 'Squeeze', 'Unsqueeze', 'Identity']);
 /** Operations whose result may overwrite an input. */
 const inPlace = new Set([
@@ -38,7 +39,10 @@ const inPlace = new Set([
 /** Operations whose output shape depends on the content of an input. */
 const measured = new Set(['Split', 'Concat', 'Expand', 'Slice']);
 
-/** Resolves a symbolic dimension: by its full name, or by the symbols in a sum of products of symbols and numbers. */
+/**
+ * Returns the size of a symbolic dimension; undefined if unknown. A dimension is looked up by its full name, and else
+ * computed from the symbols of its sum of products.
+ */
 export type Sizes = (symbol: string) => number | undefined;
 
 /** Returns the nodes in execution order. */
@@ -65,16 +69,15 @@ function runOrder(graph: Graph): Node[] {
 }
 
 export interface GraphMemory {
-  /** Peak bytes that onnxruntime holds at a time. */
+  /** Maximum bytes that onnxruntime has allocated at the same time. */
   peak: number;
-  /** Bytes of the outputs, which live to the end. */
+  /** Bytes of the outputs, which are live to the end. */
   outputs: number;
 }
 
 /**
- * Returns a function from sizes to the memory of a graph. The size-independent parts, execution order and buffer
- * sharing, are computed once. The function throws if a dimension has no size; its results never decrease when a size
- * grows.
+ * Returns a function from sizes to the memory of a graph. Execution order and buffer sharing do not depend on sizes and
+ * are computed once. The function throws if a dimension has no size; its results never decrease when a size grows.
  */
 export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
   const order = runOrder(graph);
@@ -110,10 +113,10 @@ export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
 }
 
 /**
- * Returns the buffer of each value, named after the first value in it. onnxruntime decides before the run which values
- * share a buffer: a result takes the buffer of an input it may overwrite, else that of a value with no remaining
- * readers, if both have the same shape as far as onnxruntime can infer shapes. A shared buffer is held until its last
- * user is done, even while unused.
+ * Returns the buffer of each value, named after the first value stored in it. onnxruntime decides before the run which
+ * values share a buffer: a result is stored in the buffer of an input it may overwrite, else in the buffer of a value
+ * that has no remaining readers. The condition is that both values have the same shape and that onnxruntime can infer
+ * it. A shared buffer stays allocated until the last of its values has no readers, even while it stores none.
  */
 function planBuffers(graph: Graph, order: readonly Node[]): Map<string, string> {
   const known = knownShapes(graph, order);
@@ -172,7 +175,7 @@ function planBuffers(graph: Graph, order: readonly Node[]): Map<string, string> 
   return bufferOf;
 }
 
-/** Returns the values whose shapes onnxruntime can infer before the run, up to symbol names. */
+/** Returns the values whose shapes onnxruntime can infer before the run, as numbers or symbols. */
 function knownShapes({ inputs, constants, mapped, values }: Graph, order: readonly Node[]): Set<string> {
   const known = new Set([...inputs, ...[...constants, ...mapped].map(({ value }) => value)].map(({ name }) => name));
   known.add(''); // an omitted optional input

@@ -1,6 +1,7 @@
-// Typed builder of ONNX graphs. A value has an element type and dimensions, each a number or a symbol ("B", "T") bound
-// at run time. Operations check both when they are emitted, so an invalid graph fails at the call that builds it.
-// Differentiable operations (ops.ts) record their pullbacks on the graph's tape; autodiff.ts walks it.
+// Typed builder of ONNX graphs. A value has an element type and dimensions; a dimension is a number or a symbol ("B",
+// "T") that gets its size at run time. Operations check type and dimensions when they are emitted, so an invalid graph
+// fails at the call that builds it. Differentiable operations (ops.ts) record their pullbacks on the graph's tape, from
+// which autodiff.ts derives the backward pass.
 import { toHalf } from '../half-precision';
 export type ElementType = 'float32' | 'float16' | 'bfloat16' | 'int64' | 'int32' | 'int8' | 'uint8' | 'bool';
 /** Float types that operations compute in. */
@@ -8,9 +9,9 @@ export type FloatType = 'float32' | 'float16';
 export type Dim = number | string;
 
 /**
- * Which kernels a graph may use: those of onnxruntime's CPU provider, those of CUDA (the same except for 8-bit matmuls,
- * according to docs/OperatorKernels.md in onnxruntime), the smaller set of its WebGPU provider, or, for other runtimes,
- * standard ONNX operators only.
+ * Set of kernels that a graph may use. `cpu`: kernels of onnxruntime's CPU provider. `cuda`: the same except for 8-bit
+ * matmuls, according to docs/OperatorKernels.md in onnxruntime. `webgpu`: the smaller set of its WebGPU provider.
+ * `onnx`: standard ONNX operators only, for other runtimes.
  */
 export type Lowering = 'cpu' | 'cuda' | 'webgpu' | 'onnx';
 
@@ -25,7 +26,7 @@ export type Attribute = number | string | readonly number[] | { readonly float: 
 export interface Node {
   readonly op: string;
   readonly domain: string;
-  /** An omitted optional input is the empty name. */
+  /** Names of the input values; the empty name is an omitted optional input. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   readonly attributes: Readonly<Record<string, Attribute>>;
@@ -33,11 +34,11 @@ export interface Node {
 
 export interface Constant {
   readonly value: Value;
-  /** float16 as its bits. */
+  /** Content of the constant; float16 numbers as their bit patterns. */
   readonly data: Float32Array | BigInt64Array | Int32Array | Uint16Array | Int8Array | Uint8Array;
 }
 
-/** A constant that stays in its file; onnxruntime maps the file. */
+/** A constant that is not copied into the graph; onnxruntime maps it from a file. */
 export interface MappedConstant {
   readonly value: Value;
   /** File name within the session's folder, byte offset and length. */
@@ -46,7 +47,10 @@ export interface MappedConstant {
   readonly bytes: number;
 }
 
-/** Maps the gradients of a record's outputs (null: not needed) to the gradients of its inputs (null: no gradient). */
+/**
+ * Maps the gradients of an operation's outputs (null: output not used) to the gradients of its inputs (null: no
+ * gradient).
+ */
 export type Vjp = (gradients: readonly (Value | null)[]) => (Value | null)[];
 
 export interface TapeRecord {
@@ -60,10 +64,9 @@ export const contrib = 'com.microsoft';
 
 export class Graph {
   readonly nodes: Node[] = [];
-  /** All node outputs by name. */
   readonly values = new Map<string, Value>();
   readonly inputs: Value[] = [];
-  /** Outputs under their public names; `sources` maps each to the graph value it exposes. */
+  /** Outputs under their public names; `sources` maps each name to the graph value behind it. */
   readonly outputs: Value[] = [];
   readonly sources = new Map<string, string>();
   readonly constants: Constant[] = [];
@@ -78,12 +81,11 @@ export class Graph {
     readonly lowering: Lowering = 'cpu',
   ) {}
 
-  /** Whether onnxruntime's fused kernels and the less common ONNX operators are available. */
   get hasFusedKernels(): boolean {
     return this.lowering === 'cpu' || this.lowering === 'cuda';
   }
 
-  /** Declares an input; later reshapes can read the sizes of its symbols at run time. */
+  /** Declares an input. Its symbolic dimensions become known to later reshapes. */
   input(name: string, type: ElementType, dims: readonly Dim[]): Value {
     if (this.inputs.some(other => other.name === name)) throw new Error(`graph ${this.name}: has two inputs ${name}`);
     const value: Value = { name, type, dims };
@@ -95,8 +97,8 @@ export class Graph {
   }
 
   /**
-   * Exposes `value` as an output under a public name. Emits no node, so onnxruntime computes directly into the output;
-   * a value that is an input, a constant or already an output is copied.
+   * Exposes `value` as an output under a public name. Emits no node, so onnxruntime writes directly into the output.
+   * Exception: an input, a constant, or a value that is already an output is copied.
    */
   output(name: string, value: Value): void {
     const made = this.values.has(value.name);
@@ -121,7 +123,7 @@ export class Graph {
     return value;
   }
 
-  /** Returns a float scalar constant, one per distinct number and type. */
+  /** Returns a float scalar constant; the same number and type always return the same constant. */
   scalar(x: number, type: FloatType = 'float32'): Value {
     const data = (): Float32Array | Uint16Array =>
       type === 'float32' ? Float32Array.of(x) : toHalf(Float32Array.of(x));
@@ -133,7 +135,7 @@ export class Graph {
     return this.literal(`u${x}`, () => this.constant('uint8', [], new Uint8Array([x])));
   }
 
-  /** Returns an int64 vector constant, one per distinct content. */
+  /** Returns an int64 vector constant; equal vectors return the same constant. */
   integers(xs: readonly number[]): Value {
     return this.literal(`i${xs.join()}`, () =>
       this.constant(
@@ -184,8 +186,8 @@ export class Graph {
   }
 
   /**
-   * Returns the shape vector for reshaping `fromDims` to `dims`: a literal if at most one dimension must be inferred,
-   * else assembled at run time from the inputs that carry the symbols.
+   * Returns the shape vector for reshaping `fromDims` to `dims`. The vector is a constant if at most one dimension must
+   * be inferred; else the graph assembles it at run time from inputs whose dimensions contain the symbols.
    */
   shapeVector(dims: readonly Dim[], fromDims: readonly Dim[]): Value {
     const literal = dims.map((dim, i) => (typeof dim === 'number' ? dim : dim === fromDims[i] ? 0 : -1));

@@ -1,7 +1,7 @@
-// The decoder's operations with their pullbacks: matmuls, softmax, RMSNorm, SwiGLU, rotary positions, and log-probs and
-// entropies of target tokens. Each is one record, so the backward graph is as short as a hand-written one. Results
-// match Hugging Face's Qwen2/Llama modules; gradients are tested against finite differences and PyTorch. Matmuls use
-// the operands' type, float32 or float16; softmax, norms and log-probs are always computed in float32.
+// Operations of the decoder with their pullbacks: matmuls, softmax, RMSNorm, SwiGLU, rotary positions, and log-probs
+// and entropies of target tokens. Each operation records one hand-written pullback, which keeps the backward graph
+// short. Results match Hugging Face's Qwen2/Llama modules; gradients are tested against finite differences and PyTorch.
+// Matmuls compute in the type of their operands, float32 or float16; softmax, norms and log-probs always in float32.
 import { contrib } from './graph';
 import type { Dim, Graph, Value } from './graph';
 import { binary, converted, reduced, sumTo, unary } from './ops';
@@ -28,7 +28,7 @@ export function linear(g: Graph, x: Value, weight: Value, bias: Value | null = n
 interface MatmulOptions {
   transA?: boolean;
   transB?: boolean;
-  /** Factor of the product. */
+  /** Factor of the product; 1 by default. */
   alpha?: number;
 }
 
@@ -65,9 +65,9 @@ export function softmax(g: Graph, x: Value): Value {
 }
 
 /**
- * softmax(scores) · values over the last axis of scores [.., t, s] and values [.., s, d]. One record, because the
- * softmax pullback only needs Σ_s dp·p, which equals Σ_d dy·y: a sum over d instead of s numbers (FlashAttention-2,
- * arXiv 2307.08691, §3.1).
+ * softmax(scores) · values over the last axis of scores [.., t, s] and values [.., s, d]. Softmax and product are one
+ * operation because the softmax pullback only needs Σ_s dp·p. This sum equals Σ_d dy·y, which runs over d numbers
+ * instead of s (FlashAttention-2, arXiv 2307.08691, §3.1).
  */
 export function softmaxProduct(g: Graph, scores: Value, values: Value): Value {
   const type = expectFloat('softmaxProduct', scores);
@@ -87,7 +87,7 @@ export function softmaxProduct(g: Graph, scores: Value, values: Value): Value {
   return y;
 }
 
-/** x / sqrt(mean(x²) + eps) · w over the last axis; w has that axis's length. */
+/** x / sqrt(mean(x²) + eps) · w over the last axis of x; w has the length of this axis. */
 export function rmsNorm(g: Graph, x: Value, weight: Value, eps: number): Value {
   expectDims('rmsNorm', weight, x.dims.slice(-1));
   const [type, weightType] = [expectFloat('rmsNorm', x), expectFloat('rmsNorm', weight)];
@@ -109,8 +109,8 @@ export function rmsNorm(g: Graph, x: Value, weight: Value, eps: number): Value {
 }
 
 /**
- * Returns the norm's value and 1 / sqrt(mean(x²) + eps), the kernel's second output. WebGPU's kernel returns wrong
- * values there (onnxruntime 1.30), so it is recomputed on request.
+ * Returns the norm's value `y` and a function for `inverse` = 1 / sqrt(mean(x²) + eps). The kernel's second output is
+ * the inverse, but on WebGPU it is wrong (onnxruntime 1.30), so there the function recomputes it.
  */
 function normalized(g: Graph, x: Value, weight: Value, eps: number): { y: Value; inverse: () => Value } {
   const attributes = { axis: -1, epsilon: { float: eps }, stash_type: 1 };
@@ -146,13 +146,13 @@ export interface RotaryTables {
   /** [positions, headSize/2] */
   cos: Value;
   sin: Value;
-  /** −sin, for the pullback (the inverse rotation). */
+  /** −sin, used by the pullback, which rotates in the opposite direction. */
   sinNegated: Value;
 }
 
 /**
- * Rotates the two halves of each head of x [b, t, heads·headSize] by its position [b, t] (Hugging Face's rotate_half
- * form).
+ * Rotates the two halves of each head of x [b, t, heads·headSize] according to the token's position [b, t] (as Hugging
+ * Face's rotate_half).
  */
 export function rotary(g: Graph, x: Value, positions: Value, tables: RotaryTables): Value {
   const [b, t, width] = x.dims;
@@ -193,8 +193,8 @@ function plainRotation(g: Graph, x: Value, positions: Value, cos: Value, sin: Va
 }
 
 /**
- * Returns the log-prob of `targets` [n] under softmax(logits [n, vocab]) and the entropy of that distribution, both [n]
- * in float32. H = lse − Σ p·logit. Pullback: dlogits = dlogp·(1[target] − p) − dH·p·(log p + H).
+ * Returns the log-prob of `targets` [n] under softmax(logits [n, vocab]) and the entropy of this distribution; both
+ * results are [n] in float32. H = lse − Σ p·logit. Pullback: dlogits = dlogp·(1[target] − p) − dH·p·(log p + H).
  */
 export function tokenLogProbs(g: Graph, logits: Value, targets: Value): { logprob: Value; entropy: Value } {
   const n = logits.dims[0];
@@ -258,7 +258,7 @@ function product(g: Graph, a: Value, b: Value, { transA = false, transB = false,
   return g.emit('FusedMatMul', [a, b], a.type, dims, attributes, contrib);
 }
 
-/** alpha · a · b for kernels without a factor: scales the smallest of a, b and the product. */
+/** alpha · a · b for matmul kernels without a factor: multiplies the smallest of a, b and the product by alpha. */
 function scaledProduct(g: Graph, a: Value, b: Value, dims: readonly Dim[], alpha: number): Value {
   const times = (x: Value): Value => (alpha === 1 ? x : binary(g, 'Mul', x, g.scalar(alpha, expectFloat('matmul', x))));
   const [inA, inB, inProduct] = [a.dims, b.dims, dims].map(guessedSize);
@@ -266,7 +266,7 @@ function scaledProduct(g: Graph, a: Value, b: Value, dims: readonly Dim[], alpha
   return inA <= inB ? g.emit('MatMul', [times(a), b], a.type, dims) : g.emit('MatMul', [a, times(b)], a.type, dims);
 }
 
-/** Estimated number of elements, with 256 for every symbol. */
+/** Estimated number of elements; every symbol counts as 256. */
 const guessedSize = (dims: readonly Dim[]): number =>
   dims.reduce<number>((size, dim) => size * (typeof dim === 'number' ? dim : 256), 1);
 

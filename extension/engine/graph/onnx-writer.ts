@@ -1,7 +1,7 @@
 // Serialises a Graph as an ONNX ModelProto (onnx.proto is ONNX's official schema, loaded by protobufjs). Trained
-// weights are never written to the file: they are graph inputs, fed at each run and updated in place by the optimizer.
-// Frozen weights may be constants that stay in their safetensors files. The node order controls onnxruntime's executor,
-// see `executionOrder`.
+// weights are never written to the file: they are inputs that every run is fed, and the optimizer updates them in
+// place. Frozen weights may be constants that stay in their safetensors files. The order of the nodes determines
+// onnxruntime's execution order, see `executionOrder`.
 import { parse } from 'protobufjs';
 import { minimum } from '../../common/lists';
 import onnxSchema from '../onnx.proto';
@@ -37,8 +37,8 @@ export function writeOnnx(graph: Graph): Uint8Array {
 }
 
 /**
- * Returns the bytes of an ONNX model for other runtimes: standard operators only (the graph must be lowered to them,
- * else an Error), outputs under their public names, without unused constants.
+ * Returns the bytes of an ONNX model for other runtimes, with outputs under their public names and without unused
+ * constants. Throws unless the graph's lowering is `onnx` (standard operators only).
  */
 export function writePlainOnnx(graph: Graph): Uint8Array {
   const foreign = executionOrder(graph).find(({ domain }) => domain !== '');
@@ -95,10 +95,10 @@ function encode(
 }
 
 /**
- * Returns the nodes in an order that lets onnxruntime free memory early. Its executor walks backwards from the leaves,
- * last leaf first, and from a node to its latest input first. Nodes that only read constants therefore come first: each
- * then runs right before its first reader, instead of all at the start. Leaves come last, in reverse, so outputs are
- * computed in declaration order.
+ * Returns the nodes in an order that lets onnxruntime free memory early. onnxruntime's executor walks backwards from
+ * the leaves, last leaf first, and from each node to its latest input first. Nodes that only read constants come first
+ * in the list, because the executor then runs each of them directly before its first reader instead of at the start.
+ * Leaves come last and in reverse, so outputs are computed in the order of their declaration.
  */
 export function executionOrder(graph: Graph): Node[] {
   const nodes = neededNodes(graph);
@@ -118,7 +118,10 @@ export function executionOrder(graph: Graph): Node[] {
   return [...fixed, ...rest, ...leaves.sort((a, b) => rank(b) - rank(a))];
 }
 
-/** Returns the nodes that outputs depend on: pullbacks also emit gradients that are never used. */
+/**
+ * Returns the nodes that the outputs depend on. Other nodes exist because pullbacks also emit gradients that nothing
+ * uses.
+ */
 function neededNodes({ nodes, sources }: Graph): Node[] {
   const wanted = new Set(sources.values());
   const needed: Node[] = [];

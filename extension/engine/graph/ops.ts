@@ -1,8 +1,8 @@
 // Elementwise, reduction and shape operations with their pullbacks. Every function takes the graph first, checks
 // shapes, emits ONNX nodes and records the gradient (vector-Jacobian products, reverse mode). Numbers are float32 or
-// float16 and results have the operands' type; long sums are computed in float32. Where onnxruntime's WebGPU provider
-// lacks a kernel, the graph's lowering selects an equivalent form. Matmuls, attention and the decoder's layers are in
-// layer-ops.ts.
+// float16, and results have the operands' type; long sums are computed in float32. If onnxruntime's WebGPU provider
+// lacks a kernel, an equivalent form is emitted for the lowering `webgpu`. Matmuls, attention and the decoder's layers
+// are in layer-ops.ts.
 import type { Dim, FloatType, Graph, Value } from './graph';
 import {
   broadcast,
@@ -15,7 +15,7 @@ import {
   summedAxes,
 } from './shapes';
 
-/** Converts x to another float type; its gradient is converted back to x's type. */
+/** Converts x to another float type; the gradient is converted back to the type of x. */
 export function cast(g: Graph, x: Value, type: FloatType): Value {
   if (x.type === type) return x;
   const y = converted(g, x, type);
@@ -65,13 +65,13 @@ export function abs(g: Graph, x: Value): Value {
   return y;
 }
 
-/** Clamps to [lo, hi]; the gradient passes where lo ≤ x ≤ hi, as in PyTorch. */
+/** Clamps to [lo, hi]. The gradient is 0 outside the interval and unchanged at its bounds, as in PyTorch. */
 export function clip(g: Graph, x: Value, lo: Value, hi: Value): Value {
   for (const bound of [lo, hi]) {
     expectType('Clip', bound, x.type);
     expectDims('Clip', bound, []);
   }
-  // WebGPU's Clip takes its bounds on the host: computed bounds would be read back from the device.
+  // WebGPU's Clip reads its bounds on the host, so computed bounds would be copied back from the device.
   const y =
     g.lowering === 'webgpu'
       ? binary(g, 'Min', binary(g, 'Max', x, lo), hi)
@@ -84,7 +84,7 @@ export function clip(g: Graph, x: Value, lo: Value, hi: Value): Value {
   return y;
 }
 
-/** Elementwise maximum; on a tie the gradient goes to `a`. */
+/** Elementwise maximum; if both are equal, `a` receives the gradient. */
 export function maximum(g: Graph, a: Value, b: Value): Value {
   const y = binary(g, 'Max', a, b);
   g.record([a, b], [y], ([dy]) => {
@@ -96,10 +96,10 @@ export function maximum(g: Graph, a: Value, b: Value): Value {
   return y;
 }
 
-/** Elementwise minimum; on a tie the gradient goes to `a`. */
+/** Elementwise minimum; if both are equal, `a` receives the gradient. */
 export const minimum = (g: Graph, a: Value, b: Value): Value => neg(g, maximum(g, neg(g, a), neg(g, b)));
 
-/** condition ? a : b, with gradients to both. */
+/** condition ? a : b, elementwise, with gradients to a and b. */
 export function select(g: Graph, condition: Value, a: Value, b: Value): Value {
   const y = where(g, condition, a, b);
   g.record([a, b], [y], ([dy]) => [
@@ -111,7 +111,7 @@ export function select(g: Graph, condition: Value, a: Value, b: Value): Value {
 
 type Comparison = 'Equal' | 'Greater' | 'GreaterOrEqual' | 'Less' | 'LessOrEqual';
 
-/** A comparison; not differentiable. */
+/** Elementwise comparison of a and b; not differentiable. */
 export function compare(g: Graph, op: Comparison, a: Value, b: Value): Value {
   expectType(op, a, b.type);
   return g.emit(op, [a, b], 'bool', broadcast(a.dims, b.dims));
@@ -123,7 +123,7 @@ export function toFloat(g: Graph, condition: Value): Value {
   return g.emit('Cast', [condition], 'float32', condition.dims, { to: 1 });
 }
 
-/** Sum over all elements: a float32 scalar. */
+/** Sum of all elements, as a float32 scalar. */
 export function sumAll(g: Graph, x: Value): Value {
   const type = expectFloat('sumAll', x);
   const y = g.emit('ReduceSum', [converted(g, x, 'float32')], 'float32', [], { keepdims: 0 });
@@ -156,9 +156,9 @@ export function transpose(g: Graph, x: Value, perm: readonly number[]): Value {
 
 /**
  * Returns the rows of `table` [n, width] at int64 `indices` […]. The pullback adds each row's gradient, in float32, to
- * the row it was read from. On the CPU it scatters element by element, in order: onnxruntime's ScatterND adds from
- * several threads without a lock there and loses updates to the same row. WebGPU's ScatterND adds atomically, in no
- * fixed order.
+ * the table row that was read. On the CPU it adds element by element in order, because onnxruntime's CPU kernel of
+ * ScatterND adds from several threads without a lock and loses updates to the same row. WebGPU's ScatterND adds
+ * atomically, in no fixed order.
  */
 export function gatherRows(g: Graph, table: Value, indices: Value): Value {
   expectType('gatherRows', indices, 'int64');
@@ -195,7 +195,7 @@ function productOf(dims: readonly Dim[]): Dim {
   return dims.every(dim => typeof dim === 'number') ? dims.reduce((n, dim) => n * dim, 1) : dims.join('*');
 }
 
-/** Sums a broadcast gradient back to `dims`. */
+/** Sums the gradient of a broadcast value over the broadcast axes, so that the result has the dimensions `dims`. */
 export function sumTo(g: Graph, x: Value, dims: readonly Dim[]): Value {
   const axes = summedAxes(x.dims, dims);
   if (axes.length === 0) return x;
@@ -205,8 +205,8 @@ export function sumTo(g: Graph, x: Value, dims: readonly Dim[]): Value {
 }
 
 /**
- * Reduces over axes, kept as length 1; computed in float32, returned in x's type. Not recorded: for use inside
- * pullbacks.
+ * Reduces over axes, which stay as length 1. Computes in float32 and returns the type of x. Records no gradient: for
+ * use inside pullbacks.
  */
 export function reduced(
   g: Graph,

@@ -1,14 +1,15 @@
 // Operations on packed tokens: the tokens of rows of different lengths are concatenated without padding, so matmuls
-// waste no work. Only attention arranges them into padded blocks and back. A gather of rows is reversed by a gather
-// with the inverse index, so its gradient is also a gather: fast and deterministic.
+// compute no padding. Only attention copies them into padded blocks and back. A gather of rows is inverted by a gather
+// with the inverse index, so the gradient of a gather is also a gather, which is deterministic, unlike a scatter that
+// adds.
 import type { Dim, Graph, Value } from './graph';
 import { reduced, reshape } from './ops';
 import { expectType } from './shapes';
 
 /**
  * Copies rows of x [n, width] into blocks, one per index array in `forward` (int32, any shape): block i has the shape
- * of its index plus a last axis `width`. `backward` [n] gives each row's slot, numbered consecutively over all blocks.
- * A slot that `backward` does not reference must not receive a gradient.
+ * of its index plus a last axis `width`. `backward` [n] is the slot of each row; slots are numbered consecutively over
+ * all blocks. A slot without an entry in `backward` must not receive a gradient.
  */
 export function arrange(g: Graph, x: Value, forward: readonly Value[], backward: Value): Value[] {
   const blocks = forward.map(index => gather(g, x, index));
@@ -20,7 +21,7 @@ export function arrange(g: Graph, x: Value, forward: readonly Value[], backward:
   return blocks;
 }
 
-/** The inverse of `arrange`: returns rows [n, width] from blocks, by `backward` [n]. */
+/** Inverse of `arrange`: returns rows [n, width] from blocks; `backward` [n] is the slot of each row. */
 export function collect(g: Graph, blocks: readonly Value[], forward: readonly Value[], backward: Value): Value {
   const rows = joined(
     g,
@@ -39,7 +40,7 @@ export function concatLast(g: Graph, a: Value, b: Value, dim: Dim): Value {
   return y;
 }
 
-/** Splits x along its last axis into parts with the lengths of `a`'s and `b`'s last axes. */
+/** Splits x along its last axis into two parts, as long as the last axes of `a` and `b`. */
 export function splitLast(g: Graph, x: Value, a: Value, b: Value): [Value, Value] {
   const parts = cut(g, x, a, b);
   g.record([x], parts, ([da, db]) => {
@@ -66,7 +67,7 @@ export function joinTimes(g: Graph, parts: readonly Value[], dim: Dim): Value {
   return y;
 }
 
-/** Splits x along the second-to-last axis into parts of these lengths. */
+/** Splits x along the second-to-last axis into parts with the given lengths. */
 export function splitTimes(g: Graph, x: Value, lengths: readonly Dim[]): Value[] {
   const parts = cutTimes(g, x, lengths);
   g.record([x], parts, gradients => {
@@ -139,7 +140,7 @@ function gather(g: Graph, x: Value, index: Value, dims?: readonly Dim[]): Value 
   return g.emit('Gather', [x, index], x.type, dims ?? [...index.dims, x.dims.at(-1)!], { axis: 0 });
 }
 
-/** Flattens all axes but the last. */
+/** Flattens all axes before the last. */
 function asRows(g: Graph, x: Value, block: number): Value {
   const width = x.dims.at(-1)!;
   if (typeof width !== 'number') throw new Error(`graph: rows need a fixed width, got ${width} for ${x.name}`);

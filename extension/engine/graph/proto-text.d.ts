@@ -1,5 +1,4 @@
 declare module '*.proto' {
-  /** The schema's text. */
   const text: string;
   export default text;
 }

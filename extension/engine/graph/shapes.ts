@@ -1,4 +1,4 @@
-// Arithmetic on possibly symbolic dimensions: NumPy broadcasting, and errors that name both shapes.
+// Arithmetic on dimensions that may be symbols: NumPy broadcasting, and checks whose errors contain both shapes.
 import type { Dim, FloatType, Value } from './graph';
 
 export const showDims = (dims: readonly Dim[]): string => `[${dims.join(', ')}]`;
@@ -18,7 +18,10 @@ export function broadcast(a: readonly Dim[], b: readonly Dim[]): Dim[] {
   });
 }
 
-/** Returns the axes of `from` (after broadcasting) to sum over to get back to `to`. */
+/**
+ * Returns the axes over which a gradient with dimensions `from` (after broadcasting) must be summed to have dimensions
+ * `to`.
+ */
 export function summedAxes(from: readonly Dim[], to: readonly Dim[]): number[] {
   const offset = from.length - to.length;
   return from.flatMap((dim, i) => (i < offset || (to[i - offset] === 1 && dim !== 1) ? [i] : []));
@@ -42,7 +45,8 @@ export function expectDims(op: string, value: Value, dims: readonly Dim[]): void
 }
 
 /**
- * Throws if two shapes provably differ in their number of elements: equal symbols, but different products of numbers.
+ * Throws if two shapes certainly differ in their number of elements: their symbols are equal, but the products of their
+ * numbers differ.
  */
 export function expectSameCount(op: string, a: readonly Dim[], b: readonly Dim[]): void {
   const symbols = (dims: readonly Dim[]): string =>

@@ -1,8 +1,8 @@
 // AdamW with global-norm gradient clipping as graphs (Loshchilov & Hutter 2019; update order as in PyTorch: decoupled
 // decay, then the step with bias-corrected moments). One graph computes the norm, others apply the step. On the host,
-// the flat parameter vector is processed in chunks, so only one chunk's results are held in addition, and moments may
-// be 8-bit (byte-moments.ts). On a device, the step runs tensor by tensor. A gradient with a non-finite norm changes
-// nothing and is reported.
+// the flat parameter vector is updated in chunks, so that extra memory is needed for one chunk only; moments may be
+// 8-bit (byte-moments.ts). On a device, the step runs tensor by tensor. If the norm is not finite, no parameter changes
+// and the result says so.
 import { blockSize, ditherFeeds, firstFromBytes, firstToBytes, secondFromBytes, secondToBytes } from './byte-moments';
 import type { MomentFormat } from '../load-options';
 import type { MomentState } from '../engine';
@@ -14,7 +14,8 @@ import { Session, float32 } from '../session/session';
 import type { SessionOptions, Tensor } from '../session/session';
 
 /**
- * Parameters per chunk, a multiple of the block size; small enough for a step's working set to stay in the CPU cache.
+ * Parameters per chunk, a multiple of the block size. Small enough that the working set of a step fits into the CPU
+ * cache.
  */
 export const chunkSize = 2 ** 17;
 
@@ -86,7 +87,7 @@ function emptyMoments(size: number, format: MomentFormat): MomentState {
   return { format, step: 0, m: new Int8Array(length), v: new Uint8Array(length), mScale: scale(), vScale: scale() };
 }
 
-/** A writable view into the moments' memory that can be fed to a session. */
+/** Writable view of the moments that can be fed to a session. */
 interface Part extends Tensor {
   readonly data: Float32Array | Int8Array | Uint8Array;
 }
@@ -108,7 +109,7 @@ function chunkOf(state: MomentState, from: number, to: number): Record<'m' | 'v'
   return bytes;
 }
 
-/** Returns the numbers in [from, to); zero-padded in a copy if the array ends earlier. */
+/** Returns the numbers in [from, to). If the array ends before `to`, returns a copy padded with zeros. */
 function padded(numbers: Float32Array, from: number, to: number): Float32Array {
   if (to <= numbers.length) return numbers.subarray(from, to);
   const copy = new Float32Array(to - from);
@@ -116,7 +117,7 @@ function padded(numbers: Float32Array, from: number, to: number): Float32Array {
   return copy;
 }
 
-/** Output: `sum`, the sum of squares of `g` [n]. */
+/** Graph of the sum of squares of `g` [n]; output `sum`. */
 function squaresGraph(): Graph {
   const g = new Graph('squares');
   g.output('sum', g.emit('ReduceSumSquare', [g.input('g', 'float32', ['n'])], 'float32', [], { keepdims: 0 }));
@@ -124,8 +125,8 @@ function squaresGraph(): Graph {
 }
 
 /**
- * The step of one chunk. Inputs: `p`, `g`, `m`, `v` [n], `shrink`, the coefficients. Outputs: `p_next`, `m_next`,
- * `v_next`.
+ * Graph of the step of one chunk. Inputs: `p`, `g`, `m`, `v` [n], the gradient factor `shrink`, the feeds of
+ * `coefficientFeeds`. Outputs: `p_next`, `m_next`, `v_next`.
  */
 function floatGraph(): Graph {
   const g = new Graph('adamw');
@@ -136,8 +137,8 @@ function floatGraph(): Graph {
 }
 
 /**
- * The step over blocks [b, 256], with 8-bit moments and their scales [b, 1]. Additional inputs: `first_dither`,
- * `second_dither`.
+ * Graph of the step over blocks [b, 256], with 8-bit moments and their scales [b, 1]. Additional inputs:
+ * `first_dither`, `second_dither`.
  */
 function byteGraph(): Graph {
   const g = new Graph('adamw over bytes');
@@ -158,7 +159,7 @@ function byteGraph(): Graph {
   return g;
 }
 
-/** Global norm of the gradients `g0`, `g1`, …, which have the given shapes. Output: `norm`. */
+/** Graph of the global norm of the gradients `g0`, `g1`, …, which have the given shapes. Output: `norm`. */
 export function normGraph(shapes: readonly (readonly number[])[], lowering: Lowering): Graph {
   const g = new Graph('gradient norm', lowering);
   const squares = shapes.map((dims, i) => {
@@ -183,8 +184,8 @@ export function normGraph(shapes: readonly (readonly number[])[], lowering: Lowe
 }
 
 /**
- * The step for tensors of the given shapes. Inputs: `p0`, `g0`, `m0`, `v0`, `p1`, …, the gradient factor `shrink` and
- * the feeds of `coefficientFeeds`. Outputs: `p0`, `m0`, `v0`, `p1`, ….
+ * Graph of the step for tensors of the given shapes. Inputs: `p0`, `g0`, `m0`, `v0`, `p1`, …, the gradient factor
+ * `shrink` and the feeds of `coefficientFeeds`. Outputs: `p0`, `m0`, `v0`, `p1`, ….
  */
 export function stepGraph(shapes: readonly (readonly number[])[], lowering: Lowering): Graph {
   const g = new Graph('adamw step', lowering);

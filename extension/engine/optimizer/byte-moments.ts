@@ -1,15 +1,15 @@
-// 8-bit AdamW moments, in blocks of 256 with one scale each (Dettmers et al. 2022, arXiv 2110.02861). The first moment
-// is encoded as a signed square and the second as the fourth power of the byte, so values far below the block maximum
-// survive. Rounding is dithered: a value is rounded up with a frequency equal to its position between the two levels.
-// Plain rounding would freeze values that decay by less than half a level per step. The dither is a deterministic
-// sequence over steps, so a resumed run rounds exactly like an uninterrupted one. A nonzero second moment never becomes
-// zero, because steps are divided by its root.
+// 8-bit AdamW moments, in blocks of 256 with one scale per block (Dettmers et al. 2022, arXiv 2110.02861). The first
+// moment is decoded as the signed square of its byte and the second as the fourth power, which preserves values far
+// below the block's maximum. Rounding is dithered: a value is rounded up with a frequency equal to its position between
+// the two levels. Plain rounding would never change a value that decays by less than half a level per step. The dither
+// depends only on the step number, so a resumed run rounds exactly like an uninterrupted run. A nonzero second moment
+// is never rounded to zero, because steps are divided by its square root.
 import type { Graph, Value } from '../graph/graph';
 import { binary, reduced, unary } from '../graph/ops';
 import { float32 } from '../session/session';
 import type { Tensor } from '../session/session';
 
-/** Numbers per scale. */
+/** Values per block; each block has one scale. */
 export const blockSize = 256;
 
 /** Bytes [blocks, 256] and the scale of each block [blocks, 1]. */
@@ -18,7 +18,7 @@ export interface Bytes {
   scale: Value;
 }
 
-/** Lower bound of a block's scale: the smallest normal number, so that division is safe. */
+/** Lower bound of a block's scale: the smallest normal float32, so that no division is by zero. */
 const smallest = 2 ** -126;
 const firstLevels = 127;
 const secondLevels = 255;
@@ -35,14 +35,14 @@ export function secondFromBytes(g: Graph, { bytes, scale }: Bytes): Value {
   return binary(g, 'Mul', square(g, square(g, share)), scale);
 }
 
-/** Encodes first moments [blocks, 256] as int8; `dither` [1, 256] is between 0 and 1. */
+/** Encodes first moments [blocks, 256] as int8; each value of `dither` [1, 256] is between 0 and 1. */
 export function firstToBytes(g: Graph, m: Value, dither: Value): Bytes {
   const size = unary(g, 'Abs', m);
   const scale = reduced(g, 'ReduceMax', size, [1]);
   const share = shareOf(g, size, scale);
   const level = binary(g, 'Mul', unary(g, 'Sqrt', share), g.scalar(firstLevels));
   const under = unary(g, 'Floor', level);
-  // The position between k² and (k + 1)².
+  // Position between the levels k² and (k + 1)².
   const above = binary(g, 'Sub', binary(g, 'Mul', share, g.scalar(firstLevels ** 2)), square(g, under));
   const gap = binary(g, 'Add', binary(g, 'Add', under, under), g.scalar(1));
   const rounded = roundedUp(g, under, binary(g, 'Div', above, gap), dither);
@@ -56,7 +56,7 @@ export function secondToBytes(g: Graph, v: Value, dither: Value): Bytes {
   const share = shareOf(g, v, scale);
   const level = binary(g, 'Mul', unary(g, 'Sqrt', unary(g, 'Sqrt', share)), g.scalar(secondLevels));
   const under = unary(g, 'Floor', level);
-  // The position between k⁴ and (k + 1)⁴.
+  // Position between the levels k⁴ and (k + 1)⁴.
   const low = square(g, square(g, under));
   const high = square(g, square(g, binary(g, 'Add', under, g.scalar(1))));
   const above = binary(g, 'Sub', binary(g, 'Mul', share, g.scalar(secondLevels ** 4)), low);
@@ -66,9 +66,9 @@ export function secondToBytes(g: Graph, v: Value, dither: Value): Bytes {
 }
 
 /**
- * Returns the dithers of step `t`, `first_dither` and `second_dither`: the fractional parts of multiples of two
- * irrational numbers, which over the steps cover the interval evenly for every element of a block (Weyl). The margin
- * keeps rounding errors from moving values that lie exactly on a level.
+ * Returns the dithers `first_dither` and `second_dither` of step `t`: fractional parts of multiples of two irrational
+ * numbers. Over many steps, these fractions are uniformly distributed for every element of a block (Weyl). The margin
+ * prevents rounding errors from changing values that are exactly on a level.
  */
 export function ditherFeeds(t: number): Record<'first_dither' | 'second_dither', Tensor> {
   const margin = 1 / 512;
@@ -88,7 +88,7 @@ function shareOf(g: Graph, size: Value, scale: Value): Value {
   return binary(g, 'Div', size, binary(g, 'Max', scale, g.scalar(smallest)));
 }
 
-/** Returns `under`, plus 1 where `share` of the gap plus the dither reaches 1. */
+/** Returns `under`, plus 1 if `share`, the position within the gap, plus the dither is at least 1. */
 function roundedUp(g: Graph, under: Value, share: Value, dither: Value): Value {
   return binary(g, 'Add', under, unary(g, 'Floor', binary(g, 'Add', share, dither)));
 }

@@ -1,5 +1,5 @@
-// The engine's only transient failure: overflow on one batch of texts, which may not recur on the next.
+// The only engine failure that may be transient: an overflow on one batch of texts need not recur on the next batch.
 import { UserError } from '../../common/user-error';
 
-/** Logits are not finite. */
+/** Thrown if logits are not finite. */
 export class NotFiniteError extends UserError {}

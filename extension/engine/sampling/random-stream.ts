@@ -1,6 +1,6 @@
-// Seeded uniform random streams: xoshiro128** by Blackman and Vigna, seeded through splitmix32. Small, fast and
-// identical on every machine. One stream per row and turn makes a row's tokens independent of the rest of the batch.
-// No package: pure-rand has other generators, and the episodes of every recorded seed depend on these bits.
+// Seeded uniform random streams: xoshiro128** by Blackman and Vigna, seeded through splitmix32. Identical on every
+// machine. Each row and turn has its own stream, so a row's tokens do not depend on the other rows of the batch. No
+// package is used: pure-rand has other generators, and the episodes of every recorded seed depend on these exact bits.
 
 export class RandomStream {
   private a: number;
@@ -45,7 +45,7 @@ export class RandomStream {
     return radius * Math.cos(2 * Math.PI * this.uniform());
   }
 
-  /** The complete state of the stream, for checkpoints. */
+  /** Complete state of the stream, stored in checkpoints. */
   get state(): [number, number, number, number] {
     return [this.a, this.b, this.c, this.d];
   }

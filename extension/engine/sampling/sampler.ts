@@ -1,6 +1,7 @@
 // Samples the next token of each row in a graph, so that logits need not be copied to the host: greedy, or by inverse
 // CDF with one uniform per row. The cumulative sum runs over blocks of the vocabulary first and then within one block,
-// which is less work and preserves single precision. Distributions with cuts are sampled on the host (sampling.ts).
+// which needs fewer additions and loses less precision than one long sum. Distributions with cuts are sampled on the
+// host (sampling.ts).
 import { Graph } from '../graph/graph';
 import type { Dim, Lowering, Value } from '../graph/graph';
 import { binary, unary } from '../graph/ops';
@@ -9,7 +10,7 @@ import { Session, float32, int32, loweringOf } from '../session/session';
 import type { SessionOptions, Tensor } from '../session/session';
 import type { SamplingCuts } from './sampling';
 
-/** Largest uniform whose single-precision product with a total stays below the total. */
+/** Largest uniform number u for which u · total, in single precision, is still less than the total. */
 const belowOne = 1 - 2 ** -23;
 
 export interface Drawn {
@@ -25,7 +26,10 @@ export class Sampler {
     private readonly options: SessionOptions,
   ) {}
 
-  /** Samples from logits [rows, vocab], one row per uniform. Throws if `cuts` truncates the distribution. */
+  /**
+   * Samples one token per row from logits [rows, vocab], with one uniform per row. Throws if `cuts` truncates the
+   * distribution.
+   */
   async draw(logits: Tensor, uniforms: Float32Array, cuts: SamplingCuts): Promise<Drawn> {
     if (!isUncut(cuts)) throw new Error('sampler: cut distributions are drawn on the host');
     const greedy = !cuts.do_sample;
@@ -41,7 +45,8 @@ export class Sampler {
       inverse_temperature: float32(Float32Array.of(1 / cuts.temperature), []),
       ...(!greedy && this.uniformFeeds(uniforms)),
     });
-    // The log is computed here, because onnxruntime's rounds differently depending on the position in the batch.
+    // The log is computed on the host, because onnxruntime's log rounds differently depending on the position in the
+    // batch.
     const totals = total.data as Float32Array;
     const logprobs = (height.data as Float32Array).map((h, row) => h - Math.log(totals[row]));
     return { tokens: Int32Array.from(token.data, Number), logprobs };
@@ -64,9 +69,9 @@ export class Sampler {
 }
 
 /**
- * Inputs: logits [b, vocab], inverse_temperature; unless greedy also uniform [b, 1] and first_rows [b, 1], the index of
- * each row's first block. Outputs, all [b, 1]: token, its scaled logit minus the row maximum (≤ 0), and the total
- * weight relative to that maximum.
+ * Inputs: logits [b, vocab], inverse_temperature; if not greedy, also uniform [b, 1] and first_rows [b, 1], the index
+ * of each row's first block. Outputs, all [b, 1]: token, the token's scaled logit minus the row maximum (≤ 0), and the
+ * sum of exp(scaled logit − row maximum).
  */
 export function samplerGraph(vocab: number, greedy: boolean, lowering: Lowering): Graph {
   const g = new Graph('sampler', lowering);
@@ -95,7 +100,7 @@ function topToken(g: Graph, scaled: Value, weights: Value): { token: Value; tota
   return { token: best, total };
 }
 
-/** Returns the first token at which the cumulative weight exceeds uniform · total. */
+/** Returns the first token at which the cumulative weight exceeds uniform · total, and the total. */
 function inverted(g: Graph, weights: Value, vocab: number): { token: Value; total: Value } {
   const uniform = g.input('uniform', 'float32', ['b', 1]);
   const firstRow = g.input('first_rows', 'int32', ['b', 1]);
@@ -132,7 +137,7 @@ function inverted(g: Graph, weights: Value, vocab: number): { token: Value; tota
   return { token: clamped, total };
 }
 
-/** Returns the number of entries in each row that do not exceed its target, at most `limit`: int32 [b, 1]. */
+/** Returns, per row, the number of entries that do not exceed the row's target, at most `limit`: int32 [b, 1]. */
 function countUpTo(g: Graph, cumulative: Value, target: Value, limit: number): Value {
   const notYet = g.emit('LessOrEqual', [cumulative, target], 'bool', cumulative.dims);
   const ones = g.emit('Cast', [notYet], 'float32', cumulative.dims, { to: 1 });
@@ -141,8 +146,8 @@ function countUpTo(g: Graph, cumulative: Value, target: Value, limit: number): V
 }
 
 /**
- * Returns the blocks the vocabulary is split into: their size divides it if there is a divisor near its square root,
- * else the last block is padded.
+ * Returns size and number of the blocks of the vocabulary. The size is a divisor of the vocabulary's size near its
+ * square root; without such a divisor, the last block is padded.
  */
 function blocksOf(vocab: number): { size: number; blocks: number } {
   const root = Math.ceil(Math.sqrt(vocab));

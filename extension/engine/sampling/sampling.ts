@@ -1,8 +1,8 @@
-// Samples one token from a row of logits on the host, for distributions with cuts: repetition penalty and temperature,
-// then top-k, then top-p (nucleus: the smallest set whose mass reaches top_p), then min-p, by inverse CDF with one
-// uniform. Order and semantics match transformers and vLLM. The reported log-prob is under the temperature-scaled
-// distribution before penalty and cuts, which the training graph computes for the same token. Without cuts, sampler.ts
-// samples in the graph instead.
+// Samples one token from a row of logits on the host, for distributions with cuts. Order: repetition penalty,
+// temperature, top-k, top-p (nucleus: the smallest set whose mass reaches top_p), min-p, then inverse CDF with one
+// uniform. Order and semantics match transformers and vLLM. The returned log-prob is that of the temperature-scaled
+// distribution before penalty and cuts, because the training graph computes the same log-prob. Distributions without
+// cuts are sampled in the graph (sampler.ts).
 
 export interface SamplingCuts {
   temperature: number;
@@ -10,7 +10,7 @@ export interface SamplingCuts {
   top_p: number;
   /** −1 or 0 = off. */
   top_k: number;
-  /** Drops tokens whose probability is below this share of the most likely token's; 0 = off. */
+  /** Minimum probability of a kept token, as a share of the most likely token's probability; 0 = off. */
   min_p: number;
   /** Divides positive logits and multiplies negative logits of tokens that occurred before; 1 = off. */
   repetition_penalty: number;
@@ -22,15 +22,15 @@ export interface Draw {
   logprob: number;
 }
 
-/** Returns whether the distribution is sampled without cuts or greedily, which the graph sampler supports. */
+/** Whether sampling is greedy or without cuts; the graph sampler supports only these. */
 export const isUncut = ({ top_p, top_k, min_p, repetition_penalty, do_sample }: SamplingCuts): boolean =>
   repetition_penalty === 1 && (!do_sample || (top_p >= 1 && top_k <= 0 && min_p <= 0));
 
 const scratch = { p: new Float64Array(0), scores: new Float64Array(0) };
 
 /**
- * Samples one token. `logits` holds the row at [offset, offset + vocab); `uniform` is in [0, 1); `seen` holds the ids
- * that occurred in the row. The log-prob is NaN if the logits are not finite.
+ * Samples one token. The row's logits are `logits` at [offset, offset + vocab); `uniform` is in [0, 1); `seen` contains
+ * the ids that occurred in the row. The log-prob is NaN if the logits are not finite.
  */
 export function drawToken(
   logits: Float32Array,
@@ -45,7 +45,7 @@ export function drawToken(
   const inverse = 1 / cuts.temperature;
   let top = -Infinity;
   for (let i = 0; i < vocab; i++) if (logits[offset + i] > top) top = logits[offset + i];
-  if (!Number.isFinite(top)) return { token: 0, logprob: NaN }; // callers check the log-prob for NaN
+  if (!Number.isFinite(top)) return { token: 0, logprob: NaN }; // callers must check the log-prob for NaN
   const scored = (logit: number): number => (logit - top) * inverse; // at most 0: exp cannot overflow
   let total = 0;
   for (let i = 0; i < vocab; i++) total += Math.exp((scores[i] = scored(logits[offset + i])));
@@ -85,8 +85,9 @@ export function drawToken(
 }
 
 /**
- * Returns tokens in descending probability, as many as the cuts can keep. Sorting the whole vocabulary would cost more
- * than the model's step, so only tokens above a decreasing threshold are collected until they suffice.
+ * Returns tokens in descending probability, at least as many as the cuts can keep. Sorting the complete vocabulary
+ * would take longer than the model's forward pass. The threshold is therefore lowered until the tokens above it
+ * suffice, and only these are sorted.
  */
 function topTokens(p: Float64Array, vocab: number, mass: number, { top_k, top_p, min_p }: SamplingCuts): number[] {
   for (let threshold = 2 ** -8; ; threshold *= 2 ** -8) {
@@ -108,8 +109,8 @@ function topTokens(p: Float64Array, vocab: number, mass: number, { top_k, top_p,
 }
 
 /**
- * Returns the first index whose cumulative weight exceeds `target`, or the last index with weight if rounding prevents
- * that.
+ * Returns the first index whose cumulative weight exceeds `target`. If rounding errors leave no such index, returns the
+ * last index with a weight above 0.
  */
 function invert(p: Float64Array, n: number, target: number): number {
   let cumulative = 0;

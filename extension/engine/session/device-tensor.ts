@@ -1,10 +1,10 @@
-// Tensors fed to and returned by sessions: numbers in host memory, or a buffer on a device. A device tensor can be fed
-// like any other, but its numbers can only be read after a download (transfer.ts). The owner must dispose of it
+// Tensors that sessions are fed and return: numbers in host memory, or a buffer on a device. A device tensor can be fed
+// like a host tensor, but its numbers can be read only after a download (transfer.ts). The owner must dispose of it
 // explicitly.
 import type { Tensor as OrtTensor } from 'onnxruntime-common';
 import type { ElementType } from '../graph/graph';
 
-/** float16 is stored as Uint16Array. */
+/** Numbers of a host tensor; float16 as bit patterns in a Uint16Array. */
 export type TensorData = Float32Array | BigInt64Array | Int32Array | Uint16Array | Uint8Array | Int8Array;
 
 export interface Tensor {
@@ -30,7 +30,7 @@ export class DeviceTensor implements Tensor {
     throw new Error(`tensor [${this.dims.join(', ')}]: its numbers are on the device, download them first`);
   }
 
-  /** The onnxruntime tensor to feed. Throws after disposal. */
+  /** Tensor of onnxruntime, for feeding. Throws after disposal. */
   get handle(): OrtTensor {
     if (this.disposed) throw new Error(`tensor [${this.dims.join(', ')}]: is already disposed and cannot be fed`);
     return this.buffer;

@@ -1,6 +1,7 @@
-// Devices a model can run on, and which of them this machine's onnxruntime provides. `auto` is resolved here, once per
-// start, by testing the available providers. onnxruntime-node reports nothing about a GPU (not even whether it is real
-// or software-emulated), so a provider is preferred to the CPU only if it computes the same results, faster.
+// Devices that a model can run on, and their availability in this machine's onnxruntime. `auto` is resolved once per
+// start by testing the available providers. onnxruntime-node reports nothing about a GPU, not even whether it is
+// emulated in software. A provider is therefore preferred to the CPU only if a test shows the same results in less
+// time.
 import { existsSync, readdirSync } from 'node:fs';
 import { arch, platform } from 'node:os';
 import { join } from 'node:path';
@@ -12,24 +13,24 @@ import type { Provider } from './session';
 export type { Provider } from './session';
 
 export const devices = ['auto', 'cpu', 'webgpu', 'cuda'] as const;
-/** Values a user may request. */
+/** Device that a user may request. */
 export type Device = (typeof devices)[number];
 
 export interface ProviderState {
   provider: Provider;
-  /** Whether this build of onnxruntime knows the provider. */
+  /** Whether this build of onnxruntime includes the provider. */
   known: boolean;
-  /** Whether the provider's library is present: in the package itself, or installed beside it. */
+  /** Whether the provider's library exists, in onnxruntime-node's package or installed separately. */
   installed: boolean;
 }
 
 /** Result of testing a provider (models/self-check.ts). */
 export interface DeviceCheck {
-  /** Whether its results match the CPU's. */
+  /** Whether the provider's results match the CPU's. */
   passed: boolean;
-  /** Whether it multiplies matrices faster than the CPU; false if it did not pass. */
+  /** Whether the provider multiplies matrices faster than the CPU; false if `passed` is false. */
   faster: boolean;
-  /** The findings with their numbers; follows "webgpu: " or "…, but " in a message. */
+  /** Findings with their numbers, worded to follow "webgpu: " or "…, but " in a message. */
   about: string;
 }
 
@@ -49,8 +50,8 @@ export async function providerStates(): Promise<ProviderState[]> {
 }
 
 /**
- * Returns the provider for `device` from `states`; `auto` takes the first usable one. `asked` is the user-facing name
- * of the option, such as --device. Throws a UserError if the device is not available on this machine.
+ * Returns the provider for `device`; for `auto`, the first usable provider in `states`. `asked` is the name of the
+ * option in messages, such as --device. Throws a UserError if the device is not available on this machine.
  */
 export function chooseProvider(device: Device, states: readonly ProviderState[], asked: string): Provider {
   const usable = states.filter(({ known, installed }) => known && installed);
@@ -68,8 +69,8 @@ export function chooseProvider(device: Device, states: readonly ProviderState[],
 }
 
 /**
- * Returns the providers that `auto` tests before the CPU. On Linux, any GPU exposes a render node; without one, WebGPU
- * would at best use a software emulation, and testing that takes seconds.
+ * Returns the providers that `auto` tests before the CPU. On Linux, every GPU has a render node. Without a render node
+ * WebGPU is not tested, because it could use only a software emulation and the test would take seconds.
  */
 export function autoCandidates(states: readonly ProviderState[], renderNodes = hasRenderNode()): Provider[] {
   return states
@@ -84,8 +85,8 @@ function hasRenderNode(): boolean {
 }
 
 /**
- * Returns the provider to load a model on, and the test findings (null if nothing was tested). An explicitly requested
- * device must pass its check; `auto` takes the first candidate that passes and is faster than the CPU.
+ * Returns the provider to load a model on, and the test findings (null if nothing was tested). A device that the user
+ * requested must pass its check; `auto` selects the first candidate that passes and is faster than the CPU.
  * @throws UserError with the option name `asked` and the reason the device failed
  */
 export async function resolveDevice(

@@ -1,10 +1,13 @@
-// The additive causal mask of attention. Padding is on the right: under a causal mask no real token attends to it, so
-// no further mask is needed.
+// The additive causal mask of attention. Padding is on the right: no real token attends to it under a causal mask, so a
+// padding mask is not needed.
 import { float32 } from './session';
 import type { Tensor } from './session';
 
 const masks = new Map<number, Tensor>();
-/** Added to the scores of masked positions; far below any real score but finite, so no softmax row is empty. */
+/**
+ * Number added to the scores of masked positions; far below real scores, but finite, so that the softmax of a fully
+ * masked row is defined.
+ */
 export const masked = -1e9;
 
 /** Additive causal mask [t, t]. */

@@ -1,8 +1,8 @@
-// One onnxruntime session over one graph: feeds and returns typed arrays by name. The only file that uses onnxruntime's
-// API. Telemetry is disabled before the module loads. Idle threads spin only as long as the typical gap between two
-// operators: without spinning, small models lose a third of their speed to thread wake-ups; with onnxruntime's default
-// duration, throughput on a shared machine collapses (measured: 21k to 3k tokens/s), and two sessions compete for the
-// cores.
+// One onnxruntime session for one graph: feeds and returns typed arrays by name. The only file that uses onnxruntime's
+// API. Telemetry is disabled before the module loads. Idle threads spin for about the gap between two operators and
+// then sleep. Without spinning, small models lose a third of their speed because threads must be woken. With
+// onnxruntime's default duration, throughput on a shared machine falls from 21k to 3k tokens/s, and two sessions
+// compete for the cores.
 import type * as Ort from 'onnxruntime-node';
 import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-common';
 import { DeviceTensor } from './device-tensor';
@@ -19,24 +19,24 @@ export const int64 = (data: BigInt64Array, dims: readonly number[]): Tensor => (
 /** onnxruntime execution provider that runs a graph. */
 export type Provider = 'cpu' | 'webgpu' | 'cuda';
 
-/** How long an idle thread spins before it sleeps. */
+/** Time that an idle thread spins before it sleeps, in microseconds. */
 const spinMicroseconds = 20;
 
 export interface SessionOptions {
-  /** Defaults to the CPU. */
+  /** Defaults to `cpu`. */
   provider?: Provider;
   /** Threads within an operator; 0 lets onnxruntime use all cores. */
   threads: number;
-  /** Folder of the files that hold the graph's mapped constants. */
+  /** Folder of the files that contain the graph's mapped constants. */
   folder?: string;
   /**
-   * Folds constants and prepacks them for matmuls once, at session creation. Costs time and a copy of the constants,
-   * and speeds up matmuls with few rows. Used for generation.
+   * Folds constants and prepacks them for matmuls when the session is created. Takes time and the memory of a second
+   * copy, but speeds up matmuls with few rows. Used for generation.
    */
   prepack?: boolean;
   /**
-   * Selects, by name, outputs that stay on the device; a run returns them as `DeviceTensor`s. Not supported on the CPU
-   * and on CUDA.
+   * Whether an output, given by name, stays on the device; a run returns it as a `DeviceTensor`. Not supported on the
+   * CPU and on CUDA.
    */
   resident?: (output: string) => boolean;
 }
@@ -70,7 +70,7 @@ export class Session {
     return new Session(ort, session, graph);
   }
 
-  /** Runs the graph; every graph input must be fed. Outputs are newly allocated and owned by the caller. */
+  /** Runs the graph; every graph input must be fed. Outputs are newly allocated, and the caller owns them. */
   async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
     const inputs: Record<string, OrtTensor> = {};
     for (const { name } of this.graph.inputs) {
@@ -105,8 +105,8 @@ export class Session {
 export function sessionSettings(graph: Graph, options: SessionOptions): InferenceSession.SessionOptions {
   const { provider = 'cpu', prepack = false, resident, folder, threads } = options;
   const kept = provider === 'webgpu' && resident ? graph.outputs.filter(({ name }) => resident(name)) : [];
-  // Constant folding would hold mapped weights in memory twice; the other optimizations bring no gain here. On WebGPU,
-  // which has no bfloat16 kernels, the weights are converted to float32 once and kept on the device.
+  // Constant folding would keep two copies of mapped weights in memory; the other optimizations do not speed up these
+  // graphs. WebGPU has no bfloat16 kernels, so there the weights are converted to float32 once and stay on the device.
   const folded = prepack || graph.mapped.length === 0 || provider === 'webgpu';
   return {
     executionProviders: [provider],

@@ -1,6 +1,6 @@
-// Copies tensors to the device and back with sessions that only copy: onnxruntime-node can neither create a device
-// buffer from numbers nor read one (its getData aborts the process). One small session per element type, rank and
-// direction. If the device is the host, tensors are passed through.
+// Copies tensors to a device and back through sessions that only copy, because onnxruntime-node can neither create a
+// device buffer from numbers nor read one (its getData aborts the process). Uses one session per element type, rank and
+// direction. If the device is the host, returns tensors unchanged.
 import { DeviceTensor } from './device-tensor';
 import type { Tensor } from './device-tensor';
 import { Graph } from '../graph/graph';
@@ -15,15 +15,15 @@ export class Transfer {
   constructor(private readonly options: SessionOptions) {}
 
   /**
-   * Returns the tensor on the device, owned by the caller. Returns the argument if it is already there, or the device
-   * is the host.
+   * Returns the tensor on the device; the caller owns it. Returns the argument itself if it is already on the device,
+   * or if the device is the host.
    */
   async upload(tensor: Tensor): Promise<Tensor> {
     if (this.options.provider !== 'webgpu' || tensor instanceof DeviceTensor) return tensor;
     return this.copy(tensor, 'upload');
   }
 
-  /** Returns the tensor's numbers on the host. */
+  /** Returns a tensor with the same numbers in host memory. */
   async download(tensor: Tensor): Promise<Tensor> {
     return tensor instanceof DeviceTensor ? this.copy(tensor, 'download') : tensor;
   }

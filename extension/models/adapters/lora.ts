@@ -1,7 +1,7 @@
-// LoRA: a frozen linear layer W [out, in] gets two trained factors A [rank, in] and B [out, rank] and computes x·(W +
+// LoRA: a frozen linear layer W [out, in] has two trained factors A [rank, in] and B [out, rank] and computes x·(W +
 // alpha/rank · B·A)ᵀ. Names, layout, layer selection and initialisation follow PEFT (github.com/huggingface/peft), so
-// adapters are interchangeable. Only the projections of the decoder layers take adapters, not the embedding and the
-// output head.
+// adapters are interchangeable with PEFT. Only the projections of the decoder layers can have adapters; embedding and
+// output head cannot.
 import { UserError } from '../../common/user-error';
 import type { AdapterOptions } from '../../engine/load-options';
 import type { RandomStream } from '../../engine/sampling/random-stream';
@@ -19,14 +19,14 @@ export const choosesAll = (targets: LoraOptions['targets']): targets is string =
 /** Returns the factor of B·A. */
 export const loraScale = (lora: Pick<LoraOptions, 'alpha' | 'rank'>): number => lora.alpha / lora.rank;
 
-/** Modules that PEFT can also adapt, in a form not supported here. */
+/** Modules for which PEFT supports adapters, but this trainer does not. */
 const withoutAdapter = ['model.embed_tokens', 'lm_head'];
 
 /**
  * Returns the full names of the linear layers that `targets` selects, such as model.layers.0.self_attn.q_proj, in
- * parameter order. A list entry selects the layer with that name and those whose name ends with a dot and the entry; a
- * string other than 'all-linear' is a regular expression that must match the whole name.
- * @throws UserError naming the pattern if it is not a regular expression, selects nothing, or selects embedding or
+ * parameter order. A list entry selects the layer of this name and every layer whose name ends with a dot and the
+ * entry. A string other than 'all-linear' is a regular expression that must match the complete name.
+ * @throws UserError with the pattern, if it is not a regular expression, selects nothing, or selects embedding or
  * output head
  */
 export function loraModules(config: DecoderConfig, targets: LoraOptions['targets']): string[] {
@@ -50,7 +50,7 @@ export function loraModules(config: DecoderConfig, targets: LoraOptions['targets
 }
 
 /**
- * Returns the factors as parameters: per module `${module}.lora_A.weight` [rank, in], then `${module}.lora_B.weight`
+ * Returns the specs of the factors: per module `${module}.lora_A.weight` [rank, in], then `${module}.lora_B.weight`
  * [out, rank].
  */
 export function loraSpecs(config: DecoderConfig, lora: LoraOptions): ParameterSpec[] {
@@ -69,8 +69,8 @@ export function loraSpecs(config: DecoderConfig, lora: LoraOptions): ParameterSp
 export const factorName = (module: string, factor: 'A' | 'B'): string => `${module}.lora_${factor}.weight`;
 
 /**
- * Initialises the factors like PEFT: A uniform in ±1/√in (Kaiming with a = √5), B zeros, so the adapter initially has
- * no effect. Other parameters among `weights` are unchanged.
+ * Initialises the factors like PEFT: A uniform in ±1/√in (Kaiming with a = √5), B zeros, so that a new adapter has no
+ * effect. Parameters of `weights` that are not factors stay unchanged.
  */
 export function initializeLora(weights: Weights, stream: RandomStream): void {
   for (const { name, dims } of weights.specs) {
@@ -82,7 +82,7 @@ export function initializeLora(weights: Weights, stream: RandomStream): void {
   }
 }
 
-/** Returns the weights of the linear layers that can take an adapter, [out, in]. */
+/** Returns the specs of the linear layers that can have an adapter; weights are [out, in]. */
 const linearSpecs = (config: DecoderConfig): ParameterSpec[] =>
   parameterSpecs(config).filter(({ name, dims }) => dims.length === 2 && !withoutAdapter.includes(moduleOf(name)));
 

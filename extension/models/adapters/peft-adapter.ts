@@ -1,7 +1,7 @@
 // LoRA adapters as folders in PEFT format: adapter_config.json and adapter_model.safetensors, with tensors named
-// base_model.model.<module>.lora_A.weight [r, in] and .lora_B.weight [out, r]. Options for which PEFT would compute
-// something other than x·(W + scale·B·A)ᵀ are rejected by name, and every tensor is validated against the base before
-// use. Keys and their defaults: github.com/huggingface/peft, src/peft/tuners/lora/config.py.
+// base_model.model.<module>.lora_A.weight [r, in] and .lora_B.weight [out, r]. An option for which PEFT would compute
+// something other than x·(W + scale·B·A)ᵀ is rejected with its name, and every tensor is validated against the base
+// before use. Keys and their defaults: github.com/huggingface/peft, src/peft/tuners/lora/config.py.
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
@@ -19,13 +19,13 @@ export const adapterConfigName = 'adapter_config.json';
 export const adapterWeightsName = 'adapter_model.safetensors';
 const prefix = 'base_model.model.';
 
-/** An adapter in memory: its options, and its factors laid out by `loraSpecs`. */
+/** An adapter in memory: its options, and its factors with the specs of `loraSpecs`. */
 export interface Adapter {
   lora: LoraOptions;
   factors: Weights;
 }
 
-/** Modules for which an adapter file may hold factors or full weights (modules_to_save), which is not supported. */
+/** Modules outside the decoder layers that an adapter file may contain (as factors or in modules_to_save); rejected. */
 const modulesToSave = ['lm_head', 'embed_tokens'];
 
 const targetSchema = z.union([z.string(), z.array(z.string())]).nullish();
@@ -44,7 +44,7 @@ const configSchema = z.looseObject({
 type PeftConfig = z.infer<typeof configSchema>;
 
 const merged = "merge it into its base with peft's merge_and_unload and use the merged model";
-/** Keys that change an adapter's computation; rejected unless empty or equal to the value here. */
+/** Keys that change an adapter's computation; rejected unless their value is empty or equals the value here. */
 const neutral: Readonly<Record<string, unknown>> = {
   bias: 'none',
   lora_bias: false,
@@ -63,13 +63,15 @@ const neutral: Readonly<Record<string, unknown>> = {
   monteclora_config: null,
   velora_config: null,
 };
-/** Initialisations that leave the base weights unchanged; others (PiSSA, OLoRA, …) require a modified base. */
+/**
+ * Initialisations that leave the base weights unchanged; all others (PiSSA, OLoRA, …) modify the base and are rejected.
+ */
 const plainInitializations: readonly unknown[] = [undefined, null, true, false, 'gaussian', 'orthogonal', 'eva'];
 
 /**
- * Reads an adapter for the base with this configuration in `base.folder`. The returned targets are `all-linear` or the
- * shortest list of names that selects the adapter's modules. The scale alpha/√r of use_rslora is expressed as an alpha
- * multiplied by √r.
+ * Reads an adapter for the base in `base.folder`. The returned targets are `all-linear`, or the shortest list of names
+ * that selects the adapter's modules. With use_rslora, PEFT's scale is alpha/√r; the returned alpha is then multiplied
+ * by √r.
  * @throws UserError with file, key or tensor, and remedy
  */
 export async function readAdapter(
@@ -109,14 +111,15 @@ export async function readAdapter(
   }
 }
 
-/** Returns the files of an adapter folder, by name. */
+/** Returns the contents of an adapter folder's files, by name. */
 export function adapterFiles({ lora, factors }: Adapter, base: string): Record<string, Uint8Array> {
   const tensors = factors.specs.map(({ name, dims }) => ({
     name: prefix + name,
     shape: dims,
     data: factors.view(name),
   }));
-  // Only keys known to every peft version. `all-linear` is expanded to names, because not every reader supports it.
+  // Writes only keys that every version of PEFT knows. `all-linear` is expanded to names, because not every reader
+  // supports it.
   const { targets } = lora;
   const config = {
     alpha_pattern: {},
@@ -230,9 +233,9 @@ function modulesOf(
 }
 
 /**
- * Returns the modules that must have factors according to the configuration; empty unless it lists plain names. With
- * regular expressions or layer restrictions, which only control where PEFT creates factors, the file alone determines
- * the modules.
+ * Returns the modules that must have factors according to the configuration; empty if target_modules is not a list of
+ * plain names. Regular expressions and layer restrictions only control where PEFT creates factors; with them, the
+ * factors in the file determine the modules.
  */
 function chosenModules(known: readonly string[], config: PeftConfig): readonly string[] {
   const { target_modules: targets, exclude_modules: exclude, layers_to_transform: layers } = config;

@@ -1,7 +1,8 @@
-// Attention over packed tokens: among themselves (training and scoring, differentiable), or over cached keys and values
-// plus the new tokens (generation). Grouped-query attention without copying keys: queries that share a key head are
-// stacked along time, so one matmul per key head serves all of them. In a group of episodes the common prefix is
-// computed once, and its keys and values are shared by all rows (cf. Hydragen, arXiv 2402.05099, here with gradients).
+// Attention over packed tokens. In training and scoring, tokens attend to each other (differentiable); in generation,
+// new tokens attend to cached keys and values and to each other. Grouped-query attention does not copy keys: queries
+// that share a key head are stacked along time, so one matmul per key head computes all of them. In a group of episodes
+// the common prefix is computed once, and all rows share its keys and values (cf. Hydragen, arXiv 2402.05099, here with
+// gradients).
 import type { Dim, Graph, Value } from '../../engine/graph/graph';
 import { matmul, softmax, softmaxProduct } from '../../engine/graph/layer-ops';
 import { add, reshape } from '../../engine/graph/ops';
@@ -21,9 +22,9 @@ const stacked = (size: string, groups: number): Dim => (groups === 1 ? size : `$
 
 /**
  * Causal attention among packed tokens. Without shared prefixes: blocks of b rows of t tokens. With shared prefixes: p
- * prefixes of u tokens, each continued by m rows of t tokens that attend to the prefix and to themselves. Rows are
- * split into e early and l late tokens, and early queries skip late keys. This avoids a quarter of the scores, all of
- * them masked.
+ * prefixes of u tokens, each followed by m rows of t tokens that attend to their prefix and to themselves. Rows are
+ * split into e early and l late tokens, and no scores of early queries with late keys are computed. This saves a
+ * quarter of the scores, all of which the causal mask would remove.
  */
 export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): Attend {
   const groups = c.heads / c.kvHeads;
@@ -63,7 +64,10 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
     const [rowV, prefixV] = blocks(v, keyPlaces, beginning?.keys, keyRows).toReversed();
 
     const halves = splitTimes(g, reshape(g, rowQ, [...batch, groups, 't', c.headSize]), ['e', 'l']);
-    /** Returns the keys or values each half attends to: the whole prefix, plus the row up to the end of the half. */
+    /**
+     * Returns the keys or values for each half of a row: those of the prefix, and those of the row up to the end of the
+     * half.
+     */
     const seen = (row: Value, prefix: Value | undefined): Value[] => {
       const [early, late] = splitTimes(g, row, ['e', 'l']);
       const before = prefix ? [repeatMembers(g, prefix, 'm')] : [];
@@ -85,9 +89,9 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
 }
 
 /**
- * Attention of packed new tokens, one chunk for each of b rows, over cached keys and values and the chunk itself.
+ * Attention of packed new tokens, one chunk for each of b rows, over cached keys and values and over the chunk itself.
  * Declares the inputs past_key.i, past_value.i [b, kvHeads, s, headSize] and past_mask [b, 1, 1, 1, s] (0 for filled
- * slots, large negative otherwise), and the outputs key.i, value.i [n, kvHeads·headSize] of the new tokens. Not
+ * slots, large negative otherwise). Declares the outputs key.i, value.i [n, kvHeads·headSize] of the new tokens. Not
  * differentiable.
  */
 export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
@@ -102,10 +106,10 @@ export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
 }
 
 /**
- * `cachedAttention` for keys and values that stay on a device. The chunk has slots [b, kvHeads, t, headSize] that may
- * already hold tokens: inputs held_key.i, held_value.i [b, kvHeads, c, headSize] with c = t or 1. Slots with `written`
- * [1, 1, t, 1] = 1 receive new tokens: either one token per slot, or one token per row. All t slots become the outputs
- * key.i, value.i. The caller supplies the chunk's mask new_mask [1, 1, 1, q, t] for q new tokens per row.
+ * `cachedAttention` for keys and values that stay on a device. The chunk has slots [b, kvHeads, t, headSize]. Slots may
+ * already contain tokens: inputs held_key.i, held_value.i [b, kvHeads, c, headSize] with c = t or 1. Slots with
+ * `written` [1, 1, t, 1] = 1 receive new tokens: either one token per slot, or one token per row. All t slots are the
+ * outputs key.i, value.i. The caller supplies the chunk's mask new_mask [1, 1, 1, q, t] for q new tokens per row.
  */
 export function residentAttention(g: Graph, c: DecoderConfig): Attend {
   const { pastMask, newMask, heads } = cachedInputs(g, c, 'q', [1, 1, 1, 'q', 't']);
@@ -163,7 +167,7 @@ function pastOf(g: Graph, c: DecoderConfig, layer: number): Pick<Segment, 'keys'
   return { keys: past('key'), values: past('value') };
 }
 
-/** Returns the attention output of `t` queries per row over the past (s slots) and their chunk. */
+/** Returns the attention output of `t` queries per row over the past (s slots) and the row's chunk. */
 function overBoth(g: Graph, c: DecoderConfig, queries: Value, past: Segment, chunk: Segment, t: string): Value {
   const groups = c.heads / c.kvHeads;
   const alpha = c.headSize ** -0.5;

@@ -1,7 +1,7 @@
-// PPO's critic: a decoder of the actor's family with a value head [1, hidden] instead of the output head, initialised
-// from the actor's weights and a head near zero. Loss: ½ · max of the plain and the clipped squared error (Schulman et
-// al. 2017; verl's compute_value_loss). The value of token t is read at the position that predicts it, before the token
-// is known.
+// PPO's critic: a decoder of the actor's architecture with a value head [1, hidden] instead of the output head.
+// Initialised with the actor's weights and a value head near zero. Loss: ½ · max of the unclipped and the clipped
+// squared error (Schulman et al. 2017; verl's compute_value_loss). The value of token t is computed at position t − 1,
+// which predicts the token, so it does not depend on the token.
 import type { CriticLossOptions, OptimizerOptions, UpdateMetrics } from '../../engine/loss-options';
 import type { CriticSample, PassBudget } from '../../engine/training-samples';
 import { unwatched } from '../../engine/work-units';
@@ -48,12 +48,12 @@ export const valueHeadSpec = (config: DecoderConfig): ParameterSpec => ({
   dims: [1, config.hiddenSize],
 });
 
-/** Fills a new value head with small normal numbers. */
+/** Fills a new value head with normal random numbers of small deviation. */
 export function initializeValueHead(weights: Weights, stream: RandomStream): void {
   weights.view(valueHead).forEach((_, i, head) => (head[i] = 0.001 * stream.normal()));
 }
 
-/** Returns a critic's initial weights: the actor's trunk and a new head. */
+/** Returns the initial weights of a critic: the actor's decoder layers and a new value head. */
 export function criticWeights(config: DecoderConfig, actor: Weights, stream: RandomStream): Weights {
   const weights = new Weights(criticSpecs(config));
   for (const { name } of weights.specs) if (name !== valueHead) weights.view(name).set(actor.view(name));
@@ -132,7 +132,7 @@ export class Critic {
   }
 }
 
-/** Inputs: packed tokens, rows [n']. Output: `values` [n']. */
+/** Graph of the values. Inputs: packed tokens, rows [n']. Output: `values` [n']. */
 export function valuesGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('values', shape.lowering);
   g.output('values', tokenValues(g, network, { ...shape, checkpointed: false }).value);
@@ -140,8 +140,8 @@ export function valuesGraph(network: Network, shape: PackedShape): Graph {
 }
 
 /**
- * Inputs: packed tokens, rows, old_value, return, weight [n'], clip_value. Outputs: one gradient per trained parameter,
- * and the sums.
+ * Graph of the critic's gradient. Inputs: packed tokens, rows, old_value, return, weight [n'], clip_value. Outputs: one
+ * gradient per trained parameter, and the sums of loss and metrics.
  */
 export function criticGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('critic', shape.lowering);

@@ -1,6 +1,6 @@
 // Parses config.json of a Hugging Face decoder of the Qwen2, Qwen3 and Llama families (RMSNorm, rotary positions,
-// grouped-query attention, SwiGLU). Anything this trainer would compute incorrectly is rejected by name rather than
-// ignored. Missing keys get the defaults of the family's configuration class in transformers 5
+// grouped-query attention, SwiGLU). A feature that this trainer would compute incorrectly is rejected with its name.
+// Missing keys have the defaults of the family's configuration class in transformers 5
 // (test/golden/make/decoder_configs.py).
 import { z } from 'zod';
 import { isRecord } from '../../common/json';
@@ -40,7 +40,7 @@ const defaults: Readonly<Record<Family, object>> = {
 const rotarySchema = z.looseObject({
   rope_theta: z.number().positive().nullish(),
   rope_type: z.string().nullish(),
-  /** The older name of rope_type. */
+  /** Older name of rope_type. */
   type: z.string().nullish(),
   partial_rotary_factor: z.number().nullish(),
 });
@@ -57,13 +57,13 @@ const configSchema = z.looseObject({
     .number()
     .int()
     .positive()
-    .max(2 ** 24), // each has a row in the rotary tables
+    .max(2 ** 24), // the rotary tables have one row per position
   rms_norm_eps: z.number().positive(),
   original_max_position_embeddings: z.number().positive().nullish(),
   rope_theta: z.number().positive().nullish(),
-  /** Name until transformers 4; rope_theta is beside it. */
+  /** Key up to transformers 4; rope_theta is a sibling of rope_scaling. */
   rope_scaling: rotarySchema.nullish(),
-  /** Name from transformers 5 on; rope_theta is inside it. */
+  /** Key from transformers 5 on; contains rope_theta. */
   rope_parameters: rotarySchema.nullish(),
   partial_rotary_factor: z.number().nullish(),
   tie_word_embeddings: z.boolean().optional(),
@@ -91,7 +91,7 @@ export interface DecoderConfig {
   normEps: number;
   ropeTheta: number;
   ropeScaling: RotaryScaling;
-  /** Whether the output head shares the embedding's weights. */
+  /** Whether embedding and output head are one tensor. */
   tiedHead: boolean;
   /** Bias on the q, k and v projections (Qwen2 always; Qwen3 and Llama with attention_bias). */
   qkvBias: boolean;
@@ -99,13 +99,13 @@ export interface DecoderConfig {
   outputBias: boolean;
   /** Bias on gate, up and down projection (Llama with mlp_bias). */
   mlpBias: boolean;
-  /** RMSNorm of each head of q and k before the rotary positions (Qwen3). */
+  /** RMSNorm of each head of q and k, before rotary positions are applied (Qwen3). */
   qkNorm: boolean;
 }
 
 /**
- * Parses the content of a config.json; `file` is used in errors only. The family is checked before anything else.
- * Throws a UserError for invalid or unsupported values.
+ * Parses the content of a config.json; `file` is used in errors only. Checks the family first. Throws a UserError for
+ * invalid or unsupported values.
  */
 export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
   const refuse: Refuse = (key, value, remedy) => {
@@ -162,8 +162,8 @@ function familyOf(json: Record<string, unknown>, file: string, refuse: Refuse): 
 }
 
 /**
- * Returns the head size: as declared, else hidden size / heads (128 for Qwen3). Must be even, because rotary positions
- * rotate pairs.
+ * Returns the declared head size; by default hidden size / heads, or 128 for Qwen3. The size must be even, because
+ * rotary positions rotate pairs.
  */
 function headSizeOf(c: Config, family: Family, refuse: Refuse): number {
   const { hidden_size: hidden, num_attention_heads: heads } = c;
@@ -178,8 +178,8 @@ function headSizeOf(c: Config, family: Family, refuse: Refuse): number {
 }
 
 /**
- * Rejects sliding windows, unless no layer uses one or the window covers the whole context. transformers' Llama ignores
- * sliding windows, whatever its configuration says.
+ * Rejects sliding windows if at least one layer uses a window that is shorter than the context. A sliding window in a
+ * Llama configuration is accepted, because transformers' Llama ignores it.
  */
 function refuseWindows(c: Config, family: Family, refuse: Refuse): void {
   const other = c.layer_types?.find(type => !['full_attention', 'attention', 'sliding_attention'].includes(type));
@@ -233,11 +233,14 @@ export interface ParameterSpec {
   dims: number[];
 }
 
-/** Names of the embedding and the output head, which may be one tensor. */
+/** Tensor names of the embedding and the output head. A tied model may lack the head's tensor. */
 export const embeddingTensor = 'model.embed_tokens.weight';
 export const headTensor = 'lm_head.weight';
 
-/** Returns every parameter of the decoder under Hugging Face names, in a fixed order. Linear weights are [out, in]. */
+/**
+ * Returns the specs of all parameters of the decoder under Hugging Face names, in a fixed order. Linear weights are
+ * [out, in].
+ */
 export function parameterSpecs(c: DecoderConfig): ParameterSpec[] {
   const q = c.heads * c.headSize;
   const kv = c.kvHeads * c.headSize;

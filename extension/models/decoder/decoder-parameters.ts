@@ -1,7 +1,7 @@
-// Parameter sources of a decoder graph, and the resulting form of its linear layers: trained weights are graph inputs,
-// frozen weights are constants mapped from files or held in memory, 8-bit weights are constants derived from them; any
-// linear layer may have a trained low-rank adapter (lora.ts). One decoder description thus serves full training, LoRA,
-// scoring under the base model and quantised rollouts.
+// Parameter sources of a decoder graph, and the operations of its linear layers. Trained weights are graph inputs;
+// frozen weights are constants that are mapped from files or stored in memory; 8-bit weights are constants derived from
+// frozen weights. Any linear layer may have a trained low-rank adapter (lora.ts). The same decoder code (decoder.ts)
+// therefore serves full training, LoRA, scoring under the base model and quantised rollouts.
 import { dequantized, frozenLinear, int8Linear, quantizeRows } from '../../engine/graph/frozen-ops';
 import type { Int8Weight, QuantizedRows } from '../../engine/graph/frozen-ops';
 import type { ElementType, FloatType, Graph, Value } from '../../engine/graph/graph';
@@ -23,7 +23,7 @@ export interface FileTensor {
 
 type FileLocation = Pick<FileTensor, 'file' | 'offset' | 'bytes'>;
 
-/** A linear layer's weight as int8 [in, out] with a float32 scale per column, both in files. */
+/** The weight of a linear layer as int8 [in, out] with a float32 scale per column, both stored in files. */
 export interface Int8Tensor {
   kind: 'int8';
   weight: FileLocation;
@@ -39,18 +39,21 @@ export interface MemoryTensor {
 export type TensorSource = { kind: 'input' } | MemoryTensor | FileTensor | Int8Tensor;
 
 export interface Adapter extends LoraOptions {
-  /** Modules with adapter factors. */
+  /** Names of the linear layers that have adapter factors. */
   modules: ReadonlySet<string>;
 }
 
-/** How the parameters of a network are stored and used. */
+/** Storage of a network's parameters, and the types that its matmuls compute in. */
 export interface ParameterPlan {
   specs: readonly ParameterSpec[];
   source(name: string): TensorSource;
   adapter?: Adapter;
-  /** Multiply 8-bit weights with 8-bit activations (rollouts) instead of dequantising them to float32 (training). */
+  /**
+   * True multiplies 8-bit weights with 8-bit activations (rollouts); false dequantises the weights to float32
+   * (training).
+   */
   int8Products?: boolean;
-  /** Type of matmuls with weights, float32 by default; everything else is always float32. */
+  /** Type of matmuls with weights, float32 by default. All other operations compute in float32. */
   products?: FloatType;
 }
 
@@ -58,9 +61,9 @@ const castCode: Record<FloatType, number> = { float32: 1, float16: 10 };
 const fileTypes: Record<FileTensor['dtype'], ElementType> = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' };
 
 export class DecoderParameters {
-  /** Loss scale for float16 gradients, so that small values do not underflow; 1 for float32. */
+  /** Loss scale that prevents float16 gradients from underflowing; 1 for float32. */
   readonly gradientScale: number;
-  /** The trained inputs of the graph, by name. */
+  /** Graph inputs of the trained parameters, by parameter name. */
   readonly trained = new Map<string, Value>();
   private readonly dims: ReadonlyMap<string, readonly number[]>;
   private readonly constants = new Map<string, Value>();
@@ -79,7 +82,7 @@ export class DecoderParameters {
     return this.dims.has(name);
   }
 
-  /** Returns a norm weight or a bias as float32. */
+  /** Returns the norm weight or bias `name` as float32. */
   vector(name: string): Value {
     return this.float(name);
   }
@@ -88,7 +91,7 @@ export class DecoderParameters {
   embed(name: string, ids: Value): Value {
     const table = this.stored(name);
     if (table.type === 'float32') return gatherRows(this.g, table, ids);
-    // Converts only the rows that are read to float32.
+    // Only the gathered rows are converted to float32.
     const rows = this.g.emit('Gather', [table, ids], table.type, [...ids.dims, table.dims[1]], { axis: 0 });
     return this.g.emit('Cast', [rows], 'float32', rows.dims, { to: 1 });
   }
@@ -101,14 +104,14 @@ export class DecoderParameters {
     return cast(this.g, this.plan.adapter?.modules.has(module) ? this.adapted(module, x, y) : y, 'float32');
   }
 
-  /** Returns x [n, in] · Wᵀ for a weight by name, without adapter: the output head. */
+  /** Returns x [n, in] · Wᵀ for the weight `name`, without adapter. Used for the output head. */
   base(name: string, x: Value): Value {
     return cast(this.g, this.product(name, x, null), 'float32');
   }
 
   /**
-   * Returns x [n, in] · Wᵀ (+ bias) in the type of matmuls; weights are cast separately for each matmul, so that no
-   * converted copy outlives it.
+   * Returns x [n, in] · Wᵀ (+ bias), computed in `products`. Weights are cast separately for each matmul, so that each
+   * converted copy is freed after its matmul.
    */
   private product(name: string, x: Value, bias: Value | null): Value {
     const { g } = this;
@@ -136,8 +139,9 @@ export class DecoderParameters {
   }
 
   /**
-   * Applies dropout whose mask is a hash of two random vectors drawn by the host for each run, one number per token and
-   * one per feature: identical on every machine and when activations are recomputed.
+   * Applies dropout. The mask is a hash of two random vectors that the host draws for each run of the graph: one number
+   * per token and one per feature. It is therefore identical on every machine, and identical when activations are
+   * recomputed.
    */
   private dropped(x: Value, share: number): Value {
     const { g } = this;
@@ -162,8 +166,8 @@ export class DecoderParameters {
   }
 
   /**
-   * Returns the parameter in a float type; if it is stored in another type, casts anew on every call, see
-   * frozen-ops.ts.
+   * Returns the parameter in a float type. A parameter stored in another type is cast again on every call, for the
+   * reason given in frozen-ops.ts.
    */
   private float(name: string, type: FloatType = 'float32'): Value {
     const value = this.stored(name);

@@ -1,6 +1,6 @@
-// The decoder of the Qwen2, Qwen3 and Llama families, used for generation, scoring and training. These differ only in
-// attention (attention.ts), parameter sources (decoder-parameters.ts) and the positions whose logits are computed.
-// Tokens are packed: activations are [n, width], one row per token, so every linear layer is one matmul.
+// The decoder of the Qwen2, Qwen3 and Llama families. Generation, scoring and training use the same decoder; they
+// differ only in attention (attention.ts), parameter sources (decoder-parameters.ts) and the positions whose logits are
+// computed. Tokens are packed: activations are [n, width], one row per token, so every linear layer is one matmul.
 import { checkpoint } from '../../engine/graph/autodiff';
 import type { Graph, Value } from '../../engine/graph/graph';
 import { rmsNorm, rotary, swiglu } from '../../engine/graph/layer-ops';
@@ -11,8 +11,8 @@ import type { DecoderParameters } from './decoder-parameters';
 import { rotaryTable } from './rotary-frequencies';
 
 /**
- * Computes attention in layer `layer`. q is [n, heads·headSize], k and v are [n, kvHeads·headSize], with positions
- * already applied. Returns the context [n, heads·headSize].
+ * Computes the attention of layer `layer`. q is [n, heads·headSize]; k and v are [n, kvHeads·headSize]. Rotary
+ * positions are already applied to q and k. Returns the context [n, heads·headSize].
  */
 export type Attend = (layer: number, q: Value, k: Value, v: Value) => Value;
 
@@ -22,14 +22,16 @@ export interface TokenInputs {
   /** int64 [n] */
   positions: Value;
   /**
-   * Exclusive upper bound of positions; the graph contains a table with this many rows. Defaults to the model's limit.
+   * Exclusive upper bound of positions, and number of rows of the graph's rotary tables. Defaults to the model's limit.
    */
   maxPositions?: number;
   /** Recompute each layer's intermediate values in the backward pass instead of keeping them. */
   checkpointed?: boolean;
 }
 
-/** Returns the name of the tensor that maps hidden states to logits. */
+/**
+ * Returns the name of the tensor that maps hidden states to logits: the output head, or the embedding if both are tied.
+ */
 export const headName = (c: DecoderConfig, parameters: Pick<DecoderParameters, 'has'>): string =>
   c.tiedHead && !parameters.has('lm_head.weight') ? 'model.embed_tokens.weight' : 'lm_head.weight';
 
@@ -43,7 +45,7 @@ export function decoderHidden(
 ): Value {
   const rotation = rotaryTables(g, c, tokens.maxPositions ?? c.maxPositions);
   const [n] = tokens.ids.dims;
-  const positions = reshape(g, tokens.positions, [n, 1]); // one token per sequence: tables may be shorter than n
+  const positions = reshape(g, tokens.positions, [n, 1]); // [n, 1]: n may exceed the tables' rows
   const norm = (x: Value, name: string): Value => rmsNorm(g, x, parameters.vector(`${name}.weight`), c.normEps);
 
   const layer = (i: number, x: Value): Value => {

@@ -1,6 +1,6 @@
-// Maps a model's tensors from its safetensors files through onnxruntime, so a base of any size only costs the memory of
-// its file pages and is never converted as a whole. Every number is checked once when the model is opened, because a
-// damaged weight would otherwise show late and far from its cause.
+// Maps a model's tensors from its safetensors files through onnxruntime. A base of any size therefore costs only the
+// memory of its file pages and is never converted as a whole. Every number is checked once when the model is opened,
+// because the effect of a damaged weight would otherwise appear late and in an unrelated place.
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { UserError } from '../../common/user-error';
@@ -11,7 +11,7 @@ import { openDecoder } from '../weights/model-folder';
 import type { MappedTensors } from './networks';
 
 const mappable = ['F32', 'F16', 'BF16'] as const;
-/** Elements checked at a time. */
+/** Maximum elements that are checked at a time. */
 const checkedAtOnce = 2 ** 22;
 
 export interface MappedDecoder extends MappedTensors {
@@ -22,9 +22,9 @@ export interface MappedDecoder extends MappedTensors {
 }
 
 /**
- * Opens a model folder without reading its weights into memory.
- * @throws UserError with file, tensor and remedy: a missing or misshapen tensor, a type that cannot be mapped, or a
- * non-finite number
+ * Opens a model folder without loading its weights into memory.
+ * @throws UserError with file, tensor and remedy, for a missing tensor, a wrong shape, a type that cannot be mapped, or
+ * a non-finite number
  */
 export async function mapDecoder(folder: string): Promise<MappedDecoder> {
   const { config, specs, files } = await openDecoder(folder);
@@ -70,9 +70,9 @@ function firstUnfit(floats: Float32Array): number {
 }
 
 /**
- * Returns `inside`, the nearest folder that contains the model folder and the targets of its symlinked files (as in the
- * hub's cache), because onnxruntime only maps files within its given folder; and `real`, the model folder with symlinks
- * resolved.
+ * Returns two folders. `inside` is the nearest folder that contains the model folder and the targets of its symlinked
+ * files (as in the hub's cache), because onnxruntime maps only files inside a given folder. `real` is the model folder
+ * with symlinks resolved.
  */
 async function commonFolder(folder: string, files: readonly string[]): Promise<{ inside: string; real: string }> {
   const real = await realpath(folder);

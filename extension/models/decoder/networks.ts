@@ -1,6 +1,6 @@
-// Networks for each way of holding a model's parameters: all trained; frozen in the model's files; frozen with trained
+// Networks for each storage of a model's parameters: all trained; frozen in the model's files; frozen with trained
 // adapters; and for rollouts, prepacked for matmuls with few rows, or in 8 bits. Trained parameters are fed from a
-// parameter bank; frozen ones are read from the files by onnxruntime and never enter JavaScript.
+// parameter bank. Frozen parameters are read from the files by onnxruntime and never loaded into JavaScript memory.
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import { parameterSpecs } from './decoder-config';
 import type { Adapter, FileTensor, ParameterPlan, TensorSource } from './decoder-parameters';
@@ -9,7 +9,7 @@ import type { LoraOptions } from '../adapters/lora';
 import type { Network } from '../graphs/policy-graphs';
 import type { Weights } from '../weights/weights';
 
-/** Locations of a model's tensors: files within one folder. */
+/** Locations of a model's tensors in files of one folder. */
 export interface MappedTensors {
   folder: string;
   tensors: ReadonlyMap<string, FileTensor>;
@@ -22,7 +22,7 @@ export function trainedNetwork(config: DecoderConfig, specs = parameterSpecs(con
   return { config, plan: { specs, source: () => input } };
 }
 
-/** Returns a network without trained parameters; each is read from its file. */
+/** Returns a network without trained parameters; every parameter is mapped from its file. */
 export function frozenNetwork(config: DecoderConfig, { folder, tensors }: MappedTensors): Network {
   const source = (name: string): TensorSource => {
     const tensor = tensors.get(name);
@@ -33,8 +33,8 @@ export function frozenNetwork(config: DecoderConfig, { folder, tensors }: Mapped
 }
 
 /**
- * Returns the network with its current trained parameters as constants, which onnxruntime prepacks for matmuls with few
- * rows.
+ * Returns the network with copies of its trained parameters as constants, which onnxruntime prepacks for matmuls with
+ * few rows.
  */
 export function laidOutNetwork(network: Network, weights: Weights): Network {
   const source = (name: string): TensorSource => ({ kind: 'memory', data: weights.view(name) });

@@ -1,6 +1,6 @@
 // The decoder as a plain ONNX model for other runtimes: input_ids, position_ids and attention_mask [b, t] (int64; 0
 // marks padding, on either side) to logits [b, t, vocab] in float32. Uses standard ONNX operators only, without a
-// key-value cache. The weights stay in the safetensors files beside the model, as ONNX external data.
+// key-value cache. The weights are ONNX external data in the safetensors files of the same folder.
 import { Graph } from '../../engine/graph/graph';
 import type { Value } from '../../engine/graph/graph';
 import { matmul, softmax } from '../../engine/graph/layer-ops';
@@ -13,7 +13,9 @@ import type { DecoderConfig } from './decoder-config';
 import { DecoderParameters } from './decoder-parameters';
 import type { FileTensor } from './decoder-parameters';
 
-/** Returns the bytes of the ONNX model; `tensors` locates its parameters in files of the same folder. */
+/**
+ * Returns the bytes of the ONNX model; `tensors` contains the location of each parameter in files of the same folder.
+ */
 export function onnxDecoder(config: DecoderConfig, tensors: ReadonlyMap<string, FileTensor>): Uint8Array {
   const g = new Graph('decoder', 'onnx');
   const input = (name: string): Value => g.input(name, 'int64', ['b', 't']);

@@ -1,14 +1,14 @@
-// Frequencies of rotary positions, plain or scaled to contexts longer than in pretraining: linear interpolation, Llama
-// 3 and YaRN (Peng et al. 2023, arXiv:2309.00071), as in transformers' modeling_rope_utils. Reproduces its
-// single-precision rounding step by step: at position 30,000, rounding the frequency alone changes an angle by a
-// thousandth.
+// Frequencies of rotary positions, unscaled or scaled to contexts longer than in pretraining: linear interpolation,
+// Llama 3 and YaRN (Peng et al. 2023, arXiv:2309.00071), as in transformers' modeling_rope_utils. Rounds to single
+// precision after the same operations as transformers, because at position 30,000 the rounding of the frequency alone
+// changes an angle by a thousandth.
 import { z } from 'zod';
 
 const positive = z.number().positive();
-/** Sequence length in pretraining, in tokens; the base of a scaling. */
+/** Sequence length in pretraining, in tokens; scaling factors are relative to this length. */
 const original = { original_max_position_embeddings: positive };
 
-/** Keys of a scaling under rope_scaling or rope_parameters in config.json, by type. */
+/** Keys under rope_scaling or rope_parameters in config.json, per type of scaling. */
 export const rotaryScalingSchema = z.discriminatedUnion('rope_type', [
   z.object({ rope_type: z.literal('default') }),
   z.object({ rope_type: z.literal('linear'), factor: positive }),
@@ -44,7 +44,7 @@ export interface RotaryShape {
 export interface RotaryFrequencies {
   /** Radians per position, [headSize/2]. */
   inverse: Float32Array;
-  /** Factor of both cosine and sine (YaRN's attention factor); 1 for other types. */
+  /** Factor by which cosine and sine are multiplied (YaRN's attention factor); 1 for other types. */
   scale: number;
 }
 
@@ -81,7 +81,7 @@ export function rotaryTable(shape: RotaryShape, rows: number): { cos: Float32Arr
   return { cos, sin };
 }
 
-/** Keeps short wavelengths, stretches long ones by the factor, and interpolates between. */
+/** Keeps high frequencies, divides low frequencies by the factor, and interpolates in between. */
 function llama3(frequency: number, s: Extract<RotaryScaling, { rope_type: 'llama3' }>): number {
   const context = s.original_max_position_embeddings;
   const length = f32((2 * Math.PI) / frequency);
@@ -93,9 +93,9 @@ function llama3(frequency: number, s: Extract<RotaryScaling, { rope_type: 'llama
 
 type Yarn = Extract<RotaryScaling, { rope_type: 'yarn' }>;
 
-/** Ramps over the dimensions from the plain frequencies to those divided by the factor. */
+/** Interpolates over the dimensions, from the unscaled frequencies to the frequencies divided by the factor. */
 function yarn(wave: Float32Array, headSize: number, theta: number, s: Yarn): Float32Array {
-  /** Returns the dimension whose wave makes `turns` rotations within the pretraining length. */
+  /** Returns the dimension whose angle makes `turns` full rotations within the pretraining length. */
   const dimension = (turns: number): number =>
     (headSize * Math.log(s.original_max_position_embeddings / (turns * 2 * Math.PI))) / (2 * Math.log(theta));
   // transformers treats 0 as unset here, hence || and not ??.

@@ -1,5 +1,5 @@
-// A call of the generator, its rows while they are decoded, and the watch of a row. Rows of several calls are decoded
-// together; a call is answered when all of its rows have finished.
+// Types of the generator: a call, a row that is being decoded, and the watcher of a row. Rows of several calls are
+// decoded together; a call is resolved when all its rows are finished.
 import type { GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { RandomStream } from '../../engine/sampling/random-stream';
 import type { CachedRow } from './generation-cache';
@@ -20,7 +20,7 @@ export interface Decoding {
   request: GenerationRow;
   cache: CachedRow;
   stream: RandomStream;
-  /** Tokens of the row before the first one sampled in this call. */
+  /** Number of tokens of the row before the first token sampled in this call. */
   prefix: number;
   ids: number[];
   logprobs: number[];

@@ -1,6 +1,6 @@
-// A batch that is decoded on a device. It has a past [rows, kvHeads, slots, headSize] per layer, written once, and a
-// window of 32 slots that receives one token per step. A full window is appended to the past, so the past is copied
-// once per 32 steps instead of every step.
+// A batch that is decoded on a device. Per layer it has a past [rows, kvHeads, slots, headSize], which is written once,
+// and a window of 32 slots that receives one token per step. A full window is appended to the past. The past is
+// therefore copied once per 32 steps instead of once per step.
 import { appendAll } from '../../common/lists';
 import { dispose } from '../../engine/session/device-tensor';
 import { masked } from '../../engine/session/padding';
@@ -16,7 +16,7 @@ import type { RunGenerate } from './generation-cache';
 /** Slots of the window. */
 export const windowSlots = 32;
 
-/** The cache whose rows a batch decodes (device-cache.ts). */
+/** Methods of the cache (device-cache.ts) that a batch calls. */
 export interface RowPages {
   readonly config: DecoderConfig;
   readonly run: RunGenerate;
@@ -31,7 +31,8 @@ export interface RowPages {
 export class DeviceBatch implements DecodingBatch {
   private readonly active: DeviceRow[] = [];
   /**
-   * Tensor rows, including rows that have left. `page` is the page they all point to; it receives its tensors on close.
+   * Keys and values of the batch, including tensor rows whose row is finished. All rows of the batch refer to `page`,
+   * which receives the tensors on close.
    */
   private past: Past = { rows: [], parts: null, slots: 0 };
   private page: Page = { parts: [], slots: 0, users: 0 };
@@ -97,7 +98,7 @@ export class DeviceBatch implements DecodingBatch {
     this.page = { parts: [], slots: 0, users: 0 };
   }
 
-  /** Rebuilds the batch with the active rows only, from wherever they point to now. */
+  /** Rebuilds the batch from the active rows only; their tokens are gathered from their current pages. */
   private async repack(): Promise<void> {
     await this.close();
     this.past = await this.cache.gather(this.active);

@@ -1,6 +1,6 @@
-// The generator's key-value cache on a device. Keys and values never leave it: they are outputs that stay on the device
-// and become inputs again. Each step uploads ids, positions and indices, and downloads the sampled tokens. Between
-// turns a row references a page (device-rows.ts); device-batch.ts decodes rows together.
+// The generator's key-value cache on a device. Keys and values never leave the device: a run returns them as device
+// tensors, which are inputs of the next run. Each step uploads ids, positions and indices, and downloads the sampled
+// tokens. Between turns a row refers to a page (device-rows.ts); device-batch.ts decodes several rows together.
 import { maximum } from '../../common/lists';
 import { dispose } from '../../engine/session/device-tensor';
 import { Graph } from '../../engine/graph/graph';
@@ -23,7 +23,7 @@ export class DeviceCache implements GenerationCache {
   constructor(
     readonly config: DecoderConfig,
     private readonly options: SessionOptions,
-    /** Outputs stay on the device. */
+    /** Its outputs must stay on the device. */
     readonly run: RunGenerate,
   ) {
     this.transfer = new Transfer(options);
@@ -88,17 +88,17 @@ export class DeviceCache implements GenerationCache {
     return { past_mask: mask, ...this.named(pastName, parts ?? this.emptySlots(rows.length)) };
   }
 
-  /** Returns the feeds of the chunk's slots before they are written. */
+  /** Returns the feeds of the chunk's current slots, to which the run adds tokens. */
   heldFeeds(parts: readonly Tensor[] | null, rows: number): Record<string, Tensor> {
     return this.named(heldName, parts ?? this.emptySlots(rows));
   }
 
-  /** Returns the chunk's slots after a run. */
+  /** Returns the chunk's slots from the outputs of a run. */
   fresh(outputs: Readonly<Record<string, Tensor>>): Tensor[] {
     return Array.from({ length: 2 * this.config.layers }, (_, i) => outputs[newName(i)]);
   }
 
-  /** Appends the slots of a chunk to a past; takes ownership of the tensors of both. */
+  /** Appends the slots of a chunk to a past. Disposes of the old tensors; the caller owns the new tensors. */
   async joined(past: Past, chunk: Tensor[], slots: number): Promise<{ parts: Tensor[]; slots: number }> {
     const parts = past.parts ? await this.concatenated(past.parts, chunk, 2) : chunk;
     return { parts, slots: past.slots + slots };
@@ -126,7 +126,7 @@ export class DeviceCache implements GenerationCache {
       const empty = zeros([...dims, headSize]);
       return Promise.all(Array.from({ length: 2 * layers }, () => this.upload(empty)));
     }
-    // Slots beyond a row's tokens read its first token; the mask hides them.
+    // Slots beyond a row's tokens are filled with its first token; the mask excludes them.
     const places = new Int32Array(rows.length * kvHeads * slots);
     rows.forEach((row, r) => {
       for (let h = 0; h < kvHeads; h++) {

@@ -1,6 +1,6 @@
 // Rows of a key-value cache on a device. A row's tokens may be in any slots, because positions are already applied to
-// the keys: the host tracks each row's slots, and a mask passes them to the graph. Between turns a row references a
-// page: the tensors of the batch or prefill it was last in. A page is freed with its last row.
+// the keys: the host stores the slots of each row and passes them to the graph as a mask. Between turns a row refers to
+// a page: the tensors of its last batch or prefill. A page is freed when no row refers to it.
 import { dispose } from '../../engine/session/device-tensor';
 import { masked } from '../../engine/session/padding';
 import { float32, int64 } from '../../engine/session/session';
@@ -26,7 +26,7 @@ export class DeviceRow implements CachedRow {
     return this.slots.length;
   }
 
-  /** Points the row to another location; a page is freed when its last row leaves it. */
+  /** Sets the location of the row; frees the previous page if no other row refers to it. */
   move(page: Page | null, at: number, slots: number[]): void {
     if (page) page.users++;
     const old = this.page;
@@ -37,15 +37,15 @@ export class DeviceRow implements CachedRow {
 
 /** The past of several rows, gathered for a run. */
 export interface Past {
-  /** In the order of the tensors' rows. */
+  /** Rows in the order of the tensors' first axis. */
   rows: readonly DeviceRow[];
   /** Null if no row has a past. */
   parts: Tensor[] | null;
-  /** Slots per row; row r's tokens are in the first ones. */
+  /** Slots per row; the tokens of a row are in its first slots. */
   slots: number;
 }
 
-/** Returns the additive mask of a past's slots, [rows, 1, 1, 1, slots]; row r attends to the slots `seen[r]`. */
+/** Returns the additive mask [rows, 1, 1, 1, slots] of a past; row r attends to the slots `seen[r]`. */
 export function maskOf({ slots, rows }: Past, seen: readonly (readonly number[])[]): Tensor {
   const count = Math.max(1, slots);
   const mask = new Float32Array(rows.length * count).fill(masked);

@@ -1,17 +1,17 @@
 // Interface of the generator's key-value cache: on the host in arrays (host-cache.ts), or on a device in tensors that
-// never leave it (device-cache.ts). The generator handles rows, chunks of ids and logits; the cache handles the layout,
-// movement and sharing of keys and values.
+// never leave it (device-cache.ts). The generator uses rows, chunks of ids, and logits; layout, copying and sharing of
+// keys and values are internal to the cache.
 import type { Tensor } from '../../engine/session/session';
 
-/** Cached data of one row, opaque to other caches. */
+/** Cached data of one row; its other fields are private to the cache that created it. */
 export interface CachedRow {
   /** Number of cached tokens. */
   readonly length: number;
-  /** The last sampled token, not yet cached: it is prepended to the next append. */
+  /** Last sampled token, which is not cached yet; the next append starts with it. */
   pending: number | null;
 }
 
-/** New ids of rows with identical content, computed once and shared. */
+/** New ids of rows that have the same content; computed once and shared by the rows. */
 export interface Chunk {
   ids: readonly number[];
   rows: readonly CachedRow[];
@@ -21,13 +21,13 @@ export interface Chunk {
 export interface DecodingBatch {
   /** Adds rows at the end. */
   enter(rows: readonly CachedRow[]): Promise<void>;
-  /** Appends one token to each row and returns the next-token logits [rows, vocab], owned by the caller. */
+  /** Appends one token to each row and returns the next-token logits [rows, vocab], which the caller owns. */
   step(tokens: readonly number[]): Promise<Tensor>;
-  /** Removes a finished row; the last row moves to its index. */
+  /** Removes the finished row at index r; the last row moves to this index. */
   releaseRow(r: number): void;
-  /** Writes back the rows that have left, so that they can continue while others are still in the batch. */
+  /** Writes the data of removed rows back to the cache, so that they can be used while the batch continues. */
   settle(): Promise<void>;
-  /** Empties the batch and writes back the rows that were in it. The batch can be reused. */
+  /** Empties the batch and writes the data of its rows back to the cache. The batch can be reused. */
   close(): Promise<void>;
 }
 
@@ -35,8 +35,8 @@ export interface GenerationCache {
   /** Returns an empty row. */
   row(): CachedRow;
   /**
-   * Appends the chunks and returns the logits after each, one logits row per cached row in chunk order, owned by the
-   * caller.
+   * Appends the chunks and returns the logits after each chunk: one row per cached row, in the order of the chunks. The
+   * caller owns the logits.
    */
   prefill(chunks: readonly Chunk[]): Promise<Tensor>;
   batch(): DecodingBatch;

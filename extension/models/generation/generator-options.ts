@@ -1,16 +1,16 @@
-// What a generator needs besides its network: cache, random streams and watchers.
+// Options of the generator: maximum batch size, text decoder, and location of weights and cache.
 import type { SessionOptions } from '../../engine/session/session';
 
 export interface GeneratorOptions extends SessionOptions {
   /** Maximum rows decoded together. */
   maxRows?: number;
-  /** Decodes ids to text, for stop strings. */
+  /** Decodes ids to text; required for stop strings. */
   decode?: (ids: readonly number[]) => string;
   /**
-   * Set for small models whose weights are all trained: the weights become constants of a separate session, rebuilt
-   * whenever they change.
+   * Set for small models whose weights are all trained. The weights become constants of a separate session, which is
+   * recreated when they change.
    */
   layOut?: boolean;
-  /** Location of keys and values; defaults to the device if it supports resident outputs. */
+  /** Location of keys and values. By default on the device, if it supports outputs that stay on it. */
   cache?: 'host' | 'device';
 }

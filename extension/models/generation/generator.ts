@@ -1,9 +1,9 @@
 // Batched generation over a key-value cache that rows keep between turns, on the host or on a device
 // (generation-cache.ts). A call appends each row's new ids in one chunk (equal prompts are computed once), then decodes
-// token by token; a finished row makes room for a waiting one. Calls overlap: the rows of a new call join the running
-// batch between two steps, and each call resolves when its rows have finished. Invariant: a row's tokens depend only on
-// its ids, its seed and the weights. On the CPU this is bit-exact: matmuls compute each row independently, sums over
-// cached tokens run in blocks, and a step never has a single row, which would use other kernels.
+// token by token. When a row finishes, a waiting row takes its slot. Calls overlap: rows of a new call join the running
+// batch between two steps, and each call resolves when its rows are finished. Invariant: a row's tokens depend only on
+// its ids, its seed and the weights. On the CPU this is bit-exact, because matmuls compute each row independently, sums
+// over cached tokens run in blocks, and a step never has a single row, for which matmuls use other kernels.
 import type { GeneratorOptions } from './generator-options';
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
@@ -21,21 +21,21 @@ import type { Network } from '../graphs/policy-graphs';
 import { RowSampler } from './row-sampler';
 import type { Call, Decoding, RowWatch } from './decoding';
 
-/** Maximum tokens per prefill call, to bound the memory of attention scores. */
+/** Maximum tokens per prefill call; limits the memory of attention scores. */
 export const prefillTokens = 4096;
 /** Maximum rows decoded together. */
 export const decodedRows = 128;
 
 export class Generator {
   private session?: Promise<Session>;
-  /** Parameter version the session was created with, if the parameters are its constants. */
+  /** Version of the parameters that are constants of the session; −1 if they are not constants. */
   private version = -1;
   private readonly rows = new Map<string, CachedRow>();
   private readonly where: 'host' | 'device';
   private readonly cache: GenerationCache;
   private readonly sampler: RowSampler;
   private readonly calls = new Set<Call>();
-  /** Whether a new call has not been processed yet. */
+  /** True after a new call has arrived, until its rows are prefilled. */
   private arrived = false;
   private serving = false;
   private watched: RowWatch | null = null;
@@ -88,8 +88,8 @@ export class Generator {
   }
 
   /**
-   * Sets the watched row (null for none); first reports the tokens already sampled in the current turn. Does not affect
-   * sampling.
+   * Sets the watched row (null for none), and first reports the tokens that the current turn has already sampled. Has
+   * no effect on sampling.
    */
   watch(watched: RowWatch | null): void {
     this.watched = watched;
@@ -98,8 +98,8 @@ export class Generator {
   }
 
   /**
-   * Stops running calls between two decoding steps and rejects later calls immediately, with RunStopped. Cached row
-   * data is lost.
+   * Stops running calls between two decoding steps; they and all later calls reject with RunStopped. Cached row data is
+   * lost.
    */
   stop(): void {
     this.stopped = true;
@@ -117,7 +117,10 @@ export class Generator {
     });
   }
 
-  /** Frees rows when their episodes are over or the weights have changed. Waits for running calls that use them. */
+  /**
+   * Frees the cached data of rows, after their episodes end or when the weights have changed. Waits for running calls
+   * that use them.
+   */
   async release(rows: readonly string[]): Promise<void> {
     const released = new Set(rows);
     const busy = [...this.calls].filter(call => call.decodings.some(({ request }) => released.has(request.row)));
@@ -148,7 +151,7 @@ export class Generator {
     });
   }
 
-  /** Processes calls until none is left; an error rejects all of them. */
+  /** Processes calls until none is pending; an error rejects all of them. */
   private async serve(): Promise<void> {
     this.serving = true;
     try {
@@ -161,7 +164,7 @@ export class Generator {
     this.serving = false;
   }
 
-  /** Decodes all calls with the same sampling options, including those that arrive meanwhile. */
+  /** Decodes all calls that have the same sampling options, including calls that arrive during decoding. */
   private async decode(): Promise<void> {
     const [{ sampling }] = this.calls;
     const alike = JSON.stringify(sampling);
@@ -197,7 +200,7 @@ export class Generator {
           active.pop();
         }
       }
-      // Close before resolving: callers may release the rows, and the batch must not hold them then.
+      // Close before resolving, because callers may release the rows as soon as their call resolves.
       if (active.length === 0 && waiting.length === 0) await batch.close();
       for (const call of seen) {
         if (call.decodings.some(({ finish }) => finish === null)) continue;

@@ -1,6 +1,6 @@
-// The generator's cache on the host: key-value-cache.ts behind the interface of generation-cache.ts. Past keys and
-// values are fed to each run, and new ones are copied into place. A step never has a single row, because single-row
-// matmuls use other kernels.
+// The generator's cache on the host: key-value-cache.ts with the interface of generation-cache.ts. Past keys and values
+// are fed to each run, and new ones are copied into the row's arrays. A step never has a single row, because matmuls
+// with a single row use other kernels.
 import { maximum } from '../../common/lists';
 import { float32, int64 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
@@ -10,9 +10,9 @@ import { BatchCache, RowCache, appendChunks, block, pastFeeds } from './key-valu
 import { packChunks } from '../graphs/chunk-packing';
 
 /**
- * A longer chunk is appended in pieces of this many tokens, so that attention scores take memory and time proportional
- * to piece × row instead of the row squared. On two cores, four prompts of 1465 tokens are read 3 to 6 times as fast;
- * smaller pieces are no faster.
+ * Maximum tokens per append; longer chunks are split. Memory and time of the attention scores are then proportional to
+ * this number × row length instead of the row length squared. On two cores, four prompts of 1465 tokens are prefilled 3
+ * to 6 times as fast; smaller numbers are not faster.
  */
 export const pieceTokens = 512;
 
@@ -84,15 +84,15 @@ export class HostCache implements GenerationCache {
 }
 
 /**
- * Returns the indices of the tokens whose logits are needed; a single one is duplicated, because single-row matmuls use
- * other kernels.
+ * Returns the indices of the tokens whose logits are needed. A single index is duplicated, because matmuls with a
+ * single row use other kernels.
  */
 function wantedRows(tokens: readonly number[]): Tensor {
   const rows = tokens.length === 1 ? [tokens[0], tokens[0]] : tokens;
   return int64(BigInt64Array.from(rows, BigInt), [rows.length]);
 }
 
-/** Returns rows of `logits` by index, one for each member of a shared prompt. */
+/** Returns the rows of `logits` at the given indices, one per member of a shared prompt. */
 function spreadRows(logits: Tensor, rows: readonly number[]): Tensor {
   if (rows.length === logits.dims[0] && rows.every((r, i) => r === i)) return logits;
   const vocab = logits.dims[1];

@@ -1,22 +1,22 @@
-// Keys and values of past tokens on the host. Between calls each row owns arrays of its exact length (`RowCache`);
-// during a call the active rows share one batch (`BatchCache`, [rows, kvHeads, capacity, headSize] per layer). When a
-// row finishes, the last row moves to its index, and a waiting row may be added at the end. Rows with the same prompt
-// share its prefill. Invariant: capacities are multiples of `block`, so a row's sums use the same SIMD lanes whichever
-// rows are beside it.
+// Keys and values of past tokens on the host. Between calls each row has its own arrays of exact length (`RowCache`).
+// During a call the active rows share one batch (`BatchCache`, [rows, kvHeads, capacity, headSize] per layer). When a
+// row finishes, the last row moves to its index; waiting rows are added at the end. Rows with the same prompt share its
+// prefill. Invariant: capacities are multiples of `block`, so the sums of a row use the same SIMD lanes regardless of
+// the other rows.
 import { appendAll, maximum } from '../../common/lists';
 import { float32 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
 import { masked } from '../../engine/session/padding';
 import type { DecoderConfig } from '../decoder/decoder-config';
 
-/** Capacity grows in multiples of this many tokens. */
+/** Capacity of a row is a multiple of this number of tokens. */
 export const block = 32;
 
 type Shape = Pick<DecoderConfig, 'layers' | 'kvHeads' | 'headSize'>;
 
 export class RowCache {
   length = 0;
-  /** The last sampled token, not yet cached: it is prepended to the next append. */
+  /** Last sampled token, which is not cached yet; the next append starts with it. */
   pending: number | null = null;
   /** 2·layers arrays (keys of layer 0, values of layer 0, keys of layer 1, …), each [kvHeads, length, headSize]. */
   readonly parts: Float32Array[];
@@ -25,7 +25,10 @@ export class RowCache {
     this.parts = Array.from({ length: 2 * config.layers }, () => new Float32Array(0));
   }
 
-  /** Shares the other row's content; safe because parts are replaced, never written in place. */
+  /**
+   * Shares the arrays of the other row. No later append changes them, because parts are replaced and never written in
+   * place.
+   */
   copyFrom(other: RowCache): void {
     this.length = other.length;
     other.parts.forEach((part, i) => (this.parts[i] = part));
@@ -71,7 +74,7 @@ export class BatchCache {
     });
   }
 
-  /** Copies a row's keys and values back to it, and moves the last row to its index. */
+  /** Copies the keys and values of row r out of the batch into the row's own arrays. The last row moves to index r. */
   releaseRow(r: number): void {
     const row = this.rows[r];
     const length = this.lengths[r];
@@ -94,7 +97,7 @@ export class BatchCache {
     this.lengths.pop();
   }
 
-  /** Returns the feeds of the generate graph for one more token per row. */
+  /** Returns the feeds of the generate graph for appending one token per row. */
   feeds(): Record<string, Tensor> {
     const { count, capacity } = this;
     const { kvHeads, headSize } = this.config;
@@ -167,7 +170,7 @@ export class BatchCache {
   }
 }
 
-/** Returns the feeds of the generate graph for rows that receive chunks: their past, padded to the longest. */
+/** Returns the past of rows as feeds of the generate graph, padded to the longest row. */
 export function pastFeeds(rows: readonly RowCache[], config: Shape): Record<string, Tensor> {
   const batch = new BatchCache(config);
   batch.enter(rows);
@@ -175,8 +178,8 @@ export function pastFeeds(rows: readonly RowCache[], config: Shape): Record<stri
 }
 
 /**
- * Appends chunks of `counts[r]` tokens to rows, from packed outputs [tokens, kvHeads·headSize] in which row r begins at
- * `starts[r]`.
+ * Appends chunks of `counts[r]` tokens to rows. The keys and values are packed outputs [tokens, kvHeads·headSize] in
+ * which row r begins at `starts[r]`.
  */
 export function appendChunks(
   rows: readonly RowCache[],
@@ -207,5 +210,5 @@ export function appendChunks(
 
 /** Returns the name of the generate graph's input of past keys (i even) or values (i odd) of layer ⌊i / 2⌋. */
 export const pastName = (i: number): string => `past_${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;
-/** Returns the name of its output of new keys or values. */
+/** Returns the name of the generate graph's output of new keys (i even) or values (i odd) of layer ⌊i / 2⌋. */
 export const newName = (i: number): string => `${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;

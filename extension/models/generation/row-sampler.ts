@@ -1,5 +1,5 @@
 // Samples the next token of each row from its logits and marks finished rows. A row's token depends only on its logits,
-// its random stream, its earlier ids and the sampling options, not on the rest of the batch.
+// its random stream, its earlier ids and the sampling options, not on the other rows of the batch.
 import { appendAll, maximum } from '../../common/lists';
 import type { SamplingOptions } from '../../engine/generation-calls';
 import { Sampler } from '../../engine/sampling/sampler';
@@ -22,18 +22,17 @@ export class RowSampler {
     private readonly options: SessionOptions & Pick<GeneratorOptions, 'decode'>,
   ) {
     this.transfer = new Transfer(options);
-    // CUDA's logits are returned to the host, so sampling runs there.
+    // CUDA returns the logits to the host, so they are sampled there.
     this.sampler = new Sampler(vocabSize, options.provider === 'cuda' ? { threads: options.threads } : options);
   }
 
-  /** Notes ids of a row, for the repetition penalty. */
+  /** Adds ids to a row's history, for the repetition penalty. */
   remember(row: string, ids: readonly number[]): void {
     const known = this.history.get(row);
     if (known) appendAll(known, ids);
     else this.history.set(row, [...ids]);
   }
 
-  /** Forgets a row that is released. */
   forget(row: string): void {
     this.history.delete(row);
   }
@@ -66,8 +65,7 @@ export class RowSampler {
   }
 
   /**
-   * Returns whether the newest token completes one of the stop strings. Decodes only as many trailing tokens as could
-   * contain one.
+   * Whether the newest token completes a stop string. Decodes only the trailing tokens that may contain a stop string.
    */
   private completesStop({ ids }: Decoding, stop: readonly string[]): boolean {
     if (stop.length === 0) return false;

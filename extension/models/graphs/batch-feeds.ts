@@ -1,6 +1,6 @@
 // Feeds of the scoring, policy, supervised and critic graphs: the packed tokens of a pass (packing.ts), and the mapping
-// between per-sample arrays and the flat list of masked tokens (mask = 1, those in the loss). Masked token i of a
-// sample is read at token i − 1, which predicts it.
+// between per-sample arrays and the flat list of masked tokens (mask = 1, the tokens in the loss). The log-prob of
+// token i is computed at token i − 1, which predicts it.
 import { float32, int64 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
 import type { DecoderConfig } from '../decoder/decoder-config';
@@ -8,7 +8,7 @@ import { packPass } from './packing';
 import type { Pass, Sample } from './pass-plan';
 
 export interface BatchFeeds<S extends Sample> {
-  /** Packed tokens, rows, targets. */
+  /** Packed tokens, rows and targets. */
   feeds: Record<string, Tensor>;
   /** Number of masked tokens. */
   count: number;
@@ -17,11 +17,11 @@ export interface BatchFeeds<S extends Sample> {
   /** Returns the masked entries of a per-sample array, in the order of the graph's `n` axis. */
   gather(pick: (sample: S) => Float32Array): Tensor;
   /**
-   * Returns the matrix M [samples, count] that assigns masked tokens to samples: 1/√length where the token belongs to
-   * the sample, else 0, so that MᵀM·x gives each token its sample's mean of x.
+   * Returns the matrix M [samples, count] that assigns masked tokens to samples: 1/√length for tokens of the sample,
+   * else 0. MᵀM·x is then, for each token, the mean of x over the token's sample.
    */
   memberships(): Tensor;
-  /** The inverse of gather: sets `into[i]` for each sample i of the pass; zeros where the mask is 0. */
+  /** Inverse of `gather`: sets `into[i]` for each sample i of the pass, with 0 where mask = 0. */
   scatter(flat: Float32Array, into: Float32Array[]): void;
 }
 
@@ -33,7 +33,7 @@ export function batchFeeds<S extends Sample>(
   const { feeds, members, tokens, at } = packPass(pass, samples, config);
   const rows: number[] = [];
   const targets: number[] = [];
-  /** Cumulative number of masked tokens up to the end of each member. */
+  /** Number of masked tokens up to and including each member. */
   const ends: number[] = [];
   members.forEach((member, k) => {
     const { ids, mask } = samples[member];
@@ -80,14 +80,14 @@ export function batchFeeds<S extends Sample>(
   };
 }
 
-/** Returns the number of tokens of a sample that a pass predicts: all masked tokens except at position 0. */
+/** Returns the number of tokens of a sample that a pass predicts: the masked tokens, except position 0. */
 export function maskedTokens({ mask }: Sample): number {
   let count = 0;
   for (let i = 1; i < mask.length; i++) if (mask[i]) count++;
   return count;
 }
 
-/** Returns the feed that splits `count` tokens into `chunks` parts of similar length; empty for one part. */
+/** Returns the feed that splits `count` tokens into `chunks` parts of similar length; empty for a single part. */
 export function chunkFeeds(count: number, chunks: number): Record<string, Tensor> {
   if (chunks === 1) return {};
   const ends = Array.from({ length: chunks + 1 }, (_, i) => Math.floor((i * count) / chunks));
@@ -95,18 +95,19 @@ export function chunkFeeds(count: number, chunks: number): Record<string, Tensor
   return { chunk_sizes: int64(sizes, [chunks]) };
 }
 
-/** Maximum bytes of logits alive at a time. */
+/** Maximum bytes of logits in memory at a time. */
 const logitBytes = 64 * 2 ** 20;
 
 /**
- * Returns the maximum bytes of logits alive at a time when the head's gradient takes `gradientBytes` (0: not trained).
- * Every chunk of tokens creates such a gradient, so logits smaller than it would save less than they cost.
+ * Returns the maximum bytes of logits in memory at a time, given the bytes of the head's gradient (0: the head is not
+ * trained). Every chunk of tokens allocates such a gradient, so with logits smaller than the gradient, more chunks
+ * would need more memory, not less.
  */
 export const logitsAtATime = (gradientBytes: number): number => Math.max(logitBytes, gradientBytes);
 
 /**
- * Returns the number of chunks in which `tokens` tokens pass through a head of `vocab` logits: a power of two, to limit
- * the number of graphs.
+ * Returns the number of chunks in which `tokens` tokens pass through a head of `vocab` logits. A power of two, which
+ * limits the number of different graphs.
  */
 export function headChunks(tokens: number, vocab: number, atATime = logitBytes): number {
   const needed = (tokens * vocab * 4) / atATime;

@@ -13,7 +13,7 @@ export interface PackedChunks {
   starts: number[];
 }
 
-/** Packs the chunks; attention blocks have the length of the longest chunk, rounded up to a multiple of `multiple`. */
+/** Packs the chunks. Attention blocks are as long as the longest chunk, rounded up to a multiple of `multiple`. */
 export function packChunks(
   chunks: readonly (readonly number[])[],
   pasts: readonly number[],
@@ -24,7 +24,8 @@ export function packChunks(
   const total = chunks.reduce((sum, ids) => sum + ids.length, 0);
   const places = new Int32Array(chunks.length * t).fill(-1);
   const starts: number[] = [];
-  // A dummy token fills empty slots. Also added for a single token, because single-row matmuls use other kernels.
+  // A dummy token fills empty slots. It is also added to a single token, because matmuls with a single row use other
+  // kernels.
   const n = places.length > total || total === 1 ? total + 1 : total;
   const ids = new BigInt64Array(n);
   const positions = new BigInt64Array(n);

@@ -1,6 +1,7 @@
-// Graphs of cross-scoring (cross-scoring.ts): one processes prompts and returns the keys and values of their tokens,
-// the other continues each prompt with many texts. The queries of all texts are multiplied with a prompt's keys in one
-// matmul, so nothing of the prompt is recomputed or copied per text. Neither graph is differentiable.
+// Graphs of cross-scoring (cross-scoring.ts). The prefix graph processes prompts and returns the keys and values of
+// their tokens; the suffix graph continues one prompt with many texts. The queries of all texts are multiplied with the
+// prompt's keys in one matmul, so nothing of the prompt is recomputed or copied per text. Neither graph is
+// differentiable.
 import { Graph } from '../../engine/graph/graph';
 import type { Dim, Lowering, Value } from '../../engine/graph/graph';
 import { matmul, softmax, tokenLogProbs } from '../../engine/graph/layer-ops';
@@ -14,8 +15,8 @@ import { DecoderParameters } from '../decoder/decoder-parameters';
 import type { Network } from './policy-graphs';
 
 /**
- * Inputs: packed tokens (packing.ts), ends [r] (indices of packed tokens). Outputs: key.i and value.i of all tokens,
- * [n, kvHeads·headSize], and the hidden states `last` at `ends`, [r, hidden].
+ * Graph over prompts. Inputs: packed tokens (packing.ts), ends [r] (indices of packed tokens). Outputs: key.i and
+ * value.i of all tokens, [n, kvHeads·headSize], and the hidden states `last` at `ends`, [r, hidden].
  */
 export function prefixGraph(network: Network, { lowering, shared }: { lowering: Lowering; shared: boolean }): Graph {
   const g = new Graph('prefixes', lowering);
@@ -31,10 +32,10 @@ export function prefixGraph(network: Network, { lowering, shared }: { lowering: 
 }
 
 /**
- * A prompt of u tokens, continued by m texts of at most t tokens, n packed tokens in total. Inputs: ids, positions;
- * beginning_key.i and beginning_value.i [kvHeads, u, headSize]; before [1, hidden], the prompt's last hidden state,
- * appended as the last row of the hidden states; rows and targets [n'], inverse_temperature and, for several chunks,
- * chunk_sizes, as in the score graph; and the inputs of continuedAttention. Output: logprob [n'].
+ * Graph of a prompt of u tokens, continued by m texts of at most t tokens, with n packed tokens in total. Inputs: ids,
+ * positions; beginning_key.i and beginning_value.i [kvHeads, u, headSize]; before [1, hidden], the prompt's last hidden
+ * state, appended as the last row of the hidden states; rows and targets [n'], inverse_temperature and, with several
+ * chunks, chunk_sizes, as in the score graph; the inputs of continuedAttention. Output: logprob [n'].
  */
 export function suffixGraph(network: Network, { lowering, chunks }: { lowering: Lowering; chunks: number }): Graph {
   const { config } = network;
@@ -68,12 +69,16 @@ function hiddenStates(
 }
 
 /**
- * Attention of the texts' queries over the prompt and their own text. Over the prompt, all queries are rows of one
- * matmul, ordered by key head, token, group of heads; within the texts they form blocks of t, as in packedAttention.
- * Inputs, int32: by_head [kvHeads, n·groups], the query (token·heads + head) of each matmul row, and its inverse
- * heads_back [n·heads]; query_blocks [kvHeads, m, groups·t] and key_blocks [kvHeads, m, t], the query and key of each
- * block slot; own_rows [kvHeads, m, groups·t], the matmul row of each block slot, and own_places [kvHeads, n·groups],
- * the block slot of each matmul row; and own_mask, float32 [groups·t, t].
+ * Attention of the texts' queries over the prompt and over their own text. Over the prompt, all queries are rows of one
+ * matmul, ordered by key head, token, group of heads. Within the texts, queries form blocks of t tokens, as in
+ * packedAttention. Inputs, int32:
+ * * by_head [kvHeads, n·groups]: the query (token·heads + head) of each matmul row; heads_back [n·heads] is its
+ *   inverse.
+ * * query_blocks [kvHeads, m, groups·t] and key_blocks [kvHeads, m, t]: the query and the key of each block slot.
+ * * own_rows [kvHeads, m, groups·t]: the matmul row of each block slot.
+ * * own_places [kvHeads, n·groups]: the block slot of each matmul row.
+ *
+ * Input, float32: own_mask [groups·t, t].
  */
 function continuedAttention(g: Graph, c: DecoderConfig): Attend {
   const groups = c.heads / c.kvHeads;
@@ -87,7 +92,7 @@ function continuedAttention(g: Graph, c: DecoderConfig): Attend {
   const ownRows = index('own_rows', c.kvHeads, 'm', gt);
   const ownPlaces = index('own_places', c.kvHeads, 'n*g');
   const ownMask = g.input('own_mask', 'float32', [gt, 't']);
-  /** Gathers rows of x by index, with all axes but the last flattened. */
+  /** Gathers rows of x by index; all axes of x before the last are flattened. */
   const pick = (x: Value, from: Value): Value => {
     const width = x.dims.at(-1)!;
     const rows = reshape(g, x, [x.dims.slice(0, -1).join('*'), width]);

@@ -1,5 +1,5 @@
-// The index arrays by which packed attention reads the rows (token, head) of a projection into blocks of sequences, and
-// puts the results back.
+// Index arrays for packed attention: they copy the rows (token, head) of a projection into blocks of sequences, and the
+// results back.
 interface Block {
   /** Packed token of each slot [outer, inner, length], −1 for empty slots. */
   places: Int32Array;
@@ -9,8 +9,8 @@ interface Block {
 }
 
 /**
- * Returns index arrays over the rows (token, head) of a projection: `forward` of each block in the order [outer,
- * kvHeads, inner, groups, length], and `back` [n·heads] with the slot of each row, counted over all blocks.
+ * Returns index arrays over the rows (token, head) of a projection. `forward` of each block has the order [outer,
+ * kvHeads, inner, groups, length]; `back` [n·heads] is the slot of each row, numbered over all blocks.
  */
 export function headIndex(
   blocks: readonly Block[],
@@ -35,7 +35,7 @@ export function headIndex(
               const place = places[row + s];
               const token = (place < 0 ? dummyToken : place) * heads + head;
               index[at] = token;
-              // Any empty slot may represent the dummy token, because none has a gradient.
+              // Any empty slot may be the slot of the dummy token, because empty slots have no gradient.
               back[token] = offset + at;
             }
           }

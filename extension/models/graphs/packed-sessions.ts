@@ -1,8 +1,7 @@
-// Sessions of one network over packed tokens, created on demand: one for each kind of graph, with and without shared
-// prefixes. Gradients stay where they are computed; a parameter bank takes ownership of them. On the host each session
-// has an arena that never shrinks. A session for another number of head chunks is therefore closed before the next is
-// created, and if passes are large, only one session is open at a time. Recreated sessions compute bit-identical
-// results.
+// Sessions of one network over packed tokens, created on demand: one per kind of graph, with and without shared
+// prefixes. Gradients stay on their device, and a parameter bank takes ownership of them. On the host each session has
+// an arena that never shrinks. A session is therefore closed before one with another number of head chunks is created,
+// and with large passes only one session is open at a time. Recreated sessions compute bit-identical results.
 import type { Graph } from '../../engine/graph/graph';
 import { Session, loweringOf } from '../../engine/session/session';
 import type { SessionOptions, Tensor } from '../../engine/session/session';
@@ -11,22 +10,21 @@ import { isGradient } from './policy-graphs';
 import type { Network, PackedShape } from './policy-graphs';
 
 /**
- * Maximum sum of pass sizes (`passBytes`) with several sessions open; above it only one stays open. Creating a session
- * takes about 0.1 s.
+ * Maximum sum of pass sizes (`passBytes`) in bytes for which several sessions stay open; above it, only one session
+ * stays open. Creating a session takes about 0.1 s.
  */
 export const arenasKept = 512 * 2 ** 20;
 
-/** Numbers held per token and layer by a pass, excluding attention, in multiples of the hidden size. */
+/** Number of values that a pass stores per token and layer, excluding attention, in multiples of the hidden size. */
 const perToken = 16;
 
-/** Size of a pass. */
 export interface PassSize {
   tokens: number;
   /** Queries × keys of one head, summed over all rows. */
   scores: number;
 }
 
-/** Returns the approximate bytes of a pass's values: of all layers if kept for a backward pass, else of one. */
+/** Returns the approximate bytes of a pass's values: of all layers if a backward pass follows, else of one layer. */
 export function passBytes(
   { heads, hiddenSize, layers }: Pick<DecoderConfig, 'heads' | 'hiddenSize' | 'layers'>,
   { tokens, scores }: PassSize,
@@ -45,7 +43,7 @@ export function passSize(feeds: Readonly<Record<string, Tensor>>, { heads }: Pic
 interface Held {
   session: Promise<Session>;
   chunks: number;
-  /** Bytes of the largest pass so far. */
+  /** Bytes of the largest pass run so far. */
   bytes: number;
 }
 
@@ -59,8 +57,9 @@ export class PackedSessions {
   ) {}
 
   /**
-   * Returns the session of a graph, for a pass of this size (`kept`: it has a backward pass). May close sessions
-   * returned earlier, so their outputs must no longer be in use. `kind` distinguishes graphs of one network.
+   * Returns the session of a graph for a pass of this size; `kept` is true if a backward pass follows. May close
+   * sessions that were returned earlier, so their outputs must no longer be in use. `kind` distinguishes the graphs of
+   * a network.
    */
   async get(
     kind: string,

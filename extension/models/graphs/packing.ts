@@ -1,6 +1,6 @@
-// Packs the samples of a pass (pass-plan.ts) without padding: the feeds of packedAttention (attention.ts), and the
-// mapping between per-sample arrays and packed tokens. Pure functions of token ids. Invariant: every needed token of a
-// sample is computed once in each pass that needs it, and gradients add up.
+// Packs the samples of a pass (pass-plan.ts) without padding: creates the feeds of packedAttention (attention.ts), and
+// the mapping between per-sample arrays and packed tokens. Pure functions of token ids. Invariant: within a pass every
+// required token of a sample is computed once, and gradients are summed over passes.
 import { maximum } from '../../common/lists';
 import { causalMask, masked } from '../../engine/session/padding';
 import { float32, int32, int64 } from '../../engine/session/session';
@@ -13,7 +13,7 @@ import { headIndex } from './head-index';
 export interface PackedPass {
   /** ids, positions [n] and the inputs of packedAttention. */
   feeds: Record<string, Tensor>;
-  /** Sample indices in the order of all per-member lists and of `at`. */
+  /** Sample indices; the order of all per-member lists, and the index `k` of `at`. */
   members: number[];
   /** Number of packed tokens, including the dummy token for padding. */
   tokens: number;
@@ -29,7 +29,7 @@ export function packPass(
   const members = clusters.flatMap(cluster => cluster.members);
   const rows = maximum(clusters.map(cluster => cluster.members.length));
   const u = maximum(clusters.map(({ prefix }) => prefix));
-  // Rows attend in two halves, and neither may be empty.
+  // Rows are split into two halves for attention; t is at least 2, because neither half may be empty.
   const t = maximum(
     clusters.flatMap(({ members, prefix }) => members.map(i => samples[i].ids.length - prefix)),
     2,
@@ -58,7 +58,7 @@ export function packPass(
       starts.push({ prefixStart, prefix, rowStart });
     });
   });
-  // Empty slots read a dummy token. No result depends on it, so its gradient is zero.
+  // Empty slots are filled with a dummy token. No result depends on it, so its gradient is zero.
   const padded = prefixPlaces.includes(-1) || rowPlaces.includes(-1);
   const dummyToken = ids.length;
   if (padded) {
@@ -106,8 +106,8 @@ export function packPass(
 }
 
 /**
- * Returns the additive masks of rows of t tokens: of the early half over itself, and of the late half over the whole
- * row; with clusters, also over their prefixes of at most u tokens, which come first.
+ * Returns the additive masks of rows of t tokens: of the early half over itself, and of the late half over the complete
+ * row. With clusters, each mask starts with the slots of the prefixes of at most u tokens.
  */
 function halfMasks(t: number, u: number, clusters: readonly Cluster[] | null): Record<string, Tensor> {
   const early = Math.ceil(t / 2);

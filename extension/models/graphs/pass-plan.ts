@@ -1,28 +1,28 @@
-// Plans how samples pass through a graph: samples of a group share their common prefix, in passes with a maximum number
-// of tokens. The plan is a pure function of the token ids.
+// Splits samples into passes with a maximum number of tokens. Samples of a group share their common prefix within a
+// pass. The plan is a pure function of the token ids.
 import { maximum, minimum } from '../../common/lists';
 import type { PassBudget, TrainingSample } from '../../engine/training-samples';
 
 export type Sample = Pick<TrainingSample, 'ids' | 'mask'>;
 
-/** Samples (by index) with the same first `prefix` tokens, which are computed once for all of them. */
+/** Samples (by index) whose first `prefix` tokens are equal; the prefix is computed once for all of them. */
 export interface Cluster {
   members: number[];
   prefix: number;
 }
 
-/** Clusters that pass through a graph together: all with a shared prefix, or all single samples without one. */
+/** Clusters that are computed in one pass: either all have a shared prefix, or all are single samples. */
 export interface Pass {
   shared: boolean;
   clusters: Cluster[];
 }
 
-/** Minimum length of a shared prefix; shorter ones do not pay for the extra matmuls. */
+/** Minimum length of a shared prefix in tokens; a shorter prefix saves less time than its extra matmuls take. */
 const leastPrefix = 8;
 
 /**
- * Returns passes over all samples, in a deterministic order; rows of similar length are grouped, to keep attention
- * padding small.
+ * Returns passes over all samples, in a deterministic order. Rows of similar length share a pass, which reduces
+ * attention padding.
  */
 export function planPasses(samples: readonly Pick<Sample, 'ids'>[], { maxTokens, maxRows }: PassBudget): Pass[] {
   const clusters = clusterByPrefix(samples, maxRows).flatMap(cluster => cutToSize(cluster, samples, maxTokens));
@@ -40,7 +40,8 @@ export function planPasses(samples: readonly Pick<Sample, 'ids'>[], { maxTokens,
       last.shared === shared &&
       last.tokens + tokens <= maxTokens &&
       last.rows + rows <= maxRows &&
-      // Rows of a pass form a rectangle of clusters × members, so large clusters beside small ones would cause padding.
+      // Attention pads every cluster of a pass to the largest number of members, so clusters of very different size are
+      // not mixed.
       last.clusters[0].members.length * 2 > rows;
     if (fits) {
       last.clusters.push(cluster);
@@ -100,8 +101,8 @@ function compareIds(a: Int32Array, b: Int32Array): number {
 }
 
 /**
- * Splits a cluster with more tokens than a pass allows into several, each with the prefix; rows of similar length stay
- * together.
+ * Splits a cluster with more tokens than a pass allows into several clusters, each with the prefix. Rows of similar
+ * length stay in the same cluster.
  */
 function cutToSize(cluster: Cluster, samples: readonly Pick<Sample, 'ids'>[], maxTokens: number): Cluster[] {
   if (tokensOf(cluster, samples) <= maxTokens || cluster.members.length === 1) return [cluster];

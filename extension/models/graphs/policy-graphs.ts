@@ -1,7 +1,8 @@
-// Graphs of a policy: scoring packed tokens, the gradient of the policy loss (policy-loss-graph.ts),
-// supervised training on demonstrations, and generation over cached keys and values. All use one decoder (decoder.ts).
-// Gradients are output in the order in which they become available, to keep few values alive. For large vocabularies,
-// logits are computed per chunk of tokens: a chunk's loss and gradient finish before the next chunk begins.
+// Graphs of a policy: scoring of packed tokens, the gradient of the policy loss (policy-loss-graph.ts), supervised
+// training on demonstrations, and generation over cached keys and values. All use the same decoder (decoder.ts).
+// Gradients are declared as outputs in the order in which they are computed, so that few values are in memory at a
+// time. For large vocabularies, logits are computed in chunks of tokens: the loss and gradient of a chunk are computed
+// before the next chunk begins.
 import { following, gradientFollowing, gradients } from '../../engine/graph/autodiff';
 import { Graph } from '../../engine/graph/graph';
 import type { Lowering, Value } from '../../engine/graph/graph';
@@ -28,11 +29,11 @@ import type { ParameterPlan } from '../decoder/decoder-parameters';
 import { chunkLoss, lossInputs, sequenceLogRatios, updateSums } from './policy-loss-graph';
 import type { LossTerms } from './policy-loss-graph';
 
-/** A decoder and how its parameters are held. */
+/** A decoder with the storage of its parameters. */
 export interface Network {
   config: DecoderConfig;
   plan: ParameterPlan;
-  /** Folder of the files with mapped parameters. */
+  /** Folder of the files that contain the mapped parameters. */
   folder?: string;
   /** Exclusive upper bound of positions; defaults to the model's limit. */
   maxPositions?: number;
@@ -51,7 +52,7 @@ export interface PackedShape {
   shared: boolean;
   /** Number of chunks in which the tokens pass through the output head. */
   chunks: number;
-  /** Recompute the layers' intermediate values in the backward pass. */
+  /** Recompute the layers' intermediate values in the backward pass instead of keeping them. */
   checkpointed: boolean;
 }
 
@@ -59,8 +60,8 @@ export const gradientName = (parameter: string): string => `grad:${parameter}`;
 export const isGradient = (output: string): boolean => output.startsWith(gradientName(''));
 
 /**
- * Inputs: packed tokens (packing.ts), rows [n'] (index of the predicting packed token), targets [n']. Outputs: logprob,
- * entropy [n'].
+ * Graph that scores tokens. Inputs: packed tokens (packing.ts), rows [n'] (index of the packed token that predicts each
+ * target), targets [n']. Outputs: logprob, entropy [n'].
  */
 export function scoreGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('score', shape.lowering);
@@ -73,8 +74,8 @@ export function scoreGraph(network: Network, shape: PackedShape): Graph {
 }
 
 /**
- * Inputs as in the score graph. Outputs: logprob, entropy, rank [n'] (1 for the most likely token), top_ids and
- * top_logprobs [n', top], most likely first.
+ * Graph of distribution data. Inputs as in the score graph. Outputs: logprob, entropy, rank [n'] (1 for the most likely
+ * token), top_ids and top_logprobs [n', top], most likely first.
  */
 export function inspectGraph(network: Network, shape: PackedShape, top: number): Graph {
   const g = new Graph('inspect', shape.lowering);
@@ -111,15 +112,17 @@ export function inspectGraph(network: Network, shape: PackedShape, top: number):
 }
 
 /**
- * Inputs of the score graph, plus: old_logprob, advantage, weight [n'], ref_logprob if there is a KL term, memberships
- * [r, n'] for GSPO (batch-feeds.ts), and the loss scalars. A token's weight is its share under loss_agg_mode, so the
- * sum over micro-batches is the loss of the mini-batch. Outputs: one gradient per trained parameter, updateSums.
+ * Graph of the policy loss's gradient. Inputs of the score graph, plus: old_logprob, advantage, weight [n'];
+ * ref_logprob if the loss has a KL term; memberships [r, n'] for GSPO (batch-feeds.ts); the loss scalars. The weight of
+ * a token is its share in the mini-batch loss under loss_agg_mode, so the losses of the micro-batches sum to the
+ * mini-batch loss. Outputs: one gradient per trained parameter, updateSums.
  */
 export function updateGraph(network: Network, shape: PackedShape, terms: LossTerms): Graph {
   const g = new Graph('update', shape.lowering);
   const { chunks, parameters, split } = tokenChunks(g, network, shape);
   const inputs = lossInputs(g, terms, split);
-  // GSPO's ratios need all log-probs before the first gradient, so with several chunks the logits are computed twice.
+  // GSPO's ratios need the log-probs of all chunks before the first gradient, so with several chunks the logits are
+  // computed twice.
   const ofSequences = (logprobs: Value[]): Value[] => sequenceLogRatios(g, inputs, logprobs, split);
   const ahead = inputs.memberships && chunks.length > 1 ? ofSequences(chunks.map(c => c.statistics().logprob)) : null;
 
@@ -142,7 +145,10 @@ export function updateGraph(network: Network, shape: PackedShape, terms: LossTer
   return g;
 }
 
-/** Cross-entropy of the targets, weighted by `weight` [n']. Outputs: one gradient per trained parameter, loss. */
+/**
+ * Graph of the cross-entropy of the targets, weighted by `weight` [n']. Outputs: one gradient per trained parameter,
+ * loss.
+ */
 export function crossEntropyGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('imitate', shape.lowering);
   const { chunks, parameters, split } = tokenChunks(g, network, shape);
@@ -156,9 +162,9 @@ export function crossEntropyGraph(network: Network, shape: PackedShape): Graph {
 }
 
 /**
- * Chunks of new tokens over cached keys and values (attention.ts). Inputs: packed tokens (packing.ts), rows [r] (tokens
- * whose logits are needed), past keys and values. Outputs: logits [r, vocab]; key.i and value.i of the new tokens [n,
- * kvHeads·headSize], or of all slots of the chunk if the cache is on a device.
+ * Graph that appends chunks of new tokens to cached keys and values (attention.ts). Inputs: packed tokens (packing.ts),
+ * rows [r] (tokens whose logits are needed), past keys and values. Outputs: logits [r, vocab]; key.i and value.i of the
+ * new tokens [n, kvHeads·headSize], or of all slots of the chunk if the cache is on a device.
  */
 export function generateGraph(
   { config: c, plan, maxPositions }: Network,
@@ -178,18 +184,18 @@ export function generateGraph(
 
 interface TokenChunk {
   /**
-   * Returns logits [chunk's tokens, vocab] divided by the temperature, and the targets; computed after the vector
-   * `after`, if given.
+   * Returns the logits [tokens of the chunk, vocab], divided by the temperature, and the targets. If `after` is given,
+   * they are computed after this vector.
    */
   logits(after?: Value): { logits: Value; targets: Value };
   /**
-   * Returns the log-prob of each target and the entropy of its distribution, [chunk's tokens]; computed after the
-   * vector `after`, if given.
+   * Returns the log-prob of each target and the entropy of its distribution, [tokens of the chunk]. If `after` is
+   * given, they are computed after this vector.
    */
   statistics(after?: Value): { logprob: Value; entropy: Value };
   /**
-   * Makes the chunk's gradient wait for a scalar computed from its logits; otherwise all chunks' logits would be kept
-   * until it is computed.
+   * Delays the chunk's gradient until `value`, a scalar computed from the chunk's logits, is computed. Without this
+   * dependency, the logits of all chunks would stay in memory until `value` is computed.
    */
   readBeforeGradient(value: Value): void;
 }
@@ -216,7 +222,7 @@ function tokenChunks(
   const rows = g.input('rows', 'int64', ['n']);
   const targets = g.input('targets', 'int64', ['n']);
   const inverseTemperature = g.input('inverse_temperature', 'float32', []);
-  // Scaling the hidden states is equivalent to scaling the logits, with fewer numbers.
+  // Scaling the hidden states is equivalent to scaling the logits and needs fewer multiplications.
   const predicting = mul(g, gatherRows(g, hidden, rows), inverseTemperature);
   const sizes = shape.chunks > 1 ? g.input('chunk_sizes', 'int64', [shape.chunks]) : null;
   const split = (value: Value): Value[] => (sizes ? splitRows(g, value, sizes, 'n') : [value]);
@@ -240,7 +246,10 @@ function tokenChunks(
   return { chunks, parameters, split };
 }
 
-/** Outputs the gradients in reverse parameter order, because those of the last layers are available first. */
+/**
+ * Declares the gradients as outputs in reverse parameter order, because the gradients of the last layers are computed
+ * first.
+ */
 export function outputGradients(g: Graph, loss: Value, { trained, gradientScale }: DecoderParameters): void {
   const names = [...trained.keys()].reverse();
   const found = gradients(

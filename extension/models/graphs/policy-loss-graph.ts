@@ -1,7 +1,7 @@
-// The policy loss as graph operations: what trains. The definition is algorithms/policy-loss.ts; names, options and
-// bounds of both are in algorithms/policy-loss-options.ts, and a test compares loss and gradient of both for every
-// combination of options. Log-probs and entropies come in chunks of tokens (policy-graphs.ts), and the loss of a
-// mini-batch is the sum over its chunks and micro-batches.
+// The policy loss as graph operations, used in training. The reference implementation is algorithms/policy-loss.ts;
+// names, options and bounds of both are in algorithms/policy-loss-options.ts. A test compares loss and gradient of both
+// implementations for every combination of options. Log-probs and entropies are given in chunks of tokens
+// (policy-graphs.ts); the loss of a mini-batch is the sum over its chunks and micro-batches.
 import {
   largestK3,
   largestLogRatio,
@@ -32,7 +32,7 @@ import {
 
 /** Names of the scalar inputs of the update graph. */
 const lossScalars = ['clip_low', 'clip_high', 'clip_c', 'entropy_coeff', 'kl_coef'] as const;
-/** Outputs of the update graph besides the gradients: sums over the tokens of the micro-batch. */
+/** Outputs of the update graph other than gradients: sums over the tokens of the micro-batch. */
 export const updateSums = [
   'pg_loss',
   'entropy_loss',
@@ -43,7 +43,7 @@ export const updateSums = [
   'minus_log_ratio',
 ] as const;
 
-/** The surrogate and the additional terms of the loss. */
+/** The loss mode, and which additional terms the loss has. */
 export interface LossTerms {
   mode: LossMode;
   kl: KlKind | null;
@@ -54,8 +54,8 @@ export interface LossTerms {
 type Split = (vector: Value, stem: string) => Value[];
 
 /**
- * Scalar bounds: `low` and `high` of the ratio, `ceiling` of the loss at negative advantages as a multiple of the
- * advantage.
+ * Scalar bounds. `low` and `high` bound the ratio. `ceiling` bounds the loss at negative advantages, as a multiple of
+ * the advantage.
  */
 interface ClipBounds {
   low: Value;
@@ -63,17 +63,17 @@ interface ClipBounds {
   ceiling: Value;
 }
 
-/** The inputs of the loss besides log-probs and entropies; vectors in chunks. */
+/** Inputs of the loss other than log-probs and entropies; vectors are split into chunks. */
 export interface LossInputs {
   old: Value[];
   advantage: Value[];
   weight: Value[];
-  /** Log-probs of the reference policy, if there is a KL term. */
+  /** Log-probs of the reference policy; null without KL term. */
   reference: Value[] | null;
   bounds: ClipBounds;
   entropyCoeff: Value;
   klCoef: Value;
-  /** Assigns tokens to sequences, for GSPO. */
+  /** Assigns tokens to sequences; null except for GSPO. */
   memberships: Value | null;
 }
 
@@ -94,15 +94,15 @@ export function lossInputs(g: Graph, terms: LossTerms, split: Split): LossInputs
   return { old, advantage, weight, reference, bounds, entropyCoeff, klCoef, memberships };
 }
 
-/** The loss of a chunk and its sums. */
+/** Loss of a chunk, and its `updateSums`. */
 export interface ChunkLoss {
   total: Value;
   sums: Record<(typeof updateSums)[number], Value>;
 }
 
 /**
- * Returns the loss of chunk `i` from the log-probs and entropies [n] of its tokens; `ofSequence` returns the log-ratios
- * of its tokens' sequences.
+ * Returns the loss of chunk `i` from the log-probs and entropies [n] of its tokens. `ofSequence` returns, for each
+ * token of the chunk, the log-ratio of its sequence.
  */
 export function chunkLoss(
   g: Graph,
@@ -138,8 +138,8 @@ export function chunkLoss(
 }
 
 /**
- * Returns the mean log-ratio of each token's sequence, without gradient, in the same chunks as the log-probs; empty
- * unless the loss needs it (memberships as in batch-feeds.ts).
+ * Returns the mean log-ratio of each token's sequence, without gradient, in the same chunks as the log-probs
+ * (memberships as in batch-feeds.ts). Empty if the loss is not GSPO.
  */
 export function sequenceLogRatios(
   g: Graph,
@@ -155,7 +155,10 @@ export function sequenceLogRatios(
   return split(detached(g, reshape(g, means, ['n'])), 'sequence');
 }
 
-/** KL(π‖π_ref) per token from log-probs, d = lp − ref (Schulman's k1, k2, k3; verl's kl_penalty with its clamps). */
+/**
+ * KL(π‖π_ref) per token from d = log-prob − reference log-prob (Schulman's k1, k2, k3; verl's kl_penalty with its
+ * clamps).
+ */
 function klPenalty(g: Graph, logprob: Value, reference: Value, kind: KlKind): Value {
   const d = sub(g, logprob, reference);
   switch (kind) {
@@ -175,7 +178,7 @@ function klPenalty(g: Graph, logprob: Value, reference: Value, kind: KlKind): Va
   }
 }
 
-/** The tokens of a chunk, [n] each. */
+/** Vectors [n] over the tokens of a chunk. */
 interface SurrogateTokens {
   logprob: Value;
   old: Value;
@@ -183,7 +186,7 @@ interface SurrogateTokens {
 }
 
 interface Surrogate {
-  /** Loss and log-ratio of each token, and whether the clip took effect. */
+  /** `loss` and `logRatio` per token; `clipped`: the clip bound took effect. */
   loss: Value;
   logRatio: Value;
   clipped: Value;
@@ -208,7 +211,7 @@ const surrogates: Record<LossMode, MakeSurrogate> = {
     };
   },
   gspo(g, { logprob, old, advantage }, bounds, ofSequence) {
-    // The ratio has the sequence's value; its gradient flows through the token's log-prob only.
+    // The value of the ratio is that of the sequence; its gradient depends on the token's log-prob only.
     const own = sub(g, logprob, detached(g, logprob));
     const ratio = exp(g, minimum(g, add(g, own, ofSequence()), g.scalar(largestSequenceLogRatio)));
     return {
@@ -230,7 +233,7 @@ const surrogates: Record<LossMode, MakeSurrogate> = {
   },
 };
 
-/** Returns the larger of the losses with the plain and the clipped ratio. */
+/** Returns the larger of two losses: with the unclipped and with the clipped ratio. */
 function pessimisticLoss(
   g: Graph,
   ratio: Value,

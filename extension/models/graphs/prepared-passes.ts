@@ -1,5 +1,4 @@
-// The passes of a batch, each with its feeds, as a policy's sessions run them, and the random feeds of dropout. A pass
-// is packed only when it is reached.
+// The passes of a batch with their feeds, and the random feeds of dropout. A pass is packed directly before it runs.
 import type { PassBudget } from '../../engine/training-samples';
 import type { RandomStream } from '../../engine/sampling/random-stream';
 import { float32 } from '../../engine/session/session';
@@ -17,9 +16,9 @@ export interface PreparedPass<S extends Sample> extends BatchFeeds<S> {
 }
 
 /**
- * Returns the passes of a batch, and the number of head chunks that the largest pass needs. A pass is packed only
- * when it is reached, because its masks and index arrays take about ten megabytes for 2048 tokens. Each pass is a
- * unit of work. `headGradient`: bytes of the head gradient that each chunk creates, 0 for none.
+ * Returns the passes of a batch, and the number of head chunks of the largest pass. A pass is packed directly before it
+ * runs, because its masks and index arrays take about ten megabytes for 2048 tokens. Each pass is a work unit.
+ * `headGradient`: bytes of the head's gradient per chunk, 0 if the head is not trained.
  */
 export function preparePasses<S extends Sample>(
   { config }: Network,
@@ -54,7 +53,7 @@ export function preparePasses<S extends Sample>(
   };
 }
 
-/** Random feeds of the adapters' dropout for a pass; empty without dropout. */
+/** Returns the random feeds of the adapters' dropout for a pass; empty without dropout. */
 export function dropoutFeeds({ plan }: Network, tokens: number, noise: RandomStream): Record<string, Tensor> {
   const { adapter, specs } = plan;
   if (!adapter || adapter.dropout === 0) return {};

@@ -2,31 +2,30 @@
 // compares the plan with real processes.
 
 /**
- * Measured on Linux with Node 20 to 24 and onnxruntime 1.30; the engine alone by
+ * Measured on Linux with Node 20 to 24 and onnxruntime 1.30. Source "the engine alone":
  * test/unit/models/memory/measure-peak.mjs.
  */
 export const measured = {
   /**
-   * Bytes of a process after loading onnxruntime and creating its sessions. Source: the engine alone with ragen-tiny,
-   * 85 MiB after loading and 123 after a rollout.
+   * Bytes of a process after it has loaded onnxruntime and created its sessions. Source: the engine alone with
+   * ragen-tiny, 85 MiB after loading and 123 MiB after a rollout.
    */
   process: 110 * 2 ** 20,
-  /** Bytes for reading frozen weights once in parts, including garbage not yet collected. Source: the engine alone. */
+  /** Bytes for reading frozen weights once in parts, including uncollected garbage. Source: the engine alone. */
   reading: 64 * 2 ** 20,
   /**
-   * Size of onnxruntime's arena relative to its live bytes: it never shrinks and has gaps. Source: the engine alone,
-   * passes of 512 to 8192 tokens.
+   * Ratio of onnxruntime's arena size to its live bytes, because the arena never shrinks and has gaps. Source: the
+   * engine alone, passes of 512 to 8192 tokens.
    */
   arena: 1.3,
   /**
-   * Bytes of an environment process (72 to 75 MiB) and the compiler it starts (15 to 23 MiB). Source: complete runs of
-   * the built-in environments.
+   * Bytes of an environment process (72 to 75 MiB) and the compiler process that it starts (15 to 23 MiB). Source:
+   * complete runs of the built-in environments.
    */
   environments: 90 * 2 ** 20,
   /**
    * Bytes of the trainer without the engine: code and logs (100 MiB before the first step), and episodes, packed arrays
-   * and garbage not yet collected (60 MiB at the end of the second step of 4 episodes of 512 tokens). Source:
-   * ragen-tiny.
+   * and uncollected garbage (60 MiB at the end of the second step of 4 episodes of 512 tokens). Source: ragen-tiny.
    */
   episodes: 160 * 2 ** 20,
   /** Bytes of an optimizer step per parameter of the current chunk. Source: the engine alone. */

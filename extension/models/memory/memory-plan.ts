@@ -1,5 +1,5 @@
-// Estimates the CPU memory of a run before it starts, from the model's configuration alone: the rows of memory-rows.ts,
-// summed over the phases of a run. Measured constants are in measured-memory.ts;
+// Estimates the CPU memory of a run before it starts, from the configurations of model and run: sums the rows of
+// memory-rows.ts over the phases of the run. Measured constants are in measured-memory.ts;
 // test/unit/models/memory/memory-plan.runs.test.ts compares the plan with real processes, and planned-runs.test.ts with
 // complete runs.
 import type { PlanInput } from './plan-input';
@@ -8,9 +8,9 @@ import { MemoryRows, phases } from './memory-rows';
 
 export interface MemoryPlan {
   rows: PlanRow[];
-  /** Bytes held at the end of each phase of the run. */
+  /** Bytes in use at the end of each phase of the run. */
   phases: { phase: Phase; held: number }[];
-  /** The peak bytes, and their phase. */
+  /** The phase with the most bytes in use, and these bytes. */
   peak: { phase: Phase; bytes: number };
 }
 
@@ -19,8 +19,8 @@ export function planMemory(input: PlanInput): MemoryPlan {
 }
 
 /**
- * Returns the most packed tokens per gradient pass of policy and critic for which the plan stays within `limitBytes`,
- * in whole sequences of maximum length; 0 if not even one sequence fits. At most 2²⁰.
+ * Returns the maximum packed tokens per gradient pass of policy and critic for which the plan needs at most
+ * `limitBytes`. A multiple of the maximum sequence length, at most 2²⁰; 0 if not even one sequence fits.
  */
 export function largestMicroBatchTokens(input: PlanInput, limitBytes: number): number {
   const planner = new Planner(input);
@@ -40,10 +40,10 @@ export function largestMicroBatchTokens(input: PlanInput, limitBytes: number): n
   return low * input.longest;
 }
 
-/** Maximum planned tokens per pass. */
+/** Maximum tokens per pass that are planned. */
 const mostTokens = 2 ** 20;
 
-/** Plans one run for several sizes of its passes. */
+/** Plans one run for different pass sizes. */
 class Planner {
   private readonly rows: MemoryRows;
 

@@ -1,17 +1,20 @@
 // Finds configuration changes that bring the memory plan below a limit: as few changes as possible, mildest first. The
-// first candidates only affect speed, the last ones what is trained.
+// first candidates change only the speed, the last candidates change what is trained.
 import { largestMicroBatchTokens, planMemory } from './memory-plan';
 import type { PlanInput } from './plan-input';
 
 export interface Remedy {
-  /** Overrides such as lora.rank=16. Together they fit the limit, if any combination does. */
+  /**
+   * Configuration overrides such as lora.rank=16. With all of them the plan fits the limit, if any combination of
+   * changes achieves this.
+   */
   overrides: string[];
   fits: boolean;
   /** Bytes of the plan with all overrides. */
   bytes: number;
 }
 
-/** A change of the plan with its overrides; null if it has no effect. */
+/** Returns the changed plan input with the overrides for the change; null if the change has no effect. */
 type Change = (input: PlanInput) => Applied | null;
 
 interface Applied {
@@ -19,22 +22,26 @@ interface Applied {
   overrides: string[];
 }
 
-/** LoRA rank proposed to a run that trains all weights. */
+/** LoRA rank proposed for a run that trains all weights. */
 const proposedRank = 16;
 
 /** Constraints on the proposals. */
 export interface Bounds {
-  /** Episodes of an optimizer step; the episodes per pass must divide it. */
+  /** Episodes per optimizer step; the proposed episodes per pass are a divisor of this number. */
   miniBatch: number;
-  /** Lower bound of proposed episode lengths, in tokens. */
+  /** Minimum of proposed episode lengths, in tokens. */
   shortest: number;
-  /** How to reduce validation to the number of concurrent episodes of training; null if it does not use more. */
+  /**
+   * Overrides that reduce the concurrent episodes of validation to those of training; null if validation does not use
+   * more.
+   */
   fewerEpisodes: { rollouts: number; overrides: string[] } | null;
 }
 
 /**
- * Returns the first single change that brings the plan within `limit` bytes. If there is none, applies changes in order
- * until the plan fits, then drops those that are not needed. If the plan never fits, returns all changes.
+ * Returns the first single change that brings the plan within `limit` bytes. If no single change suffices, applies
+ * changes in order until the plan fits, then drops unnecessary ones. If the plan still does not fit, returns all
+ * changes.
  */
 export function remedyFor(input: PlanInput, limit: number, bounds: Bounds): Remedy {
   const changes = changesFor(limit, bounds);
@@ -137,7 +144,7 @@ function changesFor(limit: number, { miniBatch, shortest, fewerEpisodes }: Bound
   ];
 }
 
-/** Halves the episode length until the plan fits or the length reaches its lower bound. */
+/** Halves the episode length until the plan fits or the length reaches `shortest`. */
 function shorter(input: PlanInput, limit: number, shortest: number): ReturnType<Change> {
   let now = input;
   while (now.longest / 2 >= shortest && planMemory(now).peak.bytes > limit) {

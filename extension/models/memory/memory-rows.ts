@@ -1,5 +1,6 @@
-// The rows of a memory plan, by phase: what is held, how many bytes, and the formula as text. Weights, gradients and
-// optimizer follow from the parameter count, keys and values from the rollout's shape, activations from pass-memory.ts.
+// Rows of a memory plan, by phase. Each row has a name, a number of bytes and its formula as text. Weights, gradients
+// and optimizer are computed from the parameter count, keys and values from the number and length of episodes, and
+// activations by pass-memory.ts.
 import { appendAll } from '../../common/lists';
 import { chunkSize } from '../../engine/optimizer/adamw';
 import { blockSize } from '../../engine/optimizer/byte-moments';
@@ -24,7 +25,7 @@ import type { PassKind } from './pass-memory';
 const momentBytes: Record<MomentFormat, number> = { float32: 8, int8: 2 + 8 / blockSize };
 
 /**
- * Phases of a run, in the order of a step. Each phase also holds the memory of the previous ones, because arenas never
+ * Phases of a run, in the order of a step. The memory of earlier phases is included in each phase, because arenas never
  * shrink.
  */
 export const phases = [
@@ -43,7 +44,7 @@ export interface PlanRow {
   bytes: number;
   /** The formula as text. */
   how: string;
-  /** The phase from which the memory is held. */
+  /** First phase in which the memory is in use; it stays in use until the end. */
   phase: Phase;
 }
 
@@ -121,13 +122,13 @@ export class MemoryRows {
   }
 
   /**
-   * All weights as constants of the rollouts' session (load-models.ts), with its file and the read buffer while it is
-   * created.
+   * All weights as constants of the rollouts' session (load-models.ts). Creating the session also needs its model file
+   * and the buffer from which onnxruntime reads the file.
    */
   private layOutRow(): PlanRow {
     const { decoder, lora, trains } = this.input;
     const bytes = 4 * count(parameterSpecs(decoder));
-    const copies = trains ? 1 : 3; // training later takes more than creating the session
+    const copies = trains ? 1 : 3; // training later needs more than creating the session
     return row(
       'rollout',
       'weights laid out for rollouts',
@@ -170,8 +171,8 @@ export class MemoryRows {
   }
 
   /**
-   * The copies that a checkpoint makes of its content (trainer/run/training-checkpoints.ts). None for an engine without
-   * a run (`environments` is 0), which writes no checkpoints.
+   * Copies that a checkpoint makes of its content (trainer/run/training-checkpoints.ts). Empty for an engine without a
+   * run (`environments` is 0), which writes no checkpoints.
    */
   private checkpointRows(): PlanRow[] {
     const { critic, moments, environments } = this.input;
@@ -199,7 +200,7 @@ export class MemoryRows {
     return rows;
   }
 
-  /** Memory of the copy that a stop restores (engine-undo.ts). */
+  /** Copy of weights and moments that a stop restores (engine-undo.ts). */
   private undoRow(): PlanRow {
     const { critic, moments } = this.input;
     const [own, critics] = [this.trained(), critic ? this.criticTrained() : 0];
@@ -208,7 +209,7 @@ export class MemoryRows {
     return row('policy update', 'copy for a stop', copied, `${millions(own + critics)} trained × weight and moments`);
   }
 
-  /** Cross-scoring: a prompt pass, whose keys and values are kept while texts continue from the longest prompt. */
+  /** Cross-scoring: the keys and values of a prompt pass, and a pass of texts after the longest prompt. */
   private diagnosisRows(): PlanRow[] {
     const { decoder: c, longest, diagnosisTokens: tokens } = this.input;
     if (tokens === 0) return [];
@@ -267,13 +268,14 @@ const row = (phase: Phase, what: string, bytes: number, how: string): PlanRow =>
   phase,
 });
 
-/** Returns the rows for training `trained` parameters; `whose` is the prefix of the row names. */
+/** Returns the rows for training `trained` parameters; row names start with `whose`. */
 function optimizerRows(phase: Phase, whose: string, trained: number, moments: MomentFormat): PlanRow[] {
   const m = millions(trained);
   const chunk = Math.min(trained, chunkSize);
   const each = momentBytes[moments];
   return [
-    // Node frees a pass's gradient at its next garbage collection, when the next pass has already allocated its own.
+    // Two gradients: Node frees a pass's gradient at its next garbage collection, when the next pass has already
+    // allocated one.
     row(
       phase,
       `${whose}gradients`,

@@ -1,7 +1,6 @@
-// The memory of single passes of a run: the engine's graphs are built with the sizes that the run will use, and
-// engine/graph/graph-memory.ts gives their live bytes. Checkpointing, chunked logits, adapters and 8-bit bases are
-// included, since the graphs include them. The arenas of passes with and without shared prefixes follow
-// packed-sessions.ts.
+// Memory of single passes of a run: builds the engine's graphs with the sizes of the run and computes their live bytes
+// (engine/graph/graph-memory.ts). Checkpointing, chunked logits, adapters and 8-bit bases are included, since the
+// graphs include them. Arenas of passes with and without shared prefixes are counted as packed-sessions.ts keeps them.
 import type { Graph } from '../../engine/graph/graph';
 import { graphMemory } from '../../engine/graph/graph-memory';
 import { headChunks, headTokens, logitsAtATime } from '../graphs/batch-feeds';
@@ -36,9 +35,10 @@ export class PassMemory {
   }
 
   /**
-   * Returns the bytes of the arenas of a network's passes with and without shared prefixes. Samples of a run begin with
-   * the same system message, so passes of several sequences share it (packing.ts), and a sequence that is left over
-   * runs alone. Both arenas are kept if their sum is small, and one at a time if passes are large (packed-sessions.ts).
+   * Returns the bytes of the arenas of a network's passes with and without shared prefixes. All samples of a run begin
+   * with the same system message, so passes of several sequences share it (packing.ts); a remaining single sequence
+   * shares nothing. Both arenas count if their sum is small; with large passes only the larger counts, because
+   * packed-sessions.ts then keeps one at a time.
    */
   arenas(kind: PassKind, tokens: number): number {
     const { decoder, longest, checkpointed, sharesPrefixes } = this.input;
@@ -51,8 +51,8 @@ export class PassMemory {
   }
 
   /**
-   * Returns the arena bytes of the critic's passes without and with gradient. Both arenas are kept if their sum is
-   * small, and one at a time if passes are large (packed-sessions.ts).
+   * Returns the bytes of the arenas of the critic's passes without and with gradient. Both arenas count if their sum is
+   * small; with large passes only the larger counts, because packed-sessions.ts then keeps one at a time.
    */
   criticArenas(tokens: number): number {
     const { decoder, longest, checkpointed } = this.input;
@@ -65,8 +65,8 @@ export class PassMemory {
 
   /**
    * Returns the arena bytes of passes of sequences with a common prefix. Chats of several turns may share little more
-   * than the system message and are counted as if they shared nothing; for single turns, everything but the response is
-   * computed once per group.
+   * than the system message, so their prefix is counted as empty. For single turns, all tokens but the response are
+   * counted once per group.
    */
   private sharing(kind: PassKind, tokens: number): number {
     const { decoder: c, longest, answer, promptSharedBy } = this.input;
@@ -88,16 +88,16 @@ export class PassMemory {
     return logitsAtATime(kind === 'update' ? headGradientBytes(this.actor) : 0);
   }
 
-  /** Number of chunks in which the predicted tokens of a pass go through the head. */
+  /** Returns the number of chunks in which the predicted tokens of a pass go through the head. */
   private chunksOf(kind: PassKind, n: number): number {
     const { vocabSize } = this.input.decoder;
     return kind === 'critic' || kind === 'values' ? 1 : headChunks(n, vocabSize, this.logitsAtATime(kind));
   }
 
   /**
-   * Returns the arena bytes after passes of up to `tokens` in sequences of maximum length. The largest pass is not
-   * always the peak: a pass with twice as many head chunks may need less memory than the largest pass with half as
-   * many.
+   * Returns the arena bytes after passes of up to `tokens` tokens, in sequences of maximum length. The largest pass is
+   * not always the peak: it may have twice as many head chunks, and therefore need less memory, than a slightly smaller
+   * pass.
    */
   private peak(kind: PassKind, tokens: number): number {
     const { longest, decoder: c } = this.input;
@@ -113,7 +113,8 @@ export class PassMemory {
   }
 
   /**
-   * Returns the arena bytes after one pass of `n` predicted tokens; the graph's outputs are counted with the gradients.
+   * Returns the arena bytes after one pass of `n` predicted tokens. Outputs of the graph are excluded; they are counted
+   * with the gradients.
    */
   private passBytes(kind: PassKind, n: number, chunks: number, given: Record<string, number>, shared = false): number {
     const { decoder: c } = this.input;
@@ -150,7 +151,7 @@ export class PassMemory {
     return this.generating(Math.max(1, Math.min(distinct, Math.floor(prefillTokens / prompt))), t, past);
   }
 
-  /** Returns the bytes for `rows` rows of `t` new tokens each, over `s` cached ones. */
+  /** Returns the bytes for `rows` rows of `t` new tokens each, over `s` cached tokens per row. */
   private generating(rows: number, t: number, s: number): number {
     const { decoder: c, lora, rolloutQuantization } = this.input;
     const memory = this.graph('generate', () => {
@@ -169,7 +170,7 @@ export class PassMemory {
     return known;
   }
 
-  /** Returns the frozen base as a network. Its graphs are planned but never run, so file locations are dummies. */
+  /** Returns the frozen base as a network. Its graphs are never run, so the file locations are dummies. */
   private frozen(quantization: BaseQuantization): Network {
     const { decoder: c, stored } = this.input;
     const nowhere = { file: '', offset: 0, bytes: 0 };
@@ -186,15 +187,16 @@ export class PassMemory {
 }
 
 /**
- * Returns the sizes of a graph's dimensions: the given ones, dimensions derived from the heads, and `part` for the rows
- * of a head chunk.
+ * Returns the sizes of a graph's dimensions: the given sizes, sizes derived from the number of heads, and for the
+ * symbol `part` the number of rows of a head chunk.
  */
 export function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbol: string) => number | undefined {
   const groups = c.heads / c.kvHeads;
   const { tokens, t, part, p = 0, m = 0, u = 0 } = given;
   const sizes: Record<string, number> = {
     ...given,
-    // Rows (token, head) of shared prefixes and of their suffixes; keys have fewer heads but are counted with as many.
+    // Rows (token, head) of shared prefixes and suffixes. Keys have fewer heads than queries but are counted with the
+    // same number.
     places: c.heads * p * (u + m * t),
     'places of block 0': c.heads * p * u,
     'places of block 1': c.heads * p * m * t,
@@ -202,18 +204,18 @@ export function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbo
     'n*k': tokens * c.kvHeads,
     'n*g': tokens * groups,
     'u+t': given.u + t,
-    e: Math.ceil(t / 2), // the early and the late tokens of a row
+    e: Math.ceil(t / 2), // early and late tokens of a row
     l: Math.floor(t / 2),
   };
   return symbol => sizes[symbol] ?? (/^[a-z_]+\d+$/.test(symbol) ? part : within(symbol, t));
 }
 
-/** Any other dimension is a part of a row's tokens. */
+/** Upper bound for all other symbols, each of which counts some tokens of a row. */
 const within = (symbol: string, t: number): number | undefined => (/^[a-z]$/.test(symbol) ? t : undefined);
 
 const embedding = 'model.embed_tokens.weight';
 /**
- * Returns whether the tensor is multiplied with activations: layer projections and the output head, which may be the
+ * Whether the tensor is multiplied with activations: a projection of a layer, or the output head, which may be the
  * embedding.
  */
 export const isLinear = (name: string, { tiedHead }: DecoderConfig): boolean =>

@@ -1,7 +1,7 @@
-// Splits a text at a tokenizer's added tokens, as the Rust tokenizers library does (added_vocabulary.rs): leftmost
-// match first, then the longest; `single_word` tokens only without an adjacent word character; `lstrip` and `rstrip`
-// tokens together with adjacent white space. Word characters and white space follow Unicode, so U+0085 is white space
-// and U+FEFF is not. @huggingface/tokenizers ignores single_word and uses JavaScript's white space.
+// Splits a text at a tokenizer's added tokens, like the Rust tokenizers library (added_vocabulary.rs). The leftmost
+// match wins, then the longest. `single_word` tokens match only without an adjacent word character; `lstrip` and
+// `rstrip` tokens include adjacent white space. Word characters and white space follow Unicode, so U+0085 is white
+// space and U+FEFF is not. @huggingface/tokenizers ignores single_word and uses JavaScript's white space.
 
 /** An entry of `added_tokens` in tokenizer.json. */
 export interface AddedToken {
@@ -19,10 +19,10 @@ const wordAfter = /^[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]/u;
 const isSpace = /^\p{White_Space}$/u;
 
 export class AddedTokens {
-  /** Tokens by first code unit, longest first. */
+  /** Tokens by their first code unit, longest first. */
   private readonly byStart = new Map<string, AddedToken[]>();
 
-  /** @param tokens added tokens with their content as it occurs in the texts (normalised if the texts are) */
+  /** @param tokens added tokens; if the texts are normalised, their content must be normalised too */
   constructor(tokens: readonly AddedToken[]) {
     for (const token of tokens) {
       if (token.content === '') continue;
@@ -32,11 +32,11 @@ export class AddedTokens {
     for (const list of this.byStart.values()) list.sort((a, b) => b.content.length - a.content.length);
   }
 
-  /** Returns the text as pieces: ids of added tokens, and the non-empty texts between them. */
+  /** Splits the text into ids of added tokens and the non-empty texts between them. */
   split(text: string): (number | string)[] {
     if (this.byStart.size === 0) return text === '' ? [] : [text];
     const pieces: (number | string)[] = [];
-    let end = 0; // end of the text covered by pieces
+    let end = 0; // index after the last piece
     let at = 0;
     while (at < text.length) {
       const token = this.byStart.get(text[at])?.find(({ content }) => text.startsWith(content, at));
@@ -50,7 +50,7 @@ export class AddedTokens {
       if (token.single_word && !standsAlone(text, from, to)) continue;
       if (token.lstrip) while (from > end && isSpace.test(text[from - 1])) from--;
       if (token.rstrip) while (to < text.length && isSpace.test(text[to])) to++;
-      // White space consumed by the previous token's rstrip may include the start of this token.
+      // The white space that the previous token's rstrip includes may contain the start of this token.
       from = Math.max(from, end);
       if (from > end) pieces.push(text.slice(end, from));
       pieces.push(token.id);
@@ -61,7 +61,7 @@ export class AddedTokens {
   }
 }
 
-/** Returns whether neither adjacent code point is a word character. */
+/** Whether the range has no adjacent word character. */
 function standsAlone(text: string, from: number, to: number): boolean {
   return !wordBefore.test(text.slice(Math.max(0, from - 2), from)) && !wordAfter.test(text.slice(to, to + 2));
 }

@@ -1,5 +1,5 @@
 // Renders the chat template of a model folder like transformers' apply_chat_template, with the same variables and
-// functions except the date: strftime_now returns a fixed day, so a run's prompts do not change at midnight and are
+// functions. Exception: strftime_now returns a fixed day, so that a run's prompts do not change at midnight and are
 // reproducible.
 import { Template } from '@huggingface/jinja';
 import { UserError } from '../../common/user-error';
@@ -14,11 +14,11 @@ export interface ChatMessage {
 export interface ChatTemplateOptions {
   /** Additional template variables, as in apply_chat_template: enable_thinking, date_string, … */
   variables?: Readonly<Record<string, unknown>>;
-  /** Day (YYYY-MM-DD) whose midnight strftime_now returns. */
+  /** Day (YYYY-MM-DD) that strftime_now returns, at midnight. */
   today?: string;
 }
 
-/** Default date in Llama 3's own templates. */
+/** Default date, the same as in Llama 3's templates. */
 const defaultDay = '2024-07-26';
 const otherTemplate = 'use a model whose chat template takes system, user and assistant messages';
 const specialTokens = ['bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token'];
@@ -60,7 +60,7 @@ export class ChatTemplate {
     };
   }
 
-  /** Renders the conversation as text. `addGenerationPrompt` appends the assistant header. */
+  /** Renders the conversation as text; with `addGenerationPrompt`, followed by the assistant header. */
   render(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
     const values = {
       ...this.variables,
@@ -76,18 +76,18 @@ export class ChatTemplate {
   }
 }
 
-/** Replaces \r\n and \r by \n, as Python does when reading text files, and Jinja for every source. */
+/** Replaces \r\n and \r by \n. Python does so when it reads text files, and Jinja when it parses a template. */
 const withPlainNewlines = (source: string): string => source.replace(/\r\n?/g, '\n');
 
-/** Returns a special token's text; it is stored as a string or as an object with `content`. */
+/** Returns the text of a special token, given as a string or as an object with `content`; undefined otherwise. */
 function specialToken(said: unknown): string | undefined {
   const token = typeof said === 'object' && said !== null && 'content' in said ? said.content : said;
   return typeof token === 'string' ? token : undefined;
 }
 
 /**
- * Returns the result of `work`; wraps an exception in a UserError with the failed operation, the library's reason and
- * the remedy.
+ * Returns the result of `work`. An exception is rethrown as a UserError with the failed operation, the library's reason
+ * and the remedy.
  */
 export function orSentence<T>(work: () => T, what: string, remedy: string): T {
   try {

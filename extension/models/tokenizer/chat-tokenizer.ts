@@ -1,17 +1,18 @@
 // Tokenizer and chat template of a Hugging Face folder, for rollouts: encodes prompts and the text after a response,
-// and decodes ids. Sampled ids are never re-tokenised: an episode's ids grow by sampled ids and by the ids of the text
-// between. That text is found by rendering the template around a placeholder response and cutting there.
+// and decodes ids. Sampled ids are never re-tokenised: an episode's ids are the sampled ids and, between two responses,
+// the ids of the template's text. To get this text, the template is rendered around a placeholder response and the
+// result is cut at the placeholder.
 import { UserError } from '../../common/user-error';
 import { ChatTemplate, orSentence } from './chat-template';
 import { TextEncoder } from './text-encoder';
 import type { ChatMessage, ChatTemplateOptions } from './chat-template';
 
-/** Contents of the files in a model folder. */
+/** Contents of a model folder's files. */
 export interface TokenizerFiles {
   folder: string;
   tokenizer: object;
   tokenizerConfig: Record<string, unknown>;
-  /** Jinja source, from chat_template.jinja or another location in the folder. */
+  /** Jinja source of the chat template; undefined if the folder has none. */
   chatTemplate: string | undefined;
   templateOptions?: ChatTemplateOptions;
   /** End-of-sequence ids from generation_config.json or config.json. */
@@ -19,8 +20,8 @@ export interface TokenizerFiles {
 }
 
 /**
- * Limits of the encoding cache: number of texts, and total characters plus ids, because one observation may have a
- * million characters.
+ * Limits of the encoding cache: number of texts, and total characters plus ids. The second limit is needed because one
+ * observation may have a million characters.
  */
 const rememberedTexts = 4096;
 const rememberedSize = 2 ** 24;
@@ -33,7 +34,7 @@ export class ChatTokenizer {
   private readonly template: ChatTemplate;
   /** Ids that end a response. */
   readonly stopTokenIds: number[];
-  /** Ids the template writes right after a response; the first one is the stop token. */
+  /** Ids that the template inserts directly after a response; the first is a stop token. */
   private readonly turnEnd: number[];
   private readonly encoded = new Map<string, number[]>();
   /** Total characters and ids in `encoded`. */
@@ -62,12 +63,12 @@ export class ChatTokenizer {
     this.stopTokenIds = [...new Set([this.turnEnd[0], ...files.eosTokenIds])];
   }
 
-  /** The token that starts every message. */
+  /** First token of every message. */
   get turnMarker(): number {
     return this.encodeContinuation([], 'x', '')[this.turnEnd.length];
   }
 
-  /** Encodes a text. Recent texts are cached, because the episodes of a group share their prompts. */
+  /** Encodes a text. Recent texts are cached, because the episodes of a group have the same prompts. */
   encode(text: string): number[] {
     let ids = this.encoded.get(text);
     if (!ids) {
@@ -93,8 +94,8 @@ export class ChatTokenizer {
   }
 
   /**
-   * Returns the ids between the sampled ids `answer` and the next response: the rest of the turn end, the user message,
-   * the assistant header and the literal `prefix`.
+   * Returns the ids between the sampled ids `answer` and the next response: the turn-end ids that `answer` does not
+   * contain, the user message, the assistant header and the literal `prefix`.
    */
   encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[] {
     const text = this.afterAnswer(
@@ -108,30 +109,27 @@ export class ChatTokenizer {
     return this.encode(text + prefix).slice(this.sampledTurnEnd(answer));
   }
 
-  /**
-   * Returns the turn-end ids that the template writes after a final response `answer` and that the response does not
-   * contain yet.
-   */
+  /** Returns the turn-end ids that the template inserts after a final response and that `answer` does not contain. */
   encodeEnd(answer: readonly number[]): number[] {
     return this.turnEnd.slice(this.sampledTurnEnd(answer));
   }
 
-  /** Renders the whole conversation as text, for display. */
+  /** Renders the complete conversation as text, for display. */
   render(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
     return this.template.render(messages, addGenerationPrompt);
   }
 
   /**
-   * Returns how many turn-end tokens the response contains. 0 if it was truncated, ended by a stop string, or ended by
-   * an id that ends a sequence but not a turn (Qwen2.5's <|endoftext|>): the template then writes the full turn end
-   * after it.
+   * Returns the number of turn-end ids at the end of the response. It is 0 if the response was truncated, or ended with
+   * a stop string or with an id that ends a sequence but not a turn (Qwen2.5's <|endoftext|>). The template then
+   * inserts all turn-end ids after the response.
    */
   private sampledTurnEnd(answer: readonly number[]): number {
     const last = answer.at(-1);
     return last !== undefined && this.stopTokenIds.includes(last) ? this.turnEnd.indexOf(last) + 1 : 0;
   }
 
-  /** Wraps library errors: the tokenizers library accepts unusable files and fails only on use. */
+  /** Rethrows library errors as UserErrors. The tokenizers library accepts unusable files and fails only on use. */
   private usable<T>(work: () => T): T {
     return orSentence(
       work,

@@ -1,13 +1,13 @@
 // Prepares a parsed chat template for the interpreter: each printed expression becomes an Output node
-// (python-interpreter.ts), and string methods become calls of the functions below. @huggingface/jinja differs from
-// Python here: strip, lstrip and rstrip ignore their character argument (Qwen3's template uses it to strip newlines but
-// keep blanks) and use JavaScript's white space, and strftime_now returns the current time in the local time zone.
+// (python-interpreter.ts), and string methods become calls of the functions below. In @huggingface/jinja, unlike
+// Python, strip, lstrip and rstrip ignore their character argument (Qwen3's template strips newlines but keeps blanks)
+// and use JavaScript's white space, and strftime_now returns the current time in the local time zone.
 import { outputNode } from './python-interpreter';
 import { capitalized, split, strftime, strip } from './python-text';
 import type { Template } from '@huggingface/jinja';
 
 type Node = Record<string, unknown> & { type: string };
-/** Template functions that replace the library's, with the names used in corrected templates. */
+/** Template functions that replace library functions; the names used in corrected templates. */
 const names = {
   strip: 'py_strip',
   lstrip: 'py_lstrip',
@@ -17,7 +17,7 @@ const names = {
   strftime_now: 'py_strftime_now',
 };
 const methods = ['strip', 'lstrip', 'rstrip', 'split', 'capitalize'] as const;
-/** Fields that hold a statement's body, and node types that print nothing themselves. */
+/** Fields that contain a statement's body, and node types that print nothing themselves. */
 const blocks = ['body', 'alternate', 'defaultBlock'];
 const statements = [
   'If',
@@ -32,7 +32,7 @@ const statements = [
   'StringLiteral',
 ];
 
-/** Changes the template in place to print like Python and to call `templateFunctions`. */
+/** Changes the template in place, so that it prints like Python and calls `templateFunctions`. */
 export function correctTemplate(template: Template): void {
   template.parsed = corrected(template.parsed) as Template['parsed'];
 }
@@ -50,7 +50,10 @@ export function templateFunctions(day: Date): Record<string, (...args: never[]) 
   };
 }
 
-/** Returns the corrected node: printed expressions wrapped in Output nodes, method calls replaced by function calls. */
+/**
+ * Returns the corrected node: printed expressions are wrapped in Output nodes, and method calls are replaced by
+ * function calls.
+ */
 function corrected(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(corrected);
   if (part instanceof Map) return new Map([...part].map(([key, value]) => [corrected(key), corrected(value)]));

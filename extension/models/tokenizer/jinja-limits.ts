@@ -1,13 +1,14 @@
-// Renders a parsed template within limits. A template is untrusted code from a model: it may loop forever or grow a
-// text until memory is exhausted. Python's sandbox only bounds ranges, and @huggingface/jinja nothing; here evaluation
-// steps, range lengths and all produced text are bounded, in proportion to the conversation.
+// Renders a parsed template within limits. A template is untrusted code of a model: it may loop forever, or extend a
+// text until memory is exhausted. Python's sandbox limits ranges only, and @huggingface/jinja has no limits. Here the
+// number of evaluation steps, the length of ranges and the length of all produced text are limited, in proportion to
+// the conversation.
 import { Environment } from '@huggingface/jinja';
 import { PythonInterpreter } from './python-interpreter';
 import type { Template } from '@huggingface/jinja';
 
 /**
- * Limits of a template: a constant part, plus a part per message or character of the conversation. Llama 3's and Qwen's
- * templates take up to 65 steps per message and 12 characters per character.
+ * Limits of a template: a constant, plus an amount per message or character of the conversation. The templates of Llama
+ * 3 and Qwen need up to 65 steps per message and 12 produced characters per character of the conversation.
  */
 const limits = {
   steps: { own: 5000, each: 500 },
@@ -18,7 +19,7 @@ const limits = {
 type Evaluate = PythonInterpreter['evaluate'];
 type For = NonNullable<Parameters<Evaluate>[0]> & { body: { type: string }[] };
 
-/** Renders the template with these variables. @throws Error if a limit is exceeded, or for library errors */
+/** Renders the template with the given variables. @throws Error if a limit is exceeded, or for library errors */
 export function renderWithin(
   template: Template,
   variables: Readonly<Record<string, unknown>>,
@@ -65,7 +66,7 @@ class BoundedInterpreter extends PythonInterpreter {
   }
 
   override evaluate(...[statement, environment]: Parameters<Evaluate>): ReturnType<Evaluate> {
-    // An empty loop body would iterate without counting steps.
+    // A loop with an empty body would count no steps.
     if (statement?.type === 'For') (statement as For).body[0] ??= { type: 'Comment' };
     if (--this.steps < 0) throw new Error('it takes too many steps');
     const result = super.evaluate(statement, environment);

@@ -1,23 +1,26 @@
-// Template values with Python semantics: equality, text form (str, repr) and JSON. @huggingface/jinja compares with
-// JavaScript's == ('' equals false, lists are never equal) and prints JavaScript's forms (true, null, 1). Source: the
-// Python language reference, data model, and json.dumps as called by transformers' `tojson`. Values are identified by
-// `type`, because the library does not export its classes.
+// Template values with Python semantics: equality, text form (str, repr) and JSON. @huggingface/jinja instead compares
+// with JavaScript's == ('' equals false, lists are never equal) and prints JavaScript's forms (true, null, 1). Source:
+// the Python language reference, data model, and json.dumps as called by transformers' `tojson`. Values are identified
+// by `type`, because the library does not export its classes.
 
 /**
- * A value of the library's runtime. `value` is its content: a number, a text, an array of values, a Map of values, …
+ * A value of the library's runtime. `value` is its content, such as a number, a text, an array of values or a Map of
+ * values.
  */
 export interface RuntimeValue {
   type: string;
   value: unknown;
 }
 
-/** Arrays that are tuples in Python. The library stores them as lists, because its loops only unpack lists. */
+/**
+ * Array values that are tuples in Python. The library stores tuples as arrays, because its loops unpack only arrays.
+ */
 export const tuples = new WeakSet<RuntimeValue>();
 const isTuple = (value: RuntimeValue): boolean => value.type === 'TupleValue' || tuples.has(value);
 
 /**
- * Python's `a == b`. Booleans are numbers; a tuple never equals a list; an undefined value only equals another
- * undefined value.
+ * Python's `a == b`. Booleans equal numbers; a tuple never equals a list; an undefined value equals only an undefined
+ * value.
  */
 export function equals(a: RuntimeValue, b: RuntimeValue): boolean {
   if (isNumeric(a) && isNumeric(b)) return Number(a.value) === Number(b.value);
@@ -39,7 +42,7 @@ export function equals(a: RuntimeValue, b: RuntimeValue): boolean {
 }
 
 /**
- * Returns the first of each set of equal items, like the keys of a Python set, in linear time. Strings are compared
+ * Returns the distinct items, in order of their first occurrence, in linear time. Strings are compared
  * case-insensitively unless `caseSensitive`. @throws Error for items that are unhashable in Python: lists and mappings
  */
 export function distinct(items: readonly RuntimeValue[], caseSensitive: boolean): RuntimeValue[] {
@@ -54,8 +57,8 @@ export function distinct(items: readonly RuntimeValue[], caseSensitive: boolean)
 const textKey = (text: string): string => `'${JSON.stringify(text)}`;
 
 /**
- * Returns a set key that is equal exactly for values that are equal in Python: a primitive, or the value object if it
- * equals nothing else.
+ * Returns a key such that two keys are equal exactly if the values are equal in Python: a primitive, or the value
+ * object itself if it equals no other value.
  */
 function hashKey(value: RuntimeValue): unknown {
   if (isNumeric(value)) return Number.isNaN(value.value) ? value : Number(value.value);
@@ -70,7 +73,7 @@ function hashKey(value: RuntimeValue): unknown {
   return value.type === 'NullValue' || value.type === 'UndefinedValue' ? value.type : value;
 }
 
-/** Python's `str(value)`; Jinja's undefined is an empty text. */
+/** Python's `str(value)`; Jinja's undefined value gives an empty text. */
 export function str(value: RuntimeValue): string {
   if (typeof value.value === 'string') return value.value;
   return value.type === 'UndefinedValue' ? '' : repr(value);
@@ -110,11 +113,11 @@ export interface JsonOptions {
   indent?: number | null;
   ensureAscii?: boolean;
   sortKeys?: boolean;
-  /** Separators between items, and between a key and its value. */
+  /** Two separators: between items, and between a key and its value. */
   separators?: readonly [string, string] | null;
 }
 
-/** Python's `json.dumps`, without ASCII escapes unless asked for. An undefined value becomes null. */
+/** Python's `json.dumps`, by default without ASCII escapes. An undefined value gives null. */
 export function dumps(value: RuntimeValue, options: JsonOptions = {}): string {
   const indent = options.indent ?? null;
   const [between, colon] = options.separators ?? [indent === null ? ', ' : ',', ': '];
@@ -168,7 +171,7 @@ export const isMap = (value: RuntimeValue): value is { type: string; value: Map<
 export const isNumeric = ({ type }: RuntimeValue): boolean =>
   type === 'IntegerValue' || type === 'FloatValue' || type === 'BooleanValue';
 
-/** Shortest digits that round-trip, as in JavaScript; exponent form from 1e16 on and below 1e-4. */
+/** Returns the shortest digits that round-trip, as JavaScript does; in exponent form from 1e16 on and below 1e-4. */
 function floatRepr(x: number): string {
   if (Number.isNaN(x)) return 'nan';
   if (!Number.isFinite(x)) return x < 0 ? '-inf' : 'inf';
@@ -180,7 +183,7 @@ function floatRepr(x: number): string {
 
 const named: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** Quotes a text, with escapes for characters that Python does not print. */
+/** Returns the text in quotes, with escapes for characters that Python does not print. */
 function quoted(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
   let out = quote;

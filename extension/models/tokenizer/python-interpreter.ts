@@ -1,6 +1,6 @@
-// Interpreter of chat templates with Python semantics for printed expressions, ==, in, ~, % and the filters that
-// produce or count text. Everything else is @huggingface/jinja's. Text length counts code points, as in Python.
-// Features the library lacks throw an error.
+// Interpreter of chat templates with Python semantics for printed expressions, ==, in, ~, %, and the filters that
+// produce or count text. All other behaviour is that of @huggingface/jinja. The length of a text is its number of code
+// points, as in Python. Features that the library lacks throw an error.
 import { Environment, Interpreter } from '@huggingface/jinja';
 import { distinct, dumps, equals, isArray, isMap, isNumeric, str, tuples } from './jinja-values';
 import { capitalized, strip } from './python-text';
@@ -12,10 +12,11 @@ type Value = ReturnType<Evaluate>;
 type Node = Record<string, unknown> & { type: string };
 
 /**
- * Node that prints its `value`, an expression (`{{ … }}`); jinja-corrections.ts wraps each printed expression in one.
+ * Type of a node that prints its expression `value` (`{{ … }}`); jinja-corrections.ts wraps each printed expression in
+ * such a node.
  */
 export const outputNode = 'Output';
-/** Node of an already evaluated operand, so that nothing is evaluated twice. */
+/** Type of a node with an already evaluated operand, so that no operand is evaluated twice. */
 const valueNode = 'Value';
 const known = (value: Value): Node => ({ type: valueNode, value });
 
@@ -34,12 +35,12 @@ const tests = new Map<string, Test>([
   ['equalto', equalTest],
   ['number', isNumeric],
 ]);
-/** The library's tests, overridden by these. */
+/** The library's tests, replaced by `tests` if they have the same name. */
 const allTests = new Map([...new Environment().tests, ...tests]);
 
 export class PythonInterpreter extends Interpreter {
   override evaluate(...[statement, environment]: Parameters<Evaluate>): Value {
-    // Each scope has its own tests, so they are replaced per scope.
+    // Every scope has its own map of tests, so it is replaced for every scope.
     if (environment.tests !== allTests) environment.tests = allTests;
     return this.asPython(statement as Node | undefined, environment) ?? super.evaluate(statement, environment);
   }
@@ -105,7 +106,8 @@ export class PythonInterpreter extends Interpreter {
     const name = String((filter.type === 'CallExpression' ? (filter.callee as Node) : filter).value);
     const given = filter.type === 'CallExpression' ? (filter.args as Node[]) : [];
     const value = (part: unknown): RuntimeValue => this.evaluate(part as Statement, environment);
-    // Arguments are evaluated on use, because filters applied by the library evaluate theirs again.
+    // Arguments are evaluated only if they are used here, because a filter of the library evaluates its arguments
+    // itself.
     const isNamed = ({ type }: Node) => type === 'KeywordArgumentExpression';
     const argument = (key: string) => given.find(part => isNamed(part) && (part.key as Node).value === key);
     const named = (key: string): RuntimeValue | undefined => {
@@ -156,7 +158,10 @@ export class PythonInterpreter extends Interpreter {
     }
   }
 
-  /** `text[i]` and `text[from:to:step]` over code points; undefined if the library's result is the same. */
+  /**
+   * Evaluates `text[i]` and `text[from:to:step]` over code points; returns undefined if the library's result is the
+   * same.
+   */
   private partOfText(object: RuntimeValue, node: Node, environment: Environment): Value | undefined {
     if (typeof object.value !== 'string') return undefined;
     const letters = [...object.value];
@@ -167,7 +172,7 @@ export class PythonInterpreter extends Interpreter {
   }
 }
 
-/** Python's `item in container`; undefined for operands left to the library. */
+/** Python's `item in container`; undefined for operands that the library compares correctly. */
 function contains(container: RuntimeValue, item: RuntimeValue): boolean | undefined {
   if (isArray(container)) return container.value.some(member => equals(member, item));
   if (isMap(container)) return typeof item.value === 'string' && container.value.has(item.value);

@@ -1,5 +1,5 @@
-// Text methods with Python semantics: white space is Unicode's plus U+001C to U+001F, characters are code points, and
-// dates use the C locale. Source: the Python language reference, str and datetime.strftime.
+// Text methods with Python semantics: characters are code points, white space is that of Unicode plus U+001C to U+001F,
+// and dates use the C locale. Source: the Python language reference, str and datetime.strftime.
 
 /** Python's str.capitalize. */
 export function capitalized(text: string): string {
@@ -7,7 +7,7 @@ export function capitalized(text: string): string {
   return first.toUpperCase() + rest.join('').toLowerCase();
 }
 
-/** Python's str.split. `most` is the maximum number of splits, -1 for no limit. */
+/** Python's str.split; `most` is the maximum number of splits, -1 for no limit. */
 export function split(text: string, separator: string | null, most: number): string[] {
   if (separator === '') throw new Error('the separator of split is empty');
   if (separator !== null) {
@@ -20,10 +20,10 @@ export function split(text: string, separator: string | null, most: number): str
   return [...words.slice(0, cut).map(([word]) => word), ...rest];
 }
 
-/** Python's white space. */
+/** Whether Python counts the character as white space. */
 const isSpace = (c: string): boolean => /[\p{White_Space}\x1c-\x1f]/u.test(c);
 
-/** Python's strip, lstrip and rstrip: removes `chars`, by default white space, from the selected ends. */
+/** Python's strip, lstrip and rstrip: removes `chars` (by default white space) from the selected ends. */
 export function strip(text: string, chars: string | null | undefined, left: boolean, right: boolean): string {
   const letters = [...text];
   const set = typeof chars === 'string' ? new Set(chars) : null;

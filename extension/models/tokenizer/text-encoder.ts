@@ -1,6 +1,6 @@
-// Encodes and decodes text with @huggingface/tokenizers, corrected where it differs from the Rust tokenizers library,
-// whose ids models are trained on: added tokens (added-tokens.ts), the Digits splitter, which isolates every numeric
-// character (½, Ⅷ, ² as well as 7), and the white space in ByteLevel's pattern. Tested against transformers in
+// Encodes and decodes text with @huggingface/tokenizers. Models are trained on the ids of the Rust tokenizers library,
+// so three differences are corrected: added tokens (added-tokens.ts); the Digits splitter, which isolates every numeric
+// character (½, Ⅷ, ² as well as 7); and the white space in ByteLevel's pattern. Tested against transformers in
 // test/unit/models/{chat-families,added-tokens}.
 import {
   BPE,
@@ -14,8 +14,8 @@ import type { AddedToken } from './added-tokens';
 import type { PreTokenizer } from '@huggingface/tokenizers';
 
 /**
- * Maximum characters of a piece whose merges are cached. If merges cross spaces, a fixed passage of a prompt is one
- * long piece.
+ * Maximum characters of a piece whose merges are cached. A piece can be that long because some tokenizers merge across
+ * spaces, so a fixed passage of a prompt is a single piece.
  */
 const longestRememberedPiece = 2048;
 
@@ -25,14 +25,17 @@ const byteLevelPattern =
 
 export class TextEncoder {
   private readonly tokenizer: Tokenizer;
-  /** `plain` is matched in the original text, `normalized` in the normalised text between the plain matches. */
+  /**
+   * `plain` tokens are matched in the original text, `normalized` tokens in the normalised text between the plain
+   * matches.
+   */
   private readonly plain: AddedTokens;
   private readonly normalized: AddedTokens;
 
   /**
    * @param source content of tokenizer.json
    * @param config content of tokenizer_config.json
-   * @throws Error from the library if it cannot use them
+   * @throws Error of the library if it cannot use the files
    */
   constructor(source: object, config: Readonly<Record<string, unknown>>) {
     this.tokenizer = new Tokenizer(source, config);
@@ -67,7 +70,7 @@ export class TextEncoder {
     return ids;
   }
 
-  /** Decodes at least one id; special tokens are omitted unless `special`. */
+  /** Decodes one or more ids; special tokens are omitted unless `special`. */
   decode(ids: readonly number[], special: boolean): string {
     return this.tokenizer.decode([...ids], { skip_special_tokens: !special, clean_up_tokenization_spaces: false });
   }

@@ -1,6 +1,6 @@
-// Splits decoded text into one piece per token, such that the pieces concatenate to the full text. A character whose
-// bytes span several tokens belongs to the last of them, and blanks that a decoder inserts only between tokens are
-// preserved. Special tokens have text too.
+// Splits decoded text into one piece per token; the concatenated pieces are the complete text. A character whose bytes
+// span several tokens is in the piece of the last of them. Blanks that a decoder inserts only between tokens are
+// preserved, and special tokens have text too.
 interface Decoder {
   decode(ids: readonly number[], options?: { special?: boolean }): string;
 }
@@ -10,14 +10,14 @@ const longestCharacter = 4;
 const unfinished = '\uFFFD';
 
 export class TokenPieces {
-  /** The last emitted tokens, as context for the decoder, followed by tokens that wait for the rest of a character. */
+  /** Tokens of the last piece, as context for the decoder, followed by tokens whose last character is incomplete. */
   private window: number[] = [];
   private given = 0;
   private said = '';
 
   constructor(private readonly decoder: Decoder) {}
 
-  /** Returns the text this token adds; empty if it leaves a character incomplete. */
+  /** Returns the text that the token adds; empty if the last character is incomplete. */
   push(id: number): string {
     this.window.push(id);
     const text = this.text();
@@ -44,7 +44,7 @@ export class TokenPieces {
   }
 }
 
-/** Returns the piece of each token; the last one includes any incomplete rest. */
+/** Returns the piece of each token; the last piece includes an incomplete character at the end. */
 export function tokenPieces(decoder: Decoder, ids: readonly number[]): string[] {
   const pieces = new TokenPieces(decoder);
   const texts = ids.map(id => pieces.push(id));

@@ -1,6 +1,6 @@
-// Checks that a tokenizer's ids have rows in the embedding. Unused added tokens beyond the embedding, such as a padding
-// token, are harmless; a vocabulary larger than the embedding, or a used id beyond it, means the files belong to
-// different models.
+// Checks that every token id has a row in the embedding. Unused added tokens without a row, such as a padding token,
+// are accepted. If the vocabulary is larger than the embedding, or a used id has no row, the files belong to different
+// models.
 import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
 
@@ -9,7 +9,7 @@ const ownTokenizer = 'use tokenizer.json and weights of the same model, or exten
 /**
  * Checks the content of a tokenizer.json against an embedding of `rows` rows.
  * @param used ids that occur in every conversation
- * @throws UserError with both numbers
+ * @throws UserError with the number of ids and the number of rows
  */
 export function checkVocabulary(folder: string, tokenizer: unknown, rows: number, used: readonly number[]): void {
   const { vocabulary, all } = tokenCounts(tokenizer);
@@ -19,7 +19,7 @@ export function checkVocabulary(folder: string, tokenizer: unknown, rows: number
     );
 }
 
-/** Throws a UserError for an id outside the embedding of `rows` rows of the model in `folder`. */
+/** Throws a UserError for an id without a row; `rows` is the number of embedding rows of the model in `folder`. */
 export function checkIds(sequences: Iterable<ArrayLike<number>>, rows: number, folder: string): void {
   for (const ids of sequences)
     for (let i = 0; i < ids.length; i++)
@@ -29,7 +29,7 @@ export function checkIds(sequences: Iterable<ArrayLike<number>>, rows: number, f
         );
 }
 
-/** Returns one more than the largest id: `vocabulary` of the vocabulary, `all` including added tokens. */
+/** Returns the largest id plus one: of the vocabulary (`vocabulary`), and including added tokens (`all`). */
 function tokenCounts(tokenizer: unknown): { vocabulary: number; all: number } {
   const { model, added_tokens: added } = isRecord(tokenizer) ? tokenizer : {};
   const vocab = isRecord(model) ? model.vocab : undefined;

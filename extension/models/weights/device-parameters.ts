@@ -1,5 +1,5 @@
 // Trained parameters of a network on a device: weights, gradients and optimizer state stay there between steps. Only
-// the gradient norm is downloaded, to decide whether the step is applied. This bank owns every tensor and disposes of a
+// the gradient norm is downloaded, to decide whether the step is applied. The bank owns its tensors and disposes of a
 // tensor when it is replaced.
 import { UserError } from '../../common/user-error';
 import { coefficientFeeds, normGraph, stepGraph } from '../../engine/optimizer/adamw';
@@ -19,12 +19,15 @@ import type { ParameterBank } from './parameter-bank';
 import { gradientName } from '../graphs/policy-graphs';
 import { Weights } from './weights';
 
-/** Maximum bytes of tensors per step session, because old and new tensors are alive together while it runs. */
+/**
+ * Maximum bytes of tensors per step session. The limit is needed because old and new tensors are both in memory while
+ * the session runs.
+ */
 const groupBytes = 2 ** 28;
 
 /**
- * Returns the parameter bank of a network for the provider of `options`. Throws a UserError if it does not support the
- * moment format.
+ * Returns the parameter bank of a network for the provider of `options`. Throws a UserError if the provider does not
+ * support the moment format.
  */
 export async function openBank(
   weights: Weights,
@@ -59,7 +62,7 @@ export class DeviceParameters implements ParameterBank {
     this.transfer = new Transfer(options);
   }
 
-  /** Copies `weights` to the device; later steps do not change the argument. */
+  /** Copies `weights` to the device; later steps do not change `weights`. */
   static async create(weights: Weights, options: SessionOptions): Promise<DeviceParameters> {
     const bank = new DeviceParameters(weights.specs, new Map(), options);
     await bank.write(weights);
@@ -79,7 +82,7 @@ export class DeviceParameters implements ParameterBank {
     this.gradient = new Map();
   }
 
-  /** Takes ownership of the gradients returned by a session, on the device or not. */
+  /** Adds the gradients returned by a session, on the device or on the host, and takes ownership of their tensors. */
   async accumulate(result: Readonly<Record<string, Tensor>>): Promise<void> {
     const parts: Tensors = new Map();
     for (const { name } of this.specs) parts.set(name, await this.transfer.upload(result[gradientName(name)]));
@@ -147,14 +150,14 @@ export class DeviceParameters implements ParameterBank {
     this.taken = state.step;
   }
 
-  /** Frees everything; the bank is unusable afterwards. */
+  /** Frees all tensors; the bank must not be used afterwards. */
   async release(): Promise<void> {
     for (const tensors of [this.parameters, this.gradient, this.m, this.v]) dispose(tensors.values());
     await this.transfer.release();
     for (const session of this.sessions.values()) await (await session).release();
   }
 
-  /** Created on first use: a policy used only for rollouts needs no moments. */
+  /** Creates the moments on the first step, because a policy used only for rollouts needs none. */
   private async makeMoments(): Promise<void> {
     if (this.m.size > 0) return;
     const zeros = new Weights(this.specs);
@@ -209,7 +212,7 @@ export class DeviceParameters implements ParameterBank {
   }
 }
 
-/** Outputs `sum0` = `a0` + `b0`, …. */
+/** Graph of the sums `sum0` = `a0` + `b0`, `sum1` = `a1` + `b1`, …. */
 function sumGraph(shapes: readonly (readonly number[])[], lowering: Graph['lowering']): Graph {
   const g = new Graph('sum of gradients', lowering);
   shapes.forEach((dims, i) => {
@@ -219,7 +222,7 @@ function sumGraph(shapes: readonly (readonly number[])[], lowering: Graph['lower
   return g;
 }
 
-/** Returns the feeds `${stem}${i}`, the tensor of the group's i-th parameter. */
+/** Returns the feeds of a group: `${stem}${i}` is the tensor of its i-th parameter. */
 function feedsOf(group: readonly ParameterSpec[], stems: Record<string, Tensors>): Record<string, Tensor> {
   const entries = Object.entries(stems).flatMap(([stem, tensors]) =>
     group.map(({ name }, i) => [`${stem}${i}`, tensors.get(name)!] as const),
@@ -227,7 +230,7 @@ function feedsOf(group: readonly ParameterSpec[], stems: Record<string, Tensors>
   return Object.fromEntries(entries);
 }
 
-/** Replaces the group's tensors by the outputs `${stem}${i}`. */
+/** Replaces the tensors of a group by the outputs `${stem}${i}`, and disposes of the old tensors. */
 function replaceAll(
   tensors: Tensors,
   group: readonly ParameterSpec[],

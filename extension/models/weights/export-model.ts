@@ -1,6 +1,6 @@
 // Exports a model, optionally with an adapter merged into it, as a new folder for other tools. The weights are streamed
-// in blocks of rows. The folder is written under a temporary name beside the target and renamed when complete: a failed
-// export leaves nothing.
+// in blocks of rows. The folder has a temporary name until it is complete and is then renamed, so a failed export
+// leaves nothing behind.
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, join, resolve } from 'node:path';
 import { UserError } from '../../common/user-error';
@@ -22,19 +22,19 @@ import { readAdapter } from '../adapters/peft-adapter';
 export interface ExportRequest {
   /** Model folder. */
   model: string;
-  /** Folder of an adapter for the model, merged into the exported weights. */
+  /** Folder of an adapter of the model; the adapter is merged into the exported weights. */
   adapter?: string;
-  /** `onnx` adds model.onnx, a plain ONNX decoder over the same weight files. */
+  /** `onnx` additionally writes model.onnx, a plain ONNX decoder that reads the same weight files. */
   format: 'safetensors' | 'onnx';
-  /** Folder to create; may exist if empty. */
+  /** Path of the folder to create; an empty folder may exist there. */
   out: string;
   /** Element type of the weights. Defaults to the model's own type; for ONNX to F32, which every runtime supports. */
   dtype?: StoredType;
   /** Maximum bytes of weights per file. */
   maxShardBytes: number;
-  /** Maximum tensor values in memory at a time; defaults to 4 million. */
+  /** Maximum number of tensor values in memory at a time; defaults to 4 million. */
   blockElements?: number;
-  /** Called with the bytes of weights written so far. */
+  /** Called with the bytes of weights written so far, and their total. */
   onProgress?: (bytes: number, total: number) => void;
   signal?: AbortSignal;
 }
@@ -49,7 +49,7 @@ export interface ExportResult {
   mergedLayers: number;
 }
 
-/** Files copied verbatim if the model has them. */
+/** Names of files that are copied unchanged if the model has them. */
 const companions = [
   'generation_config.json',
   'tokenizer.json',
@@ -64,13 +64,13 @@ const companions = [
 ];
 
 const onnxName = 'model.onnx';
-/** Bits of the smallest magnitude that rounds to infinity. */
+/** Float32 bits of the smallest magnitude that rounds to infinity, per type. */
 const overflowBits: Readonly<Record<StoredType, number>> = { F32: 0x7f800000, BF16: 0x7f7f8000, F16: 0x477ff000 };
 const transformersName: Readonly<Record<StoredType, string>> = { F32: 'float32', BF16: 'bfloat16', F16: 'float16' };
 
 /**
  * Writes the model as a folder in Hugging Face format.
- * @throws UserError with file, tensor or folder and the remedy; nothing is written then
+ * @throws UserError with file, tensor or folder and the remedy; no folder is created in this case
  */
 export async function exportModel(request: ExportRequest, fs: FileSystem = fileSystem): Promise<ExportResult> {
   const out = resolve(request.out);
@@ -109,7 +109,7 @@ interface Source {
   request: ExportRequest;
 }
 
-/** Returns the model's parameters as streams that report the total progress. */
+/** Returns the model's parameters as streams; each stream adds to the reported progress. */
 function streamed(specs: readonly ParameterSpec[], source: Source): StreamedTensor[] {
   const { dtype, request } = source;
   const width = dtype === 'F32' ? 4 : 2;
@@ -129,8 +129,8 @@ function streamed(specs: readonly ParameterSpec[], source: Source): StreamedTens
 }
 
 /**
- * Yields a parameter's values in whole rows, merged with its adapter if there is one. Throws for values that are not
- * finite in the target type.
+ * Yields a parameter's values in blocks of complete rows, merged with the adapter if it changes the parameter. Throws
+ * for values that are not finite in the target type.
  */
 async function* parameterBlocks(
   name: string,
@@ -172,7 +172,7 @@ function storedTypeOf(files: TensorFiles, [{ name }]: readonly ParameterSpec[]):
   return dtype === 'BF16' || dtype === 'F16' ? dtype : 'F32';
 }
 
-/** Writes the ONNX model over the weights already in the folder. Returns its file name. */
+/** Writes the ONNX model for the weight files in the folder. Returns its file name. */
 async function writeOnnxModel(
   config: DecoderConfig,
   specs: readonly ParameterSpec[],
@@ -209,7 +209,7 @@ async function writeCompanions(
   return ['config.json', ...copied];
 }
 
-/** Returns whether the folder exists and is empty. Throws if it is not empty or not a folder. */
+/** Returns true if `out` is an empty folder, false if it does not exist. Throws a UserError for any other content. */
 async function isEmptyFolder(out: string, fs: FileSystem): Promise<boolean> {
   try {
     const names = await fs.readdir(out);

@@ -1,6 +1,6 @@
-// One checksum over a model's weight files. A run's manifest stores it, and a run that reads the base model again
-// compares it, since the same adapters on another base train differently. Files are hashed completely; the hash of an
-// unchanged file is cached (node/checksum-cache.ts).
+// One checksum over a model's weight files, stored in a run's manifest. A run that reads its base model again compares
+// the checksum, because the same adapters on another base train differently. Files are hashed completely; the hash of
+// an unchanged file is cached (node/checksum-cache.ts).
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,8 +23,8 @@ export function checksumTogether(sums: readonly { name: string; sha256: string }
 
 /**
  * Returns the checksum (hex) over all weight files in a model folder.
- * @param fresh reads all bytes, also of files with a cached hash
- * @throws UserError for anything but a regular file
+ * @param fresh true reads all files again, including files with a cached hash
+ * @throws UserError for a weight file that is not a regular file
  */
 export async function modelChecksum(folder: string, fresh = false): Promise<string> {
   const sums = [];
@@ -34,8 +34,8 @@ export async function modelChecksum(folder: string, fresh = false): Promise<stri
 }
 
 /**
- * Compares the weights in a model folder with those that a run was created with. Skipped if the manifest has no
- * checksum.
+ * Compares the weights in a model folder with the weights that a run was created with. Skips the check if the manifest
+ * has no checksum.
  * @throws UserError if they differ
  */
 export async function requireSameModel(
@@ -52,8 +52,8 @@ export async function requireSameModel(
 }
 
 /**
- * Whether the weights in a hub cache folder match their commit. The checksum in a run's manifest may cover weight
- * files that were not fetched.
+ * Whether all weight files in a hub cache folder match their etags. Used if the run's checksum includes weight files
+ * that were not downloaded here.
  */
 async function isAsFetched(folder: string): Promise<boolean> {
   const files = (await readDownloaded(folder)).filter(({ name }) => isWeights(name));

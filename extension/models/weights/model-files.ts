@@ -1,5 +1,5 @@
 // Serialises the trained weights of an engine as files for other tools: a complete model folder in Hugging Face format,
-// with companion files copied from the loaded folder, or an adapter folder in PEFT format.
+// with the other files copied from the loaded folder, or an adapter folder in PEFT format.
 import { join } from 'node:path';
 import type { Engine } from '../../engine/engine';
 import type { LoadedModel } from '../../engine/load-options';
@@ -10,7 +10,7 @@ import { headTensor } from '../decoder/decoder-config';
 import { adapterFiles } from '../adapters/peft-adapter';
 import { Weights } from './weights';
 
-/** Files of the model folder copied beside the weights. */
+/** Names of files that are copied from the model folder next to the weights. */
 const companions = [
   'config.json',
   'tokenizer.json',
@@ -22,8 +22,8 @@ const companions = [
 
 /**
  * Returns file contents by name.
- * @param from the folder the model was loaded from
- * @param base base model name recorded in an adapter
+ * @param from folder that the model was loaded from
+ * @param base name of the base model, stored in an adapter's configuration
  */
 export async function modelFiles(
   engine: Pick<Engine, 'parameters'>,
@@ -48,7 +48,7 @@ export async function modelFiles(
     try {
       return [[name, content(name)]];
     } catch {
-      return []; // optional file; required ones were read at load time
+      return []; // optional; required files were read on loading
     }
   });
   const parts = safetensorsParts(tensors.map(({ name, dims, data }) => ({ name, shape: dims, data })));

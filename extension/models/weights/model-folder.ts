@@ -1,6 +1,6 @@
-// Reads a model folder in Hugging Face format: config.json and *.safetensors as a decoder with weights, tokenizer.json
-// and its companions as a chat tokenizer. Every file is validated against the others before use, so nothing is
-// half-loaded.
+// Reads a model folder in Hugging Face format: a decoder from config.json and *.safetensors, and a chat tokenizer from
+// tokenizer.json and related files. All files are checked for consistency before use, so a faulty folder fails on
+// loading.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -16,8 +16,8 @@ import { checkVocabulary } from '../tokenizer/vocabulary';
 import { Weights } from './weights';
 
 /**
- * Validates a model folder except the values of its weights; returns the number of parameters and the maximum
- * positions.
+ * Validates a model folder, except the values of its weights. Returns the number of parameters and the maximum number
+ * of positions.
  * @throws UserError with file, tensor and remedy
  */
 export async function checkModelFolder(folder: string): Promise<{ parameters: number; maxPositions: number }> {
@@ -28,8 +28,8 @@ export async function checkModelFolder(folder: string): Promise<{ parameters: nu
 }
 
 /**
- * Reads only config.json: `tiedHead` is the declared value, which stored weights may override (`openDecoder`). Throws a
- * UserError with the file, the key and the remedy.
+ * Reads only config.json. The returned `tiedHead` is the declared value; the stored weights may require another value
+ * (`openDecoder`). Throws a UserError with file, key and remedy.
  */
 export function readDecoderConfig(folder: string): DecoderConfig {
   return parseDecoderConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
@@ -56,8 +56,9 @@ export async function readDecoder(folder: string): Promise<{ config: DecoderConf
 }
 
 /**
- * Reads the configuration and opens the weights, validated against it; the caller closes them. `config.tiedHead` is the
- * actual state in these files (see `tieWeights`), regardless of config.json. Throws UserErrors.
+ * Reads the configuration, opens the weights and validates them against it; the caller must close them. The returned
+ * `config.tiedHead` is derived from the stored weights (see `tieWeights`) and may differ from config.json. Throws
+ * UserErrors.
  */
 export async function openDecoder(
   folder: string,
@@ -76,8 +77,9 @@ export async function openDecoder(
 }
 
 /**
- * Resolves `tie_word_embeddings: true` for these files as in transformers 5 (PreTrainedModel.tie_weights): if embedding
- * and head are both stored, they are tied only if equal; if only the head is stored, it is also the embedding.
+ * Resolves `tie_word_embeddings: true` for the given files as in transformers 5 (PreTrainedModel.tie_weights). If both
+ * embedding and head are stored, they are tied only if they are equal. If only the head is stored, it is also the
+ * embedding.
  */
 async function tieWeights(declared: DecoderConfig, files: TensorFiles, folder: string): Promise<DecoderConfig> {
   if (!declared.tiedHead || !files.info(headTensor)) return declared;
@@ -91,7 +93,7 @@ async function tieWeights(declared: DecoderConfig, files: TensorFiles, folder: s
   return (await areEqual(files, elements(both[0].dims))) ? declared : untied;
 }
 
-/** Elements of embedding and head compared at a time. */
+/** Number of elements of embedding and head that are compared at a time. */
 const comparedAtOnce = 2 ** 20;
 
 async function areEqual(files: TensorFiles, size: number): Promise<boolean> {
@@ -124,7 +126,7 @@ function checkShapes(specs: readonly ParameterSpec[], files: TensorFiles, folder
   }
 }
 
-/** Reads tokenizer and chat template. Throws a UserError if one is missing or unusable. */
+/** Reads tokenizer and chat template. Throws a UserError if either is missing or unusable. */
 export function readTokenizer(folder: string, templateOptions?: ChatTemplateOptions): ChatTokenizer {
   const tokenizerConfig = optionalJson(folder, 'tokenizer_config.json') ?? {};
   return new ChatTokenizer({
@@ -137,7 +139,7 @@ export function readTokenizer(folder: string, templateOptions?: ChatTemplateOpti
   });
 }
 
-/** Reads the tokenizer for a decoder, and checks that the embedding has rows for the tokenizer's ids. */
+/** Reads the tokenizer for a decoder. Throws a UserError if the embedding lacks rows for the tokenizer's ids. */
 export function readTokenizerFor(folder: string, { vocabSize }: Pick<DecoderConfig, 'vocabSize'>): ChatTokenizer {
   const tokenizer = readTokenizer(folder);
   const used = tokenizer.encodePrompt([{ role: 'user', content: '' }], '');
@@ -145,7 +147,9 @@ export function readTokenizerFor(folder: string, { vocabSize }: Pick<DecoderConf
   return tokenizer;
 }
 
-/** Returns chat_template.jinja, else the chat_template of tokenizer_config.json, else that of chat_template.json. */
+/**
+ * Returns the chat template from chat_template.jinja, else from tokenizer_config.json, else from chat_template.json.
+ */
 function readChatTemplate(folder: string, tokenizerConfig: Record<string, unknown>): string | undefined {
   const own = join(folder, 'chat_template.jinja');
   if (existsSync(own)) return readText(folder, 'chat_template.jinja');
@@ -155,7 +159,7 @@ function readChatTemplate(folder: string, tokenizerConfig: Record<string, unknow
   );
 }
 
-/** Returns a chat template stored as text, or the entry named "default" of a list of named templates. */
+/** Returns a chat template stored as text; from a list of named templates, the template "default". */
 function chatTemplateIn(said: unknown, file: string): string | undefined {
   if (said === undefined || said === null) return undefined;
   if (typeof said === 'string') return said;
@@ -170,7 +174,9 @@ function chatTemplateIn(said: unknown, file: string): string | undefined {
   return found.template;
 }
 
-/** Returns the end-of-sequence ids of generation_config.json, else of config.json; empty if neither has any. */
+/**
+ * Returns the end-of-sequence ids from generation_config.json, else from config.json; empty if neither file has them.
+ */
 export function readEosTokenIds(folder: string): number[] {
   for (const name of ['generation_config.json', 'config.json']) {
     const eos = optionalJson(folder, name)?.eos_token_id;
@@ -200,7 +206,9 @@ function readJson(folder: string, name: string): Record<string, unknown> {
   }
 }
 
-/** Collapses white space, because the parser's message quotes its input including line breaks. */
+/**
+ * Returns the error's message with white space collapsed, because the parser quotes its input including line breaks.
+ */
 const oneLine = (error: unknown): string => (error as Error).message.replace(/\s+/g, ' ');
 
 function optionalJson(folder: string, name: string): Record<string, unknown> | undefined {

@@ -1,6 +1,6 @@
 // Trained parameters of a network with gradient and optimizer state, behind one interface: on the host in flat arrays
-// (here), or on a device. Graphs are fed the parameters, their gradient outputs are accumulated, and a step changes the
-// parameters in place.
+// (this file), or on a device. Graphs are fed the parameters, gradient outputs are added to the bank's gradient, and a
+// step changes the parameters in place.
 import { UserError } from '../../common/user-error';
 import { AdamW } from '../../engine/optimizer/adamw';
 import type { MomentFormat } from '../../engine/load-options';
@@ -13,16 +13,19 @@ import type { Weights } from './weights';
 
 export interface ParameterBank {
   readonly specs: readonly ParameterSpec[];
-  /** Incremented whenever the parameters change. */
+  /** Number that increases whenever the parameters change. */
   readonly version: number;
   /** Returns the feeds of the parameters, by name. */
   feeds(): Record<string, Tensor>;
   clearGradient(): void;
-  /** Adds the gradients returned by a session. */
+  /** Adds the gradients returned by a session to the bank's gradient. */
   accumulate(result: Readonly<Record<string, Tensor>>): Promise<void>;
-  /** Applies one AdamW step with the accumulated gradient; a non-finite gradient changes nothing. */
+  /**
+   * Applies one AdamW step with the accumulated gradient. If the gradient is not finite, no parameter changes and
+   * `applied` is false. `norm` is the gradient norm before clipping.
+   */
   step(options: OptimizerOptions): Promise<{ norm: number; applied: boolean }>;
-  /** Returns the parameters on the host; a copy if they are stored elsewhere. */
+  /** Returns the parameters on the host; a copy if the bank stores them on a device. */
   read(): Promise<Weights>;
   /** Returns the accumulated gradient before clipping, on the host. */
   readGradient(): Promise<Weights>;
@@ -101,13 +104,13 @@ export class HostParameters implements ParameterBank {
     return this.gradient;
   }
 
-  /** Created on first use: a policy used only for rollouts needs no moments. */
+  /** Creates the optimizer on the first step, because a policy used only for rollouts needs no moments. */
   private adamw(): Promise<AdamW> {
     return (this.optimizer ??= AdamW.create(this.weights.flat.length, this.options, this.format));
   }
 }
 
-/** Copies a checkpoint's moments into an optimizer's. Throws a UserError if format or length differ. */
+/** Copies the moments of a checkpoint into an optimizer. Throws a UserError if format or length differ. */
 export function copyMoments(target: MomentState, saved: MomentState): void {
   if (target.format !== saved.format)
     throw new UserError(

@@ -1,7 +1,7 @@
-// A frozen base in 8 bits: each linear weight as int8 with one scale per output, created once from the model's files
-// and stored in the cache, from where onnxruntime maps it. Embedding, norms and biases are stored as float32. CPUs
-// without VNNI add pairs of products in 16 bits, which saturates at full range; there the weights use seven bits, so
-// matmuls are exact on every machine.
+// A frozen base in 8 bits: each linear weight as int8 with one scale per output. Created once from the model's files
+// and stored in the cache folder, from which onnxruntime maps it. Embedding, norms and biases are stored as float32.
+// CPUs without VNNI add pairs of products in 16 bits, which saturates for large 8-bit weights. On these CPUs the
+// weights use only seven bits, so that matmuls are exact on every machine.
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -20,7 +20,7 @@ import type { MappedDecoder } from '../decoder/mapped-decoder';
 import { openDecoder, readDecoderConfig } from './model-folder';
 import type { Network } from '../graphs/policy-graphs';
 
-/** Largest magnitude of a quantised weight: 127, or 63 where pairs of products saturate. */
+/** Largest magnitude of a quantised weight: 127, or 63 on CPUs on which sums of two products saturate. */
 type Range = 127 | 63;
 
 /** Returns the base as a network with 8-bit linear layers, including the output head. */
@@ -44,14 +44,14 @@ export async function quantizedNetwork(base: MappedDecoder, cache: string): Prom
 }
 
 const fileName = 'int8.safetensors';
-/** Returns the path of a file's sha256 checksum. */
+/** Path of the file that contains the sha256 checksum of `file`. */
 const sumOf = (file: string): string => `${file}.sha256`;
 const scaleName = (weight: string): string => `${weight}.scale`;
 const isLinear = (name: string): boolean => /_proj\.weight$|^lm_head\.weight$/.test(name);
 
 /**
- * Returns the decoder's parameters with a separate output head, because a tied one is used both as a lookup table and
- * in a matmul.
+ * Returns the specs of the decoder's parameters, always with a separate output head. A tied tensor cannot be shared,
+ * because the embedding is a float32 lookup table and the head an 8-bit matmul weight.
  */
 function quantizedSpecs(config: DecoderConfig): ParameterSpec[] {
   const head = { name: headTensor, dims: [config.vocabSize, config.hiddenSize] };
@@ -70,7 +70,7 @@ function memoized(
   };
 }
 
-/** Returns whether 8-bit matmuls at full range are exact on this CPU. */
+/** Whether 8-bit matmuls with weights up to ±127 are exact on this CPU. */
 async function multipliesExactly(): Promise<boolean> {
   const g = new Graph('exact');
   const a = g.constant('uint8', [2, 64], new Uint8Array(128).fill(255));
@@ -85,8 +85,8 @@ async function multipliesExactly(): Promise<boolean> {
 }
 
 /**
- * Returns a cache key from the inputs: name, size and modification time of the files, the range, and whether a head
- * declared tied is actually untied.
+ * Returns a cache key from name, size and modification time of the model's files, the range, and whether a head that
+ * config.json declares as tied is stored separately.
  */
 function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: Range): string {
   const files = [...new Set([...tensors.values()].map(({ file }) => file))].sort();
@@ -94,7 +94,7 @@ function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: R
     const { size, mtimeMs } = statSync(join(folder, file));
     return [file, size, mtimeMs];
   });
-  // Changes the key for such models, because older caches tied the head even if a different one was stored.
+  // Only models with such a head get another key: cache files of earlier versions used the embedding as their head.
   const untied = readDecoderConfig(modelFolder).tiedHead && !config.tiedHead ? [headTensor] : [];
   const digest = createHash('sha256')
     .update(JSON.stringify([modelFolder, facts, range, ...untied]))
@@ -102,7 +102,7 @@ function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: R
   return `${basename(modelFolder)}-${digest.slice(0, 16)}`;
 }
 
-/** Returns whether the file has exactly these tensors and matches its checksum; otherwise it is recreated. */
+/** Whether the file contains exactly the tensors of the layout and matches its checksum; if not, it is recreated. */
 async function isComplete(file: string, layout: Layout): Promise<boolean> {
   if (!existsSync(file)) return false;
   try {
@@ -124,13 +124,13 @@ async function isComplete(file: string, layout: Layout): Promise<boolean> {
 }
 
 /**
- * Age after which a partial file counts as abandoned if its process cannot be checked (for example in another
- * container).
+ * Milliseconds after which a partial file counts as abandoned if its process cannot be checked, for example because it
+ * runs in another container.
  */
 const leftMs = 3_600_000;
 const namespace = currentPidScope.pid_namespace ?? '';
 
-/** Removes partial files of processes that died while writing. */
+/** Removes partial files of processes that ended while writing. */
 async function removePartial(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const [, pid, tensorAt] = /\.(\d+)(?:-(\d*))?\.partial$/.exec(name) ?? [];
@@ -141,7 +141,7 @@ async function removePartial(folder: string): Promise<void> {
   }
 }
 
-/** Writes all tensors, one at a time, into a partial file that is renamed when complete. */
+/** Writes all tensors, one at a time, into a partial file, and renames the file when it is complete. */
 async function write(
   { modelFolder: model, config }: MappedDecoder,
   folder: string,
@@ -188,7 +188,7 @@ async function write(
   }
 }
 
-/** Quantises w [out, in] to int8 [in, out], the layout for matmuls with few rows, with scale [out]. */
+/** Graph that quantises w [out, in] to int8 [in, out], the layout for matmuls with few rows, and scale [out]. */
 function quantizerGraph(range: Range): Graph {
   const g = new Graph('quantizer');
   const w = g.input('w', 'float32', ['out', 'in']);
@@ -208,7 +208,7 @@ function quantizerGraph(range: Range): Graph {
   return g;
 }
 
-/** Layout of the tensors in a safetensors file, each aligned to 64 bytes. */
+/** Byte positions of tensors in a safetensors file; each tensor is aligned to 64 bytes. */
 interface Layout {
   header: Buffer;
   /** Byte range of each tensor in the file: first byte, and the byte after the last. */

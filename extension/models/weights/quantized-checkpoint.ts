@@ -1,13 +1,15 @@
-// Detects checkpoints quantised by other tools (GPTQ, AWQ, bitsandbytes, FP8, …), by config.json or by tensors beside
-// or in place of a weight. They are not supported; the trainer's own 8-bit base is made from a float model
+// Detects checkpoints that other tools have quantised (GPTQ, AWQ, bitsandbytes, FP8, …), from config.json or from
+// tensor names. Such checkpoints are not supported; the trainer creates its own 8-bit base from a float model
 // (quantized-base.ts).
 import { isRecord } from '../../common/json';
 
-/** Remedy for such a checkpoint. */
+/** Remedy in errors about quantised checkpoints. */
 export const unquantized =
   'use the original model in float32, float16 or bfloat16 (workbench.base_quantization=int8 quantises it for training adapters)';
 
-/** Returns the config.json key that declares quantisation, and the method; undefined if there is none. */
+/**
+ * Returns the config.json key that declares quantisation, and the quantisation method; undefined without such a key.
+ */
 export function quantizationOf(config: Readonly<Record<string, unknown>>): { key: string; method: string } | undefined {
   const keys = ['quantization_config', 'compression_config', 'quantization'];
   const key = keys.find(name => config[name] !== undefined && config[name] !== null);
@@ -24,9 +26,9 @@ function methodOf(key: string, said: unknown): string {
   return key === 'quantization' ? 'MLX' : 'by an unnamed method';
 }
 
-/** Name suffixes of quantised tensors: GPTQ and AWQ, compressed-tensors, FP8, bitsandbytes. */
+/** Matches name suffixes of quantised tensors: GPTQ and AWQ, compressed-tensors, FP8, bitsandbytes. */
 const marks =
   /\.(qweight|qzeros|g_idx|weight_packed|weight_scale(_inv)?|weight_zero_point|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\.\w+))$/;
 
-/** Returns a tensor name that only occurs in quantised checkpoints, if there is one. */
+/** Returns the first tensor name that occurs only in quantised checkpoints; undefined if no name does. */
 export const quantizedTensor = (names: readonly string[]): string | undefined => names.find(name => marks.test(name));

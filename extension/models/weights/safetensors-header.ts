@@ -1,6 +1,6 @@
 // The header of a safetensors file: 8 bytes of length (little-endian), then JSON that maps names to dtype, shape and
-// offsets, then data. Checked like the format's reference reader: no duplicate keys, sizes follow from shapes, tensors
-// cover the data without gap or overlap (https://github.com/huggingface/safetensors#format).
+// offsets, then the data. Validated like in the format's reference reader: no key occurs twice, sizes match shapes, and
+// tensors cover the data without gap or overlap (https://github.com/huggingface/safetensors#format).
 import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
 
@@ -23,10 +23,10 @@ export const dtypeBytes: Readonly<Record<string, number>> = {
   BOOL: 1,
 };
 
-/** Maximum length of a header in the reference reader. */
+/** Maximum bytes of a header, as in the reference reader. */
 export const maxHeaderBytes = 100_000_000;
 
-/** A tensor of a file; `begin` and `end` are byte offsets in the file. */
+/** Type, shape and location of a tensor; `begin` and `end` are byte offsets in the file. */
 export interface TensorInfo {
   name: string;
   dtype: string;
@@ -41,13 +41,13 @@ export interface SafetensorsHeader {
   metadata: Record<string, string>;
 }
 
-/** The error for a broken weights file. */
+/** Returns the UserError for a damaged weights file. */
 export const broken = (file: string, what: string): UserError =>
   new UserError(`weights: ${file} ${what}: download or convert the file again`);
 
 /**
- * Parses the JSON part of a header. `dataStart` is the offset of the data in the file, `fileBytes` the file's size.
- * Throws a UserError that names the file, the tensor and the remedy.
+ * Parses the JSON part of a header. `dataStart` is the byte offset of the data in the file, `fileBytes` the size of the
+ * file. Throws a UserError with file, tensor and remedy.
  */
 export function parseHeader(text: string, file: string, dataStart: number, fileBytes: number): SafetensorsHeader {
   let header: unknown;
@@ -99,7 +99,10 @@ function tensorInfo(name: string, entry: unknown, file: string, dataStart: numbe
   return { name, dtype, shape, elements, begin: dataStart + offsets[0], end: dataStart + offsets[1] };
 }
 
-/** A key that occurs twice in one object of valid JSON text; JSON.parse would silently keep the last value. */
+/**
+ * Returns a key that occurs twice in one object of a valid JSON text; undefined if all are unique. JSON.parse would
+ * silently use the last value.
+ */
 function doubleKey(text: string): string | undefined {
   const open: (Set<string> | null)[] = [];
   const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g;

@@ -1,6 +1,6 @@
-// Writes safetensors: complete tensors at once, or streamed block by block into one file or into shards with an index,
-// named and filled as in transformers. Streaming holds one block in memory, however large the model. Other tools
-// require the metadata `format: pt`.
+// Writes safetensors files: complete tensors at once, or streamed in blocks into one file or into shards with an index,
+// with names and sizes as in transformers. Streaming needs memory for one block only. Files contain the metadata
+// `format: pt`, because other tools require it.
 import { join } from 'node:path';
 import { bytesOf, fileSystem, replaceFile } from '../../node/files';
 import type { FileSystem } from '../../node/files';
@@ -43,13 +43,13 @@ export async function writeSafetensors(
   await replaceFile(file, safetensorsParts(tensors, metadata), fs);
 }
 
-/** The bytes of a safetensors file of F32 tensors, in order. */
+/** Returns the contents of a safetensors file of F32 tensors, as parts in file order. */
 export function safetensorsParts(tensors: readonly FloatTensor[], metadata: Metadata = usualMetadata): Uint8Array[] {
   for (const { name, shape, data } of tensors) checkLength(name, shape, data.length);
   return [headerBytes(tensors, 'F32', metadata), ...tensors.map(({ data }) => bytesOf(data))];
 }
 
-/** Writes tensors rounded to `dtype`, in the given order, replacing the file atomically. */
+/** Writes streamed tensors, rounded to `dtype`, in the given order, replacing the file atomically. */
 export async function streamSafetensors(
   file: string,
   tensors: readonly StreamedTensor[],
@@ -60,9 +60,9 @@ export async function streamSafetensors(
 }
 
 /**
- * Streams a model's weights into `folder`: `model.safetensors` if they fit into `maxBytes` of data, else shards of at
- * most that size (a larger tensor gets a shard of its own) and their index. Returns the names of the files in writing
- * order.
+ * Streams a model's weights into `folder`: into `model.safetensors` if they fit into `maxBytes` of data, else into
+ * shards of at most `maxBytes` and their index. A tensor larger than `maxBytes` is a shard of its own. Returns the
+ * names of the files in the order of writing.
  */
 export async function streamModel(
   folder: string,
@@ -119,7 +119,7 @@ async function* streamedParts(tensors: readonly StreamedTensor[], dtype: StoredT
   }
 }
 
-/** The bytes of floats in a file. */
+/** Returns floats as bytes in the type `dtype`. */
 function stored(floats: Float32Array, dtype: StoredType): Uint8Array {
   if (dtype === 'F32') return bytesOf(floats);
   const halves = dtype === 'BF16' ? toBrain(floats) : toHalf(floats);
@@ -131,7 +131,10 @@ function checkLength(name: string, shape: readonly number[], length: number): vo
     throw new RangeError(`${name} has ${length} elements for shape [${shape.join(', ')}]`);
 }
 
-/** Length prefix and JSON of the header. Data starts at a multiple of 8, so that readers can map it. */
+/**
+ * Returns the length prefix and the JSON of the header. The data starts at a multiple of 8 bytes, so that readers can
+ * map it.
+ */
 function headerBytes(tensors: readonly Described[], dtype: StoredType, metadata: Metadata): Uint8Array {
   const header = new Map<string, unknown>([['__metadata__', metadata]]);
   let offset = 0;

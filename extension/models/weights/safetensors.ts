@@ -1,6 +1,6 @@
-// Reads weights: safetensors files, single or in shards with an index, tensor by tensor (or a range of one) without
-// loading the file, as 32-bit floats. Written by safetensors-writer.ts.
-// No package: @huggingface/hub reads the headers of such files, not their tensors.
+// Reads weights as 32-bit floats from a safetensors file, or from shards with an index. Reads one tensor or a range of
+// it at a time, without loading the file. The files are written by safetensors-writer.ts. No package is used:
+// @huggingface/hub reads only the headers of such files.
 import { join } from 'node:path';
 import { UserError } from '../../common/user-error';
 import { bytesOf, fileSystem, storeError } from '../../node/files';
@@ -24,7 +24,7 @@ export class SafetensorsFile {
     private readonly header: SafetensorsHeader,
   ) {}
 
-  /** Opens the file and checks its header. Throws a UserError naming file, tensor and remedy. */
+  /** Opens the file and checks its header. Throws a UserError with file, tensor and remedy. */
   static async open(file: string, fs: FileSystem = fileSystem): Promise<SafetensorsFile> {
     const handle = await openRegular(file, fs).catch((error: unknown) => {
       throw storeError('read', file, error);
@@ -50,7 +50,6 @@ export class SafetensorsFile {
     }
   }
 
-  /** Tensors by name. */
   get tensors(): ReadonlyMap<string, TensorInfo> {
     return this.header.tensors;
   }
@@ -59,7 +58,9 @@ export class SafetensorsFile {
     return this.header.metadata;
   }
 
-  /** Elements [from, to) of the flattened tensor as 32-bit floats, row-major; all of them without a range. */
+  /**
+   * Returns the elements [from, to) of the flattened tensor as 32-bit floats, row-major; without a range, all elements.
+   */
   async readFloats(name: string, range?: { from: number; to: number }): Promise<Float32Array> {
     const tensor = this.tensor(name);
     const { from, to } = range ?? { from: 0, to: tensor.elements };
@@ -112,9 +113,9 @@ async function readFully(handle: Handle, into: Uint8Array, position: number, fil
   }
 }
 
-/** All tensors of a model folder, whichever file they are in. */
+/** All tensors of a model folder, in one file or several. */
 export class Weights {
-  /** Additional names of tensors. */
+  /** Additional names of stored tensors. */
   private readonly aliases = new Map<string, string>();
 
   private constructor(
@@ -122,7 +123,7 @@ export class Weights {
     private readonly fileOf: ReadonlyMap<string, SafetensorsFile>,
   ) {}
 
-  /** Opens `model.safetensors`, or the shards that `model.safetensors.index.json` names. Throws UserErrors. */
+  /** Opens `model.safetensors`, or the shards listed in `model.safetensors.index.json`. Throws UserErrors. */
   static async open(folder: string, fs: FileSystem = fileSystem): Promise<Weights> {
     const names = await fs.readdir(folder).catch((error: unknown) => {
       throw storeError('read', folder, error);
@@ -159,13 +160,13 @@ export class Weights {
     return [...this.fileOf.keys()];
   }
 
-  /** The tensor's dtype and shape, or undefined if the model has no tensor of that name. */
+  /** Returns dtype, shape and location of a tensor; undefined if the model has no tensor of this name. */
   info(name: string): TensorInfo | undefined {
     const stored = this.storedName(name);
     return this.fileOf.get(stored)?.tensors.get(stored);
   }
 
-  /** Path of the file that holds the tensor. */
+  /** Returns the path of the file that contains the tensor; undefined if the model has no tensor of this name. */
   fileName(name: string): string | undefined {
     return this.fileOf.get(this.storedName(name))?.file;
   }
@@ -175,7 +176,7 @@ export class Weights {
     this.aliases.set(name, stored);
   }
 
-  /** As SafetensorsFile.readFloats. */
+  /** Like `SafetensorsFile.readFloats`. */
   async readFloats(name: string, range?: { from: number; to: number }): Promise<Float32Array> {
     const stored = this.storedName(name);
     const file = this.fileOf.get(stored);
@@ -205,7 +206,7 @@ async function readIndex(file: string, fs: FileSystem): Promise<[string, string]
   const map = (index as { weight_map?: unknown } | null)?.weight_map;
   if (typeof map !== 'object' || map === null) throw broken(file, 'has no weight_map');
   return Object.entries(map).map(([tensor, shard]: [string, unknown]): [string, string] => {
-    // A shard must be in the folder of its index: no path may lead elsewhere.
+    // A shard must be in the folder of its index, so its name must not contain a path.
     if (typeof shard === 'string' && /^[\w-][\w.-]*\.safetensors$/.test(shard)) return [tensor, shard];
     throw broken(file, `names no shard in its folder for the tensor ${tensor}`);
   });

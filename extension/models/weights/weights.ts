@@ -1,6 +1,6 @@
-// All parameters of a model in one flat float32 array, with a named view of each: graphs are fed the views, the
-// optimizer updates the flat array in place, and a checkpoint stores it as one tensor file. Views start at multiples of
-// 16 elements.
+// All parameters of a model in one flat float32 array, with a named view per parameter. Graphs are fed the views, the
+// optimizer updates the flat array in place, and a checkpoint stores the array as one tensor file. Views start at
+// multiples of 16 elements.
 import { float32 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
 import type { RandomStream } from '../../engine/sampling/random-stream';
@@ -45,18 +45,18 @@ export class Weights {
     return tensor.data as Float32Array;
   }
 
-  /** Returns zeros with the same layout, for gradients. */
+  /** Returns weights of the same layout filled with zeros, for gradients. */
   like(): Weights {
     return new Weights(this.specs);
   }
 
-  /** Returns the feeds for a session, by parameter name. */
+  /** Returns the views as feeds of a session, by parameter name. */
   feeds(): Record<string, Tensor> {
     return Object.fromEntries(this.views);
   }
 }
 
-/** Initialises weights like transformers: normal(0, deviation) for matrices, ones for norms, zeros for biases. */
+/** Initialises weights like transformers: matrices with normal(0, deviation), norms with 1, biases with 0. */
 export function initialize(weights: Weights, stream: RandomStream, deviation = 0.02): void {
   for (const { name, dims } of weights.specs) {
     const view = weights.view(name);
