@@ -3,20 +3,20 @@
 // likely cause and the remedy. Sources: signal(7), [MS-ERREF] NTSTATUS, exit codes in Node's documentation.
 
 const lessMemory =
-  'lower the micro-batch sizes or max_model_len, train a LoRA adapter, or take a smaller or quantised model';
+  'lower the micro-batch sizes or max_model_len, train a LoRA adapter, or use a smaller or quantised model';
 
 const brokenNatively =
   'reinstall the packages (npm ci), check that the weights file is complete, and report it with the end of the log if it happens again';
 
 const unknownInstruction =
-  'the processor lacks an instruction that onnxruntime uses (a build for another machine, or an emulated one): reinstall the packages on this machine or take one with AVX2';
+  'the processor lacks an instruction that onnxruntime uses (a build for another machine, or an emulated one): reinstall the packages on this machine or use one with AVX2';
 
 /** Per signal: how the process ended, the likely cause, and the remedy. */
 const signals: Readonly<Record<string, string>> = {
   SIGKILL: `was killed (SIGKILL), most likely by the system because memory ran out: ${lessMemory}`,
   SIGTRAP:
-    "was stopped by SIGTRAP, as the editor's runtime (Electron) is at large aligned allocations: run it on Node 20 or newer (in VS Code, set ragen.nodePath to one)",
-  SIGABRT: `was aborted (SIGABRT), as native code (onnxruntime) does at an error it cannot report and Node does when its heap is full: ${lessMemory}, and look at the end of the log`,
+    "was stopped by SIGTRAP, most likely because the editor's runtime (Electron) refused a large aligned allocation: run it on Node 20 or newer (in VS Code, set ragen.nodePath to one)",
+  SIGABRT: `was aborted (SIGABRT), either by native code (onnxruntime) after an internal error or by Node because its heap is full: ${lessMemory}, and look at the end of the log`,
   SIGSEGV: `crashed in native code, most likely onnxruntime (SIGSEGV): ${brokenNatively}`,
   SIGBUS: `could not access a memory-mapped file (SIGBUS), most likely because a weights file is truncated or its disk is full or disconnected: check the model folder and the disk`,
   SIGILL: `executed an instruction that this processor does not support (SIGILL), most likely in native code: ${unknownInstruction}`,
@@ -54,7 +54,7 @@ const noMemory = `ran out of memory: ${lessMemory}, or enlarge the paging file`;
 
 /** Per Windows exception status: how the process ended, the likely cause, and the remedy. */
 const statuses: Readonly<Record<number, string>> = {
-  0x80000003: `stopped at a breakpoint, as V8 does when its heap is full and Electron at large allocations: run it on Node 20 or newer (in VS Code, set ragen.nodePath to one)`,
+  0x80000003: `stopped at a breakpoint, most likely because V8's heap is full or Electron refused a large allocation: run it on Node 20 or newer (in VS Code, set ragen.nodePath to one)`,
   0xc0000005: `crashed in native code, most likely onnxruntime (access violation): ${brokenNatively}`,
   0xc0000006: 'could not access a memory-mapped file (in-page error): check the model folder and its disk or network',
   0xc0000017: noMemory,

@@ -182,7 +182,7 @@ export class Call {
     const { endpoint } = this.options;
     if (first instanceof NotAHub || first instanceof SyntaxError)
       return new UserError(
-        `hub: ${endpoint} does not answer as a hub: check HF_ENDPOINT, and whether the network asks for a login`,
+        `hub: ${endpoint} is not a Hugging Face hub: check HF_ENDPOINT, and whether the network requires a login`,
       );
     const code = codeOf(first);
     if (code === undefined && !(first instanceof TypeError)) return first; // a bug
@@ -191,7 +191,7 @@ export class Call {
         `hub: the certificate of ${endpoint} is not trusted (${code}): set NODE_EXTRA_CA_CERTS to the file of your network's certificate`,
       );
     const unreachable = code !== undefined && noWay.includes(code);
-    const what = unreachable ? 'cannot be reached' : 'broke off';
+    const what = unreachable ? 'cannot be reached' : 'disconnected';
     const why = code === undefined ? '' : ` (${code})`;
     return new HubInterrupted(`hub: ${endpoint} ${what}${why}`, undefined, 0, unreachable);
   }
@@ -227,21 +227,21 @@ function refusal(response: Response, model: HubModel, { endpoint, token }: HubOp
       `hub: the store of ${endpoint} answers ${status} to the request for ${repo}`,
       'try again later',
     ); // download links expire
-  const account = token === undefined ? 'set HF_TOKEN to a token of yours' : 'use a token of that account in HF_TOKEN';
+  const account = token === undefined ? 'set HF_TOKEN to your token' : 'set HF_TOKEN to a token of the same account';
   if (code === 'GatedRepo')
     return new UserError(
-      `hub: ${repo} is open only to those who accepted its terms: accept them at ${endpoint}/${pageOf(model)} and ${account}`,
+      `hub: ${repo} requires that you accept its terms: accept them at ${endpoint}/${pageOf(model)} and ${account}`,
     );
   if (code === 'RevisionNotFound')
     return new UserError(
-      `hub: ${repo} has no revision ${revision}: name a branch, a tag or a commit of it after the @`,
+      `hub: ${repo} has no revision ${revision}: give one of its branches, tags or commits after the @`,
     );
   if (status === 401 && headers.get('x-error-message') === 'Invalid credentials in Authorization header')
     return new UserError(`hub: ${endpoint} does not accept the token in HF_TOKEN: set a valid one, or none`);
   if (status === 401 || status === 404) {
     const access = token === undefined ? 'set HF_TOKEN if it is private' : 'check that HF_TOKEN may read it';
     return new UserError(
-      `hub: ${endpoint} shows no ${type === 'dataset' ? 'data set' : 'model'} ${repo} (${status}): check the name, and ${access}`,
+      `hub: ${endpoint} has no accessible ${type === 'dataset' ? 'data set' : 'model'} ${repo} (${status}): check the name, and ${access}`,
     );
   }
   if (status === 403)

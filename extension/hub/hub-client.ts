@@ -134,7 +134,7 @@ function withinBytes(response: Response, { endpoint }: HubOptions): Response {
       bytes += chunk.length;
       if (bytes <= mostPageBytes) return controller.enqueue(chunk);
       throw new UserError(
-        `hub: ${endpoint} answers with a list of more than ${mostPageBytes} bytes a page: check HF_ENDPOINT, or try again later`,
+        `hub: ${endpoint} answers with a list of more than ${mostPageBytes} bytes per page: check HF_ENDPOINT, or try again later`,
       );
     },
   });

@@ -57,7 +57,7 @@ export function signingKeyOrNew(): Buffer {
     }
   } catch (error) {
     throw new UserError(
-      `${file} cannot be made (${(error as Error).message}): name a writable folder in RAGEN_USER_STORAGE`,
+      `${file} cannot be created (${(error as Error).message}): name a writable folder in RAGEN_USER_STORAGE`,
     );
   }
   const made = signingKey();

@@ -41,7 +41,7 @@ export function loraModules(config: DecoderConfig, targets: LoraOptions['targets
       );
     if (!modules.some(matches))
       throw new UserError(
-        `LoRA: target_modules ${show(pattern)} chooses none of the model's linear layers: use all-linear or names among ${shortNames(modules)}`,
+        `LoRA: target_modules ${show(pattern)} selects none of the model's linear layers: use all-linear or names among ${shortNames(modules)}`,
       );
   }
   if (patterns.length === 0)

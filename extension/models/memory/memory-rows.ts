@@ -62,7 +62,7 @@ export class MemoryRows {
     const width = bytesOf[stored];
     const mapped = `${millions(all)} parameters × ${width} bytes, mapped from the model's files`;
     const rows = [
-      row('loading', 'process', measured.process, 'Node and onnxruntime with their code and sessions, measured'),
+      row('loading', 'process', measured.process, 'Node and onnxruntime, with code and sessions, measured'),
     ];
     const { environments } = this.input;
     rows.push(
@@ -70,7 +70,7 @@ export class MemoryRows {
         'loading',
         'environments',
         environments * measured.environments,
-        `${environments} × ${measured.environments / 2 ** 20} MiB of a process, measured without the environment's own data`,
+        `${environments} × ${measured.environments / 2 ** 20} MiB per process, measured without the environment's own data`,
       ),
     );
     if (lora) {
@@ -82,18 +82,18 @@ export class MemoryRows {
       const linear = count(parameterSpecs(c).filter(({ name }) => isLinear(name, c)));
       const each = rolloutQuantization === 'none' ? 4 : 1;
       const how = `${millions(linear)} parameters of linear layers × ${each} byte${each > 1 ? 's' : ''}`;
-      rows.push(row('rollout', 'base laid out for rollouts', linear * each, how));
+      rows.push(row('rollout', 'base prepacked for rollouts', linear * each, how));
     } else {
       rows.push(row('loading', 'weights', all * 4, `${millions(all)} parameters × 4 bytes`));
       if (reference) rows.push(row('loading', 'reference', all * width, mapped));
     }
     if (lora ?? reference) {
       const bytes = Math.min(measured.reading, all * 8);
-      rows.push(row('loading', 'looking at frozen weights', bytes, 'a part at a time, measured'));
+      rows.push(row('loading', 'check of frozen weights', bytes, 'read in parts, measured'));
     }
     if (critic) {
       const own = this.criticTrained();
-      rows.push(row('loading', 'critic', own * 4, `${millions(own)} parameters of its own × 4 bytes`));
+      rows.push(row('loading', 'critic', own * 4, `${millions(own)} parameters of the critic × 4 bytes`));
     }
     return rows;
   }
@@ -104,7 +104,7 @@ export class MemoryRows {
     const episodes = this.input.environments > 0 ? measured.episodes : 0;
     const perToken = 2 * c.layers * c.kvHeads * c.headSize * 4;
     return [
-      row('rollout', 'episodes', episodes, 'episodes and packed arrays, with what waits to be collected, measured'),
+      row('rollout', 'episodes', episodes, 'episodes, packed arrays and uncollected garbage, measured'),
       row(
         'rollout',
         'keys and values',
@@ -115,7 +115,7 @@ export class MemoryRows {
         'rollout',
         'generation',
         Math.max(this.passes.decoding(together), this.passes.prefilling()),
-        `the larger of ${together} rows × 1 token and prompts of at most ${prefillTokens} tokens in pieces of ${pieceTokens}, × ${measured.arena}`,
+        `the larger of ${together} rows × 1 token and prompts of at most ${prefillTokens} tokens in chunks of ${pieceTokens}, × ${measured.arena}`,
       ),
       this.layOutRow(),
     ];
@@ -131,7 +131,7 @@ export class MemoryRows {
     const copies = trains ? 1 : 3; // training later needs more than creating the session
     return row(
       'rollout',
-      'weights laid out for rollouts',
+      'weights prepacked for rollouts',
       lora || bytes > laidOutBytes ? 0 : copies * bytes,
       `${copies} × ${millions(bytes / 4)} parameters × 4 bytes`,
     );
@@ -140,7 +140,7 @@ export class MemoryRows {
   trainingRows({ updateTokens, criticTokens }: Pick<PlanInput, 'updateTokens' | 'criticTokens'>): PlanRow[] {
     const { scoreTokens, referenceTokens, reference, critic, moments } = this.input;
     const how = (tokens: number, whose: string): string =>
-      `${tokens} tokens through ${whose}, as its values live and die, × ${measured.arena}, with and without shared prefixes`;
+      `peak of ${whose} for ${tokens} tokens × ${measured.arena}, with and without shared prefixes`;
     const pass = (phase: Phase, what: string, kind: PassKind, tokens: number, whose: string): PlanRow =>
       row(phase, what, tokens > 0 ? this.passes.arenas(kind, tokens) : 0, how(tokens, whose));
     const rows = this.diagnosisRows();
@@ -156,7 +156,7 @@ export class MemoryRows {
           'critic update',
           'critic activations',
           update,
-          `${how(criticTokens, "the critic's graph with gradient")}; large passes take the place of the values`,
+          `${how(criticTokens, "the critic's graph with gradient")}; for large passes, minus the memory of the values`,
         ),
       );
       appendAll(rows, optimizerRows('critic update', 'critic ', this.criticTrained(), moments.critic));
@@ -183,7 +183,7 @@ export class MemoryRows {
         'checkpoint',
         "checkpoint's copies",
         own * (4 + 4 + momentBytes[moments.actor]),
-        `${millions(own)} trained × weight, the same in the file's bytes, and moments`,
+        `${millions(own)} trained × (weight, its copy for the file, and moments)`,
       ),
     ];
     if (critic) {
@@ -191,9 +191,9 @@ export class MemoryRows {
       rows.push(
         row(
           'checkpoint',
-          "checkpoint's copies of the critic",
+          "checkpoint's copies (critic)",
           critics * (4 + momentBytes[moments.critic]),
-          `${millions(critics)} trained × weight and moments`,
+          `${millions(critics)} trained × (weight and moments)`,
         ),
       );
     }
@@ -206,7 +206,7 @@ export class MemoryRows {
     const [own, critics] = [this.trained(), critic ? this.criticTrained() : 0];
     const bytes = own * (4 + momentBytes[moments.actor]) + critics * (4 + momentBytes[moments.critic]);
     const copied = own + critics <= undoParameters ? bytes : 0;
-    return row('policy update', 'copy for a stop', copied, `${millions(own + critics)} trained × weight and moments`);
+    return row('policy update', 'copy restored on a stop', copied, `${millions(own + critics)} trained × (weight and moments)`);
   }
 
   /** Cross-scoring: the keys and values of a prompt pass, and a pass of texts after the longest prompt. */
@@ -280,9 +280,9 @@ function optimizerRows(phase: Phase, whose: string, trained: number, moments: Mo
       phase,
       `${whose}gradients`,
       trained * 12,
-      `${m} trained × (4 bytes of the sum + 4 of a pass's own + 4 of the pass before)`,
+      `${m} trained × (4 bytes of the sum + 4 of the current pass + 4 of the previous pass)`,
     ),
-    row(phase, `${whose}optimizer`, trained * each, `${m} trained × ${each} bytes of two moments`),
+    row(phase, `${whose}optimizer`, trained * each, `${m} trained × ${each} bytes for two moments`),
     row(
       phase,
       `${whose}optimizer step`,

@@ -121,7 +121,7 @@ function checkShapes(specs: readonly ParameterSpec[], files: TensorFiles, folder
         `${folder}: the weights have no tensor ${name}: use weights of the architecture that config.json names`,
       );
     throw new UserError(
-      `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json asks for [${dims.join(', ')}]: use weights and config.json of the same model`,
+      `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json requires [${dims.join(', ')}]: use weights and config.json of the same model`,
     );
   }
 }

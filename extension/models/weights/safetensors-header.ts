@@ -72,7 +72,7 @@ export function parseHeader(text: string, file: string, dataStart: number, fileB
   let end = dataStart;
   for (const tensor of tensors) {
     if (tensor.begin !== end) {
-      const how = tensor.begin < end ? 'overlaps the one before it' : 'leaves a gap before it';
+      const how = tensor.begin < end ? 'overlaps the previous tensor' : 'leaves a gap after the previous tensor';
       throw broken(file, `has a tensor ${tensor.name} that ${how}`);
     }
     end = tensor.end;

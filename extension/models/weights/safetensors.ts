@@ -146,7 +146,7 @@ export class Weights {
         const file = files.get(shard) ?? (await SafetensorsFile.open(join(folder, shard), fs));
         files.set(shard, file);
         if (!file.tensors.has(tensor))
-          throw broken(join(folder, indexName), `puts the tensor ${tensor} into ${shard}, which lacks it`);
+          throw broken(join(folder, indexName), `says that the tensor ${tensor} is in ${shard}, but it is not`);
         fileOf.set(tensor, file);
       }
       return new Weights([...files.values()], fileOf);

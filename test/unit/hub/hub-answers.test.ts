@@ -45,7 +45,7 @@ it('a file without a path is skipped', async () => {
 it.each([{ oid: ['b'.repeat(40)] }, { oid: 5 }, { size: -1 }, { size: '10' }, { oid: '../x' }])(
   'an entry with %j is refused',
   async change => {
-    await expect(listing([{ ...file, ...change }])).rejects.toThrow(/does not answer as a hub/);
+    await expect(listing([{ ...file, ...change }])).rejects.toThrow(/is not a Hugging Face hub/);
   },
 );
 
@@ -65,7 +65,7 @@ it('an endless page is aborted within its limit', async () => {
   const headers = { 'content-type': 'application/json' };
   vi.stubGlobal('fetch', () => Promise.resolve(new Response(endless, { headers })));
   await expect(client.list({ repo: 'a/b', revision: 'main' })).rejects.toThrow(
-    'hub: https://hub.example answers with a list of more than 16777216 bytes a page: check HF_ENDPOINT, or try again later',
+    'hub: https://hub.example answers with a list of more than 16777216 bytes per page: check HF_ENDPOINT, or try again later',
   );
   expect(sent).toBeLessThan(2 ** 25);
 });

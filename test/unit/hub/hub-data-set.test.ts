@@ -115,10 +115,10 @@ test('what cannot be fetched is reported', async () => {
     'hub: the data set org/none has no .parquet, .jsonl, .json files at main: name the revision refs/convert/parquet, or another data set',
   );
   await expect(fetch('hf://datasets/org/missing')).rejects.toThrow(
-    /shows no data set org\/missing \(401\): check the name/,
+    /has no accessible data set org\/missing \(401\): check the name/,
   );
   await expect(fetch('hf://datasets/org/plain', { offline: true })).rejects.toThrow(
-    /^hub: HF_HUB_OFFLINE is set, and \S+ does not hold the data set org\/plain at main: go online once to fetch it/,
+    /^hub: HF_HUB_OFFLINE is set, and \S+ does not hold the data set org\/plain at main: go online once to download it/,
   );
 });
 

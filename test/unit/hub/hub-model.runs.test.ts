@@ -339,7 +339,7 @@ describe('a broken connection', () => {
 
   test('that repeats without progress ends in a sentence, and received bytes are kept for the next time', async () => {
     peer.models[repo] = single({ cuts: [1_200_000, 0, 0, 0, 0, 0, 0, 0, 0] });
-    expect(await sentence(fetchModel())).toMatch(/^hub: http:.* broke off.*: check the network/);
+    expect(await sentence(fetchModel())).toMatch(/^hub: http:.* disconnected.*: check the network/);
     expect(visible()).toEqual([]);
     expect(partials()).toEqual([sha256(weights)]);
     const kept = statSync(join(own(), 'partial', sha256(weights))).size;
@@ -530,26 +530,26 @@ describe('refusals', () => {
     const ask = (env: Record<string, string>) =>
       sentence(fetchHubModel({ repo: 'org/none', revision: 'main' }, { client: clientFor(env) }));
     expect(await ask({})).toBe(
-      `hub: ${peer.endpoint} shows no model org/none (401): check the name, and set HF_TOKEN if it is private`,
+      `hub: ${peer.endpoint} has no accessible model org/none (401): check the name, and set HF_TOKEN if it is private`,
     );
     expect(await ask({ HF_TOKEN: token })).toBe(
-      `hub: ${peer.endpoint} shows no model org/none (404): check the name, and check that HF_TOKEN may read it`,
+      `hub: ${peer.endpoint} has no accessible model org/none (404): check the name, and check that HF_TOKEN may read it`,
     );
   });
 
   test('cover a gated model', async () => {
     peer.models[repo].gated = true;
     expect(await sentence(fetchModel())).toBe(
-      `hub: org/small-1.5 is open only to those who accepted its terms: accept them at ${peer.endpoint}/org/small-1.5 and set HF_TOKEN to a token of yours`,
+      `hub: org/small-1.5 requires that you accept its terms: accept them at ${peer.endpoint}/org/small-1.5 and set HF_TOKEN to your token`,
     );
     expect(await sentence(fetchModel('main', { client: clientFor({ HF_TOKEN: token }) }))).toMatch(
-      /and use a token of that account in HF_TOKEN$/,
+      /and set HF_TOKEN to a token of the same account$/,
     );
   });
 
   test('cover a missing revision', async () => {
     expect(await sentence(fetchModel('v9'))).toBe(
-      'hub: org/small-1.5 has no revision v9: name a branch, a tag or a commit of it after the @',
+      'hub: org/small-1.5 has no revision v9: give one of its branches, tags or commits after the @',
     );
   });
 
@@ -572,7 +572,7 @@ describe('refusals', () => {
   test('cover an unreachable hub', async () => {
     await peer.close();
     expect(await sentence(fetchModel())).toBe(
-      `hub: ${peer.endpoint} cannot be reached (ECONNREFUSED), and ${root()} does not hold org/small-1.5 at main: go online once to fetch it, or give a folder with a model`,
+      `hub: ${peer.endpoint} cannot be reached (ECONNREFUSED), and ${root()} does not hold org/small-1.5 at main: go online once to download it, or give a model folder`,
     );
   });
 
@@ -596,7 +596,7 @@ describe('refusals', () => {
     const { port } = page.address() as { port: number };
     const client = clientFor({ HF_ENDPOINT: `http://127.0.0.1:${port}/` });
     expect(await sentence(fetchModel('main', { client }))).toBe(
-      `hub: http://127.0.0.1:${port} does not answer as a hub: check HF_ENDPOINT, and whether the network asks for a login`,
+      `hub: http://127.0.0.1:${port} is not a Hugging Face hub: check HF_ENDPOINT, and whether the network requires a login`,
     );
     page.close();
   });

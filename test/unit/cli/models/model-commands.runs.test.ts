@@ -290,7 +290,7 @@ describe('model', () => {
 
   test('with a tensor of another shape is refused', async () => {
     expect(await broken('shape', folder => config(folder, { intermediate_size: 25 }))).toMatch(
-      /tensor model\.layers\.0\.mlp\.gate_proj\.weight is \[24, 16\], but config\.json asks for \[25, 16\]: /,
+      /tensor model\.layers\.0\.mlp\.gate_proj\.weight is \[24, 16\], but config\.json requires \[25, 16\]: /,
     );
   });
 

@@ -66,10 +66,10 @@ describe('targets', () => {
     refusalOf(() => loraModules({ ...config, tiedHead: false }, targets));
 
   test.each([
-    ['q_proj', '"q_proj" chooses none'],
-    [['proj'], '"proj" chooses none'],
-    [['q_proj', 'c_attn'], '"c_attn" chooses none'],
-    [['input_layernorm'], '"input_layernorm" chooses none'],
+    ['q_proj', '"q_proj" selects none'],
+    [['proj'], '"proj" selects none'],
+    [['q_proj', 'c_attn'], '"c_attn" selects none'],
+    [['input_layernorm'], '"input_layernorm" selects none'],
     [['lm_head'], '"lm_head" selects lm_head, for which adapters are not supported'],
     ['.*', '".*" selects model.embed_tokens, for which adapters are not supported'],
     ['(q_proj', '"(q_proj" is not a valid regular expression'],

@@ -96,7 +96,7 @@ describe.each(ways)('%s', (_, options) => {
   test('refuses a tensor of another shape', async () => {
     await model(tensors => (tensors.get(gate)!.dims = [24, 40]));
     expect(await refusal(options)).toBe(
-      `${path('model')}: the tensor ${gate} is [24, 40], but config.json asks for [40, 24]: use weights and config.json of the same model`,
+      `${path('model')}: the tensor ${gate} is [24, 40], but config.json requires [40, 24]: use weights and config.json of the same model`,
     );
   });
 

@@ -92,7 +92,7 @@ describe('a decoder', () => {
     await checkpoint();
     changeConfig({ intermediate_size: 44 });
     expect(await refusal()).toMatch(
-      /model\.layers\.0\.mlp\.gate_proj\.weight is \[40, 24\], but config\.json asks for \[44, 24\]: use weights and config/,
+      /model\.layers\.0\.mlp\.gate_proj\.weight is \[40, 24\], but config\.json requires \[44, 24\]: use weights and config/,
     );
   });
 
