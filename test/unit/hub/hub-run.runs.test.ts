@@ -129,7 +129,9 @@ test('refuses before a run is created: a missing model, no network, no tokenizer
     expect(runsOf(workspace.folder)).toEqual([]);
     return answer.error.message;
   };
-  expect(await refused('model_path=tiny-org/none')).toMatch(/has no accessible model tiny-org\/none \(401\): check the name/);
+  expect(await refused('model_path=tiny-org/none')).toMatch(
+    /has no accessible model tiny-org\/none \(401\): check the name/,
+  );
   expect(await refused(`${model}@v2`)).toMatch(/has no revision v2: name a branch/);
   const { 'tokenizer.json': tokenizer, ...rest } = peer.models[repo].files;
   peer.models[repo].files = rest;

@@ -183,7 +183,9 @@ describe('model folders', () => {
   test('are refused when the index is wrong', async () => {
     await shard('model-1.safetensors', 'a', 1);
     index({ b: 'model-1.safetensors' });
-    await expect(Weights.open(folder())).rejects.toThrow(/says that the tensor b is in model-1\.safetensors, but it is not/);
+    await expect(Weights.open(folder())).rejects.toThrow(
+      /says that the tensor b is in model-1\.safetensors, but it is not/,
+    );
     for (const name of ['../model-1.safetensors', '/etc/passwd', 'model-1.bin', 3]) {
       index({ a: name });
       await expect(Weights.open(folder())).rejects.toThrow(/names no shard in its folder for the tensor a/);
