@@ -35,7 +35,7 @@ export function biLevelGaeAdvantages(
   );
 }
 
-/** Returns the unwhitened advantages of one sequence; 0 where no token was sampled. */
+/** Returns the unwhitened advantages of one sequence; 0 for tokens that were not sampled. */
 export function biLevelAdvantages(sequence: TurnSequence, options: BiLevelGaeOptions): Float32Array {
   const { rewards, values, mask } = sequence;
   const { gamma, lam } = options;

@@ -21,7 +21,7 @@ export function filterGroups(batch: { groups: ArrayLike<number>; scores: ArrayLi
 
 /** Progress of dynamic sampling within a step. Counts are in groups. */
 export interface SamplingProgress {
-  /** Groups the step trains on. */
+  /** Number of groups that the step trains on. */
   wanted: number;
   kept: number;
   sampled: number;
@@ -44,7 +44,7 @@ export function groupsToSample({ wanted, kept, sampled, rounds, max_num_gen_batc
 export interface OverlongBuffer {
   /** Length in tokens of the zone before the limit in which the penalty grows. */
   len: number;
-  /** Penalty at the limit. */
+  /** Absolute penalty at the length limit. */
   penalty_factor: number;
 }
 

@@ -33,7 +33,7 @@ export function tokenKl(kind: KlKind, difference: number): number {
   }
 }
 
-/** Returns the derivative of `tokenKl` with respect to the difference; 0 where the estimate is clamped. */
+/** Returns the derivative of `tokenKl` with respect to the difference; 0 if the estimate is clamped. */
 export function tokenKlSlope(kind: KlKind, difference: number): number {
   switch (kind) {
     case 'kl':

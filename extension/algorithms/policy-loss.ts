@@ -1,7 +1,7 @@
-// Reference implementation of the policy loss in plain TypeScript: the loss of the mode (PPO's clipped surrogate
-// (Schulman et al., 2017) with asymmetric clipping (DAPO, Yu et al., 2025) and dual clip (Ye et al., 2020), GSPO, or
-// CISPO), minus the entropy bonus, plus the KL loss. `ragen algo` evaluates it. Training uses the same loss as graph
-// operations (models/graphs/policy-loss-graph.ts); a test compares loss and gradient of both implementations for every
+// Reference implementation of the policy loss in plain TypeScript: the loss of the mode, minus the entropy bonus, plus
+// the KL loss. Modes: PPO's clipped surrogate (Schulman et al., 2017) with asymmetric clipping (DAPO, Yu et al., 2025)
+// and dual clip (Ye et al., 2020); GSPO; CISPO. `ragen algo` evaluates it. Training uses the same loss as graph
+// operations (models/graphs/policy-loss-graph.ts). A test compares loss and gradient of both implementations for every
 // combination of options.
 import {
   largestLogRatio,

@@ -1,8 +1,8 @@
 // Truncated importance sampling between the sampler and the training graph (verl's rollout correction; Yao et al. 2025,
 // "Your efficient RL framework secretly brings you off-policy RL training"). With 8-bit rollouts, the sampling policy
 // differs slightly from the trained policy. The loss of a token is therefore multiplied by min(ratio, threshold), where
-// ratio = exp(log π_train − log π_sampler) of the token or of its episode. The weight is applied to the advantage; the
-// loss is proportional to the advantage.
+// ratio = exp(log π_train − log π_sampler) of the token or of its episode. Since the loss is proportional to the
+// advantage, the advantage is multiplied instead.
 import { appendAll } from '../common/lists';
 import { clamp } from './kl';
 import { largestLogRatio } from './policy-loss-options';
@@ -24,8 +24,8 @@ export interface CorrectionBatch {
 }
 
 /**
- * Returns one weight per token (1 where mask = 0 or the correction is off), and verl's statistics under
- * `rollout_corr/`.
+ * Returns one weight per token (1 for tokens with mask = 0, and for all tokens if the correction is off), and verl's
+ * statistics under `rollout_corr/`.
  */
 export function rolloutWeights(
   batch: CorrectionBatch,

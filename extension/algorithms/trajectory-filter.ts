@@ -3,7 +3,7 @@
 // selects episodes and computes metrics. Advantages are computed over complete groups, including the dropped episodes.
 import { minimum } from '../common/lists';
 
-/** `workbench.trajectory_filter`. */
+/** Settings under `workbench.trajectory_filter`. */
 export interface TrajectoryFilter {
   strategy: 'none' | 'top';
   /** Share of all episodes to keep, 0…1. */

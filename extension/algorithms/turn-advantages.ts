@@ -12,7 +12,7 @@ export interface TurnRewards {
 }
 
 export interface TurnGrpoOptions extends GrpoOptions {
-  /** γ between turns. */
+  /** Discount γ between turns. */
   high_level_gamma: number;
 }
 

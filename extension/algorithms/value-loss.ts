@@ -3,7 +3,7 @@
 // old value.
 import { clamp } from './kl';
 
-/** One sequence; all arrays have its length and are read where mask = 1. */
+/** One sequence. All arrays have one entry per token; only entries with mask = 1 are read. */
 export interface ValueSequence {
   values: Float32Array;
   old_values: Float32Array;

@@ -3,7 +3,7 @@
 import { changedCells, type Board, type Cell } from './board';
 import { hue } from './palette';
 
-/** Side length of a cell. */
+/** Side length of a cell, in SVG units. */
 const unit = 20;
 
 /** An SVG element without children. */

@@ -52,7 +52,7 @@ export function gameOf({ environment, tag, states }: PlayedStates): Game | null 
   return fits(present, 'frozen_lake') && has('P') && has('G') && has('O') ? 'frozen_lake' : null;
 }
 
-/** Parses the board in a state's text, or returns null if there is none. */
+/** Parses the board in a state's text; returns null if the text contains no board. */
 export function readBoard(state: string, game: Game | null): Board | null {
   if (!game) return null;
   const lines = state.split('\n');

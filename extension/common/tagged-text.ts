@@ -16,7 +16,7 @@ export function between(text: string, open: string, close: string, from = 0): { 
 
 /**
  * Returns thought and answer of a text with both. The thought reaches from the first `<think>` to the first `</think>`
- * that is followed, after optional whitespace, by `<answer>`. Null if there is no such pair.
+ * that is followed, after optional whitespace, by `<answer>`. Null without such a pair.
  */
 export function thoughtAndAnswer(text: string, tag: AnswerTag = 'answer'): { thought: string; answer: string } | null {
   const [open, close] = ['<think>', '</think>'];

@@ -7,7 +7,7 @@ import type { Engine } from './engine';
 import { NotFiniteError } from './optimizer/not-finite';
 import { RunStopped } from './run-stopped';
 
-/** Functions of the worker. */
+/** Functions of the worker, called by the main thread. */
 export interface EngineCalls extends Engine {
   /** Interrupts running calls and rejects further work, because the run is stopping. */
   interrupt(): void;
@@ -15,7 +15,7 @@ export interface EngineCalls extends Engine {
   watch(row: string | null): void;
 }
 
-/** Functions of the caller, without results. */
+/** Functions of the main thread, called by the worker; they return no result. */
 export interface EngineReports {
   /** Reports the number of tokens sampled by the running generation calls. */
   tokens(sampled: number): void;

@@ -1,4 +1,4 @@
-// Arguments of an optimizer step besides its samples, and its results: the policy's and the critic's loss options,
+// Arguments of an optimizer step other than its samples, and its results: the loss options of policy and critic,
 // AdamW's options, metrics, and the gradients of the loss's parts.
 import type { LossAggMode, PolicyLossSettings } from '../algorithms/policy-loss-options';
 

@@ -37,7 +37,7 @@ export interface HubModelFacts {
 }
 
 export interface HubProgress {
-  /** The file being downloaded. */
+  /** Name of the file that is being downloaded. */
   file: string;
   /** Bytes on disk and total bytes, both over all files. */
   bytes: number;

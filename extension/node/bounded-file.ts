@@ -27,7 +27,6 @@ export interface Bounds {
   timeoutMs?: number;
 }
 
-/** An entry of a folder. */
 export interface FolderEntry {
   name: string;
   /** `other` for links and special files. */

@@ -1,5 +1,5 @@
-// A pipe that carries frames in both directions. Invalid input or the end of the pipe is reported once, and nothing is
-// read afterwards. Errors are reported to the owner through `broken`, except a message that is too large to send.
+// A pipe that carries frames in both directions. Invalid input or the end of the pipe is reported once through
+// `broken`, and nothing is read afterwards. Only `send` throws, for a message that is too large.
 import type { Duplex } from 'node:stream';
 import { FrameReader, FrameWriter } from './frames';
 

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { minimum } from '../common/lists';
 import { programEnvironment } from '../../envs/api/program-environment';
 
-/** All values in bytes. */
+/** Memory sizes in bytes. */
 export interface MachineMemory {
   total: number;
   /** Unused memory plus caches that the system drops on demand. */

@@ -8,7 +8,7 @@ import { ownerTagVariable } from './end-processes';
 import { tagVariable } from '../protocol/environment-link';
 import type { ControlGroup } from './control-group';
 
-/** One process of the tree. */
+/** Memory of one process of the tree. */
 export interface ProcessMemory {
   pid: number;
   /** Resident bytes; with `exact`, a page shared by n processes counts 1/n in each child process. */

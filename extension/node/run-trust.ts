@@ -18,7 +18,7 @@ const largest = 64 * 2 ** 20;
 const signatureSchema = z.object({
   schema: z.literal(1),
   hmac: z.string().regex(/^[0-9a-f]{64}$/),
-  tags: z.array(z.string()).optional().describe('of a kept environment: those that run it'),
+  tags: z.array(z.string()).optional().describe('of a saved environment: the tags that use it'),
 });
 
 /** A file of a run folder that is executed or selects what is executed. */
@@ -30,7 +30,7 @@ export interface RunCode {
   signed: boolean;
 }
 
-/** A file with its content. */
+/** A file of a run folder with its content. */
 export interface ReadCode extends RunCode {
   bytes: Buffer;
 }

@@ -15,13 +15,13 @@ const namesVariable = 'RAGEN_SECRET_NAMES';
 const shortest = 8;
 /** Minimum length of the value of a variable that is recognised as a secret only by its name. */
 const shortestGuessed = 12;
-/** Minimum length in the same case if the value consists of letters only. */
+/** Minimum length of a value of letters only, for a variable that is recognised as a secret only by its name. */
 const shortestLetters = 20;
 /** Minimum and maximum length of a secret's start that is cleared before a truncation. */
 const [minPrefix, maxPrefix] = [8, 1024];
 /**
  * Minimum length of a secret's start at the end of a text without a truncation mark. Larger than `minPrefix`, because a
- * few letters there are more likely a word than a truncated secret.
+ * few letters at the end of a text are more likely a word than a truncated secret.
  */
 const shortestAtEnd = 16;
 /** Positions at which a text may be truncated: an ellipsis, or the end. */
@@ -50,8 +50,8 @@ const noUser = /^(mailto|sips?|xmpp|acct|npm|jsr|workspace)$/i;
 /**
  * Returns the parts to redact of a proxy or database address that has a password, or a token in place of the user name.
  * The part is the password, or `user:password` if the password is so short or plain that it may occur in other text.
- * `least` is the minimum length from which the start of `user:password` is redacted, because the user name alone is not
- * a secret.
+ * `least` is the minimum length of a redacted start of `user:password`; a shorter start contains only the user name,
+ * which is no secret.
  */
 function passwordIn(value: string): { text: string; least?: number }[] {
   const user = bareAddress.exec(value)?.groups?.user;

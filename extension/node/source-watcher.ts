@@ -20,7 +20,7 @@ const longestMs = 200;
 const believableMs = 10_000;
 
 export interface SourceChange {
-  /** Absolute paths. */
+  /** Absolute paths of the changed files. */
   files: string[];
   /** Time of the first save in the batch, in milliseconds since 1970. */
   saved: number;

@@ -45,7 +45,7 @@ const measured = new Set(['Split', 'Concat', 'Expand', 'Slice']);
  */
 export type Sizes = (symbol: string) => number | undefined;
 
-/** Returns the nodes in execution order. */
+/** Returns the nodes in onnxruntime's execution order. */
 function runOrder(graph: Graph): Node[] {
   const nodes = executionOrder(graph);
   const index = new Map(nodes.map((node, i) => [node, i]));

@@ -180,7 +180,7 @@ export class Graph {
     return values;
   }
 
-  /** Records a differentiable operation. */
+  /** Records a differentiable operation on the tape. */
   record(inputs: readonly Value[], outputs: readonly Value[], vjp: Vjp): void {
     this.tape.push({ inputs, outputs, vjp });
   }

@@ -6,9 +6,9 @@
 
 export interface SamplingCuts {
   temperature: number;
-  /** 1 = off. */
+  /** Minimum cumulative probability of the kept tokens; 1 = off. */
   top_p: number;
-  /** −1 or 0 = off. */
+  /** Number of most likely tokens to keep; −1 or 0 = off. */
   top_k: number;
   /** Minimum probability of a kept token, as a share of the most likely token's probability; 0 = off. */
   min_p: number;

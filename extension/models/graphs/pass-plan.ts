@@ -52,7 +52,7 @@ export function planPasses(samples: readonly Pick<Sample, 'ids'>[], { maxTokens,
   return passes.map(({ shared, clusters: chosen }) => ({ shared, clusters: chosen }));
 }
 
-/** Returns the packed tokens of a cluster. */
+/** Returns the number of packed tokens of a cluster. */
 function tokensOf({ members, prefix }: Cluster, samples: readonly Pick<Sample, 'ids'>[]): number {
   return members.reduce((sum, i) => sum + samples[i].ids.length - prefix, prefix);
 }

@@ -45,7 +45,7 @@ export function headGradientBytes({ config, plan }: Network): number {
   return plan.source(name).kind === 'input' ? 4 * config.vocabSize * config.hiddenSize : 0;
 }
 
-/** Variations of the graphs over packed tokens. */
+/** Options of the graphs over packed tokens. */
 export interface PackedShape {
   lowering: Lowering;
   /** Whether samples share prefixes. */

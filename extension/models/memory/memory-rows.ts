@@ -42,13 +42,13 @@ export type Phase = (typeof phases)[number];
 export interface PlanRow {
   what: string;
   bytes: number;
-  /** The formula as text. */
+  /** Formula of `bytes` as text. */
   how: string;
   /** First phase in which the memory is in use; it stays in use until the end. */
   phase: Phase;
 }
 
-/** The rows of one run. */
+/** Computes the rows of a run's memory plan. */
 export class MemoryRows {
   private readonly passes: PassMemory;
 

@@ -1,6 +1,6 @@
 // Memory of single passes of a run: builds the engine's graphs with the sizes of the run and computes their live bytes
 // (engine/graph/graph-memory.ts). Checkpointing, chunked logits, adapters and 8-bit bases are included, since the
-// graphs include them. Arenas of passes with and without shared prefixes are counted as packed-sessions.ts keeps them.
+// graphs include them. The number of arenas that exist at a time follows packed-sessions.ts.
 import type { Graph } from '../../engine/graph/graph';
 import { graphMemory } from '../../engine/graph/graph-memory';
 import { headChunks, headTokens, logitsAtATime } from '../graphs/batch-feeds';
@@ -21,7 +21,7 @@ import { measured } from './measured-memory';
 
 export type PassKind = 'update' | 'score' | 'reference' | 'critic' | 'values';
 
-/** The memory of the passes of one run. */
+/** Computes the memory of the passes of a run. */
 export class PassMemory {
   private readonly base: Network;
   readonly actor: Network;

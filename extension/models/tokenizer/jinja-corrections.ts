@@ -1,7 +1,8 @@
 // Prepares a parsed chat template for the interpreter: each printed expression becomes an Output node
-// (python-interpreter.ts), and string methods become calls of the functions below. In @huggingface/jinja, unlike
-// Python, strip, lstrip and rstrip ignore their character argument (Qwen3's template strips newlines but keeps blanks)
-// and use JavaScript's white space, and strftime_now returns the current time in the local time zone.
+// (python-interpreter.ts), and string methods become calls of the functions below. @huggingface/jinja differs from
+// Python in two ways. Its strip, lstrip and rstrip use JavaScript's white space and ignore their character argument;
+// Qwen3's template needs the argument to strip newlines but keep blanks. Its strftime_now returns the current time in
+// the local time zone.
 import { outputNode } from './python-interpreter';
 import { capitalized, split, strftime, strip } from './python-text';
 import type { Template } from '@huggingface/jinja';

@@ -36,7 +36,7 @@ export function renderWithin(
   return (interpreter.run(template.parsed) as { value: unknown }).value as string;
 }
 
-/** The library's globals, with limits. */
+/** Global names in templates, as in the library; the length of a `range` is limited. */
 const globals = {
   false: false,
   true: true,

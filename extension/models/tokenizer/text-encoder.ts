@@ -19,7 +19,7 @@ import type { PreTokenizer } from '@huggingface/tokenizers';
  */
 const longestRememberedPiece = 2048;
 
-/** GPT-2's pattern, with Unicode white space. */
+/** GPT-2's pattern for splitting text into pieces, with Unicode white space. */
 const byteLevelPattern =
   /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+/gu;
 

@@ -20,7 +20,7 @@ import { onnxDecoder } from '../decoder/onnx-decoder';
 import { readAdapter } from '../adapters/peft-adapter';
 
 export interface ExportRequest {
-  /** Model folder. */
+  /** Folder of the model to export. */
   model: string;
   /** Folder of an adapter of the model; the adapter is merged into the exported weights. */
   adapter?: string;

@@ -4,7 +4,7 @@
 import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
 
-/** Bytes per element. */
+/** Bytes per element, by dtype. */
 export const dtypeBytes: Readonly<Record<string, number>> = {
   F64: 8,
   F32: 4,
