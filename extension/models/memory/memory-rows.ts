@@ -206,7 +206,12 @@ export class MemoryRows {
     const [own, critics] = [this.trained(), critic ? this.criticTrained() : 0];
     const bytes = own * (4 + momentBytes[moments.actor]) + critics * (4 + momentBytes[moments.critic]);
     const copied = own + critics <= undoParameters ? bytes : 0;
-    return row('policy update', 'copy restored on a stop', copied, `${millions(own + critics)} trained × (weight and moments)`);
+    return row(
+      'policy update',
+      'copy restored on a stop',
+      copied,
+      `${millions(own + critics)} trained × (weight and moments)`,
+    );
   }
 
   /** Cross-scoring: the keys and values of a prompt pass, and a pass of texts after the longest prompt. */
