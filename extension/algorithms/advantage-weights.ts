@@ -1,5 +1,5 @@
-// Two kinds of weights that RAGEN multiplies advantages by: one per prompt group, from the spread of its rewards, and
-// one per sample, from its length.
+// Two weights that RAGEN multiplies advantages by. The first is per prompt group and depends on the spread of its
+// rewards; the second is per sample and depends on its length.
 import { maximum, minimum } from '../common/lists';
 
 /** Group weights with the metrics that RAGEN logs for them. */

@@ -1,8 +1,8 @@
 // `agent_proxy.batch_adjust_mode`: how the kept samples of a step become mini-batches of equal size. Modes `copy` and
 // `delete` duplicate or drop samples until the count is a multiple of `batchMultiple`. The default, `weights`, changes
 // no samples: the last mini-batch is smaller, and the loss weights correct for its size (mini-batches.ts,
-// loss-aggregation.ts). RAGEN adjusts the batch before it computes advantages, so its copies count twice in the mean
-// and std of their group.
+// loss-aggregation.ts). RAGEN adjusts the batch before it computes advantages, so a copied sample counts twice in the
+// mean and std of its group.
 import { appendAll } from '../common/lists';
 import { shuffledIndices, type IntegerStream } from './mini-batches';
 

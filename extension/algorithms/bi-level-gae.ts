@@ -1,7 +1,8 @@
-// Bi-level advantage estimation (VAGEN, Wang et al., 2025): GAE over turns with separate γ and λ, then GAE over the
-// tokens of each turn, in which the reward of the last token is the estimated return of the turn. The caller passes the
-// turn ends, because a turn with reward 0 cannot be found from the rewards. `nonZeroRewards` finds turn ends as RAGEN
-// does, for comparison. Tokens after the last turn end are estimated as if the episode ended with them.
+// Bi-level advantage estimation (VAGEN, Wang et al., 2025): first GAE over turns with separate γ and λ, then GAE over
+// the tokens of each turn. In the second GAE, the reward of a turn's last token is the turn's estimated return. The
+// caller passes the turn ends, because a turn with reward 0 cannot be found from the rewards. `nonZeroRewards` finds
+// turn ends as RAGEN does, for comparison. Tokens after the last turn end are estimated as if the episode ended with
+// them.
 import { withReturns, type AdvantagesAndReturns, type GaeOptions, type ValuedSequence } from './gae';
 
 /**

@@ -1,5 +1,5 @@
-// CISPO (MiniMax-M1, 2025): REINFORCE with a clipped importance weight that is constant in the gradient, so clipping
-// never removes a token's gradient: loss = −sg[clip(ρ)] · A · log π.
+// CISPO (MiniMax-M1, 2025): REINFORCE with a clipped importance weight that has no gradient, so clipping never removes
+// a token's gradient. Loss: −sg[clip(ρ)] · A · log π.
 import { largestLogRatio, type ClipOptions } from './policy-loss-options';
 import type { TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';

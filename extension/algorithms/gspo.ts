@@ -1,4 +1,4 @@
-// GSPO (Zheng et al., 2025): clips the importance ratio of the whole sequence (the geometric mean of its token ratios)
+// GSPO (Zheng et al., 2025): clips the importance ratio of the whole sequence (the geometric mean over its tokens)
 // instead of the ratio of each token. As in verl, only the token's own probability has a gradient: s_t = sg[s] ·
 // π(t)/sg[π(t)], with value s and gradient s · ∇ log π(t) (GSPO-token in the paper).
 import { largestSequenceLogRatio, type ClipOptions } from './policy-loss-options';

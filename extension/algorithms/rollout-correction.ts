@@ -90,9 +90,9 @@ function divergences({ old, rollout, masks }: CorrectionBatch): Record<string, n
 }
 
 /**
- * Returns statistics of the weights before truncation. The mean is over tokens. Extremes, and the shares above the
- * threshold and below its inverse, are over the ratios (one per token or per episode). Deviation and effective sample
- * size are over the token weights clamped to [1/threshold, threshold].
+ * Returns statistics of the weights before truncation. The mean is over tokens. Minimum, maximum, and the shares above
+ * the threshold and below its inverse, are over the ratios (one per token or per episode). Deviation and effective
+ * sample size are over the token weights clamped to [1/threshold, threshold].
  */
 function spread(ratios: readonly number[], ofTokens: readonly number[], threshold: number): Record<string, number> {
   if (ratios.length === 0) return {};

@@ -125,8 +125,8 @@ function measuredValues(values: EpisodeValues, metric: FilterMetric): { values: 
 }
 
 /**
- * Returns, for all groups and for the kept groups, the means over groups of deviation, maximum and mean of the values
- * within a group; for rewards also the mean of their sum.
+ * Returns three statistics of a group's values (standard deviation, maximum, mean; for rewards also the sum), each
+ * averaged over groups: once over all groups, once over the kept groups.
  */
 function spreadMetrics(
   values: ArrayLike<number>,

@@ -42,9 +42,9 @@ export function overviewOf(column: Float64Array, parts: number): CurvePoints {
 }
 
 /**
- * Exponential moving average over the finite values, with bias correction (divided by the accumulated weight). Older
- * values decay with the number of rows, not of values, so that a metric logged every tenth step is smoothed over the
- * same number of rows as a metric logged every step. Incremental: values are added one at a time.
+ * Exponential moving average over the finite values, with bias correction (divided by the accumulated weight). The
+ * weight of a value decays per row, also across rows without a value. A metric logged every tenth step is therefore
+ * smoothed over the same number of rows as a metric logged every step. Incremental: values are added one at a time.
  */
 export class MovingAverage {
   private mean = 0;

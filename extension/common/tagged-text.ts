@@ -15,8 +15,8 @@ export function between(text: string, open: string, close: string, from = 0): { 
 }
 
 /**
- * Returns thought and answer of a text with both. The thought reaches from the first `<think>` to the first `</think>`
- * that is followed, after optional whitespace, by `<answer>`. Null without such a pair.
+ * Returns thought and answer of a text with both. The thought starts at the first `<think>` and ends at the first
+ * `</think>` that precedes `<answer>`, with only whitespace between them. Null without such a pair.
  */
 export function thoughtAndAnswer(text: string, tag: AnswerTag = 'answer'): { thought: string; answer: string } | null {
   const [open, close] = ['<think>', '</think>'];

@@ -26,7 +26,9 @@ export interface CriticLossOptions {
   loss_agg_mode: LossAggMode;
 }
 
-/** Terms of the loss, each with its sign and weight: the surrogate, the entropy bonus and the KL penalty. */
+/**
+ * Parts of the loss: the surrogate, the entropy bonus and the KL penalty. Each part includes its sign and coefficient.
+ */
 export type LossPart = 'task' | 'entropy' | 'kl';
 
 /** The gradient of one loss part over a bucket of mini-batches. */

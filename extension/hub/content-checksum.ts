@@ -37,8 +37,8 @@ async function contentSum(path: string, file: HubFile, signal?: AbortSignal): Pr
 }
 
 /**
- * Whether an etag is a checksum. In a cache without links it may not be, because other tools store files there under
- * their own names.
+ * Whether an etag is a checksum. In a cache without links, other tools store files under their own names; such a name,
+ * used as etag, is no checksum.
  */
 const isChecksum = (etag: string): boolean => /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag);
 

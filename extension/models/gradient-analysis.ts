@@ -1,5 +1,5 @@
-// Measures gradients without applying them: norm, mutual cosines and noise of the gradient of each part of the policy
-// loss, over buckets of mini-batches. A gradient is as large as the trained weights. For more than 2²⁰ weights, only
+// Measures the gradient of each part of the policy loss over buckets of mini-batches, without applying it: norm, noise,
+// and cosines between parts and buckets. A gradient is as large as the trained weights. For more than 2²⁰ weights, only
 // sketches are stored (count sketch: each coordinate is added with a random sign to one of 2²⁰ cells). Inner products
 // are then estimated from the sketches, with an error of about 1/√cells times the product of the norms. Norms of
 // mini-batches are always exact. Does not change the optimizer state.

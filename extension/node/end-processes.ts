@@ -1,8 +1,8 @@
 // Ends a child process with all its descendants. A process that leads a group is killed with its group. Processes that
 // left the group (a daemon, a child spawned with `detached`) are found by a mark in their inherited environment. The
-// mark contains pid, start time, PID namespace and boot of its owner. These distinguish processes whose owner has been
-// killed from processes with a living owner or with an owner in another container or boot. Windows tracks process trees
-// itself. A process that clears its environment and leaves its group is not found.
+// mark contains pid, start time, PID namespace and boot of its owner. With these fields, a process whose owner has been
+// killed is not confused with one whose owner is alive, or ran in another container or boot. Windows tracks process
+// trees itself. A process that clears its environment and leaves its group is not found.
 import { execFile, execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -39,8 +39,8 @@ export function killTree(pid: number | undefined, ownerTag: string): void {
 }
 
 /**
- * Kills processes whose owner ended without killing them. Processes are spared if their mark is from another boot or
- * PID namespace, or lacks these (earlier versions), since their owner cannot be checked.
+ * Kills processes whose owner ended without killing them. A process is spared if its mark is from another boot or PID
+ * namespace, or was written by an earlier version without these fields, because its owner cannot be checked.
  */
 export function killAbandoned(): void {
   killTagged(isAbandoned);

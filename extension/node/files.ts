@@ -1,7 +1,7 @@
-// Writes files such that after a crash or a full disk a file has either its old or its new content, never a mixture:
-// writes a temporary file in the same folder, fsyncs it, renames it, and fsyncs the folder. File systems are
-// injectable, so that tests can make any call fail. The package write-file-atomic is not used because it neither
-// streams, nor fsyncs the folder, nor accepts another file system.
+// Writes files atomically: after a crash or a full disk, a file has either its old or its new content. Writes a
+// temporary file in the same folder, fsyncs it, renames it, and fsyncs the folder. File systems are injectable, so that
+// tests can make any call fail. The package write-file-atomic is not used because it neither streams, nor fsyncs the
+// folder, nor accepts another file system.
 import { createHash, randomBytes } from 'node:crypto';
 import * as nodeFs from 'node:fs';
 import * as nodeFsPromises from 'node:fs/promises';

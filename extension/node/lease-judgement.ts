@@ -41,8 +41,8 @@ export const isFresh = (touched: number, now: number): boolean => Math.abs(now -
 
 /**
  * Decides whether a lease is still touched. The first touch time is compared with the clock. Afterwards, each change of
- * the touch time counts as a touch at the current time of a monotonic clock, so adjustments and differences of clocks
- * have no effect.
+ * the touch time counts as a touch now, by a monotonic clock. Clock adjustments and differences between machines
+ * therefore have no effect.
  */
 export class TouchWatch {
   private touched: number | undefined;

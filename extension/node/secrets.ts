@@ -2,7 +2,7 @@
 // key that it was given. Its output is therefore cleared when it arrives, so that prompts, tokens and episode texts
 // agree; everything that is written, printed or sent is cleared again. Text without a secret is returned unchanged.
 // Secrets are the values of environment variables that a configuration names, that the editor stores, or whose names
-// look like secrets, and the passwords in URLs in any variable. Messages may be truncated, so the start of a secret
+// look like secrets. Passwords in URLs are secrets in any variable. Messages may be truncated, so the start of a secret
 // directly before a truncation is cleared too.
 
 /**
@@ -48,10 +48,10 @@ const bareAddress = /^(?<user>[^\s/?#@:]*):[^\s/?#@]+@[\w.-]+(:\d+)?(\/\S*)?$/;
 const noUser = /^(mailto|sips?|xmpp|acct|npm|jsr|workspace)$/i;
 
 /**
- * Returns the parts to redact of a proxy or database address that has a password, or a token in place of the user name.
- * The part is the password, or `user:password` if the password is so short or plain that it may occur in other text.
- * `least` is the minimum length of a redacted start of `user:password`; a shorter start contains only the user name,
- * which is no secret.
+ * Returns the parts to redact in a proxy or database address with a password, or with a token as user name. The part is
+ * the password, or `user:password` if the password is so short or plain that it may occur in other text. `least` is the
+ * minimum length of a redacted start of `user:password`; a shorter start contains only the user name, which is no
+ * secret.
  */
 function passwordIn(value: string): { text: string; least?: number }[] {
   const user = bareAddress.exec(value)?.groups?.user;

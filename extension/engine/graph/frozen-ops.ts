@@ -1,6 +1,6 @@
-// Linear layers with frozen weights. A weight is passed as a function that is called once per use: if the weight is
-// stored in half precision or 8 bits and mapped from a file, its float32 copy then exists only during one matmul. The
-// 8-bit matmul quantises each row of activations separately, so a row's result does not depend on other rows.
+// Linear layers with frozen weights. A weight is passed as a function that is called once per use. The float32 copy of
+// a half-precision or 8-bit weight then exists only during one matmul. The 8-bit matmul quantises each row of
+// activations separately, so a row's result does not depend on other rows.
 import { contrib } from './graph';
 import type { Dim, Graph, Value } from './graph';
 import { binary, reshape, unary } from './ops';

@@ -40,8 +40,8 @@ const inPlace = new Set([
 const measured = new Set(['Split', 'Concat', 'Expand', 'Slice']);
 
 /**
- * Returns the size of a symbolic dimension; undefined if unknown. A dimension is looked up by its full name, and else
- * computed from the symbols of its sum of products.
+ * Returns the size of a symbolic dimension; undefined if unknown. For an unknown sum of products, such as `b*t+n`, the
+ * sizes of its symbols are used instead.
  */
 export type Sizes = (symbol: string) => number | undefined;
 
@@ -116,7 +116,8 @@ export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
  * Returns the buffer of each value, named after the first value stored in it. onnxruntime decides before the run which
  * values share a buffer: a result is stored in the buffer of an input it may overwrite, else in the buffer of a value
  * that has no remaining readers. The condition is that both values have the same shape and that onnxruntime can infer
- * it. A shared buffer stays allocated until the last of its values has no readers, even while it stores none.
+ * it. A shared buffer stays allocated until its last value has no remaining readers, also at times when no value uses
+ * it.
  */
 function planBuffers(graph: Graph, order: readonly Node[]): Map<string, string> {
   const known = knownShapes(graph, order);

@@ -109,8 +109,9 @@ export function rmsNorm(g: Graph, x: Value, weight: Value, eps: number): Value {
 }
 
 /**
- * Returns the norm's value `y` and a function for `inverse` = 1 / sqrt(mean(x²) + eps). The kernel's second output is
- * the inverse, but on WebGPU it is wrong (onnxruntime 1.30), so there the function recomputes it.
+ * Returns the norm's value `y` and a function for `inverse` = 1 / sqrt(mean(x²) + eps). The inverse is the kernel's
+ * second output. WebGPU's kernel returns a wrong second output (onnxruntime 1.30), so on WebGPU the function recomputes
+ * the inverse.
  */
 function normalized(g: Graph, x: Value, weight: Value, eps: number): { y: Value; inverse: () => Value } {
   const attributes = { axis: -1, epsilon: { float: eps }, stash_type: 1 };

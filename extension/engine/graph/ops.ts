@@ -156,8 +156,8 @@ export function transpose(g: Graph, x: Value, perm: readonly number[]): Value {
 
 /**
  * Returns the rows of `table` [n, width] at int64 `indices` […]. The pullback adds each row's gradient, in float32, to
- * the table row that was read. On the CPU it adds element by element in order, because onnxruntime's CPU kernel of
- * ScatterND adds from several threads without a lock and loses updates to the same row. WebGPU's ScatterND adds
+ * the table row that was read. On the CPU it adds element by element in order. ScatterND is not used there, because its
+ * CPU kernel adds from several threads without a lock and loses updates to the same row. WebGPU's ScatterND adds
  * atomically, in no fixed order.
  */
 export function gatherRows(g: Graph, table: Value, indices: Value): Value {

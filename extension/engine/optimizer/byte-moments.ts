@@ -88,7 +88,9 @@ function shareOf(g: Graph, size: Value, scale: Value): Value {
   return binary(g, 'Div', size, binary(g, 'Max', scale, g.scalar(smallest)));
 }
 
-/** Returns `under`, plus 1 if `share`, the position within the gap, plus the dither is at least 1. */
+/**
+ * Returns `under` + 1 if `share` + `dither` ≥ 1, else `under`. `share` (0…1) is the position between the two levels.
+ */
 function roundedUp(g: Graph, under: Value, share: Value, dither: Value): Value {
   return binary(g, 'Add', under, unary(g, 'Floor', binary(g, 'Add', share, dither)));
 }

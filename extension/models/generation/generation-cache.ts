@@ -44,5 +44,5 @@ export interface GenerationCache {
   forget(row: CachedRow): void;
 }
 
-/** Runs the generate graph with the parameters and these feeds. */
+/** Runs the generate graph with the parameters and the given feeds. */
 export type RunGenerate = (feeds: Readonly<Record<string, Tensor>>) => Promise<Record<string, Tensor>>;

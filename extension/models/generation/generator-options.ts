@@ -11,6 +11,9 @@ export interface GeneratorOptions extends SessionOptions {
    * recreated when they change.
    */
   layOut?: boolean;
-  /** Location of keys and values. By default on the device, if it supports outputs that stay on it. */
+  /**
+   * Location of keys and values. The default is the device if it supports outputs that stay on the device, else the
+   * host.
+   */
   cache?: 'host' | 'device';
 }

@@ -14,8 +14,8 @@ export const measured = {
   /** Bytes for reading frozen weights once in parts, including uncollected garbage. Source: the engine alone. */
   reading: 64 * 2 ** 20,
   /**
-   * Ratio of onnxruntime's arena size to its live bytes, because the arena never shrinks and has gaps. Source: the
-   * engine alone, passes of 512 to 8192 tokens.
+   * Factor from live bytes to the size of onnxruntime's arena, which has gaps and never shrinks. Source: the engine
+   * alone, passes of 512 to 8192 tokens.
    */
   arena: 1.3,
   /**

@@ -96,8 +96,8 @@ export class PassMemory {
 
   /**
    * Returns the arena bytes after passes of up to `tokens` tokens, in sequences of maximum length. The largest pass is
-   * not always the peak: it may have twice as many head chunks, and therefore need less memory, than a slightly smaller
-   * pass.
+   * not always the peak: it may have twice as many head chunks as a slightly smaller pass, and therefore need less
+   * memory.
    */
   private peak(kind: PassKind, tokens: number): number {
     const { longest, decoder: c } = this.input;

@@ -57,8 +57,8 @@ export function distinct(items: readonly RuntimeValue[], caseSensitive: boolean)
 const textKey = (text: string): string => `'${JSON.stringify(text)}`;
 
 /**
- * Returns a key such that two keys are equal exactly if the values are equal in Python: a primitive, or the value
- * object itself if it equals no other value.
+ * Returns a key; two values have equal keys if and only if they are equal in Python: a primitive, or the value object
+ * itself if it equals no other value.
  */
 function hashKey(value: RuntimeValue): unknown {
   if (isNumeric(value)) return Number.isNaN(value.value) ? value : Number(value.value);

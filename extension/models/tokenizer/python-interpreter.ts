@@ -106,8 +106,7 @@ export class PythonInterpreter extends Interpreter {
     const name = String((filter.type === 'CallExpression' ? (filter.callee as Node) : filter).value);
     const given = filter.type === 'CallExpression' ? (filter.args as Node[]) : [];
     const value = (part: unknown): RuntimeValue => this.evaluate(part as Statement, environment);
-    // Arguments are evaluated only if they are used here, because a filter of the library evaluates its arguments
-    // itself.
+    // Each argument is evaluated when it is used, because filters of the library evaluate their arguments themselves.
     const isNamed = ({ type }: Node) => type === 'KeywordArgumentExpression';
     const argument = (key: string) => given.find(part => isNamed(part) && (part.key as Node).value === key);
     const named = (key: string): RuntimeValue | undefined => {

@@ -85,8 +85,8 @@ async function multipliesExactly(): Promise<boolean> {
 }
 
 /**
- * Returns a cache key from name, size and modification time of the model's files, the range, and whether a head that
- * config.json declares as tied is stored separately.
+ * Returns a cache key from name, size and modification time of the model's files, and the range. The key also depends
+ * on whether a separate head is stored although config.json declares it as tied.
  */
 function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: Range): string {
   const files = [...new Set([...tensors.values()].map(({ file }) => file))].sort();
