@@ -19,8 +19,8 @@ function distance(a: string, b: string): number {
 }
 
 /**
- * Returns the candidate nearest to `word`, ignoring case, if the distance is at most a third of the word's length or at
- * most 2; else undefined. Of equally near candidates, returns the first.
+ * Returns the candidate nearest to `word`, ignoring case; of equally near candidates, the first. Returns undefined if
+ * the distance exceeds both 2 and a third of the word's length.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const lower = word.toLowerCase().slice(0, 200);

@@ -36,7 +36,7 @@ export class Generator {
   private readonly cache: GenerationCache;
   private readonly sampler: RowSampler;
   private readonly calls = new Set<Call>();
-  /** True after a new call has arrived, until its rows are prefilled. */
+  /** True if a call has arrived that has not joined the running batch. */
   private arrived = false;
   private serving = false;
   private watched: RowWatch | null = null;

@@ -128,7 +128,7 @@ export class MemoryRows {
   private layOutRow(): PlanRow {
     const { decoder, lora, trains } = this.input;
     const bytes = 4 * count(parameterSpecs(decoder));
-    const copies = trains ? 1 : 3; // training later needs more than creating the session
+    const copies = trains ? 1 : 3; // training later needs more than the 3 copies during session creation
     return row(
       'rollout',
       'weights prepacked for rollouts',

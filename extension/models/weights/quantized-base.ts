@@ -94,7 +94,8 @@ function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: R
     const { size, mtimeMs } = statSync(join(folder, file));
     return [file, size, mtimeMs];
   });
-  // Only models with such a head get another key: cache files of earlier versions used the embedding as their head.
+  // The name `lm_head.weight` is added to the key of a model with a separate head that config.json declares as tied.
+  // Earlier versions cached such models without their head.
   const untied = readDecoderConfig(modelFolder).tiedHead && !config.tiedHead ? [headTensor] : [];
   const digest = createHash('sha256')
     .update(JSON.stringify([modelFolder, facts, range, ...untied]))

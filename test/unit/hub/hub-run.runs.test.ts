@@ -132,7 +132,7 @@ test('refuses before a run is created: a missing model, no network, no tokenizer
   expect(await refused('model_path=tiny-org/none')).toMatch(
     /has no accessible model tiny-org\/none \(401\): check the name/,
   );
-  expect(await refused(`${model}@v2`)).toMatch(/has no revision v2: name a branch/);
+  expect(await refused(`${model}@v2`)).toMatch(/has no revision v2: give one of its branches/);
   const { 'tokenizer.json': tokenizer, ...rest } = peer.models[repo].files;
   peer.models[repo].files = rest;
   expect(await refused(model)).toMatch(/^tiny-org\/random-qwen2: cannot read tokenizer\.json/);
