@@ -115,9 +115,8 @@ export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
 /**
  * Returns the buffer of each value, named after the first value stored in it. onnxruntime decides before the run which
  * values share a buffer: a result is stored in the buffer of an input it may overwrite, else in the buffer of a value
- * that has no remaining readers. The condition is that both values have the same shape and that onnxruntime can infer
- * it. A shared buffer stays allocated until its last value has no remaining readers, also at times when no value uses
- * it.
+ * that has no remaining readers. Both values must have the same shape, and onnxruntime must be able to infer this
+ * shape. A shared buffer stays allocated from its first value to the last reader of its last value.
  */
 function planBuffers(graph: Graph, order: readonly Node[]): Map<string, string> {
   const known = knownShapes(graph, order);

@@ -100,8 +100,8 @@ const logitBytes = 64 * 2 ** 20;
 
 /**
  * Returns the maximum bytes of logits in memory at a time, given the bytes of the head's gradient (0: the head is not
- * trained). Every chunk of tokens allocates such a gradient, so with logits smaller than the gradient, more chunks
- * would need more memory, not less.
+ * trained). Every chunk of tokens allocates such a gradient. Chunks whose logits are smaller than the gradient would
+ * therefore cost more memory than they save.
  */
 export const logitsAtATime = (gradientBytes: number): number => Math.max(logitBytes, gradientBytes);
 
