@@ -1,5 +1,5 @@
-// Entry point of the extension: creates the services that its parts share, and registers the parts. Each lies in its
-// folder of vscode/.
+// Entry point of the extension: creates the shared services and registers the features, each of which has its own
+// folder in vscode/.
 import type * as vscode from 'vscode';
 import { registerConfigurations } from './vscode/configuration/configurations';
 import { registerDoctor } from './vscode/doctor/doctor-command';
@@ -15,7 +15,10 @@ import { registerTraces } from './vscode/traces/traces';
 import { registerWhatIf } from './vscode/traces/what-if/what-if-command';
 import { registerWalkthrough } from './vscode/walkthrough';
 
-/** Runs outlive the window: each activation finds the active ones again, and deactivation needs no cleanup. */
+/**
+ * Activates the extension. Runs outlive the window: each activation finds the active runs again, so deactivation needs
+ * no cleanup.
+ */
 export function activate(context: vscode.ExtensionContext): void {
   const host = createHost(context);
   registerRunCommands(context, host);

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// The CLI. The command `ragen x` is in the file x.ts of its group, `ragen env x` in env/x.ts; what commands share is in
-// options, input, output, run-control and model-files. Every command takes --json: standard output is then one JSON
-// document, and everything meant for people goes to standard error. A user error is one sentence and exit code 1.
+// The CLI. The command `ragen x` is in the file x.ts of its group, `ragen env x` in env/x.ts; code that several
+// commands use is in options, input, output, run-control and model-files. Every command takes --json: standard output
+// is then one JSON document, and progress and notes go to standard error. A user error is one sentence and exit code 1.
 import { Command, CommanderError } from 'commander';
 import { clearPrinted } from '../node/secrets';
 import { addAlgo } from './algo/algo';
@@ -27,7 +27,7 @@ import { addStop } from './runs/stop';
 import { addTrain } from './runs/train';
 import { addSweep } from './sweep/sweep';
 
-/** In the order of the help. */
+/** Registration functions of the commands, in the order of the help. */
 const commands: readonly ((program: Command) => void)[] = [
   addTrain,
   addEval,

@@ -1,12 +1,13 @@
-// Messages between the extension host and the Collapse page. The host sends the run's metrics at once and as they grow.
-// Matrices, gradients and groups are in one file per step; the page requests them for the selected step.
+// Messages between the extension host and the Collapse page. The host sends the run's metrics when the page opens, and
+// each new line when it is written. Matrices, gradients and groups are stored in one file per step; the page requests
+// the files of the selected step.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { CollapseFamily, GradientAnalysisRecord } from '../run-data/diagnostics';
 import type { MetricNumbers } from '../run-data/metric-segments';
 import type { RunSummary } from './pages';
 import type { RunEvent } from '../run-data/run-events';
 
-/** Keys of metrics.jsonl that the page uses. Only these are sent. */
+/** Keys of metrics.jsonl that the page uses. The host sends no other keys. */
 export const collapseKeys =
   /^(collapse|thoughts\/|rollout\/(in_group_reward|chosen_in_group_reward|filter_|invalid_answer)|actor\/(entropy|entropy_limit|grad_norm)$|response_length\/mean$|(train|val-env)\/[^/]+\/success$)/;
 
@@ -22,8 +23,8 @@ export interface FilterSettings {
   include_zero: boolean;
   top_p_prob_mode: string;
   /**
-   * Dynamic sampling (`algorithm.filter_groups`): groups whose episodes do not differ are dropped after the filter, and
-   * further batches are sampled.
+   * Dynamic sampling (`algorithm.filter_groups`): groups whose episodes all have the same score are dropped after the
+   * filter, and further batches are sampled.
    */
   dynamic_sampling: boolean;
   /** The filter uses normalised scores (`workbench.compat: ragen`). */
@@ -32,7 +33,7 @@ export interface FilterSettings {
 
 /** Policy settings at the start of the run; `setting` events change the coefficients. */
 export interface PolicySettings {
-  /** Coefficients of the loss terms, 0 where a term is off. */
+  /** Coefficients of the loss terms; 0 if the term is off. */
   kl_loss_coef: number;
   kl_coef: number;
   entropy_coeff: number;
@@ -46,7 +47,7 @@ export interface CollapseSettings {
   multi_turn: boolean;
   turn_uniform: boolean;
   compute_freq: number;
-  /** Only the full context can be diagnosed (`agent_proxy.context_window_mode`). */
+  /** `agent_proxy.context_window_mode`. The diagnostics require `full`. */
   context_window_mode: string;
   gradients: boolean;
   gradients_every: number;
@@ -87,7 +88,10 @@ export const collapseLines: NotificationType<{
   checkpoints: number[];
 }> = { method: 'collapse/lines' };
 
-/** The matrix of a diagnosed step with its texts; null if the file or the family is missing. */
+/**
+ * Returns the log-prob matrix of a diagnosed step with its prompts and reasoning texts; null if the file or the family
+ * is missing.
+ */
 export const collapseFamilyAt: RequestType<{ step: number; family: string }, CollapseFamily | null> = {
   method: 'collapse/family',
 };
@@ -102,13 +106,13 @@ export interface PromptGroup {
   tag: string;
   /** Whether the group was trained on; null if unknown. */
   kept: boolean | null;
-  /** In member order. `id` is null if only the group table remains. */
+  /** In member order. `id` is null if the group was read from the group table. */
   episodes: { id: string | null; member: number; score: number; success: boolean | null; tokens: number | null }[];
 }
 
 /**
- * The prompt groups of a step, from its episodes, else from the group table (`trainer.log_group_rv_table`); null if
- * both are missing.
+ * Returns the prompt groups of a step, read from its episodes or, if these are missing, from the group table
+ * (`trainer.log_group_rv_table`). Null if both are missing.
  */
 export const groupsAt: RequestType<{ step: number }, PromptGroup[] | null> = { method: 'collapse/groups' };
 

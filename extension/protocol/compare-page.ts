@@ -24,13 +24,16 @@ export interface CompareSnapshot {
 
 export const compareReady: RequestType<null, CompareSnapshot> = { method: 'compare/ready' };
 
-/** Columns of each run of the snapshot; a key missing in a run is left out. */
+/** Returns the requested columns of each run of the snapshot, without keys that the run lacks. */
 export const compareColumns: RequestType<
   { keys: string[] },
   { steps: Float64Array; columns: Record<string, Float64Array> }[]
 > = { method: 'compare/columns' };
 
-/** A run has new data or a new state; the page requests it again. Sent at most once per second. */
+/**
+ * A run has new data or a new state; the page then requests the snapshot and columns again. Sent at most once per
+ * second.
+ */
 export const compareGrew: NotificationType<null> = { method: 'compare/grew' };
 
 /** Opens a run's dashboard, or the diff of two runs' configurations. Runs are identified by folder. */

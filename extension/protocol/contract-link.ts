@@ -1,6 +1,6 @@
 // Messages between `ragen env check` and the process that checks an environment, as frames over that process's channel
-// (frame-channel.ts): one request, one report, and pings that are answered while environment code runs.
-// Not JSON-RPC: environment code can write to the channel, and only frames bound and name invalid bytes.
+// (frame-channel.ts): one request, one report, and pings that are answered while environment code runs. JSON-RPC is not
+// used because environment code can write to the channel: frames limit the size of a message and detect invalid bytes.
 import { z } from 'zod';
 import type { ContractReport } from './environment-tools';
 
@@ -14,7 +14,10 @@ export interface ContractRequest {
   seeds: number;
   steps: number;
   budgetMs: number;
-  /** Time limit of one call into environment code in milliseconds, unless the environment needs more. */
+  /**
+   * Time limit of one call into environment code, in milliseconds. An environment that declares a longer limit gets the
+   * longer limit.
+   */
   timeoutMs: number;
   /** Memory limit of the process in bytes. */
   memoryBytes: number;

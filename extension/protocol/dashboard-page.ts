@@ -1,6 +1,6 @@
-// Messages between the extension host and a run's dashboard. The host owns the metrics and reads them by columns. The
-// page requests the columns of the visible charts, first as an overview if the run is long, then in full. Typed arrays
-// are sent as they are.
+// Messages between the extension host and a run's dashboard. The host reads the metrics as columns. The page requests
+// the columns of the visible charts; for long runs it first requests a reduced overview, then the full columns. Typed
+// arrays are sent without conversion.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { CurvePoints } from '../common/curves';
 import type { MetricNumbers } from '../run-data/metric-segments';
@@ -16,28 +16,34 @@ export interface DashboardSnapshot {
   /** Keys that occur in any row, in order of first occurrence, without `step`. */
   keys: string[];
   /**
-   * Share of the metrics that has been read, 0…1. Below 1 the rows are only the newest part, and `dashboardRead`
+   * Share of the metrics that has been read, 0…1. Below 1, only the newest rows are available, and `dashboardRead`
    * reports progress.
    */
   read: number;
   events: RunEvent[];
   /** One sentence by metric key or pattern, from docs/METRICS.md (`parseMetricMeanings`). */
   meanings: Record<string, string>;
-  /** View settings last used in this workspace, for a page that has none of its own. */
+  /** View settings last used in this workspace; the default of a page without saved settings. */
   view: unknown;
-  /** Configured number of episodes, for runs that do not log it: per training step, and per validation by tag. */
+  /**
+   * Configured number of episodes, per training step and, by tag, per validation. Used for runs that do not log the
+   * number.
+   */
   episodes: { train: number | null; val: Record<string, number> };
   /** Whether the run records score distributions. */
   scored: boolean;
 }
 
-/** A column: all rows of the run, or an overview with its smoothed form. */
+/** A column: all rows of the run, or a reduced overview with and without smoothing. */
 export type ColumnPart =
   { kind: 'whole'; values: Float64Array } | { kind: 'overview'; points: CurvePoints; smoothed: CurvePoints | null };
 
 export const dashboardReady: RequestType<null, DashboardSnapshot> = { method: 'dashboard/ready' };
 
-/** Columns of the given epoch. With `overview`, long columns are reduced, and smoothed by `smoothing` (0: off). */
+/**
+ * Returns columns of the given epoch. With `overview`, long columns are reduced and also returned smoothed with weight
+ * `smoothing` (0: off).
+ */
 export const dashboardColumns: RequestType<
   { epoch: number; keys: string[]; overview: boolean; smoothing: number },
   { epoch: number; rows: number; columns: Record<string, ColumnPart> }
@@ -52,8 +58,8 @@ export const dashboardLines: NotificationType<{ run: RunSummary; lines: MetricNu
 export const dashboardRead: NotificationType<{ read: number }> = { method: 'dashboard/read' };
 
 /**
- * Distribution of a tag's scores over steps: `counts[column * bins + bin]` is the number of episodes in a range of
- * steps and a range of scores.
+ * Distribution of a tag's scores over steps: `counts[column * bins + bin]` is the number of episodes whose step is in
+ * the column's range and whose score is in the bin's range.
  */
 export interface ScoreStrip {
   tag: string;
@@ -62,19 +68,22 @@ export interface ScoreStrip {
   columns: number;
   bins: number;
   counts: Float32Array;
-  /** Minimum and maximum score of each bin over the whole run. If they are equal, the bin holds only that score. */
+  /**
+   * Minimum and maximum score of each bin over the complete run. If minimum and maximum are equal, the bin contains
+   * only that score.
+   */
   lowest: Float64Array;
   highest: Float64Array;
 }
 
 /**
- * Column of a step in strips over [from, to]. The multiplication comes before the division so that rounding skips no
- * column when there is one per step.
+ * Returns the column index of a step in strips over [from, to]. Multiplies before it divides, because rounding could
+ * otherwise skip a column if each step has its own column.
  */
 export const scoreColumn = (step: number, from: number, to: number, columns: number): number =>
   Math.max(0, Math.min(columns - 1, Math.floor(((step - from) * columns) / Math.max(1, to - from + 1))));
 
-/** Score strips over steps [from, to] with the given number of columns, one per tag. */
+/** Returns one score strip per tag over steps [from, to], each with the given number of columns. */
 export const dashboardScores: RequestType<{ from: number; to: number; columns: number }, ScoreStrip[]> = {
   method: 'dashboard/scores',
 };
@@ -84,10 +93,10 @@ export type Export =
   | { kind: 'picture'; name: string; format: 'png' | 'svg'; bytes: Uint8Array }
   | { kind: 'csv'; name: string; keys: string[]; from: number; to: number };
 
-/** Returns whether the file was written; false if the user cancelled. */
+/** Writes the export; false if the user cancelled. */
 export const dashboardExport: RequestType<Export, boolean> = { method: 'dashboard/export' };
 
-/** The page's view settings changed. They are stored for later pages of this workspace. */
+/** The page's view settings changed. The host stores them as defaults for later pages of this workspace. */
 export const dashboardView: NotificationType<{ view: unknown }> = { method: 'dashboard/view' };
 
 export const dashboardCommand: NotificationType<{

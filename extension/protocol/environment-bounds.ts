@@ -1,12 +1,12 @@
-// Bounds of the messages of an environment process, checked twice. In the process, a value out of bounds fails its own
-// episode. In the trainer, it ends the process, since only a process whose channel was written to by foreign code can
-// send it. Sums and lengths are checked, not only the parts, because thousands of small values are as large as one
-// large value.
+// Bounds of the messages of an environment process, checked twice. In the process, a value out of bounds fails its
+// episode. In the trainer, a value out of bounds ends the process, because it shows that environment code has written
+// to the channel. Sizes of complete values are bounded as well as sizes of their parts, because thousands of small
+// parts can be as large as one large part.
 import { isRecord } from '../common/json';
 
 /**
- * Maximum number of characters of a text returned by an environment, and of parts of a value including the characters
- * of its texts and keys.
+ * Maximum characters of a text returned by an environment. Also the maximum size of a structured value: its number of
+ * parts plus the characters of its texts and keys.
  */
 export const largest = 2 ** 20;
 /** Maximum bytes of the images of one observation. */
@@ -20,7 +20,7 @@ type Plain = Record<string, unknown>;
 const isText = (value: unknown, most: number = largest): value is string =>
   typeof value === 'string' && value.length <= most;
 
-/** Returns what is wrong with an episode's state, as a predicate, or undefined if it is valid. */
+/** Returns a predicate that describes the problem of an episode's state, or undefined if the state is valid. */
 export function stateProblem(state: unknown): string | undefined {
   if (!isRecord(state)) return 'is not an object';
   const { episode, observation, version, info, actions, images, outcomes, error } = state;
@@ -51,7 +51,7 @@ function isOutcome(outcome: unknown): boolean {
 export const isAction = (action: unknown): action is number | string =>
   isText(action) || (typeof action === 'number' && Number.isFinite(action));
 
-/** Whether a value is an object of names by integer ids, within the bounds. */
+/** Whether a value is an object of names by integer ids whose size is at most `largest`. */
 export function areNames(names: unknown): names is Record<number, string> {
   if (!isRecord(names)) return false;
   let room = largest;
@@ -62,11 +62,13 @@ export function areNames(names: unknown): names is Record<number, string> {
   return true;
 }
 
-/** Whether a value is an object of plain data within the bounds of one info. */
+/** Whether a value is an object of plain data whose size is at most `largest`. */
 const isInfo = (info: unknown): info is Plain =>
   isRecord(info) && !(info instanceof Uint8Array) && fits(info, { left: largest }, 0);
 
-/** Maximum nesting of an info; larger than the limit in the process itself. */
+/**
+ * Maximum nesting depth of an info; larger than the limit in the environment process, which therefore applies first.
+ */
 const deepest = 16;
 
 function fits(value: unknown, room: { left: number }, depth: number): boolean {

@@ -1,6 +1,6 @@
 // Output of the environment tools: the list, transcripts, contract checks, and interactive play sessions. A session
 // runs over standard input and output of `ragen env play … --stdio`: one JSON request per line, one reply per line, in
-// order. A reply holds the complete session, so the client keeps no state.
+// order. A reply contains the complete session, so the client stores no state.
 
 /** An environment that a run in this workspace can use. */
 export interface ListedEnvironment {
@@ -12,9 +12,12 @@ export interface ListedEnvironment {
   built_in: boolean;
   /** `env_config` with its defaults; null if the environment's code does not load. */
   config: Record<string, unknown> | null;
-  /** Named actions by id; null if the environment takes text, names its actions per episode, or does not load. */
+  /**
+   * Named actions by id. Null if any text is an action, if each episode has its own action names, or if the environment
+   * does not load.
+   */
   actions: Record<string, string> | null;
-  /** Also false if the environment does not load. */
+  /** Whether the environment defines `solve()`; false if the environment does not load. */
   has_solver: boolean;
   /** Why the environment does not load: a missing dependency and how to get it, or an error in its code. */
   missing: string | null;
@@ -37,7 +40,7 @@ export interface ContractReport {
   checks: ContractCheck[];
 }
 
-/** What an environment shows: its text, and base64 PNG images if there are any. */
+/** An observation of an environment: its text and its base64 PNG images, if the environment renders images. */
 export interface Shown {
   observation: string;
   images?: string[];
@@ -59,7 +62,7 @@ export interface PlayedStep extends ShownStep {
   name: string;
 }
 
-/** A difference that the reloaded code makes for the same seed and actions. */
+/** A difference between the old code and the reloaded code for the same seed and actions. */
 export interface PlayDifference {
   /** 0 for the reset, n for the n-th action. */
   step: number;
@@ -73,13 +76,13 @@ export interface PlaySession {
   source: string;
   /** Hash of the code in use. */
   version: string;
-  /** Source files of the bundle. A change in one of them makes a reload useful. */
+  /** Source files of the bundle. The editor offers a reload when one of them changes. */
   files: string[];
   config: Record<string, unknown>;
   seed: number;
   instruction: string;
   legend: Record<string, string>;
-  /** Named actions of this episode; empty if the environment takes text. */
+  /** Named actions of this episode; empty if any text is an action. */
   actions: { id: number; name: string }[];
   has_solver: boolean;
   /** State after the reset. */
@@ -89,11 +92,11 @@ export interface PlaySession {
   total: number;
   over: boolean;
   /**
-   * After `hint`: names of the solver's actions from the current state, null if it finds none. Cleared by the next
-   * action.
+   * After `hint`: names of the solver's actions from the current state; null if the solver finds no solution. Absent
+   * after the next action.
    */
   hint?: string[] | null;
-  /** After `reload`: the previous version, and how the new code differs. */
+  /** After `reload`: the previous version, and the differences in the replayed episode. */
   reloaded?: { from: string; differences: PlayDifference[] };
 }
 
@@ -109,7 +112,7 @@ export type PlayDo =
   /** Rebuilds the source and replays the same seed and actions. */
   | { do: 'reload' };
 
-/** The reply carries the same `id`. */
+/** A request; the reply has the same `id`. */
 export type PlayRequest = { id: number } & PlayDo;
 
 export interface PlayReply {

@@ -1,6 +1,6 @@
 // Messages between the extension host and the Episodes page. The host sends all episodes of a run as columns
-// (episode-table.ts), and later ones as they are played. The page filters, sorts and lists them itself and requests
-// single episodes in full. The host searches texts, because it has the files.
+// (episode-table.ts), and sends new rows while the run plays more episodes. The page filters, sorts and lists the rows,
+// and requests single episodes in full. The host searches the texts, because the columns do not contain them.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { TextTerm } from '../run-data/episode-filter';
 import type { EpisodeRows } from '../run-data/episode-table';
@@ -14,7 +14,10 @@ export interface EpisodesSnapshot {
   /** Incremented when the rows sent so far become invalid; the page then requests a new snapshot. */
   epoch: number;
   rows: EpisodeRows;
-  /** Share of the run's episodes that is indexed, 0…1. Below 1 while files of an older trainer are scanned. */
+  /**
+   * Share of the run's episodes that is indexed, 0…1. Below 1 while the host scans files of an older trainer, which
+   * wrote no index.
+   */
   read: number;
 }
 
@@ -23,14 +26,14 @@ export const episodesReady: RequestType<null, EpisodesSnapshot> = { method: 'epi
 export const episodeOpen: RequestType<EpisodeRef, Episode | null> = { method: 'episodes/open' };
 /** Opens the episode's reasoning trace in the editor. */
 export const episodeTrace: NotificationType<EpisodeRef> = { method: 'episodes/trace' };
-/** New rows, from row `from` on. */
+/** New rows; `from` is the number of the first new row. */
 export const episodesGrew: NotificationType<Omit<EpisodesSnapshot, 'rows'> & { from: number; rows: EpisodeRows }> = {
   method: 'episodes/grew',
 };
 
 /**
  * Returns the rows among `rows` whose texts satisfy all terms, in any order. Null if another search has replaced this
- * one or the rows are invalid. `search` identifies it in progress notifications.
+ * one or the rows are invalid. `search` identifies the search in progress notifications.
  */
 export const episodesSearch: RequestType<
   { search: number; epoch: number; terms: TextTerm[]; rows: Int32Array },

@@ -1,7 +1,7 @@
 // Requests and replies of an inspection process: JSON-RPC over standard input and output of `ragen inspect --stdio`. It
 // opens a run independently of its trainer, reads the run folder, and writes only what-if episodes. Requests can be
 // cancelled; a failed request returns a one-sentence message. Log-probs are natural logarithms at the training sampling
-// temperature. Inapplicable values are null.
+// temperature. Values that do not apply to a token are null.
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
 import type { Episode } from '../run-data/episode';
 
@@ -39,19 +39,19 @@ export interface CheckpointChoice {
   step: number;
 }
 
-/** Newest first, the initial weights last. */
+/** Returns the run's checkpoints, newest first, then the initial weights. */
 export const checkpoints = new RequestType<{ folder: string }, CheckpointChoice[], void>('inspect/checkpoints');
 
 /**
- * Texts of token ids under the run's tokenizer, including special tokens. Their concatenation is the text of the
- * sequence. Loads no model.
+ * Returns the text of each token id, including special tokens, by the run's tokenizer. The concatenated texts are the
+ * text of the sequence. Loads no model.
  */
 export const pieces = new RequestType<{ folder: string; ids: number[] }, string[], void>('inspect/pieces');
 
 export interface RescoreRequest extends EpisodeRef {
   /** Default: the newest checkpoint. */
   checkpoint?: string;
-  /** Score every token that has a predecessor, including prompts and states; else only sampled tokens. */
+  /** If true, scores every token except the first, including prompts and states; otherwise only sampled tokens. */
   all?: boolean;
 }
 
@@ -67,11 +67,11 @@ export interface RescoredToken {
   text: string;
   /** Whether the token was sampled. */
   sampled: boolean;
-  /** Under the checkpoint. Like the following fields, null if the token was not scored. */
+  /** Log-prob under the checkpoint. This field and the following fields are null if the token was not scored. */
   logprob: number | null;
   /** Entropy of the full distribution at this position, in nats. */
   entropy: number | null;
-  /** 1 for the most likely token. */
+  /** Rank of the token by probability at this position; 1 is the most likely token. */
   rank: number | null;
   /** The five most likely tokens at this position, in descending order; empty if it was not scored. */
   top: LikelyToken[];
@@ -92,20 +92,23 @@ export interface Rescored {
 export const rescore = new RequestType<RescoreRequest, Rescored, void>('inspect/rescore');
 
 /**
- * Parts of the response written by the user. Without an answer, the policy writes it after the thought; with neither,
- * the policy writes the whole turn.
+ * Parts of the response that the user has written. If `answer` is missing, the policy continues after the thought. If
+ * both are missing, the policy writes the complete turn.
  */
 export interface GivenAnswer {
   thought?: string;
   answer?: string;
 }
 
-/** Replays an episode up to `turn` (1-based), takes that turn from the user or the policy, and continues from there. */
+/**
+ * Replays an episode up to `turn` (1-based), plays that turn with the user's or the policy's response, and then plays
+ * the remaining turns.
+ */
 export interface WhatIfRequest extends EpisodeRef, AcceptedCode {
   turn: number;
   given: GivenAnswer;
   /**
-   * Plays the remaining turns: a checkpoint's name, or null for the user, who supplies one turn at a time with
+   * Name of the checkpoint that plays the remaining turns. Null if the user plays them, one turn at a time, with
    * `whatIfTurn`.
    */
   checkpoint: string | null;
@@ -115,26 +118,29 @@ export interface WhatIfRequest extends EpisodeRef, AcceptedCode {
 
 /** Current state of a what-if episode. */
 export interface WhatIfState {
-  /** Identifies it in `whatIfTurn` and `whatIfEnd` until the episode is over. */
+  /** Id of this what-if in `whatIfTurn` and `whatIfEnd`; valid until the episode is over. */
   session: number;
   episode: Episode;
-  /** Where the finished episode was written, with its file name; null while it waits for a turn. */
+  /** The written episode and its file name; null while the episode waits for the user's turn. */
   written: (EpisodeRef & { file: string }) | null;
   /** Names of the available actions; empty if any text is an action. */
   actions: string[];
-  /** Notes for the user: the code differs from the original, or a replayed state came out differently. */
+  /**
+   * Notes for the user, such as: the environment code differs from the original episode's, or a replayed state differs
+   * from the recorded state.
+   */
   notes: string[];
 }
 
-/** Resolves when the episode is over or waits for the user. */
+/** Starts a what-if. Resolves when the episode is over or waits for the user's turn. */
 export const whatIf = new RequestType<WhatIfRequest, WhatIfState, void>('inspect/whatIf');
-/** The user's next turn. If `checkpoint` names one, it plays from here to the end. */
+/** Plays the user's next turn. If `checkpoint` is given, that checkpoint then plays the remaining turns. */
 export const whatIfTurn = new RequestType<
   { session: number; given: GivenAnswer; checkpoint: string | null },
   WhatIfState,
   void
 >('inspect/whatIfTurn');
-/** Ends an unfinished what-if. With `keep` the turns played so far are written, else discarded. */
+/** Ends an unfinished what-if. If `keep` is true, the turns played so far are written as an episode, else discarded. */
 export const whatIfEnd = new RequestType<{ session: number; keep: boolean }, WhatIfState | null, void>(
   'inspect/whatIfEnd',
 );
@@ -149,5 +155,5 @@ export const whatIfTokens = new NotificationType<{
 /** Current phase of a request in a few words ("loading step-000020"), for progress display. */
 export const inspectionPhase = new NotificationType<{ words: string }>('inspect/phase');
 
-/** Names of the episode's actions, for a choice by the user. */
+/** Returns the names of the episode's available actions, from which the user chooses. */
 export const legalActions = new RequestType<EpisodeRef & AcceptedCode, string[], void>('inspect/legalActions');

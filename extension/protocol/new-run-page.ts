@@ -1,5 +1,5 @@
-// Messages between the extension host and the New Run page. The page owns the user's choices. The host evaluates them
-// with the trainer's command line (`ragen plan`), and only the host starts runs or writes files.
+// Messages between the extension host and the New Run page. The page stores the user's choices. The host evaluates them
+// with `ragen plan`; the host also starts runs and writes files.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 
 /** A configuration to start from: a built-in preset or a file in the workspace. */
@@ -36,24 +36,24 @@ export interface NewRunForm {
 /** Prompt groups by environment tag. */
 export type GroupsByTag = Record<string, number>;
 
-/** The user's choices; everything else comes from the preset. */
+/** The user's choices; the preset determines all other values. */
 export interface NewRunChoice {
   preset: string;
   /** Path of a workspace folder. */
   folder: string;
-  /** Values by key, as typed. */
+  /** Values by key, as the user typed them. */
   values: Record<string, string>;
   /** Replaces the preset's environments. */
   groups: { train: GroupsByTag; val: GroupsByTag } | null;
 }
 
-/** An invalid value, or a problem of the whole configuration if `key` is empty. */
+/** An invalid value at `key`; if `key` is empty, a problem of the complete configuration. */
 export interface FormProblem {
   key: string;
   message: string;
 }
 
-/** Memory in bytes, times in seconds. */
+/** Estimated resources of a run: memory in bytes, times in seconds. */
 export interface RunEstimate {
   model: { path: string; parameters: number; trained: 'all' | 'adapters' };
   peak: { phase: string; bytes: number };
@@ -72,7 +72,7 @@ export interface RunEstimate {
   } | null;
 }
 
-/** Evaluation of a choice. */
+/** The result of planning a choice. */
 export interface PlannedRun {
   /** Value of each field, as text; missing if the configuration could not be read. */
   values: Record<string, string>;
@@ -82,13 +82,13 @@ export interface PlannedRun {
   /** Null if there are problems. */
   estimate: RunEstimate | null;
   problems: FormProblem[];
-  /** The configuration to save: the preset and the changes. */
+  /** YAML text of the configuration: the preset with the user's changes. */
   yaml: string;
 }
 
 export const newRunReady: RequestType<null, NewRunForm> = { method: 'newRun/ready' };
 export const newRunPlan: RequestType<NewRunChoice, PlannedRun> = { method: 'newRun/plan' };
-/** Starts a run; resolves once it is started. Rejects with the reason if it could not start. */
+/** Starts a run; resolves when the run has started. Rejects with the reason if the run could not start. */
 export const newRunStart: RequestType<NewRunChoice, null> = { method: 'newRun/start' };
 /** Saves the configuration as a file and opens it. */
 export const newRunSave: NotificationType<NewRunChoice> = { method: 'newRun/save' };

@@ -1,12 +1,12 @@
-// Messages between the extension host and the Play page. The host owns the session; the page shows the newest reply and
+// Messages between the extension host and the Play page. The host runs the session; the page shows the newest reply and
 // sends requests.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { PlayDo, PlayReply } from './environment-tools';
 
-/** Returns the session's state; starts a session if there is none. */
+/** Returns the session's state; starts a session if none is running. */
 export const playReady: RequestType<null, PlayReply> = { method: 'play/ready' };
 export const playDo: RequestType<PlayDo, PlayReply> = { method: 'play/do' };
 /** A source file of the environment was saved; the page offers to reload. */
 export const playStale: NotificationType<{ file: string }> = { method: 'play/stale' };
-/** Opens the source, at `file:line` if an error names it, or checks the environment. */
+/** Opens the environment's source (at `at`, a `file:line`, if given), or checks the environment. */
 export const playCommand: NotificationType<{ command: 'source' | 'check'; at?: string }> = { method: 'play/command' };

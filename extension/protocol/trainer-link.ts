@@ -1,6 +1,6 @@
 // Messages between a trainer and its clients (extension host, terminal): JSON-RPC over the run's socket or pipe.
-// `hello` carries the lease's token and must come first. All persistent data is in the run folder; these messages only
-// announce changes.
+// `hello` contains the lease's token and must be the first request. All persistent data is in the run folder;
+// notifications only report that the data has changed.
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
 import type { RunEvent, SettingChange } from '../run-data/run-events';
 import type { RunStatus } from '../run-data/run-status-file';
@@ -46,7 +46,7 @@ export const endDebugging = new RequestType<null, RunStatus, void>('ragen/endDeb
 /** Switches line coverage of environment code on or off (`environments/<version>/coverage.jsonl`). */
 export const coverEnvironments = new RequestType<{ on: boolean }, RunStatus, void>('ragen/coverEnvironments');
 
-/** A turn of the watched episode, as far as it is played. */
+/** A turn of the watched episode; incomplete while the turn is being sampled. */
 export interface WatchedTurn {
   /** 1-based. */
   turn: number;
@@ -65,11 +65,11 @@ export interface WatchedTurn {
   } | null;
 }
 
-/** The watched episode, as far as it is played. */
+/** The watched episode with its turns up to now. */
 export interface WatchedEpisode {
   id: string;
   mode: 'train' | 'val';
-  /** The step for which it is played. */
+  /** The training step whose rollout contains the episode. */
   step: number;
   tag: string;
   group_id: number;
@@ -88,14 +88,14 @@ export interface WatchedEpisode {
 }
 
 export interface WatchChoice {
-  /** Restricts the choice to this tag, and to this prompt group of the batch. */
+  /** Restricts the choice of the episode to this tag and to `group`, the index of a prompt group of the batch. */
   tag?: string;
   group?: number;
 }
 
 /**
- * Switches the token-by-token report of a rollout episode on or off. Returns the available tags and the current
- * episode, if any. With several clients the newest choice applies to all.
+ * Switches the token-by-token report of one rollout episode on or off. Returns the available tags and the current
+ * episode, null between rollouts. The newest choice of any client applies to all clients.
  */
 export const watch = new RequestType<
   { on: boolean } & WatchChoice,

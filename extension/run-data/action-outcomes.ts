@@ -1,6 +1,7 @@
-// Outcome of each action that the model wrote in a turn. The run folder records the parsed and the executed actions.
-// Which were not executed, and why, follows from RAGEN's rules: unknown names are dropped; the rest run until the
-// episode ends or its action budget is used up; an answer with more actions than the turn's limit is truncated first.
+// Outcome of each action that the model wrote in a turn: executed, or the reason why not. The reasons are derived from
+// the recorded parsed and executed actions by RAGEN's rules. An answer with more actions than the turn's limit is
+// truncated; then unknown names are dropped; then the actions are executed until the episode ends or its action budget
+// is used up.
 import type { EpisodeTurn } from './episode';
 import { between } from '../common/tagged-text';
 
@@ -11,8 +12,8 @@ export interface ActionOutcome {
 }
 
 /**
- * Returns the outcomes in the order of the answer. `endsEpisode`: the turn is the last, and the environment ended the
- * episode.
+ * Returns the outcomes in the order of the answer. `endsEpisode`: whether the environment ended the episode in this
+ * turn.
  */
 export function actionOutcomes(turn: EpisodeTurn, endsEpisode: boolean): ActionOutcome[] {
   const { parsed, executed, actions_left } = turn;
@@ -39,8 +40,8 @@ function leftOver(executed: number, actionsLeft: number, endsEpisode: boolean): 
 }
 
 /**
- * Returns the actions of the raw answer after the parsed ones, split at RAGEN's default separator. Empty if the split
- * does not match the parsed actions.
+ * Returns the actions of the raw answer that follow the parsed actions, split at RAGEN's default separator. Empty if
+ * the first parts of the split differ from the parsed actions.
  */
 function cutOff({ raw, parsed }: EpisodeTurn): string[] {
   const answer = (between(raw, '<answer>', '</answer>') ?? between(raw, '<ans>', '</ans>'))?.inner;

@@ -1,10 +1,10 @@
 // Alarm rules for Echo Traps (RAGEN, §3). Each rule bounds one metric; the alarm fires when a number of consecutive
-// newest steps exceed the bound. A bound is fixed, or computed from the run's earlier steps. The trainer raises alarms
-// with these rules (trainer/diagnostics/alarms.ts), and the collapse page draws the same bounds. Thresholds follow
-// RAGEN's description of collapsed runs and its early stopping. Pure functions.
+// newest steps exceed the bound. A bound is a constant or computed from the run's earlier steps. The trainer raises
+// alarms with these rules (trainer/diagnostics/alarms.ts), and the collapse page draws the same bounds. Thresholds
+// follow RAGEN's description of collapsed runs and its early stopping. Pure functions.
 import { median } from '../common/estimate';
 
-/** How many of the first and newest values of a metric are kept. */
+/** Number of first and of newest values of a metric that are stored. */
 const remembered = { first: 10, newest: 20 } as const;
 
 /** Minimum number of steps for a baseline. */
@@ -21,7 +21,7 @@ export const withValue = ({ first, newest }: WatchedSeries, value: number): Watc
     ? { first: [...first, value], newest }
     : { first, newest: [...newest, value].slice(-remembered.newest) };
 
-/** All kept values, oldest first. */
+/** All stored values, oldest first. */
 const valuesOf = ({ first, newest }: WatchedSeries): number[] => [...first, ...newest];
 
 export const alarmNames = [
@@ -41,7 +41,7 @@ export interface AlarmRule {
   metric: string;
   /** Name of the metric in a sentence. */
   label: string;
-  /** Computes the bound. */
+  /** Computes the bound from the values before the judged window. */
   bound: BoundOf;
   side: 'under' | 'over';
   /** Number of consecutive newest steps that must exceed the bound. */
@@ -57,13 +57,13 @@ export interface Bound {
 }
 
 /**
- * @param before values before the judged ones; of these, the first 10 and newest 20 are kept
+ * @param before stored values that precede the judged values, oldest first: at most 10 first and 20 newest values
  * @param limit maximum possible value of the metric, if known
- * @returns null when there are too few values for a bound
+ * @returns null if there are too few values for a bound
  */
 type BoundOf = (before: readonly number[], limit?: number) => Bound | null;
 
-/** A share of the mean of the first steps. */
+/** Returns a rule whose bound is a share of the mean over the first steps. */
 const shareOfFirst =
   (share: number): BoundOf =>
   before => {
@@ -73,8 +73,8 @@ const shareOfFirst =
   };
 
 /**
- * Twice the mean of the first steps, or halfway from that mean to the limit if that is lower, because twice the mean
- * may be unreachable.
+ * Bound: twice the mean over the first steps, or the midpoint between this mean and the limit, whichever is lower. The
+ * midpoint is needed because twice the mean can exceed the metric's maximum.
  */
 const riseOverFirst: BoundOf = (before, limit) => {
   const twice = shareOfFirst(2)(before);
@@ -85,7 +85,7 @@ const riseOverFirst: BoundOf = (before, limit) => {
   return { bound: halfway, label: `halfway from its first-${steps}-step mean to its maximum` };
 };
 
-/** A multiple of the median of the most recent steps before the judged ones. */
+/** Returns a rule whose bound is a multiple of the median over the most recent steps before the judged window. */
 const timesRecent =
   (times: number): BoundOf =>
   before => {
@@ -164,7 +164,7 @@ export const watchedMetrics: ReadonlySet<string> = new Set(
   Object.values(alarmRules).flatMap(({ metric, limit }) => (limit === undefined ? [metric] : [metric, limit])),
 );
 
-/** Returns the newest values that a rule judges and their bound, or null if there are too few values. */
+/** Returns the newest values, as many as the rule's `steps`, and their bound; null if there are too few values. */
 export function judgedWindow(
   { bound: boundOf, steps }: AlarmRule,
   series: WatchedSeries,
@@ -181,7 +181,7 @@ export const hasPassed = ({ side }: Pick<AlarmRule, 'side'>, value: number, boun
   side === 'under' ? value < bound : value > bound;
 
 /**
- * Returns the bound by which the values up to each row were judged.
+ * Returns, for each row, the bound for the values up to this row.
  * @param limits the rule's limit at each row, if it has one
  * @returns NaN at rows that were not judged or have no value
  */
@@ -196,8 +196,8 @@ export function boundsOver(rule: AlarmRule, values: ArrayLike<number>, limits?: 
 }
 
 /**
- * Returns, at each row, the number of consecutive values up to it that exceed their bound (`boundsOver`), and the
- * maximum so far.
+ * Returns, for each row, the number of consecutive values up to this row that exceed the row's bound (`boundsOver`),
+ * and the maximum of this number over all rows up to this row.
  */
 export function streaksOver(
   rule: AlarmRule,
@@ -212,7 +212,8 @@ export function streaksOver(
     if (Number.isFinite(value)) judged.push(value); // missing values are skipped
     if (Number.isFinite(value) && Number.isFinite(bound)) {
       const passed = hasPassed(rule, value, bound);
-      // A new bound is also applied to the earlier values, except those that it is computed from.
+      // If the bound has changed, the streak is counted again under the new bound, without the values that determine
+      // the bound.
       streak = !passed ? 0 : bound === last ? streak + 1 : streakUnder(rule, judged, bound);
       last = bound;
     }

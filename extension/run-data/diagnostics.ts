@@ -1,5 +1,5 @@
-// What a run's diagnostics leave in its folder, one JSON file a diagnosed step: enough to draw them and to compute them
-// again.
+// Schemas of the files in `diagnostics/` of a run folder, one JSON file per diagnosed step. The files contain all
+// inputs of the diagnosis metrics, so the metrics can be recomputed and the pages need no model.
 import { z } from 'zod';
 import { runFiles } from './run-files';
 
@@ -12,7 +12,7 @@ export const collapseFile = (step: number): string => stepFile('collapse', step)
 /** `diagnostics/gradients-000001.json`. */
 export const gradientsFile = (step: number): string => stepFile('gradients', step);
 
-/** Gradients of the loss's parts by bucket. */
+/** Schema of a gradient analysis: norms and cosines of the gradient of each loss part, by bucket of prompt groups. */
 export const gradientAnalysisSchema = z.object({
   step: z.number().int(),
   analyses: z.array(
@@ -41,7 +41,10 @@ export const gradientAnalysisSchema = z.object({
 });
 export type GradientAnalysisRecord = z.infer<typeof gradientAnalysisSchema>;
 
-/** A family of pairs of prompt and reasoning; the four keys with RAGEN's words are a case of `ragen algo collapse`. */
+/**
+ * Schema of one family's diagnosis. `log_probs_per_token`, `lengths`, `column` and `signatures` together are a valid
+ * case of `ragen algo collapse`.
+ */
 const collapseFamilySchema = z.object({
   name: z
     .string()

@@ -1,5 +1,5 @@
-// `environments/<version>/` of a run folder: the description of stored environment code, and how often its lines ran.
-// Source names never lead out of the folder, since run folders are untrusted.
+// `environments/<version>/` of a run folder: the description of stored environment code, and its line coverage. Source
+// names with `..` parts are rejected because run folders are untrusted.
 import { z } from 'zod';
 
 /** A relative name below a folder, without `.` or `..` parts. */
@@ -20,7 +20,7 @@ export const keptEnvironmentSchema = z.object({
 export type KeptEnvironment = z.infer<typeof keptEnvironmentSchema>;
 
 /**
- * A line of `environments/<version>/coverage.jsonl`: how often the episodes of a step executed the lines of its code.
+ * A line of `environments/<version>/coverage.jsonl`: how often the episodes of one step executed each line of the code.
  */
 export const coverageLineSchema = z.object({
   step: z.number().int(),

@@ -2,11 +2,11 @@
 // kept:false -tag:lake`. Terms are combined with "and"; a leading `-` negates a term. `field:value` and `field=value`
 // test equality, `field:a..b` an inclusive range (either end optional), and `<`, `<=`, `>`, `>=` compare. Words and
 // quoted texts without a field are `text:` terms. `tag:`, `id:` and `text:` match substrings, ignoring case. Pure
-// functions: all terms except `text:` are decided from the columns; the host searches the texts.
+// functions. The columns decide all terms except `text:`, for which the host searches the texts.
 import { episodeId } from './episode-index-line';
 import type { EpisodeTable, TableColumn } from './episode-table';
 
-/** A search for a text in what an episode says. */
+/** A `text:` term. */
 export interface TextTerm {
   /** Substring to find in states, answers, final state or error, ignoring case. */
   value: string;
@@ -79,7 +79,7 @@ export const namesMode = (terms: readonly Term[]): boolean =>
 
 const isTextTerm = (term: Term): term is Term & { kind: 'text' } => term.kind === 'text' && term.field === 'text';
 
-/** Column of a field, where the names differ. */
+/** Returns the table column of a field. */
 const columnOf = (field: NumberField): TableColumn => (field === 'return' ? 'reward' : field);
 
 function termTest(term: Term, table: EpisodeTable): (row: number) => boolean {
@@ -115,7 +115,7 @@ function partTest(field: TextField, part: string, table: EpisodeTable): (row: nu
     }).includes(part);
 }
 
-/** NaN (missing) is in no range. */
+/** Whether a value is in the range of a term; false for NaN (missing). */
 function within({ low, high, openLow, openHigh }: Term & { kind: 'number' }, value: number): boolean {
   return (openLow ? value > low : value >= low) && (openHigh ? value < high : value <= high);
 }

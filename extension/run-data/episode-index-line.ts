@@ -1,8 +1,8 @@
-// `episodes/index.jsonl`: index of a run's episodes in about 70 bytes each, so that listing 100,000 episodes does not
-// read their gigabyte of data. A line describes, by columns, the episodes appended to one file at one time. Derived
-// data: the episode files are authoritative, and the index lines of a file are used only if they cover all of it. The
-// trainer writes it beside the episodes; for runs of older trainers the editor computes the same lines and keeps them
-// in its own storage.
+// `episodes/index.jsonl`: index of a run's episodes with about 70 bytes per episode, so that 100,000 episodes can be
+// listed without reading a gigabyte of episode files. A line contains the columns of the episodes that were appended to
+// one file in one write. Derived data: the episode files are authoritative, and a file's index lines are used only if
+// they cover the complete file. The trainer writes the index; for runs of older trainers the editor computes the same
+// lines and stores them in its own storage.
 import { actionOutcomes } from './action-outcomes';
 import { recordOf } from '../common/records';
 import { mostLineBytes } from './run-files';
@@ -46,8 +46,8 @@ export function indexLine(mode: 'train' | 'val', step: number, from: number): Ep
 }
 
 /**
- * Adds an episode whose line, including the newline, ends at byte `to`. `texts` as in `indexColumns`; by default
- * computed for a line with keys in the trainer's order.
+ * Adds an episode whose line, including the newline, ends at byte `to`. `texts` is the value of the column `texts`; the
+ * default is correct for lines with keys in the trainer's order.
  */
 export function addToIndex(line: EpisodeIndexLine, episode: Episode, to: number, texts = textBytes(episode)): void {
   if (!line.tags.includes(episode.tag)) line.tags.push(episode.tag);
@@ -91,7 +91,7 @@ export function isIndexLine(value: unknown): value is EpisodeIndexLine {
       const column: unknown = columns[name];
       return Array.isArray(column) && column.length === rows && column.every(isNumberOrNull);
     }) &&
-    // Readers allocate the declared sizes, so these must not exceed the file.
+    // Readers allocate `bytes` bytes, so the declared ranges must be inside the file.
     columns.at.every((at, i) => {
       const [bytes, texts] = [columns.bytes[i], columns.texts[i]];
       return (
@@ -130,13 +130,16 @@ export function invalidActions({ turns, terminated }: Pick<Episode, 'turns' | 't
   }, 0);
 }
 
-/** Number of leading bytes of the line before the messages, which repeat the texts, and the tokens. */
+/**
+ * Number of leading bytes of an episode's line, up to its messages and tokens. The messages are excluded because they
+ * repeat the texts.
+ */
 function textBytes(episode: Episode): number {
   const { messages: _messages, tokens: _tokens, what_if: _whatIf, ...texts } = episode;
   return new TextEncoder().encode(JSON.stringify(texts)).length - 1;
 }
 
-/** 53-bit hash of a text; collisions are unlikely (cyrb53). */
+/** 53-bit hash of a text (cyrb53). */
 export function textHash(text: string): number {
   let [a, b] = [0xdeadbeef, 0x41c6ce57];
   for (let i = 0; i < text.length; i++) {

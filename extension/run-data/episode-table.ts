@@ -1,5 +1,5 @@
 // Episodes of a run as typed-array columns. The host sends 100,000 episodes in one message, and the page filters and
-// sorts them without a round trip. Rows are identified by number and only ever appended, in any order.
+// sorts them without a round trip. Rows are identified by number; they are only appended, and their order is arbitrary.
 import { episodeId, type EpisodeIndexLine } from './episode-index-line';
 import { recordOf } from '../common/records';
 
@@ -15,10 +15,10 @@ export interface EpisodeRow {
   score: number;
   /** Sum of turn rewards, without penalties. */
   reward?: number;
-  /** Mean over trained tokens; null when not trained on. */
+  /** Mean advantage over trained tokens; null if the episode was not trained on. */
   advantage?: number | null;
   turns: number;
-  /** Number of sampled tokens: the sum of the mask. */
+  /** Number of sampled tokens. */
   tokens: number;
   kept: boolean | null;
   /** Actions unknown to the environment plus answers without an action; missing if not counted. */
@@ -60,7 +60,7 @@ export class EpisodeTable {
   readonly tags: string[] = [];
   private columns = allocate(256);
 
-  /** Returns a column. Only its first `rows` values are valid, until rows are added. */
+  /** Returns a column. Only the first `rows` values are valid, and only until more rows are added. */
   column<K extends TableColumn>(name: K): Columns[K] {
     return this.columns[name];
   }
@@ -101,7 +101,7 @@ export class EpisodeTable {
   /** Appends rows of another table. */
   addRows({ rows, tags, columns }: EpisodeRows): void {
     const from = this.grow(rows);
-    for (const tag of tags) this.tagNumber(tag); // tag numbers are equal on both sides, since tags are only appended
+    for (const tag of tags) this.tagNumber(tag); // both tables number the tags equally, because tags are only appended
     for (const name of tableColumns) this.columns[name].set(columns[name], from);
   }
 
@@ -158,7 +158,7 @@ export class EpisodeTable {
     return at >= 0 ? at : this.tags.push(tag) - 1;
   }
 
-  /** Makes room for `count` more rows and returns the first. */
+  /** Reserves `count` more rows and returns the number of the first. */
   private grow(count: number): number {
     const from = this.rows;
     this.rows += count;

@@ -23,7 +23,7 @@ export interface MetricSegment {
 /** Number of lines per segment. */
 export const segmentRows = 512;
 
-/** Number of bytes kept in `tail`. */
+/** Number of bytes stored in `tail`. */
 export const tailBytes = 64;
 
 const magic = 'RAGNCOL1';

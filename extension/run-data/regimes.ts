@@ -1,12 +1,12 @@
-// RAGEN-2's four regimes of reasoning, judged from a run's diagnoses of one family in order. Two questions decide: does
-// the reasoning still depend on its prompt, and does it still vary under one prompt. The paper names no numbers.
-// Dependence is measured against the run itself, since a healthy run may begin with little mutual information and the
-// share of its bound ln N depends on N and on the length of the thoughts: a run collapses when it loses what it had.
-// The constants are fitted on half of a panel of runs and checked on the other half (test/experiments/5-regimes.yaml).
-// Pure; the trainer judges with it as it diagnoses, and the Collapse page judges older runs with it.
+// RAGEN-2's four regimes of reasoning, computed from a run's consecutive diagnoses of one family. The regime depends on
+// two tests: whether the reasoning depends on its prompt, I(X;Z), and whether it varies for the same prompt, H(Z|X).
+// The paper gives no thresholds. The threshold of I(X;Z) is a share of the run's own maximum, because a healthy run may
+// start with little mutual information, and because I(X;Z) ÷ ln N depends on N and on the length of the thoughts. The
+// constants are fitted on half of a panel of runs and checked on the other half (test/experiments/5-regimes.yaml). Pure
+// functions, used by the trainer and, for older runs, by the Collapse page.
 import { maximum } from '../common/lists';
 
-/** From healthy to dead; `regime` in the metrics counts from 1. */
+/** The regimes, from healthy to collapsed; the metric `regime` is the 1-based index. */
 export const regimes = [
   'diverse reasoning',
   'compressed reasoning',
@@ -15,21 +15,21 @@ export const regimes = [
 ] as const;
 export type Regime = (typeof regimes)[number];
 
-/** Of one diagnosis, in nats per token. */
+/** Measured values of one diagnosis; information and entropy in nats per token. */
 export interface RegimeMeasure {
   /** I(X;Z). */
   information: number;
-  /** Lower end of its 95 % interval; NaN where none was computed. */
+  /** Lower end of the 95 % interval of I(X;Z); NaN if no interval was computed. */
   informationLow: number;
   /** H(Z|X). */
   entropy: number;
-  /** Retrieval accuracy from 0 (chance) to 1; NaN where it was not computed. */
+  /** Retrieval accuracy from 0 (chance) to 1; NaN if it was not computed. */
   retrieval: number;
 }
 
-/** What is remembered from one diagnosis to the next. */
+/** Values of earlier diagnoses that the next judgement uses. */
 export type RegimeHistory = {
-  /** Largest lower end of the interval of I(X;Z) so far: what the run has certainly had. */
+  /** Maximum over all diagnoses of the lower end of the interval of I(X;Z). */
   best: number;
   /** I(X;Z), H(Z|X) and retrieval of the last diagnosis; retrieval is null if it was not computed. */
   information: number;
@@ -39,20 +39,22 @@ export type RegimeHistory = {
 
 export interface RegimeJudgement {
   regime: Regime;
-  /** Probability that the regime is right, from 0.25 to 1, calibrated on the panel. */
+  /** Probability that the regime is correct, 0.25…1, calibrated on the panel of runs. */
   confidence: number;
-  /** From this I(X;Z) on the reasoning depends on its prompt, and from this H(Z|X) on it varies; nats per token. */
+  /**
+   * Thresholds of I(X;Z) and H(Z|X), in nats per token: at or above them, the reasoning counts as dependent on its
+   * prompt and as varied.
+   */
   thresholds: { information: number; entropy: number };
 }
 
 /**
- * The rule's constants. `share`: the part of its best I(X;Z) that a run may lose before its reasoning counts as
- * independent of the prompt is 1 − share. `retrieval`: reasoning depends on its prompt however little it says of it
- * while prompts are found again this well. `floor`: less I(X;Z) than this, nats per token, is none at any time.
- * `entropy`: reasoning that depends on its prompt varies under one prompt from this H(Z|X) on, nats per token.
- * `entropyAlone`: the same for reasoning that does not depend on it, where a few odd texts among equal ones raise the
- * mean. `newest`: weight of a diagnosis against the one before it. `dependenceSlope`, `varietySlope`: slopes of the two
- * logistic curves over the logarithm of value ÷ threshold.
+ * Constants of the rule. `share`: threshold of I(X;Z) as a share of `best`. `floor`: minimum threshold of I(X;Z), nats
+ * per token. `retrieval`: threshold of retrieval accuracy; at or above it, reasoning counts as dependent on its prompt
+ * regardless of I(X;Z). `entropy`: threshold of H(Z|X) for dependent reasoning, nats per token. `entropyAlone`:
+ * threshold of H(Z|X) for independent reasoning; higher, because a few different texts among equal texts already raise
+ * the mean. `newest`: weight of the newest diagnosis in its average with the previous diagnosis. `dependenceSlope`,
+ * `varietySlope`: slopes of the logistic curves over ln(value ÷ threshold).
  */
 export const regimeRule = {
   share: 0.7,
@@ -65,16 +67,21 @@ export const regimeRule = {
   varietySlope: 12,
 } as const;
 
-/** A diagnosis of fewer prompts is weak evidence: ln N is small and chance is high. */
+/**
+ * Minimum number of prompts of a reliable diagnosis. With fewer prompts, the maximum of I(X;Z), ln N, is small, and
+ * retrieval by chance is likely.
+ */
 export const enoughPrompts = 8;
 
-/** Retrieval accuracy rescaled to 0 at the level of chance and 1 at certainty; NaN if chance is certainty. */
+/** Rescales retrieval accuracy so that 0 is the accuracy of guessing and 1 is perfect; NaN if `chance` is 1. */
 export const retrievalOverChance = (accuracy: number, chance: number): number => (accuracy - chance) / (1 - chance);
 
-/** Values under this count as this where a logarithm is taken. */
+/** Lower bound applied to values before logarithms. */
 const smallest = 1e-3;
 
-/** Judges a diagnosis; `history` is what the last call returned for the family, null for the first. */
+/**
+ * Judges a diagnosis. `history` is the history returned by the previous call for the same family; null for the first.
+ */
 export function judgeRegime(
   history: RegimeHistory | null,
   measure: RegimeMeasure,
@@ -87,7 +94,7 @@ export function judgeRegime(
   const low = Number.isFinite(measure.informationLow) ? measure.informationLow : measure.information;
   const best = Math.max(history?.best ?? low, low);
   const information = Math.max(rule.share * best, rule.floor);
-  // a rise counts at once: smoothing would compare a run that gains with what it has just reached
+  // A rise is not smoothed: `best` rises at once, and a smoothed value could fall below the new threshold.
   const said = Math.max(smoothed('information'), measure.information);
   const ratios = [logRatio(said, information), logRatio(smoothed('retrieval'), rule.retrieval)];
   const dependent = logistic(rule.dependenceSlope * maximum(ratios.filter(Number.isFinite)));
@@ -108,7 +115,7 @@ export function judgeRegime(
   };
 }
 
-/** Judges diagnoses in order; each judgement knows nothing of later ones. */
+/** Judges diagnoses in order. A judgement depends only on its own and earlier diagnoses. */
 export function judgeRegimes(measures: readonly RegimeMeasure[]): RegimeJudgement[] {
   let history: RegimeHistory | null = null;
   return measures.map(measure => {

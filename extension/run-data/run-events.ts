@@ -1,5 +1,5 @@
-// `events.jsonl` of a run folder: schema of its lines, and of the `data` of those kinds of event that readers use. The
-// log is append-only; a resume cuts it at its checkpoint.
+// `events.jsonl` of a run folder: schema of its lines, and of the `data` of the event kinds that readers use. The log
+// is append-only; a resume truncates it to the state at its checkpoint.
 import { z } from 'zod';
 
 /** A line of `events.jsonl`. */
@@ -53,8 +53,8 @@ export const environmentReloadSchema = z.object({
   ms: z.number().describe('from the save to its use'),
 });
 /**
- * `data` of `environment_refused`: the code on disk is rejected and not used, until `environment_mended` or
- * `environment_reload` of the tag.
+ * `data` of `environment_refused`: the code on disk is invalid and not used. An `environment_mended` or
+ * `environment_reload` event of the tag ends this state.
  */
 export const environmentRefusedSchema = z.object({
   tag: z.string(),
@@ -74,7 +74,7 @@ export const environmentErrorSchema = z.object({
     .describe('episodes that ended there and are not covered by another event; default 1'),
 });
 /**
- * `data` of `environment_version`: the code that a resumed run finds on disk differs from the code of the checkpoint's
- * steps.
+ * `data` of `environment_version`: a run was resumed, and the environment code on disk differs from the code before the
+ * checkpoint.
  */
 export const environmentVersionSchema = z.object({ tag: z.string(), from: z.string(), to: z.string() });

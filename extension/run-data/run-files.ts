@@ -1,6 +1,6 @@
 // The run folder `.ragen/runs/<id>/`: names of its files and folders. The folder is the authoritative record of a run;
-// pages, tree and terminal read from it. Logs are append-only JSON lines. The schema of each kind of file is in a file
-// of its own: run-manifest.ts, run-status-file.ts, run-events.ts, step-lines.ts, episode.ts, environment-snapshot.ts
+// pages, tree and terminal read from it. Logs are append-only JSON lines. Each kind of file has its schema in its own
+// source file: run-manifest.ts, run-status-file.ts, run-events.ts, step-lines.ts, episode.ts, environment-snapshot.ts
 // and run-lease.ts.
 /** File names in a run folder. */
 export const runFiles = {
@@ -28,7 +28,8 @@ export const runFiles = {
   log: 'trainer.log',
   lease: 'lease',
   /**
-   * The model's tokenizer, to decode token ids wherever the folder is moved. Checkpoints have a file of the same name.
+   * The model's tokenizer, stored so that token ids can be decoded on any machine. Checkpoints contain a file of the
+   * same name.
    */
   tokenizer: 'tokenizer.json',
   /** Result of an evaluation. */
@@ -44,14 +45,15 @@ export const runFiles = {
 export const mostLineBytes = 2 ** 26;
 
 /**
- * Whether a text may name a version's folder. Run folders are untrusted, and a version name may be a path that leads
- * out.
+ * Whether a text is a valid name of a version's folder. Names with path separators are invalid because run folders are
+ * untrusted.
  */
 export const isVersionName = (text: string): boolean => /^[\w-]+$/.test(text);
 
 /**
- * Whether a text may be a run id: the name of a single folder that is not a path, not a command-line option, and has no
- * invisible characters.
+ * Whether a text is a valid run id: one folder name of at most 255 characters, without path separators or invisible
+ * characters, that neither starts with a dot or hyphen nor ends with a dot or blank. A leading hyphen would make the id
+ * a command-line option.
  */
 export const isRunId = (text: string): boolean => text.length <= 255 && /^(?![.-])[^\\/:\p{C}]+(?<![. ])$/u.test(text);
 
@@ -75,7 +77,10 @@ export const runsFolder = '.ragen/runs';
 export const episodesFile = (mode: 'train' | 'val', step: number): string =>
   `${runFiles.episodes}/${mode === 'train' ? 'step' : 'val'}-${String(step).padStart(6, '0')}.jsonl`;
 
-/** File of an episode: that of its step, or of the step's what-if episodes if the id ends in `-w1`, `-w2` …. */
+/**
+ * Returns the file of an episode: the file of the step's what-if episodes if the id ends in `-w1`, `-w2` …, else the
+ * file of the step's episodes.
+ */
 export function episodeFile({ mode, step, id }: { mode: 'train' | 'val'; step: number; id: string }): string {
   const file = episodesFile(mode, step);
   return /-w\d+$/.test(id) ? `${runFiles.whatIf}${file.slice(runFiles.episodes.length)}` : file;

@@ -1,5 +1,5 @@
-// `lease` of a run folder: the process that serves the run and its endpoint. A lease counts only in the folder for
-// which it was written, and only while it is touched (node/lease-judgement.ts).
+// `lease` of a run folder: the process that serves the run and its endpoint. A lease is valid only in the folder for
+// which it was written, and only while the trainer touches it (node/lease-judgement.ts).
 import { z } from 'zod';
 
 /**
@@ -26,8 +26,9 @@ export const leaseSchema = z.object({
 export type Lease = z.infer<typeof leaseSchema>;
 
 /**
- * Whether a lease was written for the folder in which it lies. The lease of a copied or renamed folder points to the
- * trainer of the original. A folder that a container shows under another path is recognized by its inode.
+ * Whether a lease was written for the folder that contains it. False in a copied or renamed folder, whose lease names
+ * the trainer of the original. A folder that is mounted under another path, as in a container, is recognized by its
+ * inode.
  */
 export function isLeaseOf({ folder }: Lease, at: NonNullable<Lease['folder']>): boolean {
   if (folder === undefined || folder.path === at.path) return true;
@@ -35,5 +36,5 @@ export function isLeaseOf({ folder }: Lease, at: NonNullable<Lease['folder']>): 
   return folder.inode === at.inode && name(folder.path) === name(at.path);
 }
 
-/** Milliseconds without a touch after which a lease of another machine or container is stale. */
+/** Milliseconds since the last touch after which a lease from another machine or container is stale. */
 export const leaseStaleMs = 5000;

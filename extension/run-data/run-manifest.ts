@@ -1,5 +1,5 @@
-// `manifest.json` of a run folder, which says what the run is and is written once, and `labels.json`, the user's
-// labels, which override its name and tags.
+// `manifest.json` of a run folder, the immutable description of the run, and `labels.json`, the user's labels, which
+// override the manifest's name and tags.
 import { z } from 'zod';
 import { isRunId } from './run-files';
 
@@ -38,7 +38,7 @@ export type Manifest = z.infer<typeof manifestSchema>;
 
 /**
  * Schema of the manifest of the run in the folder `name`. The folder name is the run id, regardless of the manifest: a
- * copied or renamed folder is a separate run, and no id leads out of the folder of runs.
+ * copied or renamed folder is a separate run, and the id of a forged manifest cannot point outside the folder of runs.
  */
 export const manifestIn = (name: string) =>
   manifestSchema

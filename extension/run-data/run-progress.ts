@@ -4,7 +4,7 @@ import type { RunState, RunStatus } from './run-status-file';
 export interface RunProgress {
   unit: 'step' | 'episode';
   done: number;
-  /** 0 until known. */
+  /** Total number of steps or episodes; 0 until it is known. */
   of: number;
 }
 
@@ -15,7 +15,7 @@ export const isEvaluation = ({ episodes }: Pick<RunStatus, 'episodes'>): boolean
 export const progressOf = ({ step, total_steps, episodes }: RunStatus): RunProgress =>
   episodes ? { unit: 'episode', ...episodes } : { unit: 'step', done: step, of: total_steps };
 
-/** Whether a run in this state has not ended. */
+/** Whether a run in this state has neither finished, failed nor been stopped. */
 export const isUnended = (state: RunState): boolean => ['starting', 'running', 'paused', 'stopping'].includes(state);
 
 /** Whether a run has not ended although its trainer is gone. */

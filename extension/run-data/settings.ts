@@ -1,7 +1,6 @@
 // Settings of a run that may change while it trains, and the configuration in effect: the manifest's configuration with
 // the run's `setting` events applied in order. A resume truncates the events to its checkpoint, which undoes later
-// changes. Shared by trainer, terminal and editor. Values are validated by the trainer against the configuration
-// schema.
+// changes. Used by trainer, terminal and editor. Values are validated by the trainer against the configuration schema.
 import type { RunEvent, SettingChange } from './run-events';
 import { settingChangeSchema } from './run-events';
 
@@ -40,8 +39,8 @@ export function idleBecause(config: Config, key: string): string | undefined {
 }
 
 /**
- * Returns the configuration with one setting changed. A learning-rate schedule as long as the run stays as long as the
- * run when its length changes.
+ * Returns the configuration with one setting changed. If the number of steps changes and the learning-rate schedule has
+ * the run's length, the schedule gets the new length.
  */
 export function withSetting(config: Config, { key, to }: Pick<SettingChange, 'key' | 'to'>): Record<string, unknown> {
   const changed = structuredClone(config) as Record<string, unknown>;
@@ -70,7 +69,7 @@ export function valueAt(config: unknown, key: string): unknown {
   return at;
 }
 
-/** Sets an existing key. An event for an unknown key changes nothing. */
+/** Sets the value of an existing dotted key; ignores unknown keys. */
 function setAt(config: Record<string, unknown>, key: string, value: number): void {
   const at = key.lastIndexOf('.');
   const map = at < 0 ? config : valueAt(config, key.slice(0, at));

@@ -1,7 +1,7 @@
-// Effect of an environment code change on reward and success: compares the episodes just before the swap with those
-// just after it. Members of a group share their initial state, so groups, not episodes, are the independent samples;
-// the interval is Welch's over group means. It cannot separate the code change from what the policy learned in the same
-// steps; the fewer the steps, the smaller that confound.
+// Effect of an environment code change on reward and success: compares the last episodes before the swap with the first
+// episodes after it. Members of a group share their initial state, so groups, not episodes, are the independent
+// samples; the interval is Welch's over group means. The difference also contains the effect of the training in these
+// steps; fewer steps make that part smaller.
 import { environmentReloadSchema, environmentVersionSchema } from './run-events';
 import { episodeSchema } from './episode';
 import { isVersionName } from './run-files';
@@ -13,7 +13,10 @@ import type { RunEvent } from './run-events';
 export interface RanVersion {
   tag: string;
   version: string;
-  /** First step, and last step if another version followed. Episodes of the step of a swap may be of either version. */
+  /**
+   * First step of the version; `to` is its last step, null for the newest version. Episodes of the step of a swap may
+   * be of either version.
+   */
   from: number;
   to: number | null;
 }
@@ -41,8 +44,8 @@ export function ranVersions(
 }
 
 /**
- * Returns each version once, at its last run, in that order. A version that was restored after an undone change ran
- * more than once.
+ * Returns each version once, with its last range of steps, ordered by that range. A version has several ranges if a
+ * change was undone later.
  */
 export const lastRuns = (ran: readonly RanVersion[]): RanVersion[] =>
   ran.filter(({ tag, version }, i) => !ran.slice(i + 1).some(next => next.tag === tag && next.version === version));
@@ -69,7 +72,7 @@ export interface SampleMoments {
 export interface Effect {
   before: SampleMoments;
   after: SampleMoments;
-  /** After minus before. */
+  /** Mean after the swap minus mean before the swap. */
   difference: number;
   /** Two-sided 95 % confidence interval; null with fewer than two groups on a side. */
   interval: [low: number, high: number] | null;
@@ -98,8 +101,8 @@ export type ComparedEpisode = Pick<Episode, keyof typeof compared>;
 const comparedSteps = 10;
 
 /**
- * Compares the last training steps that a tag played under `from` with the first that it played under `to`. Episodes
- * that failed in environment code are left out. Undefined if a side has no episodes.
+ * Compares a tag's last training steps under version `from` with its first training steps under version `to`. Episodes
+ * that failed in environment code are left out. Undefined if either version has no episodes.
  */
 export function versionEffect(
   episodes: Iterable<ComparedEpisode>,
@@ -180,8 +183,8 @@ export function welchInterval(x: readonly number[], y: readonly number[]): [numb
 }
 
 /**
- * The 97.5 % quantile of Student's t. With T = √ν · tan θ the density of θ is proportional to cos^(ν − 1) θ; it is
- * summed until 95 % of its mass on [0, π/2].
+ * The 97.5 % quantile of Student's t. With T = √ν · tan θ the density of θ is proportional to cos^(ν − 1) θ; the
+ * density is summed from 0 until the sum is 95 % of its mass on [0, π/2].
  */
 function quantileOfT(freedom: number): number {
   const slices = 20_000;

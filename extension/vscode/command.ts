@@ -1,5 +1,5 @@
-// What a command on runs is, and how commands are registered: an error becomes one notification. Commands reach the
-// trainer through its link and start runs through the CLI. Their effects need no extra update, since all views read the
+// Type and registration of commands on runs; an error of a command is shown as one notification. Commands send requests
+// to the trainer over its socket, and start runs by the CLI. Commands do not update views, because all views read the
 // run folder.
 import * as vscode from 'vscode';
 import { UserError } from '../common/user-error';
@@ -7,7 +7,7 @@ import type { Host } from './host-services';
 import { notifyError } from './notifications';
 import type { RunArgument } from './runs/run-picker';
 
-/** A command on runs. `argument` is the run it was called on, `all` are the runs selected with it. */
+/** A command on runs. `argument` is the run on which the command was called; `all` are all selected runs. */
 export type Command = (host: Host) => (argument: RunArgument, all: RunArgument[]) => Promise<void>;
 
 /** Registers commands of package.json by id. */
@@ -23,7 +23,7 @@ export function guarded(host: Host, command: Command): (argument: unknown, nodes
   const run = command(host);
   return async (argument, nodes) => {
     try {
-      // Key bindings of the tree pass `selection`, since VS Code passes nodes only to menus.
+      // Key bindings of the tree pass `selection`, because VS Code passes the selected nodes only to menu commands.
       const selected: unknown[] = argument === 'selection' ? host.tree.selected : Array.isArray(nodes) ? nodes : [];
       const all = selected.filter(isRunArgument);
       await run(argument !== 'selection' && isRunArgument(argument) ? argument : all[0], all);
@@ -50,16 +50,19 @@ export function registerActions(
   return vscode.Disposable.from(...registered);
 }
 
-/** Shows an error as one notification. Errors that are not the user's are logged with their stack. */
+/** Shows an error as one notification. Errors other than UserError are also logged with their stack. */
 export async function report({ log }: Pick<Host, 'log'>, error: unknown): Promise<void> {
   if (!(error instanceof UserError)) log.error(error instanceof Error ? error : String(error));
   void notifyError(messageOf(error));
 }
 
-/** The message of anything thrown. */
+/** Returns the message of a thrown value. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** VS Code passes a view's commands its nodes, and other commands nothing or unrelated values. */
+/**
+ * Whether a command's argument identifies a run. VS Code passes nodes to commands of a view, and undefined or unrelated
+ * values to other commands.
+ */
 function isRunArgument(argument: unknown): argument is RunArgument {
   return typeof argument === 'string' || (typeof argument === 'object' && argument !== null && 'folder' in argument);
 }

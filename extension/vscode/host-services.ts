@@ -13,21 +13,21 @@ import { SecretStore } from './secrets/secret-store';
 
 export interface Host extends RunPages, vscode.Disposable {
   extensionPath: string;
-  /** Returns the CLI for a folder, with the Node.js that runs it (see CliLauncher). */
+  /** Returns the CLI for a folder, and the Node.js that executes it (see CliLauncher). */
   cliFor(cwd: string): Promise<CliInvocation>;
   secrets: SecretStore;
-  /** Asks for permission before code that a run folder names or holds is executed. */
+  /** Requests the user's permission before the code in a run folder, or code that its manifest names, is executed. */
   trust: RunTrust;
   store: RunStore;
   picker: RunPicker;
   tree: RunsTree;
   problems: Problems;
-  /** Processes that load the models of runs; started by the first request. */
+  /** Inspection processes, which load the models of runs; the first request starts one. */
   inspections: Inspections;
   log: vscode.LogOutputChannel;
 }
 
-/** Creates the services. The Runs view and the pages are there from then on; commands are registered by the parts. */
+/** Creates the services, including the Runs view and the panels. Each feature registers its own commands. */
 export function createHost(context: vscode.ExtensionContext): Host {
   const { extensionPath } = context;
   const log = vscode.window.createOutputChannel('RAGEN', { log: true });

@@ -12,7 +12,7 @@ export const notifyWarning = (message: string, ...choices: string[]): Thenable<s
 export const notifyInformation = (message: string, ...choices: string[]): Thenable<string | undefined> =>
   vscode.window.showInformationMessage(plain(message), ...choices);
 
-/** Shows a modal question. Returns the choice, or undefined if it was dismissed. */
+/** Shows a modal question. Returns the choice, or undefined if the user dismissed the question. */
 export const confirmAction = (question: string, detail: string, choice: string): Thenable<string | undefined> =>
   chooseAction(question, detail, [choice]);
 

@@ -2,8 +2,11 @@
 // interpret `[words](command:…)` as a link that runs a command; status bar, lists and lenses interpret `$(name)` as an
 // icon. An invisible word joiner between the two characters prevents both. Must not import `vscode`.
 
-/** Returns `text` with unchanged appearance, free of links and icons. Icons of our own are added after this call. */
+/**
+ * Returns `text` with unchanged appearance, without links and icons. Callers add the extension's own icons after this
+ * call.
+ */
 export const plain = (text: string): string => text.replace(/[\]$](?=\()/g, '$&\u2060');
 
-/** Prepares `text` for MarkdownString.appendText, which escapes Markdown but leaves bare URLs to be linked. */
+/** Prepares `text` for MarkdownString.appendText, which escapes Markdown but still turns bare URLs into links. */
 export const unlinked = (text: string): string => text.replace(/:(?=\/\/)|\bwww(?=\.)|@/gi, '$&\u2060');

@@ -1,8 +1,8 @@
-// Completes steps of the walkthrough when the user has opened the respective view, in whatever way: VS Code does not
-// count a click in the Runs view as a command, nor anything before the walkthrough was first shown. Completed steps are
-// stored for all windows.
-// VS Code completes a step when its context key *becomes* true while the walkthrough is open; a key that is already
-// true has no effect. The keys are therefore set to true only briefly, each time a walkthrough may have been opened.
+// Completes a step of the walkthrough when the user opens the step's view. VS Code's own completion events do not
+// suffice: they miss clicks in the Runs view and everything before the walkthrough was first shown. Completed steps are
+// stored for all windows. VS Code completes a step when its context key *becomes* true while the walkthrough is open; a
+// key that is already true has no effect. The keys are therefore set to true only briefly, each time a walkthrough may
+// have been opened.
 import * as vscode from 'vscode';
 import type { Host } from './host-services';
 import type { RunStore } from './runs/run-store';
@@ -13,10 +13,10 @@ const steps = ['machine', 'start', 'dashboard', 'traces', 'collapse'] as const;
 type Step = (typeof steps)[number];
 
 const memoryKey = 'ragen.walkthrough.seen';
-/** Milliseconds until a walkthrough that was just opened observes context keys. */
+/** Milliseconds after which a newly opened walkthrough observes context keys. */
 const openingMs = 1000;
 
-/** Observes what completes the steps. */
+/** Registers the listeners that complete the steps. */
 export function registerWalkthrough(context: vscode.ExtensionContext, host: Host): void {
   context.subscriptions.push(new Walkthrough(host.store, context.globalState));
 }

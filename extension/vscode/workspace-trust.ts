@@ -1,11 +1,11 @@
-// Workspace trust: what a command asks before it starts anything. The process launcher refuses as well
-// (processes/cli-launcher.ts).
+// Check of workspace trust, which commands call before they start a process. The process launcher checks the trust
+// again (processes/cli-launcher.ts).
 import * as vscode from 'vscode';
 import { notifyWarning } from './notifications';
 
 /**
- * Checks workspace trust and notifies the user if it is missing. Environments are code that runs, so nothing is started
- * in an untrusted workspace.
+ * Returns whether the workspace is trusted; if not, notifies the user. An untrusted workspace starts no process,
+ * because its environments are executable code.
  */
 export function trusted(
   message = vscode.l10n.t('A run executes code of this workspace, which is not trusted: trust it to start runs.'),

@@ -1,6 +1,6 @@
-// `ragen algo advantage`: every estimator on one batch of rows, by RAGEN's names. A row is an episode, or a turn if
-// `episode` says which rows belong together. Raw advantages include values at masked tokens where the original computes
-// them; whitened ones are 0 there.
+// `ragen algo advantage`: computes advantages and returns of a batch with one estimator; the names are RAGEN's. A row
+// is an episode. If `episode` is given, a row is a turn, and rows with equal `episode` belong to one episode. At masked
+// tokens, raw advantages have the values that the original implementation computes, and whitened advantages are 0.
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
 import { biLevelAdvantages, nonZeroRewards } from '../../algorithms/bi-level-gae';
@@ -56,7 +56,7 @@ const advantageForm = z.object({
   compat: z.enum(['none', 'ragen']).default('none'),
 });
 
-/** Advantages and returns by token. */
+/** Returns `advantages` and `returns`, each with one row per input row and one number per token. */
 export const advantage = define(advantageForm, input => {
   const { estimator } = input;
   const batch = tokenBatch(input);
@@ -113,7 +113,7 @@ export const advantage = define(advantageForm, input => {
   }
 });
 
-/** The arrays that the advantage estimators read. */
+/** The input of the advantage estimators, each array with one entry per row. */
 interface TokenBatch {
   masks: Uint8Array[];
   rewards: Float32Array[];
@@ -126,8 +126,8 @@ interface TokenBatch {
 type AdvantageCase = z.output<typeof advantageForm>;
 
 /**
- * The batch of a case: a score without rewards is placed on the last sampled token; scores default to the sum of the
- * rewards.
+ * Converts a case to a batch. If the case has no rewards, each row's score becomes the reward of its last sampled
+ * token. If the case has no scores, a row's score is the sum of its rewards.
  */
 function tokenBatch({ rewards, scores, values, mask, group, episode, turn_ends }: AdvantageCase): TokenBatch {
   const shape = rewards ?? mask ?? values ?? scores?.map(() => [1]);

@@ -1,5 +1,5 @@
 // Building blocks for the input schemas of `ragen algo` (rows by token, masks, group ids) and checks across keys.
-// Contract: an error begins with the wrong key, so that the location of the case can be prepended.
+// Contract: an error message begins with the invalid key, so that callers can prepend the case's location.
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
 
@@ -12,13 +12,13 @@ export const maskRows = z.array(z.array(z.union([z.literal([0, 1]), z.boolean()]
 export const ids = z.array(z.union([z.string(), z.number()]));
 export const index = z.int().min(0);
 
-/** A function whose cases have this schema. */
+/** Returns an AlgoFunction that validates each case against `form` before `evaluate` receives it. */
 export const define =
   <Form extends z.ZodType>(form: Form, evaluate: (input: z.output<Form>) => unknown): AlgoFunction =>
   input =>
     evaluate(form.parse(input));
 
-/** A row's mask; all ones if none is given. */
+/** Converts a row's mask to bytes; without a mask, returns `length` ones. */
 export const maskOf = (row: readonly (0 | 1 | boolean)[] | undefined, length: number): Uint8Array =>
   row ? Uint8Array.from(row, Number) : new Uint8Array(length).fill(1);
 
@@ -31,7 +31,9 @@ export function numbered(names: readonly (string | number)[]): number[] {
 /** A float32 rounded to the nine digits that identify it. */
 export const shortest = (x: number): number => Number(x.toPrecision(9));
 
-/** Requires that lists are as long as that of `key`. Throws a UserError naming one that is not. */
+/**
+ * Checks that all `others` have the length of `list`. Throws a UserError that names the first list of another length.
+ */
 export function sameLength(
   key: string,
   list: readonly unknown[],
@@ -42,7 +44,7 @@ export function sameLength(
       throw new UserError(`${other} has ${given.length} entries, but ${key} has ${list.length}: give as many`);
 }
 
-/** Like sameLength, also for the rows. */
+/** Checks the number of rows, as sameLength does, and the length of each row. */
 export function sameShape(
   key: string,
   list: readonly (readonly unknown[])[],

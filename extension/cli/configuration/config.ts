@@ -1,5 +1,5 @@
-// `ragen config`: the result of a configuration after `defaults`, overrides and references, without starting a run. The
-// output is itself a configuration: saved as a file, it resolves to the same values and the same hash.
+// `ragen config`: prints a configuration after `defaults` and overrides are applied, without starting a run. The output
+// is itself a configuration: saved as a file, it resolves to the same values and the same hash.
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { UserError } from '../../common/user-error';
@@ -61,7 +61,10 @@ function show(overrides: readonly string[], flags: ConfigFlags): Answer {
   };
 }
 
-/** Maximum positions of the configuration's model; Infinity if it is behind an API or would have to be fetched. */
+/**
+ * Returns the maximum number of positions of the configuration's model. Infinity if the model is behind an API, has not
+ * been fetched, or is unusable.
+ */
 function positionsAtHand({ model_path, model_config, trainer }: RunConfig, workspace: string): number {
   if (model_config !== null && trainer.val_only) return Infinity;
   try {

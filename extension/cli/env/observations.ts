@@ -1,6 +1,6 @@
 // `ragen env observations ENVIRONMENT --seeds 10000..19999 --out data.jsonl`: writes the first observation of each
-// seed's episode as JSON lines in the format of verl's data sets, like the training data of RAGEN's first version. An
-// environment failure at any seed ends the command.
+// seed's episode as JSON lines in the format of verl's data sets, as in the training data of RAGEN's first version. If
+// the environment fails at a seed, the command fails.
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -21,7 +21,7 @@ interface ObservationFlags extends CommonFlags {
   out?: string;
 }
 
-/** Maximum number of open episodes. */
+/** Maximum number of episodes that are open at the same time. */
 const atATime = 256;
 
 /** Adds the subcommand to `ragen env`. */

@@ -1,5 +1,5 @@
-// `ragen env play`: plays episodes: interactively, by a program over JSON lines (--stdio), or complete transcripts of
-// given actions (--input).
+// `ragen env play`: plays episodes. The actions come from the terminal, from a program over JSON lines (--stdio), or
+// from a file of cases (--input).
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import { environmentSpec } from '../../environments/tools/environment-sources';

@@ -1,5 +1,5 @@
-// `ragen env serve`: serves environments over HTTP with OpenEnv's and VAGEN's protocols until interrupted. The key
-// comes from an environment variable, since command lines are visible to others.
+// `ragen env serve`: serves environments over HTTP with OpenEnv's and VAGEN's protocols until interrupted. The API key
+// comes from an environment variable, because other users of the machine can see command lines.
 import type { Command } from 'commander';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import { secrets } from '../../node/secrets';
@@ -128,8 +128,8 @@ async function serve(environments: readonly string[], flags: ServeFlags): Promis
 }
 
 /**
- * The requested environments, by default all built-in ones. A file's name is its base name, or its folder's name if it
- * is an index.
+ * Returns the requested environments, by default all built-in environments. An environment in a file is served under
+ * the file's base name, or under its folder's name if the file is called index.
  */
 async function offeredBy(environments: readonly string[], { set, workspace }: ServeFlags): Promise<EnvironmentSpec[]> {
   const named = environments.length > 0 ? environments : builtInTypes();

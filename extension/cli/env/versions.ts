@@ -1,5 +1,5 @@
-// `ragen env versions RUN`: the code versions that a run's environments ran, edit by edit, where they are stored, and
-// the effect of each edit on reward and success.
+// `ragen env versions RUN`: lists the code versions of a run's environments in order, with the folder of their stored
+// sources and the effect of each edit on reward and success.
 import type { Command } from 'commander';
 import { environmentFile, environmentFiles, episodesFile, runFiles } from '../../run-data/run-files';
 import { eventSchema } from '../../run-data/run-events';
@@ -23,10 +23,13 @@ import { workspaceOf } from '../options/workspace';
 import { keptEnvironment } from '../../trainer/store/environment-store';
 
 interface ListedVersion extends RanVersion {
-  /** Folder of its stored sources and their names; null if the run never loaded it. */
+  /** Folder of the stored sources; null if the run folder does not contain this version. */
   folder: string | null;
   sources: string[];
-  /** Compared with the previous version; null for the first, and if one of the two played no step. */
+  /**
+   * Effect compared with the previous version of the tag; null for the first version, and if either version has no
+   * episodes.
+   */
   effect: VersionEffect | null;
 }
 
@@ -66,7 +69,7 @@ export function versionsOf(folder: RunFolder): ListedVersion[] {
   });
 }
 
-/** The valid lines of a file; none if the file is missing. */
+/** Returns the valid lines of a file; empty if the file is missing. */
 function lines<T extends ComparedEpisode | RunEvent>(
   folder: RunFolder,
   name: string,

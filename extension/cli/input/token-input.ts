@@ -8,7 +8,7 @@ import { UserError } from '../../common/user-error';
 import { shown } from '../../trainer/config/config-error';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 
-/** A row of the input; `location` returns its location for errors. */
+/** A row of the input; `location` returns the row's place in the input, for error messages. */
 export type InputRow = { location: () => string } & ({ tokens: number[] } | { messages: ChatMessage[] });
 
 const roles: readonly ChatMessage['role'][] = ['system', 'user', 'assistant'];

@@ -1,6 +1,6 @@
-// `ragen doctor`: reports this machine's resources, and whether a run fits into its memory. The plan only needs
-// config.json, so a hub model is planned without fetching its weights. Contract: the JSON document has everything in
-// the text, with more precision.
+// `ragen doctor`: reports this machine's resources, and whether a run fits into its memory. The memory plan reads only
+// the model's config.json, so the weights of a hub model are not fetched. Contract: the JSON document contains all
+// facts of the text, with more digits.
 import type { Command } from 'commander';
 import { maximum } from '../../common/lists';
 import { autoCandidates, providerStates } from '../../engine/session/devices';
@@ -54,7 +54,7 @@ async function doctor(overrides: readonly string[], flags: PlanFlags): Promise<A
   };
 }
 
-/** The run that a command's flags describe. */
+/** Converts a command's overrides and flags to a request for a run's report. */
 export const questionOf = (overrides: readonly string[], flags: PlanFlags, workspace: string): RunReportRequest => ({
   configName: flags.configName,
   configFile: flags.config,
@@ -113,7 +113,7 @@ export function formatRun(run: RunReport): string[] {
   ];
 }
 
-/** Rows of cells with aligned columns. */
+/** Formats rows of cells as lines with aligned columns. */
 function table(rows: readonly (readonly string[])[]): string[] {
   const widths = [0, 1].map(i => maximum(rows.map(cells => cells[i].length)));
   return rows.map(cells => cells.map((cell, i) => (i < cells.length - 1 ? cell.padEnd(widths[i]) : cell)).join('  '));

@@ -1,6 +1,6 @@
-// The manifest's facts about a model, checked before a run is created. For a folder, everything except the weights'
-// values is checked; for a hub model, its configuration and tokenizer, while its weights are identified by the
-// checksums in the hub's listing and may not be fetched yet.
+// The manifest's facts about a model, checked before a run is created. Of a model in a folder, everything except the
+// values of the weights is checked. Of a hub model, configuration and tokenizer are checked; its weights need not be
+// fetched, because the hub's listing contains their checksums.
 import type { Manifest } from '../../run-data/run-manifest';
 import { UserError } from '../../common/user-error';
 import { modelSource } from '../../trainer/config/model-path';
@@ -17,7 +17,7 @@ export interface ModelFacts {
   maxPositions: number;
 }
 
-/** Throws a ConfigError or UserError if the model cannot be used. */
+/** Checks a model and returns its facts. Throws a ConfigError or UserError if the model cannot be used. */
 export async function modelFacts(path: string, workspace: string): Promise<ModelFacts> {
   const source = modelSource(path, { workspace, modelFolders: [installation.models] });
   return 'folder' in source ? folderFacts(path, source.folder) : hubFacts(path, source.hub);
@@ -47,7 +47,7 @@ async function hubFacts(path: string, model: HubModel): Promise<ModelFacts> {
       return { parameters, maxPositions: config.maxPositions };
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
-      throw new UserError(error.message.replaceAll(small, path), { cause: error }); // that folder is temporary
+      throw new UserError(error.message.replaceAll(small, path), { cause: error }); // `small` is a temporary folder
     }
   });
   const sums = files.filter(({ name }) => isWeights(name)).map(({ name, etag }) => ({ name, sha256: etag }));

@@ -1,5 +1,6 @@
 // Opens a model for one command: finds its folder, reads its configuration, loads it in an engine in a worker thread,
-// and reads its tokenizer if usable. Input rows become token ids here, checked against vocabulary and context length.
+// and reads its tokenizer, if the folder has a usable one. Input rows become token ids here, checked against vocabulary
+// and context length.
 import { UserError } from '../../common/user-error';
 import { chooseProvider, providerStates } from '../../engine/session/devices';
 import type { Device } from '../../engine/session/devices';
@@ -32,8 +33,9 @@ export interface OpenModel {
 
 /**
  * Reads the input, opens the model, runs `work` and closes the model.
- * @param asGenerationPrompt messages are rendered with the assistant's header, and a row must leave room for a token
- * @throws UserError naming file, line or tensor, and remedy
+ * @param asGenerationPrompt renders messages with the assistant's header, and requires room for at least one more token
+ * in each row
+ * @throws UserError that names file, line or tensor, and the remedy
  */
 export async function withModel<T>(
   flags: ModelFlags,

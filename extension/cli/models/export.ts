@@ -119,7 +119,10 @@ async function runExport(flags: ExportFlags): Promise<{ document: unknown; plain
   }
 }
 
-/** The folders of model and adapter. For a checkpoint with an adapter only, the base is the run's model. */
+/**
+ * Returns the folders of model and adapter. If a checkpoint contains only an adapter, the model is the run's base
+ * model.
+ */
 async function sourceOf(flags: ExportFlags): Promise<{ model: string; adapter?: string }> {
   const workspace = workspaceOf(flags.workspace);
   if (flags.run === undefined) {

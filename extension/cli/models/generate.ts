@@ -29,7 +29,7 @@ interface GenerateFlags extends ModelFlags {
 
 interface ContinuedRow {
   prompt_tokens: number[];
-  /** Sampled ids, including the one that ended the row. */
+  /** Sampled ids, including the id that ended the row. */
   tokens: number[];
   /** Natural log of each token's probability at the given temperature, before truncation (top-p, top-k, min-p). */
   logprobs: number[];

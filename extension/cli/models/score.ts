@@ -1,6 +1,6 @@
 // `ragen score`: log-probabilities of given tokens under a model. Contract: a row's `logprobs` is as long as its
-// `tokens`; entry 0 is null, since nothing precedes it, and entry t is the natural log of the probability of tokens[t]
-// given tokens[0 … t−1], at temperature 1. Rows run in batches of similar length; results are in input order.
+// `tokens`; entry 0 is null, because no token precedes it. Entry t is the natural log of the probability of tokens[t]
+// given tokens[0 … t−1], at temperature 1. Rows of similar length share a forward pass; results are in input order.
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import { answer } from '../output/answer';
@@ -13,7 +13,7 @@ const tokensAtOnce = 4096;
 
 interface ScoredRow {
   tokens: number[];
-  /** As long as `tokens`; the first is null. */
+  /** One log-probability per token; the first is null. */
   logprobs: (number | null)[];
 }
 

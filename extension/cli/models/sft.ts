@@ -1,5 +1,5 @@
 // `ragen sft`: supervised fine-tuning on solvers' demonstrations, as a starting point for reinforcement learning.
-// Ctrl-C ends it with a checkpoint of the last step; the same command continues from there.
+// Ctrl-C saves a checkpoint of the last step and ends the command; the same command continues from the checkpoint.
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadSftConfig } from '../../trainer/sft/sft-config';

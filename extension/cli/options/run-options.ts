@@ -7,7 +7,7 @@ export interface CommonFlags {
   workspace?: string;
 }
 
-/** sha256 of a manifest from elsewhere that the user allows to be executed once. */
+/** sha256 of an unsigned manifest whose code the user allows to be executed once. */
 export interface TrustFlags {
   trustCode?: string;
 }
@@ -30,14 +30,14 @@ export const withCommon = (command: Command): Command =>
     .option('--workspace <folder>', 'folder whose .ragen/runs holds the runs (default: here)')
     .option('--json', 'print one JSON document on standard output, logs on standard error');
 
-/** Adds --trust-code, for commands that execute what an earlier run names. */
+/** Adds --trust-code, for commands that execute the code named in an existing run's manifest. */
 export const withTrust = (command: Command): Command =>
   command.option(
     `${trustFlag} <sha256>`,
     'trust the manifest.json with this sha256 for this command, although your trainer did not write it',
   );
 
-/** Adds overrides, --config-name, --config and --detach as well. */
+/** Adds the options of withCommon, and overrides, --config-name, --config and --detach. */
 export const withConfig = (command: Command): Command =>
   withCommon(command)
     .argument('[overrides...]', 'key=value, such as trainer.total_training_steps=20')

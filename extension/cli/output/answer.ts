@@ -1,5 +1,6 @@
-// The output of every command: one JSON document (--json) or readable text on standard output; or one sentence on
-// standard error with exit code 1 and, with --json, the same sentence as {"error": {"message"}}.
+// The output of every command. A command that succeeds prints text or, with --json, one JSON document on standard
+// output. A command that fails prints one sentence on standard error and exits with code 1; with --json it also prints
+// {"error": {"message"}} on standard output.
 import { UserError } from '../../common/user-error';
 import { ConfigError } from '../../trainer/config/config-error';
 

@@ -1,8 +1,8 @@
-// Handles a reader that goes away (`ragen … | head -1`): Node reports the closed pipe as a stream error, where other
-// programs are ended by a signal. The command exits silently, since nobody reads its output. Detached trainers
-// continue.
+// Handles a closed output pipe (`ragen … | head -1`). Node reports the closed pipe as a stream error instead of ending
+// the process by SIGPIPE. The command then exits without a message, because its output is no longer read. Detached
+// trainers continue.
 
-/** Exits this process when the reader of one of `streams` has closed its end. */
+/** Exits this process when the reading end of one of `streams` is closed. */
 export function endWithReader(...streams: readonly NodeJS.WriteStream[]): void {
   for (const stream of streams)
     stream.on('error', (error: NodeJS.ErrnoException) => {

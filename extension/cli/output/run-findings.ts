@@ -1,10 +1,10 @@
-// What the diagnostics of a run found, as the terminal prints it: alarms, the regime of the newest diagnosis of
-// collapse, and why a run ended early; and the model that it fetched. Read from a run's metrics and events.
+// Formats the findings of a run's diagnostics for the terminal: alarms, the regime of a collapse diagnosis, and the
+// reason of an early stop. Also formats the event of a model download. The input is a run's metrics and events.
 import type { RunEvent } from '../../run-data/run-events';
 import { enoughPrompts, regimes } from '../../run-data/regimes';
 import type { Regime } from '../../run-data/regimes';
 
-/** A diagnosis of collapse at one step; nats are per token. */
+/** A collapse diagnosis of one step; all information values are in nats per token. */
 export interface DiagnosedRegime {
   step: number;
   regime: Regime;
@@ -17,10 +17,10 @@ export interface DiagnosedRegime {
   entropy: number;
 }
 
-/** Families of pairs, the one that judges a run's whole episodes first. */
+/** Families of pairs, in order of preference: the family over complete trajectories comes first. */
 const families = ['collapse_trajectory_sample', 'collapse_turn_sample', 'collapse_first_turn_sample'] as const;
 
-/** The diagnosis among a step's metrics; null where there is none. */
+/** Returns the diagnosis in a step's metrics; null if the step has none. */
 export function regimeAt(step: number, metrics: Readonly<Record<string, number>>): DiagnosedRegime | null {
   const family = families.find(name => metrics[`${name}/regime`] !== undefined);
   const regime = family && regimes[metrics[`${family}/regime`] - 1];
@@ -39,7 +39,7 @@ export function regimeAt(step: number, metrics: Readonly<Record<string, number>>
 
 /** `template collapse, 94 % sure (I(X;Z) 0.11 of at most 4.16 nats, H(Z|X) 0.62 nats per token)`. */
 export function formatRegime({ regime, confidence, mutual_information, bound, entropy }: DiagnosedRegime): string {
-  // calibrated on diagnoses of many prompts
+  // the confidence is calibrated only for diagnoses of at least `enoughPrompts` prompts
   const known = confidence !== undefined && bound >= Math.log(enoughPrompts);
   const sure = known ? `, ${Math.round(100 * confidence)} % sure` : '';
   return `${regime}${sure} (I(X;Z) ${mutual_information.toFixed(2)} of at most ${bound.toFixed(2)} nats, H(Z|X) ${entropy.toFixed(2)} nats per token)`;

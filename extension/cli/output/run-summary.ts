@@ -23,7 +23,7 @@ export interface RunSummary {
   validation: { step: number; success: number; return: number | null }[];
   /** Raised alarms, in order. */
   alarms: Finding[];
-  /** The rule that ended the run, if any. */
+  /** The rule that ended the run early; null otherwise. */
   early_stop: Finding | null;
   /** The newest diagnosis of collapse. */
   diagnosis: DiagnosedRegime | null;
@@ -73,14 +73,14 @@ export function summarize(
   };
 }
 
-/** An alarm or early stop, named by the value at `key` of its event's data. */
+/** Converts the event of an alarm or early stop; its name is the value at `key` of the event's data. */
 const findingOf = ({ kind, step, message, data }: RunEvent, key: string): Finding => ({
   step: Number(data?.step ?? step),
   name: String(data?.[key] ?? kind),
   message,
 });
 
-/** The mean of the numbers among the added values; null if there are none. */
+/** Running mean. Added values that are not numbers are ignored; the mean of no values is null. */
 class Mean {
   private sum = 0;
   private count = 0;
@@ -97,8 +97,8 @@ class Mean {
 }
 
 /**
- * The closing text: first → last validation, the run's folder and how to open it. `episodes` counts those of an
- * evaluation, which takes no steps.
+ * Formats the closing text: first → last validation, the run's folder and how to open it. `episodes` is the number of
+ * episodes of an evaluation, which has no steps.
  */
 export function formatClosing(
   { run, folder, steps, validation, alarms, early_stop, diagnosis, wall_s, state }: RunSummary,

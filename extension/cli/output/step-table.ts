@@ -1,6 +1,6 @@
 // The live table of a run: one row per step (success, reward, in-group reward std, entropy, tokens/s) above one
-// progress bar. Without a TTY (a log file, CI) only the rows are written. An evaluation takes no steps: its bar counts
-// episodes, and without a bar it prints a line for each tenth of them.
+// progress bar. Without a TTY (a log file, CI) only the rows are written. An evaluation has no steps: its bar counts
+// episodes, and without a TTY a line is written after each tenth of the episodes.
 import { MultiBar, Presets } from 'cli-progress';
 import type { SingleBar } from 'cli-progress';
 import type { MetricsLine } from '../../run-data/step-lines';
@@ -85,7 +85,7 @@ export class StepTable {
     if (finding !== null) this.print(finding);
   }
 
-  /** Live progress within a phase. */
+  /** Updates the bar; `fraction` is the completed share of the current phase, 0…1. */
   progress(status: RunStatus, fraction: number): void {
     const share = fraction > 0 && fraction < 1 ? ` ${Math.round(fraction * 100)} %` : '';
     this.show(status, status.activity === undefined ? share : `${share} (${status.activity})`);
@@ -126,7 +126,7 @@ export class StepTable {
     this.print(`${done}/${of} episodes`);
   }
 
-  /** Shows a separate bar while the model is fetched; one line if there are no bars. */
+  /** Shows a separate bar while the model is fetched; without a TTY, prints one line. */
   private showModel({ download }: RunStatus): void {
     if (download && !this.fetching) this.print(`Fetching the model (${megabytes(download.total)})`);
     this.fetching = download !== undefined;

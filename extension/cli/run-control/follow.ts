@@ -29,8 +29,8 @@ const answerMs = 10_000;
 const reachMs = 30_000;
 
 /**
- * Follows until the trainer has ended; returns the run's last status. With `halt`, its abort stops the run, and the
- * caller handles interrupts. `hasEnded` reports that the trainer is known to have ended, whatever the lease says.
+ * Follows a run until its trainer has ended; returns the run's last status. If `halt` is given, aborting it stops the
+ * run, and the caller handles interrupts. If `hasEnded` returns true, the trainer has ended even if its lease is live.
  */
 export async function follow(
   folder: RunFolder,
@@ -68,8 +68,8 @@ export async function follow(
     interrupted = true;
     table?.note('Stopping; a resume redoes the unfinished step (interrupt again to leave the terminal).');
   };
-  let requested = false; // whether the connected trainer got the stop request
-  let lost = performance.now(); // since when no trainer accepted it
+  let requested = false; // whether the stop request was sent to the connected trainer
+  let lost = performance.now(); // time since which no trainer has accepted the stop request
   const requestStop = (): void => {
     if (requested || !(interrupted || halt?.aborted)) return;
     if (performance.now() - lost > limits.reachMs) throw unreachable(folder, limits.reachMs);
@@ -100,7 +100,7 @@ export async function follow(
       if (hasEnded() || !readLease(folder.path)?.live) {
         showNew();
         const last = folder.readStatus();
-        if (last) table?.status(last); // the last message may be missing
+        if (last) table?.status(last); // the trainer may have ended before it sent this status
         return last;
       }
       if (status) table?.status(status);
@@ -113,12 +113,12 @@ export async function follow(
   }
 }
 
-/** The metric lines of a run, one at a time, since a log may exceed memory. */
+/** Yields the metric lines of a run one at a time, because the log may be larger than memory. */
 export function* metricLines(folder: RunFolder): Generator<MetricsLine> {
   for (const { value } of readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line))) yield value;
 }
 
-/** The events of a run, one at a time; invalid lines are skipped, since events are only displayed. */
+/** Yields the events of a run one at a time. Skips invalid lines, because events are only displayed. */
 export function* eventLines(folder: RunFolder): Generator<RunEvent> {
   for (const { value } of eventsFrom(folder, 0)) yield value;
 }
@@ -130,13 +130,13 @@ function* eventsFrom(folder: RunFolder, offset: number): Generator<{ value: RunE
       if (data) yield { value: data, next };
     }
   } catch (error) {
-    if (!(error instanceof UserError)) throw error; // a line above the size limit ends what can be read
+    if (!(error instanceof UserError)) throw error; // lines after one that exceeds the size limit are not read
   }
 }
 
 /**
- * The trainer's answer to a command.
- * @throws UserError if it does not arrive within the limit
+ * Resolves to the trainer's answer to a command.
+ * @throws UserError if the answer does not arrive within `limitMs`
  */
 export async function answered<T>(folder: RunFolder, answer: Promise<T>, limitMs = answerMs): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
@@ -150,7 +150,7 @@ export async function answered<T>(folder: RunFolder, answer: Promise<T>, limitMs
   }
 }
 
-/** Changes settings of the run of a connected trainer. @throws UserError if the trainer refuses them */
+/** Changes settings of the run that a connected trainer serves. @throws UserError if the trainer refuses them */
 export async function changeSettings(
   folder: RunFolder,
   trainer: MessageConnection,
@@ -168,7 +168,10 @@ const unreachable = (folder: RunFolder, limitMs: number): UserError =>
     `run ${folder.id}: the trainer named in its lease did not answer within ${limitMs / 1000} s: see its trainer.log, and remove ${folder.file(runFiles.lease)} if no trainer is running`,
   );
 
-/** Connects to the trainer; undefined if it cannot be reached, or does not answer `hello` in time. */
+/**
+ * Connects to the trainer of a run. Undefined if the trainer cannot be reached, does not answer `hello` in time, or
+ * serves another run.
+ */
 export async function joinTrainer(
   folder: RunFolder,
   onStatus: (status: RunStatus, fraction: number) => void = () => undefined,
@@ -181,7 +184,8 @@ export async function joinTrainer(
   const connected = await new Promise<boolean>(resolve => {
     socket.once('connect', () => resolve(true));
     socket.once('error', () => resolve(false));
-    socket.setTimeout(limitMs, () => resolve(false)); // connections are queued but not accepted
+    // The system may queue the connection without the trainer accepting it.
+    socket.setTimeout(limitMs, () => resolve(false));
   });
   socket.setTimeout(0);
   if (!connected) return void socket.destroy();
@@ -200,8 +204,8 @@ export async function joinTrainer(
     isOurs = run === folder.id;
     if (isOurs) return connection;
   } catch {
-    // It has ended, or has another token.
+    // The trainer has ended, or its token differs from the lease's.
   }
-  socket.destroy(); // also if this folder is a copy and the trainer serves the original run
+  socket.destroy(); // also if `run` differs: this folder is then a copy of the run that the trainer serves
   return undefined;
 }

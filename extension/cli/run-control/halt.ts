@@ -1,5 +1,5 @@
-// What `ragen stop` and `ragen pause` share: the counterparts of the editor's buttons, for a run that is not followed
-// in a terminal. `ragen resume` undoes both.
+// Shared implementation of `ragen stop` and `ragen pause`, which do the same as the editor's buttons. They apply to a
+// run that no terminal follows. `ragen resume` continues a stopped or a paused run.
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import type { RunStatus } from '../../run-data/run-status-file';
@@ -10,7 +10,7 @@ import { withCommon, type CommonFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
 import { answer } from '../output/answer';
 
-/** Adds a command that halts a run with `halt`. */
+/** Adds a command that calls `halt` with a run's folder. */
 export function addHalt(
   program: Command,
   name: string,

@@ -21,9 +21,11 @@ import type { ModelFacts } from '../model-files/model-facts';
 export interface StartOptions {
   configName?: string;
   configFile?: string;
-  /** The configuration of an earlier run, instead of a name or a file. */
+  /**
+   * The earlier run whose resolved configuration is used instead of a name or a file; `overrides` are applied to it.
+   */
   from?: Manifest;
-  /** The configuration of an earlier run, with `overrides` replacing its own. */
+  /** The earlier run whose configuration is used with `overrides` in place of that run's own overrides. */
   again?: Manifest;
   overrides: readonly string[];
   workspace: string;
@@ -48,7 +50,7 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
   const { config } = loaded;
   const { resume_mode, resume_from_path } = config.trainer;
   if (resume_mode === 'resume_path' && resume_from_path !== null)
-    await openCheckpoint(resolve(options.workspace, resume_from_path)); // before there is a run folder
+    await openCheckpoint(resolve(options.workspace, resume_from_path)); // fails before a run folder is created
   const file = options.configFile === undefined ? undefined : resolve(options.workspace, options.configFile);
   const source = from ?? again ?? { config_name: options.configName ?? options.configFile ?? '', config_file: file };
   const about: Omit<Manifest, 'schema' | 'id' | 'created'> = {
@@ -83,9 +85,9 @@ function refuseOtherHash(run: Manifest | undefined): void {
 }
 
 /**
- * The configuration of an earlier run with other overrides. If its file or preset still yields the run's configuration,
- * a removed override falls back to the value there; if the file was changed since, the run's own values are the base.
- * Throws ConfigError or UserError.
+ * Loads the configuration of an earlier run with other overrides. If the run's file or preset still resolves to the
+ * run's configuration, the overrides are applied to that file, so a removed override gets the file's value. If the file
+ * has changed, the overrides are applied to the run's resolved values. Throws ConfigError or UserError.
  */
 function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): LoadedConfig {
   const { config_name: configName, config_file: configFile } = run;
@@ -106,7 +108,7 @@ function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): Loade
   );
 }
 
-/** A configuration; undefined if it cannot be loaded (any more). */
+/** Returns a configuration; undefined if it cannot be loaded. */
 function loadable(load: () => LoadedConfig): LoadedConfig | undefined {
   try {
     return load();
@@ -125,7 +127,7 @@ async function aboutEnvironments({ config }: LoadedConfig, workspace: string): P
   return loaded.map(({ tag, name, source, version }) => ({ tag, name, source, version }));
 }
 
-/** The facts about the model. A model behind an API is identified by its name; its key must be set. */
+/** Returns the facts about the model. A model behind an API is identified by its name; the API key must be set. */
 async function modelOf({ config }: LoadedConfig, workspace: string): Promise<ModelFacts> {
   if (config.model_config === null || !config.trainer.val_only) return modelFacts(config.model_path, workspace);
   const { model } = configuredModel(config, process.env);

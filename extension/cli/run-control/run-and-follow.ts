@@ -1,4 +1,4 @@
-// Runs a run to its end: starts its trainer, follows it, and returns the run's summary; for an evaluation also the
+// Starts a run's trainer, follows the run to its end, and returns the run's summary, and for an evaluation also the
 // evaluation's summary.
 import { isUnended } from '../../run-data/run-progress';
 import { UserError } from '../../common/user-error';
@@ -42,9 +42,9 @@ export async function start(
 }
 
 /**
- * Starts a trainer with `args` for an existing run and follows it to its end. If the trainer ends before it serves the
- * run, the result has the form of any other failed run, since it is chance whether the CLI sees it serving for a
- * moment.
+ * Starts a trainer with `args` for an existing run and follows the run to its end. A trainer that ends before it serves
+ * the run yields the same result as a run that fails later. The two cases cannot be told apart reliably, because the
+ * CLI polls the run folder and can miss a short-lived trainer.
  */
 export async function serveAndFollow(
   folder: RunFolder,
@@ -67,7 +67,7 @@ export async function serveAndFollow(
   }
 }
 
-/** The summary of a run whose trainer refused it; without metrics if these were refused. */
+/** Returns the summary of a run that the trainer rejected. If the metrics are invalid, the summary has no metrics. */
 function summaryOfReadable(folder: RunFolder): RunSummary {
   const status = folder.readStatus();
   try {
@@ -109,7 +109,7 @@ export async function followTrainer(
   };
 }
 
-/** The summary of an evaluation; null for other runs, and before its end. */
+/** Returns the summary of an evaluation; null for other runs and for an unfinished evaluation. */
 function evaluationOf(folder: RunFolder): EvaluationSummary | null {
   return hasRunFile(folder.path, runFiles.evaluation)
     ? (JSON.parse(readRunFileSync(folder.path, runFiles.evaluation).toString('utf8')) as EvaluationSummary)

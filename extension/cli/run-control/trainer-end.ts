@@ -1,4 +1,4 @@
-// Why a trainer ended: the last error in its log, or its exit code or signal.
+// Explains why a trainer ended, by the last error in its log or by its exit code or signal.
 import { closeSync, existsSync, fstatSync, readSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endedBySystem, explainExit } from '../../common/process-exit';
@@ -8,10 +8,13 @@ import { folderGone } from '../../trainer/store/lease';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import type { TrainerExit, TrainerProcess } from './trainer-exit';
 
-/** Why a trainer that left no error in the status ended: the last error in its log, or its exit. */
+/**
+ * Explains why a trainer ended before it served its run and without an error in the run's status. Returns the last
+ * error in its log, or its exit code or signal.
+ */
 export function endBeforeServing(folder: RunFolder, pid: number | undefined, end: TrainerExit): string {
   const log = folder.file(runFiles.log);
-  // A trainer that ends itself at once does so by a signal, after a fatal error in its log.
+  // A trainer that aborts itself logs a fatal error and then ends by a signal, so other errors are not the cause.
   const logged = lastError(folder, pid, endedBySystem(end.code, end.signal) ? levels.fatal : levels.error);
   return (
     logged ??
@@ -22,17 +25,17 @@ export function endBeforeServing(folder: RunFolder, pid: number | undefined, end
 /** pino's log levels: an error, and an error that ended the process at once. */
 const levels = { error: 50, fatal: 60 };
 
-/** The last error of at least this level that the process logged. */
+/** Returns the message of the last error that process `pid` logged at `level` or above. */
 const lastError = (folder: RunFolder, pid: number | undefined, level: number): string | undefined =>
   logTail(folder)
     .split('\n')
     .flatMap(line => errorOf(line, pid, level) ?? [])
     .at(-1);
 
-/** Bytes at the log's end that are searched for the last error. */
+/** Maximum bytes read from the end of the log to find the last error. */
 const logTailBytes = 2 ** 20;
 
-/** The end of a run's log; empty if it is not a regular file of the run folder. */
+/** Returns the last `logTailBytes` of a run's log; empty if the log is not a regular file of the run folder. */
 function logTail(folder: RunFolder): string {
   let fd: number | undefined;
   try {
@@ -47,12 +50,12 @@ function logTail(folder: RunFolder): string {
   }
 }
 
-/** Milliseconds to wait for the exit event of a trainer that is gone. */
+/** Maximum milliseconds to wait for the exit event of a trainer that has ended. */
 const reapMs = 1000;
 
 /**
- * Why a trainer ended that served its run and left it unfinished: its fatal error, or its signal or exit code if this
- * process started it and observed its end.
+ * Explains why a trainer ended while its run was unfinished. Returns the fatal error in its log, else its exit code or
+ * signal. Exit code and signal are known only if this process started the trainer and observed the exit.
  */
 export async function unexplainedEnd(folder: RunFolder, trainer: TrainerProcess): Promise<string> {
   for (const deadline = performance.now() + reapMs; trainer.ended() === null && performance.now() < deadline;)
@@ -67,7 +70,7 @@ export async function unexplainedEnd(folder: RunFolder, trainer: TrainerProcess)
     : `trainer of ${folder.id}: it exited unexpectedly: see ${log}, then ragen resume ${folder.id}`;
 }
 
-/** The message of a log line, if it is an error of at least `level` that this process logged. */
+/** Returns the message of a log line if process `pid` logged it at `level` or above. */
 function errorOf(line: string, pid: number | undefined, level: number): string | undefined {
   if (!line.startsWith('{')) return undefined;
   try {

@@ -1,6 +1,6 @@
-// A started trainer as the terminal sees it, and how it ended.
+// Types for a trainer process that the CLI has started, and for its exit.
 
-/** How a process ended. */
+/** Exit code and signal of a process, as in Node's `exit` event. */
 export interface TrainerExit {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -10,6 +10,6 @@ export interface TrainerExit {
 export interface TrainerProcess {
   /** Undefined if unknown. */
   readonly pid: number | undefined;
-  /** Null while it runs, and if its end was not observed. */
+  /** Returns null while the trainer runs, and if this process could not observe the exit. */
   ended(): TrainerExit | null;
 }

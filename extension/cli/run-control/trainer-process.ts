@@ -12,13 +12,17 @@ import { alreadyTrained, readLease } from '../../trainer/store/lease';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import { endBeforeServing } from './trainer-end';
 
-/** The trainer of a run ended before it served the run; the message is its own if it left one. */
+/**
+ * The trainer of a run ended before it served the run. The message is the trainer's own error, if the trainer recorded
+ * one.
+ */
 export class TrainerEnded extends UserError {}
 
 /**
- * Starts the trainer of a run and waits until it serves the run (or has finished). The trainer executes what the
- * manifest names, as read here: the caller has created the run or checked that it is trusted.
- * @throws UserError while another trainer serves the run, TrainerEnded if the new one fails at once
+ * Starts the trainer of a run and waits until it serves the run or has finished. Precondition: the caller created the
+ * run or checked that it is trusted, because the trainer executes the code that the manifest names.
+ * @throws UserError if another trainer serves the run; TrainerEnded if the new trainer ends with an error before it
+ * serves the run
  */
 export async function startTrainer(
   folder: RunFolder,
@@ -53,7 +57,8 @@ export async function startTrainer(
   };
   for (;;) {
     const lease = readLease(folder.path);
-    // The lease alone is not enough: the trainer checks the checkpoint under the lease before it writes a status.
+    // A live lease does not show that the trainer serves the run: the trainer takes the lease, then checks the
+    // checkpoint, then writes a status.
     if (lease?.live && lease.lease?.pid === child.pid && folder.readStatus()?.updated !== earlier) return trainer;
     if (failed) throw new TrainerEnded(`trainer: ${process.execPath} does not start: ${failed.message}`);
     const end = trainer.ended();

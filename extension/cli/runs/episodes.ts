@@ -1,6 +1,6 @@
 // `ragen episodes RUN`: the episodes of a run, listed, filtered with the filter syntax of the Episodes page, printed in
 // full, or written as one HTML file. Columns and filter are shared with the page (run-data/episode-table.ts,
-// episode-filter.ts); files are read one by one.
+// episode-filter.ts); only one episode file is in memory at a time.
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -116,7 +116,7 @@ function filesOf(folder: RunFolder): { mode: 'train' | 'val'; step: number }[] {
     .sort((a, b) => b.step - a.step || a.mode.localeCompare(b.mode));
 }
 
-/** The text that `text:` searches: states, responses, the final state and the error. */
+/** Returns the text that `text:` terms search: states, responses, the final state and the error. */
 const textOf = ({ turns, final_state, error }: Episode): string =>
   [...turns.flatMap(({ state, raw }) => [state, raw]), final_state, error ?? ''].join('\n');
 

@@ -1,6 +1,6 @@
 // `ragen eval`: plays the validation episodes of a configuration once, with a run's checkpoint, any model, or a model
-// behind an API. It is an ordinary run: it outlives the terminal, shows its episodes in the editor, and can be resumed
-// by `ragen resume`.
+// behind an API. An evaluation is an ordinary run: it outlives the terminal, the editor shows its episodes, and `ragen
+// resume` can resume it.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -59,7 +59,10 @@ async function evaluate(overrides: string[], flags: EvalFlags): Promise<Answer> 
   return start([...own, ...overrides, only], flags, named ? {} : { from: trained.manifest });
 }
 
-/** A name with run and step; the digits of the run's id distinguish it from others of the same name. */
+/**
+ * Returns the evaluation's name, which contains the run's name, digits of its id and the step. The digits distinguish
+ * runs of the same name.
+ */
 const nameOf = ({ id, manifest: { name } }: RunFolder, step: number): string =>
   `eval of ${name} ${id.slice(id.lastIndexOf('-') + 1)} step ${step}`;
 
@@ -69,7 +72,7 @@ async function checkpointOf(trained: RunFolder, { run, checkpoint: name }: EvalF
   throw new UserError(`eval: run ${run} has no checkpoint: train it further or give --config-name and model_path`);
 }
 
-/** The checkpoint in `folder` as overrides: a model, or an adapter over the run's own model. */
+/** Returns overrides that select the checkpoint in `folder`: its model, or its adapter over the run's own model. */
 function modelOf(trained: RunFolder, folder: string): string[] {
   if (!existsSync(join(folder, adapterConfigName))) return [`model_path=${folder}`];
   const { config, model } = trained.manifest;

@@ -1,6 +1,6 @@
-// `ragen inspect`: the tokens of a stored episode under a checkpoint of its run, as a table or JSON; with --stdio, a
-// process that answers the editor's requests about runs. It can run beside the run's trainer: it takes no lease, runs
-// at low priority and uses no GPU.
+// `ragen inspect`: scores the tokens of a stored episode under a checkpoint of its run, and prints a table or JSON.
+// With --stdio, it answers the editor's requests about runs until standard input ends. It can run at the same time as
+// the run's trainer, because it takes no lease, runs at low priority and uses no GPU.
 import { constants, setPriority } from 'node:os';
 import type { Command } from 'commander';
 import type { EpisodeRef, Rescored } from '../../protocol/inspection';

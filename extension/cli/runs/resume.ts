@@ -1,4 +1,5 @@
-// `ragen resume`: resumes a run with its paused trainer if there is one, else with a new trainer from a checkpoint.
+// `ragen resume`: resumes a run. If the run has a paused trainer, that trainer continues; otherwise a new trainer
+// starts from a checkpoint.
 import type { Command } from 'commander';
 import { resumeSettings, scheduleNote } from '../../trainer/run/resume-settings';
 import { requireTrusted } from '../../trainer/run/trusted-run';
@@ -25,8 +26,8 @@ export function addResume(program: Command): void {
 }
 
 /**
- * Resumes a run, with `overrides` of settings: with its paused trainer if there is one, else with a new trainer from a
- * checkpoint. Follows it to its end.
+ * Applies `overrides` of settings, resumes the run with its paused trainer or a new one, and follows the run to its
+ * end.
  */
 async function resume(id: string, overrides: readonly string[], flags: ResumeFlags): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
@@ -44,7 +45,7 @@ async function resume(id: string, overrides: readonly string[], flags: ResumeFla
   return serveAndFollow(folder, workspace, [...args, ...accepts, ...changes], flags);
 }
 
-/** Resumes the trainer of a paused run with changed settings; false if there is none. */
+/** Resumes a paused trainer with changed settings; false if the run has no paused trainer. */
 async function resumePausedTrainer(folder: RunFolder, values: Record<string, number>): Promise<boolean> {
   if (folder.readStatus()?.state !== 'paused' || !readLease(folder.path)?.live) return false;
   const trainer = await joinTrainer(folder);

@@ -36,7 +36,7 @@ export function addRuns(program: Command): void {
 interface Row {
   run: string;
   name: string;
-  /** The run's state, or `damaged` if its manifest or status cannot be used: `error` says why. */
+  /** The run's state, or `damaged` if its manifest or status cannot be used; `error` then contains the reason. */
   state: string;
   step: number;
   total_steps: number | null;
@@ -49,7 +49,7 @@ interface Row {
   error?: string;
 }
 
-/** The row of a folder whose manifest cannot be used. */
+/** Returns the row of a folder whose manifest cannot be used. */
 const damagedRow = ({ folder, reason }: { folder: string; reason: string }): Row => ({
   run: basename(folder),
   name: basename(folder),

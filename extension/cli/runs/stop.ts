@@ -9,7 +9,7 @@ import { addHalt } from '../run-control/halt';
 export const addStop = (program: Command): void =>
   addHalt(program, 'stop', 'end a run, with a checkpoint of its last finished step', stop);
 
-/** Requests the stop and waits for the end. */
+/** Sends the stop request and waits until the trainer has ended. */
 async function stop(folder: RunFolder): Promise<RunStatus> {
   const status = await follow(folder, null, AbortSignal.abort());
   if (!status) throw new UserError(`run ${folder.id} has no status: its trainer ended before the first step`);

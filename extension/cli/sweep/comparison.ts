@@ -1,5 +1,6 @@
-// Compares the runs of a sweep: per point the final and best validation success, as mean over seeds with a 95 %
-// interval, and the keys in which the points differ. Read only from the run folders, so it can be computed at any time.
+// Compares the points of a sweep: the final and best validation success as means over seeds with 95 % intervals, and
+// the keys in which the points differ. The comparison depends only on the run folders, so it can be computed before the
+// sweep has finished.
 import { estimate } from '../../common/estimate';
 import type { Estimate } from '../../common/estimate';
 import { maximum } from '../../common/lists';
@@ -10,11 +11,14 @@ import { summarize } from '../output/run-summary';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import type { SweepPlan, SweepPoint } from './sweep-plan';
 
-/** Result so far of a run of the sweep; null where nothing was validated or run yet. */
+/**
+ * Current result of one run of the sweep. `run` is null before the run is created; validation results are null before
+ * the first validation.
+ */
 export interface Outcome {
   run: string | null;
   seed: number;
-  /** `damaged`: the run's files cannot be used, and `error` says why. */
+  /** `new`: the run has not been created. `damaged`: the run's files cannot be used; `error` contains the reason. */
   state: RunState | 'new' | 'damaged';
   steps: number;
   final: number | null;
@@ -25,7 +29,7 @@ export interface Outcome {
 }
 
 export interface Row extends SweepPoint {
-  /** Over the finished runs. */
+  /** Mean and interval over the finished runs; null without one. */
   final: Estimate | null;
   best: Estimate | null;
   runs: Outcome[];
@@ -38,7 +42,7 @@ export interface Comparison {
   points: Row[];
 }
 
-/** The result of one run; a run whose metrics or status cannot be read is a row with the reason. */
+/** Returns the result of one run. If its metrics or status cannot be read, the state is `damaged`. */
 export function outcomeOf(folder: RunFolder | undefined, seed: number): Outcome {
   const nothing = { run: folder?.id ?? null, seed, steps: 0, final: null, best: null, best_step: null, wall_s: 0 };
   if (!folder) return { ...nothing, state: 'new' };
@@ -61,7 +65,7 @@ function readOutcome(folder: RunFolder, seed: number): Outcome {
   return { run: folder.id, seed, state, steps, final, ...top, wall_s };
 }
 
-/** The comparison of a plan; `runs` maps the index of a member to its folder. */
+/** Compares the points of a plan; `runs` maps the index of a plan's member to its run folder. */
 export function compare(plan: SweepPlan, runs: ReadonlyMap<number, RunFolder>): Comparison {
   const outcomes = plan.members.map((member, m) => ({ point: member.point, ...outcomeOf(runs.get(m), member.seed) }));
   const points = plan.points.map((point, p): Row => {
@@ -73,7 +77,9 @@ export function compare(plan: SweepPlan, runs: ReadonlyMap<number, RunFolder>): 
   return { sweep: plan.id, keys: plan.keys, points };
 }
 
-/** The comparison as a text table: one line per point, with differing keys and named entries only. */
+/**
+ * Formats the comparison as a text table: one line per point, with a column for each key in which the points differ.
+ */
 export function comparisonTable({ keys, points }: Comparison): string {
   const named = points.some(({ name }) => name !== undefined);
   const severalConfigs = new Set(points.map(({ config }) => config)).size > 1;
@@ -109,7 +115,7 @@ export function comparisonTable({ keys, points }: Comparison): string {
     .join('\n');
 }
 
-/** The comparison as CSV (RFC 4180), one line per run. */
+/** Formats the comparison as CSV (RFC 4180), one line per run. */
 export function comparisonCsv({ keys, points }: Comparison): string {
   const columns = ['run', 'seed', 'state', 'steps', 'final', 'best', 'best_step', 'wall_s'] as const;
   const head = ['point', 'config', 'name', ...keys, ...columns];
@@ -119,7 +125,10 @@ export function comparisonCsv({ keys, points }: Comparison): string {
   return [head, ...lines].map(cells => `${cells.map(csvCell).join(',')}\r\n`).join('');
 }
 
-/** Which runs are not finished, in one sentence; undefined if all are. */
+/**
+ * Returns one sentence with the number of unfinished runs and the names of failed runs; undefined if all runs are
+ * finished.
+ */
 export function incomplete(comparison: Comparison): string | undefined {
   const runs = comparison.points.flatMap(({ runs }) => runs);
   const left = runs.filter(({ state }) => state !== 'finished');

@@ -1,6 +1,6 @@
 // Runs a sweep, up to `jobs` runs at a time: finished runs are skipped, running ones are joined, interrupted ones
-// resume from their checkpoint, and missing ones are created. A failed run does not end the sweep. On a halt no further
-// run starts, and running ones stop after their step with a checkpoint.
+// resume from their checkpoint, and missing ones are created. A failed run does not end the sweep. After a halt no
+// further run starts, and running runs stop after their current step with a checkpoint.
 import pMap from 'p-map';
 import { isMadeOf } from '../../trainer/config/model-length';
 import type { RunStatus } from '../../run-data/run-status-file';
@@ -20,14 +20,15 @@ export interface SweepOptions {
   /** Maximum number of concurrent runs. */
   jobs: number;
   halt: AbortSignal;
-  /** Draws a followed run; null for none. */
+  /** Creates the table that displays a followed run; null to display none. */
   table(): StepTable | null;
   /** Prints a line when a run starts or ends. */
   printLine(line: string): void;
 }
 
 /**
- * The newest run of each member of the plan, by the member's index; runs signed by this user's trainer take precedence.
+ * Returns the newest run of each member of the plan, by the member's index. Runs signed by this user's trainer take
+ * precedence.
  */
 export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolder> {
   const own = RunFolder.list(workspace).filter(({ manifest }) => manifest.sweep?.id === plan.id);
@@ -40,7 +41,7 @@ export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolde
   return found;
 }
 
-/** Runs what is not finished. Returns the folders of all members that have one. */
+/** Runs all unfinished members. Returns the run folders by member index. */
 export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<Map<number, RunFolder>> {
   const runs = runsOf(plan, options.workspace);
   const reported = new Set<string>();
@@ -100,7 +101,7 @@ async function play(
 
 const isLive = (run: RunFolder | undefined): boolean => (run ? (readLease(run.path)?.live ?? false) : false);
 
-/** Whether a run's status is finished; false if it cannot be read, which playing the run reports. */
+/** Whether a run's state is `finished`. False if the status cannot be read; `play` then reports the error. */
 function isFinished(run: RunFolder | undefined): boolean {
   try {
     return run?.readStatus()?.state === 'finished';
@@ -110,7 +111,7 @@ function isFinished(run: RunFolder | undefined): boolean {
   }
 }
 
-/** The point of a run and, if the point has several, its seed. */
+/** Names a run by its point and, if the point has several seeds, by its seed. */
 function describe(plan: SweepPlan, { point, seed }: SweepMember): string {
   const several = plan.members.filter(other => other.point === point).length > 1;
   return `${plan.points[point].label}${several ? `, seed ${seed}` : ''}`;

@@ -1,6 +1,7 @@
 // Expands a sweep file into runs: every configuration × entry of the list × point of the grid × seed, each an ordinary
-// configuration with overrides. All are loaded and checked before the first starts. A run belongs to a plan by the
-// sweep's name and its configuration's hash, so a file can be extended without repeating finished runs.
+// configuration with overrides. All are loaded and checked before the first starts. A run belongs to a plan if its
+// manifest names the sweep and its configuration's hash is in the plan, so a sweep file can be extended without
+// repeating finished runs.
 import { basename, isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
@@ -39,15 +40,18 @@ const sweepSchema = z
   });
 
 /**
- * Distance of counted seeds: environments use one seed per group and step, counting up from seed.train, and runs must
- * not share them.
+ * Difference between the training seeds of consecutive runs. Environments use one seed per group and step, counting up
+ * from seed.train; the difference keeps the seeds of two runs disjoint.
  */
 const seedStride = 1_000_000;
 
-/** A file that expands to more runs than this is a mistake; checking this many takes about 15 seconds. */
+/** Maximum number of runs of a sweep file; checking this many configurations takes about 15 seconds. */
 const mostRuns = 1000;
 
-/** One row of the comparison: what its runs have in common. */
+/**
+ * A point of the sweep, which is one row of the comparison: the values that its runs share. Its runs differ only in
+ * their seeds.
+ */
 export interface SweepPoint {
   /** The entry's name and values, such as `GRPO, rollout_filter_value=0.9`. */
   label: string;
@@ -66,7 +70,7 @@ export interface SweepMember {
   configName?: string;
   configFile?: string;
   overrides: string[];
-  /** Its configuration, before its length is fitted to the model. */
+  /** The run's configuration, before the context length is limited to the model's maximum. */
   loaded: Pick<LoadedConfig, 'config' | 'hash' | 'lengthIsOfModel'>;
 }
 
@@ -77,22 +81,23 @@ export interface SweepPlan {
   tags: string[];
   points: SweepPoint[];
   members: SweepMember[];
-  /** Keys whose values differ between points; keys set by named entries of the list are left out. */
+  /** Keys whose values differ between points, without the keys that named entries of the list set. */
   keys: string[];
   named: boolean;
 }
 
 export interface SweepSource {
   workspace: string;
-  /** Folders of configurations; a sweep given by name is in `sweeps/` below one of them. */
+  /** Folders of configurations; a sweep that is given by name is looked up in their `sweeps/` subfolders. */
   presetFolders: readonly string[];
-  /** Overrides of every run, after the file's own. */
+  /** Overrides of every run, applied after the overrides in the sweep file. */
   overrides?: readonly string[];
 }
 
 /**
- * The file of a sweep: a path (relative to the workspace), or a name in `sweeps/` of the configuration folders.
- * @throws UserError if there is none
+ * Returns the path of a sweep file, which is given as a path (relative to the workspace) or as a name in a `sweeps/`
+ * folder.
+ * @throws UserError if the file does not exist
  */
 function findSweep(fileOrName: string, { workspace, presetFolders }: SweepSource): string {
   const folders = presetFolders.map(folder => join(folder, 'sweeps'));
@@ -109,7 +114,7 @@ function findSweep(fileOrName: string, { workspace, presetFolders }: SweepSource
 
 /**
  * Reads a sweep and checks each of its runs.
- * @throws UserError with the file, the point and what is wrong with it
+ * @throws UserError that names the file, the point and its problem
  */
 export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
   const file = findSweep(fileOrName, source);
@@ -168,7 +173,7 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
         points.push({ label, config, name, values: Object.fromEntries(keys.map(key => [key, valueAt(first, key)])) });
       }
 
-  // A point that does not set a key set by another point gets the key's value from its configuration.
+  // If only some points set a key, the other points list the key's value in their configuration.
   const varied = [...new Set(points.flatMap(point => Object.keys(point.values)))];
   points.forEach((point, p) => {
     const member = members.find(m => m.point === p)!;
@@ -229,7 +234,7 @@ function shortNames(keys: readonly string[]): (key: string) => string {
   return key => (distinct.filter(other => last(other) === last(key)).length > 1 ? key : last(key));
 }
 
-/** A value as written in an override. */
+/** Formats a value as in an override. */
 const written = (v: unknown): string =>
   typeof v === 'string' && /^[\w./-]+$/.test(v) && Number.isNaN(Number(v)) && !/^(true|false|null)$/i.test(v)
     ? v
@@ -237,7 +242,7 @@ const written = (v: unknown): string =>
 
 const keyOf = (override: string): string => override.split('=', 1)[0];
 const valueOf = (override: string): string => override.slice(keyOf(override).length + 1);
-/** A key without Hydra's prefixes (`+`, `++`, `~`). */
+/** Removes Hydra's prefixes (`+`, `++`, `~`) from a key. */
 const bare = (key: string): string => key.replace(/^(\+{1,2}|~)/, '');
 
 function valueAt({ config, resolved }: LoadedConfig, key: string): unknown {

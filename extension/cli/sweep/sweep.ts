@@ -19,7 +19,7 @@ interface SweepFlags {
   json?: boolean;
 }
 
-/** Folder of a workspace for the comparisons of its sweeps. */
+/** Folder for the comparisons of sweeps, relative to the workspace. */
 const sweepsFolder = '.ragen/sweeps';
 
 export function addSweep(program: Command): void {

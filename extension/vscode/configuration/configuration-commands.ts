@@ -1,6 +1,6 @@
-// Commands of the code lenses above a run configuration: start it, check it with the trainer, show its resolved form.
-// The trainer's check is authoritative. It also runs whenever a configuration is saved in a trusted workspace, and its
-// problems are shown at their lines.
+// Commands of the code lenses above a run configuration: start a run, check the configuration with the trainer, show
+// the resolved configuration. The trainer's check is authoritative. The check also runs after each save in a trusted
+// workspace, and shows its problems at their lines.
 import { basename, dirname, extname } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
@@ -18,10 +18,10 @@ import {
 } from './configuration-documents';
 import { isRunConfiguration, isComplete } from './run-configuration';
 
-/** Delay in ms between a save and its check, so that repeated saves of a file cause one check. */
+/** Milliseconds between a save and the check, so that several saves in succession cause one check. */
 const settleMs = 300;
 
-/** Registers the commands, the check on save, and the documents of resolved configurations. */
+/** Registers the commands, the check on save, and the provider of resolved configurations. */
 export function addConfigurationCommands(host: Host): vscode.Disposable {
   const register = (id: string, command: (file: string) => Promise<void>) =>
     vscode.commands.registerCommand(id, async (argument: unknown) => {

@@ -1,6 +1,6 @@
-// Resolved configurations as read-only YAML documents under a separate URI scheme: a run's from its manifest, and a
-// file's as resolved by the CLI. The latter is updated when files are saved. The configurations of two runs are
-// compared in VS Code's diff editor.
+// Resolved configurations as read-only YAML documents under a separate URI scheme: the configuration of a run, from its
+// manifest, or of a file, resolved by the CLI. A file's document is updated when a YAML file is saved. The
+// configurations of two runs are compared in VS Code's diff editor.
 import { basename, dirname, extname, join } from 'node:path';
 import * as vscode from 'vscode';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import { readRunFile } from '../../node/run-file';
 import type { Run } from '../runs/run-store';
 import { yamlOf } from './configuration-text';
 
-/** The path is for display; the query holds the run folder or the configuration file. */
+/** URI scheme. The path is displayed; the query contains the run folder or the configuration file. */
 const scheme = 'ragen-configuration';
 
 type Source = { run: string } | { file: string };

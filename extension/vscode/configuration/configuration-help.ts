@@ -1,5 +1,5 @@
 // Editor support for run configurations: completion of keys, values and names, hovers, diagnostics while typing with
-// quick fixes, and code lenses. Needs no other extension; YAML extensions find the same schema in package.json
+// quick fixes, and code lenses. Requires no YAML extension; YAML extensions find the same schema in package.json
 // (yamlValidation). Other YAML files are ignored.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
@@ -22,7 +22,7 @@ import {
 import { gapAt, locationAt, type YamlGap } from './yaml-locations';
 
 const selector: vscode.DocumentSelector = { language: 'yaml', scheme: 'file' };
-/** Delay in ms between a key press and the diagnostics. */
+/** Milliseconds between a change of a document and its diagnostics. */
 const pauseMs = 250;
 
 /** Registers all providers. The schema is read when the first configuration is opened. */
@@ -121,7 +121,7 @@ function nameItem({ name, detail }: Named, range: vscode.Range): vscode.Completi
   return item;
 }
 
-/** Returns the names that fit at a path, or undefined if values at the path are not names. */
+/** Returns the valid names for the value at a path, or undefined if the value is not a name. */
 async function namesAt(path: KeyPath, text: string, sources: NameSources): Promise<Named[] | undefined> {
   const key = path.filter(part => typeof part === 'string').join('.');
   if (key === 'defaults') return configurations(sources);
@@ -150,7 +150,7 @@ function hover(extensionPath: string, schema: () => JsonSchema): vscode.HoverPro
   };
 }
 
-/** Formats a name of the workspace with the description from its file, escaped. */
+/** Formats a name and the description from its file as escaped Markdown. */
 const namedText = ({ name, detail }: Named): vscode.MarkdownString =>
   new vscode.MarkdownString('**').appendText(unlinked(name)).appendMarkdown('** · ').appendText(unlinked(detail));
 
@@ -212,8 +212,8 @@ function watchMistakes(problems: Problems, schema: () => JsonSchema): vscode.Dis
 }
 
 /**
- * Whether another extension provides schema support for a file. package.json assigns the schema only to names that are
- * certainly run configurations.
+ * Whether another extension provides schema support for a file. package.json assigns the schema only to files
+ * `*.ragen.yaml` and `*.ragen.yml`.
  */
 const otherHelps = ({ fileName }: vscode.TextDocument): boolean =>
   /\.ragen\.ya?ml$/.test(fileName) && vscode.extensions.getExtension('redhat.vscode-yaml') !== undefined;

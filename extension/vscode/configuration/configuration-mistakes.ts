@@ -1,5 +1,5 @@
-// Finds errors in a configuration file that can be seen from the file alone: invalid YAML, unknown keys, invalid
-// values, and keys without effect. Messages equal those of the trainer, whose own check is authoritative.
+// Finds errors in a configuration file without reading other files: invalid YAML, unknown keys, invalid values, and
+// keys without effect. Messages equal those of the trainer, whose own check is authoritative.
 import { isAlias, isMap, isPair, isScalar, isSeq, type Node } from 'yaml';
 import { isRecord } from '../../common/json';
 import { expectation, schemaAt, type JsonSchema } from '../../common/json-schema';
@@ -7,7 +7,7 @@ import { nearest } from '../../common/suggest';
 import { yamlDocument } from '../../common/yaml-text';
 import { isMapSchema, keysAt, keyText, namedValues, type KeyPath } from './configuration-schema';
 
-/** An error in the range [from, to) of a text. */
+/** An error in the range [from, to) of a text, in characters. */
 export interface Mistake {
   /** Key such as `a.b[2]`; empty for invalid YAML. */
   key: string;
@@ -30,7 +30,7 @@ export function mistakesIn(text: string, root: JsonSchema): Mistake[] {
     to: Math.max(to, from + 1),
   }));
 
-  if (mistakes.length > 0) return mistakes; // the parsed rest is unreliable
+  if (mistakes.length > 0) return mistakes; // after a syntax error, the parsed tree is unreliable
 
   const report = (node: Node, path: KeyPath, rest: Omit<Mistake, 'key' | 'from' | 'to'>): void => {
     const [from, to] = node.range ?? [0, 1];

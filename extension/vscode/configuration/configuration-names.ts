@@ -13,7 +13,7 @@ export interface Named {
   detail: string;
 }
 
-/** Where names are looked up. */
+/** Locations in which names are looked up. */
 export interface NameSources {
   extensionPath: string;
   /** Workspace folder of the file. */
@@ -95,7 +95,7 @@ function plainOf(text: string): unknown {
   try {
     return yamlDocument(text, { logLevel: 'silent' }).toJS({ maxAliasCount: 100 });
   } catch {
-    return undefined; // too many aliases; the diagnostics report it
+    return undefined; // the document has too many aliases; the diagnostics report this error
   }
 }
 

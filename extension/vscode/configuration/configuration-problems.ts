@@ -1,6 +1,6 @@
-// Diagnostics for configuration files in the Problems view, from two sources: the trainer, at a start or a check, and
-// the live analysis while typing. A problem from both is shown once. The trainer's problems of a file remain until its
-// text changes or the trainer reports again.
+// Diagnostics for configuration files in the Problems view, from two sources: the trainer, when a run starts or a file
+// is checked, and the analysis while typing. A problem that both sources report is shown once. The trainer's problems
+// of a file are removed when the file's text changes or the trainer reports new problems.
 import { isAbsolute, join } from 'node:path';
 import * as vscode from 'vscode';
 import { appendAll } from '../../common/lists';
@@ -11,17 +11,17 @@ export type KeyDiagnostic = vscode.Diagnostic & { code: string };
 
 export class Problems implements vscode.Disposable {
   private readonly collection = vscode.languages.createDiagnosticCollection('ragen');
-  /** Problems from the trainer, by the start or check they came from, with absolute paths. */
+  /** Problems from the trainer, with absolute paths. The key is the argument `about` of `show`. */
   private readonly shown = new Map<string, (ConfigProblem & { file: string })[]>();
-  /** Problems from the live analysis, by URI. */
+  /** Problems from the analysis while typing, by URI. */
   private readonly seen = new Map<string, KeyDiagnostic[]>();
   private readonly changed = vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
     if (contentChanges.length > 0) this.forget(document.uri.fsPath);
   });
 
   /**
-   * Shows the problems that name a file, replacing all earlier ones of `about`. Relative paths are resolved against
-   * `cwd`. Returns the number shown.
+   * Shows the problems that have a file, in place of all earlier problems with the same `about`. Relative paths are
+   * resolved against `cwd`. Returns the number of problems shown.
    */
   show(problems: ConfigProblem[], cwd: string, about = 'start'): number {
     const located = problems.flatMap(problem =>
@@ -34,12 +34,12 @@ export class Problems implements vscode.Disposable {
     return located.length;
   }
 
-  /** Removes the problems of `about`. */
+  /** Removes the problems that were shown with `about`. */
   clear(about = 'start'): void {
     if (this.shown.delete(about)) this.draw();
   }
 
-  /** Shows the live analysis of a file, replacing the previous one. */
+  /** Shows the diagnostics of the analysis while typing, in place of the file's previous diagnostics. */
   see(uri: vscode.Uri, diagnostics: KeyDiagnostic[]): void {
     if (diagnostics.length === 0 && !this.seen.has(uri.toString())) return;
     if (diagnostics.length > 0) this.seen.set(uri.toString(), diagnostics);
@@ -85,7 +85,7 @@ export class Problems implements vscode.Disposable {
 
 function diagnosticOf({ message, line, column, key }: ConfigProblem): KeyDiagnostic {
   const [row, from] = [Math.max(0, (line ?? 1) - 1), Math.max(0, (column ?? 1) - 1)];
-  // From the location to the end of the line, at which VS Code clips the range.
+  // VS Code clips the range at the end of the line.
   const range = new vscode.Range(row, from, row, 1000);
   const diagnostic = new vscode.Diagnostic(range, message.replace(/^config: /, ''), vscode.DiagnosticSeverity.Error);
   diagnostic.source = 'RAGEN';

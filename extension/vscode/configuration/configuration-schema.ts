@@ -11,8 +11,8 @@ export const keyText = (path: KeyPath): string =>
   path.map((part, i) => (typeof part === 'number' ? `[${part}]` : `${i > 0 ? '.' : ''}${part}`)).join('');
 
 /**
- * Reads the schema without the `$ref` options for references to other keys, which any value may have. Throws if the
- * file is missing.
+ * Reads the schema and removes the `$ref` alternatives, by which any value can be a reference to another key. Throws if
+ * the file is missing.
  */
 export const readConfigurationSchema = (file: string): JsonSchema =>
   withoutReferences(JSON.parse(readFileSync(file, 'utf8')) as JsonSchema);
@@ -32,7 +32,7 @@ function withoutReferences(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** Returns the keys of the map at `path`, in schema order; empty if there is no map of known keys. */
+/** Returns the keys of the map at `path`, in schema order; empty if the schema has no map with known keys at `path`. */
 export function keysAt(root: JsonSchema, path: KeyPath): [string, JsonSchema][] {
   const schema = path.length === 0 ? root : schemaAt(root, path);
   const map = (schema?.anyOf ?? [schema]).find(option => option?.properties);

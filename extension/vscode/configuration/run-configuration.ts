@@ -1,6 +1,6 @@
-// Detects YAML files that are run configurations, by content: a key that only RAGEN has, or several that RAGEN uses. In
-// a folder for configurations one such key, or an empty file, is enough, as it is for `*.ragen.yaml`. Other YAML files
-// are ignored. Pure functions.
+// Detects YAML files that are run configurations. A file is a run configuration if its name ends in `.ragen.yaml`, if
+// it has a key that only RAGEN uses (`ownKeys`), or if at least two and at least half of its keys are `sharedKeys`. In
+// a folder for configurations, one shared key or an empty file is sufficient. Pure functions.
 
 /** Keys that only RAGEN or this extension uses. */
 const ownKeys = [
@@ -32,7 +32,10 @@ const sharedKeys = [
   'log_prob_micro_batch_size_per_gpu',
   'ppo_mini_batch_size',
 ];
-/** Keys of other files that this extension reads: sweeps, supervised fine-tuning. */
+/**
+ * Keys of other files that this extension reads: sweeps and supervised fine-tuning. A file with such a key is not a run
+ * configuration.
+ */
 const otherFiles = ['grid', 'list', 'demonstrations'];
 
 /** Returns the top-level keys of a YAML text, found line by line. */

@@ -1,6 +1,6 @@
-// Maps a position in a YAML text to the key or value there, or to what may be inserted there. Both use the tree of the
-// `yaml` library. For insertions, a placeholder word is inserted at the position and located in the tree, so block,
-// flow and multi-line forms are interpreted as by the parser.
+// Maps a position in a YAML text to the key or value at the position, or to the insertions that are possible there.
+// Both use the tree of the `yaml` library. For insertions, a placeholder word is inserted at the position and located
+// in the tree, so the parser itself interprets block, flow and multi-line forms.
 import { isMap, isPair, isScalar, isSeq, type Document, type Node, type Pair } from 'yaml';
 import { yamlDocument } from '../../common/yaml-text';
 import type { KeyPath } from './configuration-schema';
@@ -17,18 +17,18 @@ export interface YamlLocation {
 }
 
 /**
- * What may be inserted at a position: a key below `path`, or the value at `path` (whose last part is the index for a
- * list item).
+ * A possible insertion at a position: a key of the map at `path`, or the value at `path`. For a list item, the last
+ * part of `path` is its index.
  */
 export interface YamlGap {
   path: KeyPath;
   part: 'key' | 'value';
-  /** Offsets of the existing word. */
+  /** Offsets of the existing word, which an insertion replaces. */
   from: number;
   to: number;
   /** Existing keys of the same map. */
   present: string[];
-  /** Inside brackets or braces. */
+  /** Whether the position is inside brackets or braces. */
   flow: boolean;
 }
 
@@ -66,7 +66,7 @@ export function locationAt(text: string, offset: number): YamlLocation | undefin
 const word = /[\w./@-]/;
 const standIn = 'zzStandIn';
 
-/** Returns what may be inserted at `offset`, or undefined if nothing may (in a comment or a multi-line string). */
+/** Returns the possible insertion at `offset`; undefined in a comment or a multi-line string. */
 export function gapAt(text: string, offset: number): YamlGap | undefined {
   let [from, to] = [offset, offset];
   while (from > 0 && word.test(text[from - 1])) from--;

@@ -1,5 +1,5 @@
-// `RAGEN: Doctor`: shows what prevents runs from starting or finishing on this machine, as a read-only document that
-// can be copied. Changes nothing.
+// `RAGEN: Doctor`: shows the problems that prevent runs from starting or finishing on this machine, as a read-only
+// document. Changes nothing on the machine.
 import * as vscode from 'vscode';
 import { registerCommands, type Command } from '../command';
 import type { Host } from '../host-services';
@@ -19,7 +19,7 @@ export function registerDoctor(context: vscode.ExtensionContext, host: Host): vo
   context.subscriptions.push(doctor, registerCommands(host, { 'ragen.doctor': doctor.command }));
 }
 
-/** Serves the report, and copies it with a button in the document's title bar. */
+/** Provides the document, and the command of the button that copies the report. */
 class Doctor implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.changed.event;
@@ -32,7 +32,7 @@ class Doctor implements vscode.TextDocumentContentProvider, vscode.Disposable {
 
   constructor(private readonly version: string) {}
 
-  /** The command: examines everything again and shows the document. */
+  /** The command: creates a new report and shows the document. */
   readonly command: Command = host => async () => {
     const progress = { location: vscode.ProgressLocation.Window, title: vscode.l10n.t('Examining this machine') };
     await withProgress(progress, async () => {

@@ -1,4 +1,5 @@
-// Formats the doctor's findings as text: what the machine has, what is missing, and how to fix it. Pure functions.
+// Formats the doctor's findings as text: the machine's resources, missing requirements, and their remedies. Pure
+// functions.
 import type { MachineFacts } from '../../protocol/doctor';
 import { maximum } from '../../common/lists';
 import { counted, gibibytes } from '../../common/numbers';
@@ -22,20 +23,20 @@ export interface EditorFacts {
   /** Variables whose API keys the editor stores. */
   keys: string[];
   runs: { active: number; all: number };
-  /** The Node.js that runs trainers, or why there is none. */
+  /** The Node.js that runs trainers, or the reason why none was found. */
   node: { path: string; version: string; electron: boolean } | { problem: string };
 }
 
-/** Thresholds in bytes below which a run is likely to fail. */
+/** Free bytes below which a run is likely to fail. */
 const little = { memory: 2 * 2 ** 30, disk: 2 * 2 ** 30 };
 
 /**
  * Returns all findings in display order.
- * @param machine the CLI's report about the machine, or why there is none
+ * @param machine the CLI's report about the machine, or the reason why it is missing
  */
 export function findingsOf(editor: EditorFacts, machine: MachineFacts | { problem: string }): Finding[] {
   const own = editorFindings(editor);
-  if (!editor.trusted) return own; // no process was started to examine the machine
+  if (!editor.trusted) return own; // an untrusted workspace starts no process, so the machine was not examined
   return [...own, ...('problem' in machine ? [noTerminal(machine)] : machineFindings(machine))];
 }
 
@@ -147,7 +148,8 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
 }
 
 /**
- * How to get a provider's library. No package contains that of CUDA; each other one is in the package of its platform.
+ * Explains how to get a provider's library. The extension's packages do not contain the CUDA library; the package of
+ * each platform contains the platform's other libraries.
  */
 const libraryOf = (provider: string): string =>
   provider === 'cuda'

@@ -1,5 +1,5 @@
-// Compares two versions of environment code that a run used in VS Code's diff editor, with the effect on reward and
-// success. Sources come from the run folder, read-only, under a separate URI scheme.
+// Shows two versions of a run's environment code in VS Code's diff editor, with the effect of the change on reward and
+// success. The sources are read-only documents from the run folder, under a separate URI scheme.
 import * as vscode from 'vscode';
 import { environmentFile, environmentFiles, isVersionName } from '../../run-data/run-files';
 import { isSourceName } from '../../run-data/environment-snapshot';
@@ -9,7 +9,7 @@ import { notifyInformation } from '../notifications';
 import { plain } from '../plain-text';
 import type { Run } from '../runs/run-store';
 
-/** URI scheme of saved sources. The path is for display; the query identifies file, version and run folder. */
+/** URI scheme of saved sources. The path is displayed; the query identifies file, version and run folder. */
 const scheme = 'ragen-environment';
 
 interface SourceSnapshot {
@@ -18,7 +18,7 @@ interface SourceSnapshot {
   name: string;
 }
 
-/** Serves saved sources to the editor; dispose to stop. */
+/** Registers the provider of saved sources. */
 export function serveSourceSnapshots(): vscode.Disposable {
   return vscode.workspace.registerTextDocumentContentProvider(scheme, {
     async provideTextDocumentContent({ query }) {
@@ -30,7 +30,9 @@ export function serveSourceSnapshots(): vscode.Disposable {
   });
 }
 
-/** Asks for two versions and shows their diff. Notifies the user if there are not two versions. */
+/**
+ * Lets the user choose two versions and shows their diff. Shows a notification if the run has fewer than two versions.
+ */
 export async function compareEnvironments({ folder, reader, summary }: Run): Promise<void> {
   const ran = await reader.versions();
   const later = lastRuns(ran).filter(version => before(ran, version).length > 0);
@@ -83,7 +85,7 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   void notifyInformation(`${change}: ${effectLabel}`);
 }
 
-/** Returns the other versions of the same tag that ran before `after`, each at its last run. */
+/** Returns the other versions of the same tag that ran before `after`, each with its last range of steps. */
 const before = (ran: readonly RanVersion[], after: RanVersion): RanVersion[] =>
   lastRuns(ran.slice(0, ran.indexOf(after))).filter(
     ({ tag, version }) => tag === after.tag && version !== after.version,

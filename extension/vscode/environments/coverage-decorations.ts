@@ -1,6 +1,6 @@
-// Draws in open editors how often a run's episodes executed each line of its environments' sources. Drawing a run also
-// switches coverage on in its trainer. A file whose content differs from the loaded code is not decorated, since its
-// lines would not match.
+// Draws the line coverage of one run's environments in open editors: how often the run's episodes executed each line.
+// Also switches coverage on in the run's trainer. A file whose content differs from the code in use is not decorated,
+// because the line numbers differ.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { readRunFile } from '../../node/run-file';
@@ -10,14 +10,14 @@ import { fileCoverage, formatMark, type FileCoverage, type LineMark } from './en
 import { JsonLines } from '../run-files/json-lines';
 import type { Run, RunStore } from '../runs/run-store';
 
-/** A source file of a version that a run uses now. */
+/** A source file of the environment version that a run uses now. */
 interface Source {
   version: string;
   name: string;
 }
 
 export class CoverageDecorations implements vscode.Disposable {
-  /** Folder of the run that is drawn. */
+  /** Folder of the run whose coverage is drawn. */
   private drawn: string | undefined;
   private readonly types: Record<LineMark['kind'], vscode.TextEditorDecorationType>;
   private readonly subscriptions: vscode.Disposable[];
@@ -46,7 +46,7 @@ export class CoverageDecorations implements vscode.Disposable {
   }
 
   /**
-   * Starts counting and drawing a run's coverage, or stops it if the run is drawn. For an ended run, its recorded
+   * Toggles the coverage of a run: switches counting and drawing on, or both off. For an ended run, the recorded
    * coverage is drawn.
    */
   async toggle(run: Run): Promise<boolean> {

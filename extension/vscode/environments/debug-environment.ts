@@ -1,13 +1,13 @@
 // Attaches VS Code's debugger to the environment processes of an active run. The trainer opens their inspectors on the
-// loopback interface and restores the time limits when the last debug session has ended. Training itself only waits for
-// halted environments.
+// loopback interface and restores the time limits when the last debug session has ended. Training continues, and waits
+// only for calls into a halted environment.
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
 import type { Run, RunStore } from '../runs/run-store';
 
 /**
- * Debugs the run's environments until the sessions end. Throws a UserError if the trainer cannot be reached or no
- * session could start.
+ * Debugs the run's environments until all debug sessions have ended. Throws a UserError if the trainer cannot be
+ * reached or no session could start.
  */
 export async function debugEnvironments(store: RunStore, run: Run): Promise<void> {
   const trainer = store.trainer(run);
@@ -24,7 +24,8 @@ export async function debugEnvironments(store: RunStore, run: Run): Promise<void
     open.delete(url);
     if (open.size > 0) return;
     ended.dispose();
-    trainer.endDebugging().catch(() => undefined); // the run has ended, together with its environments
+    // Fails if the run has ended; its environment processes have then ended too.
+    trainer.endDebugging().catch(() => undefined);
   };
   for (const url of urls) {
     const started = await vscode.debug.startDebugging(undefined, {
@@ -34,7 +35,7 @@ export async function debugEnvironments(store: RunStore, run: Run): Promise<void
       address: '127.0.0.1',
       port: Number(new URL(url).port),
       sourceMaps: true,
-      // Only the environments' compiled code, which lies beside its sources, not the extension's own.
+      // Source maps of the environments' bundles only, not of the extension's own code.
       resolveSourceMapLocations: roots.map(root => `${root}/**`),
       skipFiles: ['<node_internals>/**', '**/environment-worker.cjs', '**/environment-host.cjs'],
       ragenEnvironment: url,

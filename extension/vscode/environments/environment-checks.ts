@@ -1,6 +1,6 @@
-// Environments in the Test Explorer: one item per file of the workspace that defines an environment, with its checks as
-// children after a run. Failures are also shown as diagnostics at the line of the failure or of the definition, until
-// the file is saved.
+// Environments in the Test Explorer: one item per environment file of the workspace; after a test run, the item's
+// children are the checks of the contract. Failures are also shown as diagnostics, at the line of the failure or of the
+// definition, until the file is saved.
 import { dirname, relative } from 'node:path';
 import * as vscode from 'vscode';
 import type { ContractCheck, ContractReport } from '../../protocol/environment-tools';
@@ -179,12 +179,12 @@ export class EnvironmentChecks implements vscode.Disposable {
   }
 }
 
-/** Returns the location of a failed check: its own if known, else the definition. */
+/** Returns the location of a failed check, if it is known, else the location of the environment's definition. */
 function locationOf({ at }: ContractCheck, item: vscode.TestItem): { uri: vscode.Uri; range: vscode.Range } {
   const [, file, line] = /^(.*):(\d+)$/.exec(at ?? '') ?? [];
   if (file === undefined) return { uri: item.uri!, range: item.range ?? lineRange(0) };
   return { uri: vscode.Uri.file(file), range: lineRange(Number(line) - 1) };
 }
 
-/** A whole line: VS Code clips a range at the line's end. */
+/** Returns the range of a complete line; VS Code clips the range at the line's end. */
 const lineRange = (line: number): vscode.Range => new vscode.Range(line, 0, line, 1000);

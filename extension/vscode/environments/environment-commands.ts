@@ -14,11 +14,11 @@ import { notifyBriefly, notifyError, withProgress } from '../notifications';
 import { plain } from '../plain-text';
 import { PlayPanels, type Played } from '../pages/play-panel';
 
-/** Everything that the commands use. */
+/** Services that the commands use. */
 interface EnvironmentTools extends Pick<Host, 'extensionPath' | 'log'> {
   play: PlayPanels;
   checks: EnvironmentChecks;
-  /** Status bar message that a check passed, while it is shown. */
+  /** The status bar message about a passed check, while it is shown. */
   notice?: vscode.Disposable;
 }
 
@@ -101,14 +101,20 @@ async function chosenFolder(): Promise<vscode.WorkspaceFolder | undefined> {
   return folders.length === 1 ? folders[0] : vscode.window.showWorkspaceFolderPick();
 }
 
-/** Names a file by its path relative to the workspace folder, or by its absolute path outside the workspace. */
+/**
+ * Converts a file to an environment to play. Its name is the path relative to the workspace folder; outside the
+ * workspace, the absolute path.
+ */
 function playedFile(uri: vscode.Uri): Played {
   const folder = vscode.workspace.getWorkspaceFolder(uri)?.uri.fsPath;
   if (folder === undefined) return { environment: uri.fsPath, cwd: dirname(uri.fsPath) };
   return { environment: relative(folder, uri.fsPath).replaceAll('\\', '/'), cwd: folder };
 }
 
-/** Asks for an environment: the open file first, then the others of the workspace, then the built-in ones. */
+/**
+ * Lets the user choose an environment. The list starts with the open file, followed by the workspace's other
+ * environments and the built-in environments.
+ */
 async function chosenEnvironment(extensionPath: string): Promise<Played | undefined> {
   type Item = vscode.QuickPickItem & { played?: Played };
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? extensionPath;
@@ -132,7 +138,7 @@ async function chosenEnvironment(extensionPath: string): Promise<Played | undefi
   const chosen = await vscode.window.showQuickPick(items, {
     title: vscode.l10n.t('Play Environment'),
     placeHolder: vscode.l10n.t('Which environment?'),
-    ignoreFocusOut: true, // a page that regains focus late must not close it
+    ignoreFocusOut: true, // a page that regains the focus after a delay must not close the list
     matchOnDescription: true,
   });
   return chosen?.played;
@@ -149,7 +155,7 @@ export function registerEnvironmentTools({ extensionUri, subscriptions }: vscode
     vscode.commands.registerCommand(id, guarded(tools, command)),
   );
   const writeTypes = () => {
-    if (!vscode.workspace.isTrusted) return; // writes nothing into an untrusted workspace
+    if (!vscode.workspace.isTrusted) return; // no file is written in an untrusted workspace
     for (const { uri } of vscode.workspace.workspaceFolders ?? [])
       writeEnvironmentTypes(extensionPath, uri.fsPath, true).catch((error: Error) => log.warn(error.message));
   };

@@ -1,5 +1,5 @@
 // Computes the coverage mark of each line of an environment's source: how often the episodes of recent steps executed
-// it, or that they never did. Pure functions; coverage-decorations.ts draws the marks.
+// the line, 0 included. Pure functions; coverage-decorations.ts draws the marks.
 import type { CoverageLine } from '../../run-data/environment-snapshot';
 
 /** Number of newest steps whose counts are summed. */
@@ -23,12 +23,13 @@ export interface FileCoverage {
 }
 
 /**
- * Returns the coverage of a file, by its name in the run folder, from the lines of `coverage.jsonl`. Undefined if it
- * was never counted.
+ * Returns the coverage of a source file from the lines of `coverage.jsonl`. `name` is the source's name in the run
+ * folder. Undefined if the file's coverage was never counted.
  */
 export function fileCoverage(counted: readonly CoverageLine[], name: string, text: string): FileCoverage | undefined {
   const { map } = counted.at(-1) ?? {};
-  const byStep = new Map(counted.filter(line => line.map === map).map(line => [line.step, line])); // for repeated steps
+  // A later line of the same step replaces an earlier one.
+  const byStep = new Map(counted.filter(line => line.map === map).map(line => [line.step, line]));
   const newest = [...byStep.values()].sort((a, b) => a.step - b.step).slice(-coveredSteps);
   const sums = new Map<number, [most: number, least: number]>();
   for (const { files } of newest)

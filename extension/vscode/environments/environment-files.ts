@@ -15,14 +15,16 @@ export function definitionLine(text: string): number | undefined {
   return line < 0 ? undefined : line;
 }
 
-/** Whether a file can be an environment, by its path. */
+/** Whether a file's path is possible for an environment. */
 export const mayBeEnvironment = ({ path }: vscode.Uri): boolean =>
   path.endsWith('.ts') && !/\.(d|test|spec)\.ts$/.test(path) && !/\/(node_modules|\.ragen|\.git|dist|out)\//.test(path);
 
 /** Maximum bytes of an examined file. */
 const mostBytes = 2 ** 24;
 
-/** Returns the line of a file's definition; undefined if it has none or cannot be read. */
+/**
+ * Returns the 0-based line of the environment definition in a file; undefined if the file has none or cannot be read.
+ */
 export async function definitionIn(uri: vscode.Uri): Promise<number | undefined> {
   const text = await readBounded(uri.fsPath, { most: mostBytes, within: null }).catch(() => '');
   return definitionLine(text.toString('utf8'));

@@ -1,6 +1,6 @@
 // Live statistics in environment sources: code lenses above `reset` and `step` for the newest run that uses the file,
-// and the number of ended episodes at the lines of their errors. Updated at most once per second. An edited file keeps
-// its statistics, which belong to the running code.
+// and, at lines with errors, the number of episodes that the error ended. Updated at most once per second. Unsaved
+// edits do not change the statistics, which describe the code in use.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { environmentProblems } from './environment-problems';
@@ -18,7 +18,7 @@ import type { EpisodeHeads } from '../run-files/episodes/episode-heads';
 
 const refreshMs = 1000;
 
-/** A run that uses a file, with the version and tags. */
+/** A run that uses a file, with the environment's version and tags. */
 interface Runner {
   run: Run;
   version: string;
@@ -98,7 +98,8 @@ export class EnvironmentLenses implements vscode.CodeLensProvider, vscode.Dispos
       this.sources.get(key) ??
       reader.keptEnvironment(version).then(kept => kept?.sources.map(name => join(kept.root, name)) ?? []);
     this.sources.set(key, known);
-    void known.then(files => files.length === 0 && this.sources.delete(key)); // they may be saved later
+    // An empty result is not cached, because the sources may be saved later.
+    void known.then(files => files.length === 0 && this.sources.delete(key));
     return known;
   }
 
@@ -109,7 +110,7 @@ export class EnvironmentLenses implements vscode.CodeLensProvider, vscode.Dispos
     return environmentFigures(run.summary.name, { version, tags }, heads.flat(), events);
   }
 
-  /** Marks the lines that ended episodes, in visible editors of environment sources. */
+  /** Marks the lines whose errors ended episodes, in visible editors of environment sources. */
   private async mark(): Promise<void> {
     for (const editor of vscode.window.visibleTextEditors) {
       const { document } = editor;

@@ -1,6 +1,6 @@
-// Current problems of a run's environments, from its events: errors that keep saved code from being used, until a save
-// fixes them, and locations where running code ended episodes, with their number, until the code changes. Must not
-// import `vscode`.
+// Current problems of a run's environments, computed from the run's events. A problem is an error in saved code, which
+// prevents its use until a later save fixes it, or a location in the code in use whose errors ended episodes. The
+// latter is removed when the code changes. Must not import `vscode`.
 import { environmentErrorSchema, environmentRefusedSchema } from '../../run-data/run-events';
 import type { RunEvent } from '../../run-data/run-events';
 
@@ -16,7 +16,7 @@ export interface EnvironmentProblem {
   severity: 'error' | 'warning';
 }
 
-/** Returns the problems that remain after these events, each once, even if several tags share the file. */
+/** Returns the problems that remain after these events. A problem that several tags share is returned once. */
 export function environmentProblems(events: readonly RunEvent[]): EnvironmentProblem[] {
   const refused = new Map<string, EnvironmentProblem[]>();
   const ended = new Map<string, Map<string, { at: EnvironmentProblem; episodes: number }>>();
@@ -55,8 +55,8 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
 }
 
 /**
- * Returns the source location where environment code failed, for a run that paused with the message `sentence`;
- * undefined if its events name no location.
+ * Returns the source location of the failure because of which a run paused with the message `sentence`; undefined if
+ * the run's events contain no location.
  */
 export function failureLocation(
   events: readonly RunEvent[],
@@ -66,7 +66,7 @@ export function failureLocation(
   return parseLocation(environmentErrorSchema.safeParse(event?.data).data?.at ?? '');
 }
 
-/** Splits `file:line`. */
+/** Parses `file:line`; undefined for other texts. */
 function parseLocation(at: string): Pick<EnvironmentProblem, 'file' | 'line'> | undefined {
   const [, file, line] = /^(.*):(\d+)$/.exec(at) ?? [];
   return file === undefined ? undefined : { file, line: Number(line) };

@@ -1,5 +1,5 @@
-// Commands on the environments of a run: debug them while it trains, show the coverage of their code, compare the
-// versions that it ran. Their errors are shown at the lines of their sources.
+// Commands on the environments of a run: debug them during training, show their line coverage, compare their versions.
+// Also registers the diagnostics, lenses and decorations in environment sources.
 import * as vscode from 'vscode';
 import { registerCommands, type Command } from '../command';
 import { compareEnvironments, serveSourceSnapshots } from './compare-environments';
@@ -12,7 +12,7 @@ import { anyRun, noRuns } from '../runs/commands/run-checks';
 import { isActive } from '../runs/run-format';
 import { trusted } from '../workspace-trust';
 
-/** Registers the commands, and what they show. */
+/** Registers the commands, diagnostics, code lenses and decorations. */
 export function registerRunEnvironments(context: vscode.ExtensionContext, host: Host): void {
   const coverage = new CoverageDecorations(host.store);
   context.subscriptions.push(

@@ -1,5 +1,6 @@
-// Host side of the New Run page: a single panel, restored with its choices. Lists configurations, evaluates the choices
-// with the CLI, starts the run, and saves the configuration as a file in the workspace.
+// Host side of the New Run page: a single panel, restored with the user's choices after a window reload. Lists
+// configurations, evaluates the choices with the CLI, starts the run, and saves the configuration as a file in the
+// workspace.
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -56,7 +57,7 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
     return Promise.resolve();
   }
 
-  /** Does not dispose of the panel, because this also runs at a window reload. */
+  /** Leaves the panel open, because VS Code also calls dispose at a window reload and restores the panel afterwards. */
   dispose(): void {
     this.serializer.dispose();
   }
@@ -102,8 +103,8 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
   }
 
   /**
-   * Asks for a file beside the extended preset, or in the `config` folder for built-in presets, and writes the
-   * configuration there.
+   * Lets the user choose a file and writes the configuration. The suggested folder is that of the extended preset; for
+   * built-in presets, `config`.
    */
   private async save(choice: NewRunChoice): Promise<void> {
     const { name, file } = sourceOf(choice.preset);
@@ -122,7 +123,10 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
   }
 }
 
-/** Returns the preset for an id: a path is a file of the workspace. */
+/**
+ * Returns the preset for an id. An id that is an absolute path is a file of the workspace; any other id is the name of
+ * a built-in preset.
+ */
 function sourceOf(preset: string): PresetSource & { file?: string } {
   if (!/[/\\]/.test(preset)) return { name: preset, args: ['--config-name', preset] };
   const name = preset.replace(/^.*[/\\]/, '').replace(/\.ya?ml$/i, '');

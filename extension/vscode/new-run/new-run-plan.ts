@@ -1,5 +1,5 @@
-// Evaluates the choices on the New Run page with the CLI. If the configuration is invalid, the values of the preset are
-// returned, so that the form stays filled. Must not import `vscode`.
+// Evaluates the choices on the New Run page with the CLI. If the configuration is invalid, the result contains the
+// values of the preset, so that the form can still show values. Must not import `vscode`.
 import type { FormProblem, NewRunChoice, PlannedRun, RunEstimate } from '../../protocol/new-run-page';
 import { valueAt } from '../../run-data/settings';
 import { ConfigError } from '../processes/cli-command';
@@ -33,7 +33,8 @@ export async function planChoice(
     return { ...described(config as Record<string, unknown>), estimate: run as RunEstimate, problems: [], yaml };
   } catch (error) {
     const problems = problemsOf(error);
-    // Without the overrides the preset may be valid, or only its model unavailable: its values do not need the plan.
+    // `plan` also fails if only an override is invalid or only the model is unavailable; `config` without overrides
+    // then still returns the preset's values.
     const config = await ask(['config', ...args, '--resolved']).then(
       answer => answer.config as Record<string, unknown>,
       () => ({}),

@@ -34,7 +34,7 @@ export function collapseKind(store: RunStore, extensionUri: vscode.Uri): PageKin
   };
 }
 
-/** How much of the run the page has received. */
+/** Number of lines and events that the page has received, and the files it knows. */
 interface Sent {
   epochs: string;
   rows: number;
@@ -103,7 +103,7 @@ function serveCollapse(page: OpenPage, store: RunStore, extensionUri: vscode.Uri
     sent = now;
     messenger.sendNotification(collapseLines, page.page, { run: run.summary, lines, events: fresh, ...found });
   };
-  // Updates run one after another, so that no line is sent twice.
+  // Updates run one after another, because concurrent updates would send a line twice.
   let sending = Promise.resolve();
   const queue = () => void (sending = sending.then(send, send));
   return vscode.Disposable.from(
@@ -138,7 +138,7 @@ async function perform(request: CollapseCommand, folder: string, extensionUri: v
 
 const drawnKeys = ({ keys }: ColumnTable): string[] => keys.filter(key => collapseKeys.test(key));
 
-/** Returns the part of a line that the page draws. */
+/** Returns a metrics line with only the keys that the page uses. */
 function drawnOf(line: MetricNumbers): MetricNumbers {
   const drawn = Object.entries(line).filter(([key]) => key === 'step' || collapseKeys.test(key));
   return Object.fromEntries(drawn) as MetricNumbers;

@@ -1,6 +1,6 @@
-// The page that compares runs: one panel per set of runs, restored after a reload with the same set. Deleted runs are
-// left out. The host announces new data at most once per second and only to a visible page, which then requests it
-// again.
+// Host side of the page that compares runs: one panel per set of runs, restored after a window reload with the same
+// set, without deleted runs. While a page is visible, the host notifies it of new data at most once per second; the
+// page then requests the data.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
@@ -17,7 +17,7 @@ import type { Run, RunStore } from '../runs/run-store';
 
 const viewType = 'ragen.compare';
 const updateMs = 1000;
-/** Separates the folders of a set in the page's `folder` state; no path contains it. */
+/** Separator of the folders in the page's `folder` state; paths do not contain newlines. */
 const between = '\n';
 
 /** Actions of the page's links. */
@@ -54,7 +54,9 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
     else panel.dispose(); // all runs were deleted
   }
 
-  /** Does not dispose of the panels, because this also runs at a window reload. */
+  /**
+   * Leaves the panels open, because VS Code also calls dispose at a window reload and restores the panels afterwards.
+   */
   dispose(): void {
     this.serializer.dispose();
   }
@@ -75,7 +77,7 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
             const { keys } = await readers.get(folder)!.update();
             return { ...known, keys, events: (await reader.events()).events, run: summary };
           } catch (error) {
-            // A run that cannot be read becomes a row with the reason.
+            // A run that cannot be read is sent as a row with the reason.
             const problem = (error as Error).message;
             const name = `${summary.name} (${problem})`;
             return { ...known, name, keys: [], events: [], run: { ...summary, name, problem } };
@@ -114,7 +116,8 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
         if (panel.visible) messenger.sendNotification(compareGrew, page, null);
       }, updateMs);
     };
-    // Every poll fires a touch event. It is ignored for runs that are not live: their changes fire onDidChange.
+    // Every poll fires a touch event. Touch events of runs that are not live are ignored, because changes of such runs
+    // fire onDidChange.
     const listening = this.store.onDidTouch(folder => this.store.get(folder)?.summary.live && grew(folder));
     const listChanged = this.store.onDidChange(() => grew());
     this.open.set(key, panel);
@@ -127,7 +130,7 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
     fillPanel(panel, this.extensionUri, { title: panel.title, bundle: 'compare', icon: 'dashboard.svg', folder: key });
   }
 
-  /** Returns the existing runs of a set, oldest first. */
+  /** Returns the runs of a set that still exist, oldest first. */
   private present(folders: readonly string[]): Run[] {
     const runs = folders.map(folder => this.store.get(folder)).filter(run => run?.reader.manifest !== undefined);
     return (runs as Run[]).sort((a, b) => (a.summary.created < b.summary.created ? -1 : 1));

@@ -13,10 +13,13 @@ export interface ComparedRun {
   events: readonly RunEvent[];
 }
 
-/** Whether a key is ignored when configurations are compared. */
+/** Whether a key is ignored when configurations are compared: the seeds and the run's name. */
 const apart = (key: string): boolean => key.startsWith('seed.') || key === 'trainer.experiment_name';
 
-/** Returns the groups in the order of their first runs, and the keys in which they differ, in configuration order. */
+/**
+ * Returns the groups, in the order of their first runs, and the keys in which the groups differ, in configuration
+ * order.
+ */
 export function groupRuns(
   runs: readonly ComparedRun[],
 ): Pick<{ groups: ComparedGroup[]; keys: string[] }, 'groups' | 'keys'> {
@@ -31,7 +34,7 @@ export function groupRuns(
   const differing = known.filter(key => new Set(members.map(([first]) => flat[first].get(key))).size > 1);
   const fingerprintOf = (key: string) =>
     JSON.stringify([lastPart(key), members.map(([first]) => flat[first].get(key))]);
-  // Of keys that vary together (a schedule's length, a copied path), only the shortest is listed.
+  // Of keys whose values always vary together (a schedule's length, a copied path), only the shortest key is listed.
   const keys = differing.filter(
     key => !differing.some(other => other.length < key.length && fingerprintOf(other) === fingerprintOf(key)),
   );
@@ -50,7 +53,10 @@ export function groupRuns(
   return { groups, keys };
 }
 
-/** Returns the run's name for a single run, the sweep point for several, else the values that distinguish them. */
+/**
+ * Returns the label of a group: the run's name for a single run, else the sweep point, else the values in which the
+ * group differs from other groups.
+ */
 function labelOf(runs: readonly ComparedRun[], keys: readonly string[], values: readonly string[]): string {
   const [first] = runs;
   if (runs.length === 1) return first.name;
@@ -69,7 +75,7 @@ function withChanges(leaves: Map<string, string>, events: readonly RunEvent[]): 
     const change = kind === 'setting' ? settingChangeSchema.safeParse(data).data : undefined;
     const before = change && leaves.get(change.key);
     if (!change || before === undefined) continue;
-    // Schedules as long as the run keep that length (run-data/settings.ts).
+    // A schedule that has the run's length follows a change of that length (run-data/settings.ts).
     const follows = (key: string) => lastPart(key) === lastPart(change.key) && lastPart(key) === 'total_training_steps';
     for (const [key, value] of leaves)
       if (key === change.key || (follows(key) && value === before))

@@ -1,4 +1,4 @@
-// Number of episodes that a run's configuration implies, for runs that do not log it.
+// Computes the number of episodes from a run's configuration, for runs that do not log the number.
 import type { DashboardSnapshot } from '../../protocol/dashboard-page';
 
 /** Returns the number per training step (null if not configured), and per validation by tag. */
@@ -23,7 +23,7 @@ function byTag(
   return counts;
 }
 
-/** Returns a part of an arbitrary value as a record. */
+/** Returns `value`, or its property `key`, if it is a record; else an empty record. */
 function at(value: unknown, key?: string): Record<string, unknown> {
   const record = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   return key === undefined ? record : at(record[key]);

@@ -1,6 +1,6 @@
 // Host side of the dashboard: sends a snapshot without metrics first, then the columns of the visible charts, then each
-// new line once as the run folder grows. Long runs are sent as overviews; if their lines must be parsed, the newest
-// part comes first.
+// new line once as the run folder grows. Columns of long runs are first sent as overviews. If the lines of a long run
+// must be parsed, the newest part is sent first.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
@@ -49,7 +49,7 @@ const viewKey = 'ragen.dashboard.view';
 /** Workspace state key of the columns that the last page requested first. */
 const requestedKey = 'ragen.dashboard.asked';
 
-/** Maximum number of overviews computed before a page requests them. */
+/** Maximum number of overviews that are computed while a page loads, before it requests them. */
 const mostAhead = 64;
 
 /** Number of rows above which a column is first sent as an overview. */
@@ -58,7 +58,7 @@ const longRun = 20_000;
 /** Maximum number of new lines per message. If more arrive, the page must request the data again. */
 const mostLines = 2000;
 
-/** Epoch of the newest part, while the rest is read. */
+/** Epoch of the snapshot with only the newest part, used while the older lines are read. */
 const readingEpoch = -1;
 
 export function dashboardKind(
@@ -76,13 +76,13 @@ export function dashboardKind(
   };
 }
 
-/** What a page requested to draw its first charts. */
+/** The columns that a page requested for its first charts. */
 interface RequestedColumns {
   keys: string[];
   smoothing: number;
 }
 
-/** How much of the run the page has received. */
+/** Number of rows and events that the page has received, and their epoch. */
 interface Sent {
   epoch: number;
   rows: number;
@@ -102,7 +102,7 @@ function serveDashboard(
   let columns: MetricColumns | undefined; // set while the page is visible
   let overviews: ColumnOverviews | undefined;
   let requested: RequestedColumns = { keys: [], smoothing: 0 };
-  let newest: ColumnTable | undefined; // set while the rest is read
+  let newest: ColumnTable | undefined; // set while the older lines are read
   let scores: ScoreStrips | undefined;
   let sent: Sent | undefined; // undefined until the page has sent `ready`
   let sending: Promise<void> | undefined;
@@ -169,7 +169,7 @@ function serveDashboard(
   function wake(): MetricColumns {
     if (!columns) {
       columns = new MetricColumns(folder, storage.columns);
-      // An error here occurs again, and is reported, when the page sends its request.
+      // The same error occurs again when the page sends its request, and is reported then.
       readAhead(columns, storage.memory.get<RequestedColumns>(requestedKey)).catch(() => undefined);
     }
     return columns;
@@ -203,7 +203,7 @@ function serveDashboard(
     source.update(report).then(done, done);
   }
 
-  /** Sends new data. If called while it runs, it checks once more at the end. */
+  /** Sends new data. A call during a running update causes one more check at its end. */
   async function send(): Promise<void> {
     again = true;
     sending ??= (async () => {
@@ -224,7 +224,8 @@ function serveDashboard(
     if (!sent || !columns) return;
     const { rows } = table;
     if (columns.epoch !== sent.epoch || eventsEpoch !== sent.eventsEpoch || rows - sent.rows > mostLines) {
-      sent = undefined; // a resume truncated the files, or too many lines are new: the page requests again
+      // A resume truncated the files, or more than `mostLines` lines are new: the page requests a new snapshot.
+      sent = undefined;
       return void messenger.sendNotification(dashboardRead, page.page, { read: 1 });
     }
     const summary = JSON.stringify(run.summary);
@@ -235,7 +236,7 @@ function serveDashboard(
     messenger.sendNotification(dashboardLines, page.page, { run: run.summary, lines, events: fresh });
   }
 
-  /** Stores the page's first requests for the next page. */
+  /** Stores the page's first requests, which readAhead uses for the next page. */
   function remember(): void {
     const before = storage.memory.get<RequestedColumns>(requestedKey);
     const keys = [...new Set([...requested.keys, ...(before?.keys ?? [])])].slice(0, mostAhead);
@@ -251,7 +252,7 @@ function serveDashboard(
     panel.onDidChangeViewState(() => {
       if (panel.visible) return void wake();
       remember();
-      sent = columns = overviews = newest = scores = undefined; // a hidden page keeps no data
+      sent = columns = overviews = newest = scores = undefined; // the data of a hidden page is released
     }),
   );
 }

@@ -1,5 +1,5 @@
-// Host side of the Episodes page: sends all episodes of the run as columns and later additions, single complete
-// episodes, and results of text searches.
+// Host side of the Episodes page: sends all episodes of the run as columns, new rows while the run plays, single
+// complete episodes, and results of text searches.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import {
@@ -35,7 +35,8 @@ export function episodesKind(store: RunStore, folders: EpisodesFolders): PageKin
 }
 
 /**
- * Milliseconds between two update messages while files are scanned, and before a recently modified file is read again.
+ * Milliseconds: `updateMs` between two update messages while files are scanned; `young` until a recently modified file
+ * is read again.
  */
 const pace = { updateMs: 250, young: 1000 };
 
@@ -81,10 +82,11 @@ function serveEpisodes(
     if (young) again = setTimeout(queue, pace.young);
   };
   const queue = () => {
-    if (sent && panel.visible) update().catch(() => undefined); // folder gone or being written: retried on touch
+    // The folder is deleted or being written; the next touch event retries.
+    if (sent && panel.visible) update().catch(() => undefined);
   };
 
-  // Resolves when the indexed episodes are known. Files without an index follow as they are scanned.
+  // Resolves when the indexed episodes are read. Episodes of files without an index are sent later, after each scan.
   const read = () =>
     new Promise<void>((resolve, reject) => {
       index.update(resolve).then(young => {
@@ -101,7 +103,7 @@ function serveEpisodes(
     await first;
     const { rest, ...about } = snapshot();
     sent = { epoch: index.epoch, rows: index.table.rows, rest };
-    queue(); // changes made while the page was loading
+    queue(); // sends changes that occurred while the page was loading
     return { ...about, rows: index.table.slice(0) };
   });
   messenger.onRequest(episodeOpen, ref => index.episode(ref));

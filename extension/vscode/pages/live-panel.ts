@@ -1,5 +1,6 @@
-// Host side of the Live page: while the page is visible, watches the run's trainer, also across trainer restarts, and
-// forwards its reports to the page. A hidden page causes no work in the trainer.
+// Host side of the Live page: while the page is visible, the host requests token reports from the run's trainer and
+// forwards them to the page. If the trainer restarts, the host requests them again. While the page is hidden, the
+// trainer sends no reports.
 import * as vscode from 'vscode';
 import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../../protocol/live-page';
 import { replaceTail } from '../../common/lists';
@@ -64,11 +65,12 @@ function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscod
     },
     tokens(update) {
       const newest = episode?.id === update.id ? episode.turns.at(-1) : undefined;
-      if (newest?.turn === update.turn) replaceTail(newest.tokens, update.at, update.tokens); // for a page that is reloaded
+      // A reloaded page receives the complete turn.
+      if (newest?.turn === update.turn) replaceTail(newest.tokens, update.at, update.tokens);
       messenger.sendNotification(liveTokens, page.page, update);
     },
   };
-  /** Follows the run's trainer, whose connection is replaced when its trainer restarts. */
+  /** Subscribes to the run's trainer. The store replaces the client when the trainer restarts. */
   const follow = () => {
     const now = choice && panel.visible ? store.get(folder)?.trainer : undefined;
     if (now === trainer) return;

@@ -1,6 +1,6 @@
 // The HTML document of a page: one root element, its script and its style sheet, under a content security policy that
-// permits nothing else. No inline scripts. Inline styles are permitted because the toolkit's components insert style
-// elements.
+// permits no other resources. No inline scripts. Inline styles are permitted because the toolkit's components insert
+// style elements.
 import { randomBytes } from 'node:crypto';
 
 export interface PageParts {
@@ -24,7 +24,7 @@ export function pageHtml({ title, cspSource, script, style, folder }: PageParts)
     `style-src ${cspSource} 'unsafe-inline'`,
     `img-src ${cspSource} data:`,
     `font-src ${cspSource}`,
-    // Not covered by default-src:
+    // `default-src` does not apply to these directives.
     `base-uri 'none'`,
     `form-action 'none'`,
   ].join('; ');

@@ -1,5 +1,5 @@
 // Webview panels of one kind, one per run: opened, restored after a window reload, and served with typed messages. VS
-// Code unloads a hidden page, which sends `ready` again when it is shown, so nothing is sent to hidden pages.
+// Code unloads a hidden page. When the page becomes visible again, it sends `ready`; hidden pages receive no messages.
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import { Messenger } from 'vscode-messenger';
@@ -8,7 +8,7 @@ import type { PageState } from '../../protocol/pages';
 import { fillPanel } from './fill-panel';
 import type { Run, RunStore } from '../runs/run-store';
 
-/** An open page, as its server sees it. */
+/** An open page, as passed to `PageKind.serve`. */
 export interface OpenPage {
   readonly folder: string;
   readonly panel: vscode.WebviewPanel;
@@ -64,8 +64,8 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
   }
 
   /**
-   * Returns a restored tab that was not yet viewed. VS Code creates its panel only when it is viewed, and no API
-   * reveals it, so a new panel replaces it.
+   * Returns a restored tab that has not been viewed yet. VS Code creates the tab's panel only when the user views the
+   * tab, and no API can reveal the tab, so `show` replaces it by a new panel.
    */
   private dormantTab(label: string): vscode.Tab | undefined {
     const alike = vscode.window.tabGroups.all
@@ -81,7 +81,7 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
   async deserializeWebviewPanel(panel: vscode.WebviewPanel, state: Partial<PageState> | undefined): Promise<void> {
     const run = typeof state?.folder === 'string' ? await this.store.find(state.folder) : undefined;
     if (run) this.attach(panel, run);
-    else panel.dispose(); // the run was deleted: do not show an empty panel
+    else panel.dispose(); // the run was deleted; the panel would be empty
   }
 
   /** Folder of the run whose page has the focus. */
@@ -94,7 +94,9 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
     this.open.get(folder)?.panel.dispose();
   }
 
-  /** Does not dispose of the panels, because this also runs at a window reload, after which VS Code restores them. */
+  /**
+   * Leaves the panels open, because VS Code also calls dispose at a window reload and restores the panels afterwards.
+   */
   dispose(): void {
     this.serializer.dispose();
   }

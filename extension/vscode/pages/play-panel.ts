@@ -1,5 +1,5 @@
-// Play panels, one per environment. Each has a session in its own process, which ends with the panel. A panel restored
-// after a window reload starts a new episode.
+// Play panels, one per environment. Each panel has a play session in its own process, which ends when the panel is
+// closed. A panel restored after a window reload starts a new episode.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
@@ -95,7 +95,7 @@ export class PlayPanels implements vscode.WebviewPanelSerializer<Partial<PageSta
   }
 }
 
-/** Opens a file at a line, in the column of a visible text editor, else beside the panel. */
+/** Opens a file at a line, in the column of a visible text editor or, without one, beside the panel. */
 async function openSource(file: string, line: number): Promise<void> {
   const text = vscode.window.visibleTextEditors.find(({ document }) => document.uri.scheme === 'file');
   const range = new vscode.Range(line - 1, 0, line - 1, 0);
@@ -103,7 +103,7 @@ async function openSource(file: string, line: number): Promise<void> {
   await vscode.window.showTextDocument(vscode.Uri.file(file), { viewColumn, selection: range });
 }
 
-/** Encodes both values as the page state's single `folder`. */
+/** Encodes environment and workspace folder as the `folder` of the page state. */
 const keyOf = ({ environment, cwd }: Played): string => JSON.stringify([environment, cwd]);
 
 function playedOf(key: string | undefined): Played | undefined {

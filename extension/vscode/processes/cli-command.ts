@@ -1,13 +1,13 @@
-// Runs a command of the CLI (`dist/cli.cjs`) to its end and returns the JSON document that it prints. A start or resume
-// resolves the configuration, creates the run folder and starts the trainer detached; the host waits only for that
-// document, and the run never depends on the host. Must not import `vscode`.
+// Runs a command of the CLI (`dist/cli.cjs`) to its end and returns the JSON document that it prints. To start or
+// resume a run, the CLI resolves the configuration, creates the run folder and starts a detached trainer. The run then
+// continues even if the extension host ends. Must not import `vscode`.
 import { spawn } from 'node:child_process';
 import { isRecord, jsonOrNothing } from '../../common/json';
 import { endedBySystem, explainExit } from '../../common/process-exit';
 import { UserError } from '../../common/user-error';
 import { trainerEnvironment, type NodeRuntime } from './node-runtime';
 
-/** How to run the CLI for a workspace folder. */
+/** Paths with which the CLI is run for a workspace folder. */
 export interface CliInvocation {
   node: NodeRuntime;
   /** Path of `dist/cli.cjs`. */
@@ -25,7 +25,10 @@ export interface ConfigProblem {
   key?: string;
 }
 
-/** The configuration was rejected. `problems` has at least one entry; the message is that of the first. */
+/**
+ * The configuration was rejected. `problems` has at least one entry; the error's message is the message of the first
+ * entry.
+ */
 export class ConfigError extends UserError {
   constructor(readonly problems: ConfigProblem[]) {
     super(problems[0].message);
@@ -52,8 +55,8 @@ export async function startRun(node: NodeRuntime, cli: string, args: string[], c
 
 /**
  * Runs `cli.cjs` with `args` plus `--json` in `cwd` and returns its JSON document. `doing` is the subject of the error
- * message if it exits without one. Throws ConfigError for a rejected configuration, else UserError with the CLI's
- * message.
+ * message if the CLI exits without a document. Throws ConfigError for a rejected configuration, else UserError with the
+ * CLI's message.
  */
 export async function askCli(
   node: NodeRuntime,
@@ -67,7 +70,7 @@ export async function askCli(
   const problems = problemsIn(answer);
   if (problems.length > 0) throw new ConfigError(problems);
   if (code === 0 && answer) return answer;
-  // Output of crashing native code is not a message for users.
+  // After a crash, the last lines may be output of native code, so they are not shown.
   const sentence = endedBySystem(code, signal) ? undefined : (lastLine(stderr) ?? lastLine(stdout));
   throw new UserError(sentence ?? `${doing} ${explainExit(code, signal)}`);
 }
@@ -82,7 +85,7 @@ interface Ended {
 function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const env = trainerEnvironment(process.env, node);
-    // Detached, so that closing the window while a configuration is resolved does not abort the start.
+    // The process is detached, so that closing the window while a configuration is resolved does not abort the start.
     const child = spawn(node.path, args, {
       cwd,
       env,
@@ -98,7 +101,10 @@ function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended
   });
 }
 
-/** Returns the JSON document in a stream: the complete text, else its last line that is JSON. */
+/**
+ * Returns the JSON document in a stream: the complete text, or the last line that is JSON. Undefined if neither is
+ * JSON.
+ */
 function documentIn(text: string): Record<string, unknown> | undefined {
   const complete = jsonOrNothing(text);
   if (isRecord(complete)) return complete;

@@ -1,6 +1,6 @@
-// Single entry point for starting processes: trainers, plans, checks, play sessions, inspections and the doctor get the
-// CLI and a Node.js from here. It refuses in an untrusted workspace, whatever the caller (a command, a page, a restored
-// document), so that merely opening a folder runs nothing.
+// Single entry point for starting processes: trainers, plans, checks, play sessions, inspections and the doctor. Throws
+// in an untrusted workspace for every caller, also for restored documents and pages, so that opening a folder executes
+// no code.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
@@ -15,8 +15,8 @@ export class CliLauncher {
   ) {}
 
   /**
-   * Returns the CLI for the folder `cwd`. Throws a UserError if the workspace is untrusted or there is no suitable
-   * Node.js.
+   * Returns the CLI for the folder `cwd`. Throws a UserError if the workspace is untrusted or no suitable Node.js is
+   * found.
    */
   async in(cwd: string): Promise<CliInvocation> {
     if (!vscode.workspace.isTrusted)

@@ -1,4 +1,4 @@
-// Runs the environment tools for the editor: `cli.cjs env …` in a Node.js process, either once for an answer or as a
+// Runs the environment tools for the editor: `cli.cjs env …` in a Node.js process, either for one JSON document or as a
 // session over JSON lines. Environment code never runs in the extension host. Must not import `vscode`.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { jsonOrNothing } from '../../common/json';
@@ -15,7 +15,7 @@ function start({ node, cli, cwd }: CliInvocation, args: readonly string[]): Chil
 
 /**
  * Returns the JSON document of `ragen env … --json`, whatever its exit code. `signal` ends the process.
- * @throws UserError with the CLI's own message when there is no such document
+ * @throws UserError with the CLI's error message if the CLI prints no document
  */
 export function askEnvironmentCli<T>(
   invocation: CliInvocation,

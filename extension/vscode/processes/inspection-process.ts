@@ -1,6 +1,6 @@
 // Inspection processes, which load the models of runs: `cli.cjs inspect --stdio` in Node.js, one per workspace folder,
-// started by the first request and ended after some minutes without one. JSON-RPC over standard input and output
-// (protocol/inspection.ts). None is started in an untrusted workspace. Must not import `vscode`.
+// started by the first request and ended after `idleMs` without a request. JSON-RPC over standard input and output
+// (protocol/inspection.ts). In an untrusted workspace no process is started. Must not import `vscode`.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { resolve } from 'node:path';
 import { ResponseError, type MessageConnection, type RequestType } from 'vscode-jsonrpc/node';
@@ -45,7 +45,7 @@ export interface RequestOptions {
 export interface InspectionDependencies {
   /** Returns the CLI for a workspace folder. */
   cliFor(cwd: string): Promise<CliInvocation>;
-  /** Returns why no process may start (the workspace is untrusted), or undefined. */
+  /** Returns the reason why no process may start (the workspace is untrusted), or undefined. */
   refusal(): string | undefined;
   /** Receives each line of the process's standard error. */
   log(line: string): void;
@@ -54,13 +54,10 @@ export interface InspectionDependencies {
 }
 
 const idleMs = 5 * 60_000;
-/** Milliseconds within which a process must exit by itself. */
+/** Milliseconds after which a process that has not exited is killed. */
 const shutdownTimeoutMs = 3000;
 
-/**
- * Answers requests about all runs, each through the process of its workspace folder. Errors are UserErrors with one
- * sentence.
- */
+/** Sends requests about runs to the process of the run's workspace folder. Errors are UserErrors with one sentence. */
 export class Inspections {
   private readonly processes = new Map<string, Promise<InspectionProcess>>();
 
@@ -74,7 +71,7 @@ export class Inspections {
     this.ask(request.folder, rescore, request, options);
   whatIf = (request: WhatIfRequest, options?: RequestOptions): Promise<WhatIfState> =>
     this.ask(request.folder, whatIf, request, options);
-  /** `folder` is the run folder of the what-if episode. */
+  /** Plays the user's next turn. `folder` is the run folder of the what-if episode. */
   whatIfTurn = (
     folder: string,
     move: { session: number; given: GivenAnswer; checkpoint: string | null },
@@ -105,12 +102,12 @@ export class Inspections {
     return at.ask(type, content, options);
   }
 
-  /** Returns the process of a workspace folder, starting one if none is alive. */
+  /** Returns the process of a workspace folder; starts a process if none is alive. */
   private async process(cwd: string): Promise<InspectionProcess> {
     const known = this.processes.get(cwd);
     if (known && (await known.catch(() => undefined))?.alive) return known;
     const newer = this.processes.get(cwd);
-    if (newer && newer !== known) return newer; // another request has started one meanwhile
+    if (newer && newer !== known) return newer; // another request has started a process in the meantime
     const started = this.dependencies
       .cliFor(cwd)
       .then(invocation => new InspectionProcess(invocation, this.dependencies));
@@ -166,7 +163,7 @@ class InspectionProcess {
     try {
       const answer = await sendRequest(this.connection, type, content, options.signal);
       this.trackSession(answer);
-      options.signal?.throwIfAborted(); // aborted after it was answered
+      options.signal?.throwIfAborted(); // the request was aborted after the reply arrived
       return answer;
     } catch (error) {
       if (error instanceof ResponseError && error.code === failedCode) throw new UserError(error.message);
@@ -188,7 +185,7 @@ class InspectionProcess {
     this.ended ??= 'it was terminated';
   }
 
-  /** A what-if episode that waits for the user keeps the process alive. */
+  /** Records the waiting what-if episodes; the process is not ended while one waits for the user. */
   private trackSession(answer: unknown): void {
     if (typeof answer !== 'object' || answer === null || !('session' in answer)) return;
     const { session, written } = answer as WhatIfState;

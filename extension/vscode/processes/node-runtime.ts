@@ -1,6 +1,6 @@
 // Finds a Node.js for the trainer: the setting `ragen.nodePath`, then PATH, then the editor's own runtime. The editor's
 // runtime comes last because Electron as Node (ELECTRON_RUN_AS_NODE) is killed with SIGTRAP at aligned allocations near
-// 1 GiB, which Chromium's allocator refuses. An invalid setting is an error and never ignored. Must not import
+// 1 GiB, which exceed the limit of Chromium's allocator. An invalid setting is an error, not ignored. Must not import
 // `vscode`.
 import { execFile } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
@@ -13,12 +13,13 @@ const oldestNode = 20;
 
 export interface NodeRuntime {
   path: string;
-  /** Its `process.versions.node`. */
+  /** Version of Node.js, such as `22.11.0`. */
   version: string;
-  /** Whether it is Electron, which needs ELECTRON_RUN_AS_NODE to behave as Node.js. */
+  /** Whether the executable is Electron, which requires ELECTRON_RUN_AS_NODE to run as Node.js. */
   electron: boolean;
   /**
-   * Returns the API keys and tokens for child processes. A function, so that logging this object does not reveal them.
+   * Returns the API keys and tokens for child processes, by variable. A function, so that a log of this object does not
+   * contain them.
    */
   secrets?(): Readonly<Record<string, string>>;
 }
@@ -31,13 +32,13 @@ export interface NodeSearch {
   platform: NodeJS.Platform;
   /** `process.execPath` and whether it is Electron. */
   own: { path: string; electron: boolean };
-  /** Returns the version of the Node.js at a path; throws if there is none. */
+  /** Returns the version of the Node.js at a path; throws if the path is not a Node.js executable. */
   versionOf(path: string, electron: boolean): Promise<string>;
   /** Whether a file exists and is executable. */
   executable(path: string): Promise<boolean>;
 }
 
-/** Returns the first suitable Node.js. Throws a UserError that names the setting if there is none. */
+/** Returns the first suitable Node.js. Throws a UserError that names the setting if none is found. */
 export async function findNode(search: NodeSearch): Promise<NodeRuntime> {
   const setting = search.setting.trim();
   if (setting !== '') return fromSetting(setting, search);
@@ -89,7 +90,8 @@ export function trainerEnvironment(
   return {
     ...Object.fromEntries(kept),
     ...own,
-    ...(names === '' ? {} : { RAGEN_SECRET_NAMES: names }), // their values are redacted in all output
+    // The trainer redacts the values of these variables in its output.
+    ...(names === '' ? {} : { RAGEN_SECRET_NAMES: names }),
     ORT_DISABLE_TELEMETRY: '1',
     ...(electron ? { ELECTRON_RUN_AS_NODE: '1' } : {}),
   };

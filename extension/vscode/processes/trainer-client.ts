@@ -1,6 +1,6 @@
 // Connection to a run's trainer: JSON-RPC over the socket or pipe named in the run's lease. Reconnects automatically
 // with increasing delays when the trainer restarts (a resume writes a new lease) or the socket closes, until disposed.
-// A lost connection loses no data, since all persistent data is in the run folder. Must not import `vscode`.
+// A lost connection loses no data, because all persistent data is in the run folder. Must not import `vscode`.
 import { connect, type Socket } from 'node:net';
 import { ErrorCodes, ResponseError, type MessageConnection, type RequestType } from 'vscode-jsonrpc/node';
 import type { Lease } from '../../run-data/run-lease';
@@ -30,12 +30,12 @@ import {
 } from '../../protocol/trainer-link';
 import { UserError } from '../../common/user-error';
 
-/** Events of a connection for its owner. */
+/** Callbacks for the events of a connection. */
 export interface TrainerListener {
   status(status: RunStatus, fraction: number): void;
   appended(file: string): void;
   event(event: RunEvent): void;
-  /** For the log: why a connection attempt failed or a connection ended. */
+  /** Called with the reason why a connection attempt failed or a connection ended, for the log. */
   problem(message: string): void;
 }
 
@@ -47,9 +47,9 @@ export interface EpisodeWatcher {
   tokens(update: { id: string; turn: number; at: number; tokens: WatchedTurn['tokens'] }): void;
 }
 
-/** Delays between connection attempts, in ms; the last one repeats. */
+/** Delays between connection attempts, in milliseconds; the last delay repeats. */
 const pauses = [100, 250, 500, 1000, 2000, 5000];
-/** Milliseconds that a command waits for the connection, and the connection for the trainer's welcome. */
+/** Milliseconds after which a command fails without a connection, and a connection fails without a reply to `hello`. */
 const timeoutMs = 5000;
 
 export class TrainerClient {
@@ -60,7 +60,10 @@ export class TrainerClient {
   private watching: { choice: WatchChoice; watcher: EpisodeWatcher } | undefined;
   private readonly waiting = new Set<() => void>();
 
-  /** `lease` reads the run's current lease. The trainer must serve the run `id`. The client connects immediately. */
+  /**
+   * Starts connecting immediately. `lease` reads the run's current lease. A trainer that serves another run than `id`
+   * is ignored.
+   */
   constructor(
     readonly run: string,
     private readonly id: string,
@@ -75,8 +78,8 @@ export class TrainerClient {
   }
 
   /**
-   * Each sends a request to the trainer and returns its reply. Throws a UserError if the trainer cannot be reached or
-   * ends before it replies.
+   * Each method below sends a request to the trainer and returns its reply. Throws a UserError if the trainer cannot be
+   * reached or ends before it replies.
    */
   pause = (): Promise<RunStatus> => this.ask(pause, null);
   resume = (): Promise<RunStatus> => this.ask(resume, null);
@@ -89,8 +92,8 @@ export class TrainerClient {
   coverEnvironments = (on: boolean): Promise<RunStatus> => this.ask(coverEnvironments, { on });
 
   /**
-   * Reports an episode selected by `choice` to `watcher` while it is played, across reconnects, until `unwatch`.
-   * Replaces any previous watcher.
+   * Requests token reports of an episode selected by `choice` and passes them to `watcher` until `unwatch`, also after
+   * a reconnect. Replaces the previous watcher.
    */
   watch(choice: WatchChoice, watcher: EpisodeWatcher): void {
     this.watching = { choice, watcher };
@@ -100,7 +103,8 @@ export class TrainerClient {
   unwatch(watcher: EpisodeWatcher): void {
     if (this.watching?.watcher !== watcher) return;
     this.watching = undefined;
-    void this.connection?.sendRequest(watch, { on: false }).catch(() => undefined); // a lost connection watches nothing
+    // If the connection is lost, the reports have ended anyway.
+    void this.connection?.sendRequest(watch, { on: false }).catch(() => undefined);
   }
 
   dispose(): void {
@@ -119,7 +123,7 @@ export class TrainerClient {
       watching.watcher.tags(tags);
       watching.watcher.episode(episode);
     } catch (error) {
-      this.listener.problem((error as Error).message); // trainers of earlier versions lack this request
+      this.listener.problem((error as Error).message); // trainers of earlier versions do not support this request
     }
   }
 
@@ -159,7 +163,7 @@ export class TrainerClient {
         const lease = await this.lease();
         if (lease) {
           await this.serve(lease);
-          tries = -1; // it was connected: restart with the shortest delay
+          tries = -1; // the connection was established: the next attempt uses the shortest delay
         }
       } catch (error) {
         this.listener.problem(error instanceof Error ? error.message : String(error));
@@ -168,7 +172,7 @@ export class TrainerClient {
     }
   }
 
-  /** Connects, exchanges `hello`, and returns when the connection has ended. Throws if `hello` fails. */
+  /** Connects, sends `hello`, and returns when the connection has ended. Throws if `hello` fails. */
   private async serve(lease: Lease): Promise<void> {
     if (!isLocalEndpoint(lease.endpoint, process.platform === 'win32'))
       throw new Error(`the lease names ${lease.endpoint}, which is not a socket of this machine`);
@@ -182,8 +186,8 @@ export class TrainerClient {
       });
       socket.on('error', error => this.listener.problem(error.message));
       const connection = socketMessages(socket);
-      // Messages are ignored until the trainer has identified its run. The welcome contains the status, and the files
-      // contain the rest.
+      // Messages are ignored until the reply to `hello` has identified the trainer's run. No data is lost, because the
+      // reply contains the status and the run folder contains everything else.
       let isOurs = false;
       const ours =
         <T>(deliver: (message: T) => void) =>

@@ -1,12 +1,12 @@
-// Extracts the settings of the collapse diagnostics and the rollout filter from a run's manifest. Lenient: keys missing
-// in a manifest of another version count as off. Pure functions.
+// Extracts the settings of the collapse diagnostics and the rollout filter from a run's manifest. A key that is
+// missing, as in a manifest of another version, is read as off. Pure functions.
 import { z } from 'zod';
 import type { CollapseSettings } from '../../protocol/collapse-page';
 
 const flag = z.boolean().catch(false);
 const section = <Shape extends z.ZodRawShape>(shape: Shape) => z.object(shape).catch(z.object(shape).parse({}));
 
-/** The resolved configuration. Missing keys count as off. */
+/** The keys that are read from the resolved configuration. */
 const configSchema = z.object({
   config: section({
     collapse_detection: section({

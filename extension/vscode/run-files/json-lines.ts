@@ -1,7 +1,7 @@
-// Reads a growing file of JSON lines incrementally. Invariants: only complete lines are read (an incomplete last line
-// waits for its newline); a truncated or rewritten file, as after a resume, is detected by the bytes before the cursor
-// and read from the start; an invalid line (not JSON, not matching the schema, or too long) is skipped so that it does
-// not hide the others; a long file is read in slices that yield to the event loop. Only regular files are read
+// Reads a growing file of JSON lines incrementally. Invariants: an incomplete last line is read only after its newline
+// is written. A truncated or rewritten file, as after a resume, is detected by the bytes before the cursor and read
+// from the start. An invalid line (not JSON, not matching the schema, or too long) is skipped; the lines after it are
+// read. Between slices of a long file, the reader yields to the event loop. Only regular files are read
 // (bounded-file.ts).
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -15,14 +15,17 @@ import { mostLineBytes } from '../../run-data/run-files';
 /** Number of bytes before the cursor that are compared to distinguish a grown file from a rewritten one. */
 const memory = 256;
 
-/** Bytes read and parsed at once; takes a few milliseconds. */
+/** Bytes read and parsed between two yields to the event loop, a few milliseconds of work. */
 const sliceBytes = 1 << 18;
 
 /** Result of one `read`. */
 export interface FreshLines<T> {
   /** The new lines, in file order. */
   lines: T[];
-  /** The file was truncated or replaced: `lines` holds all its lines, and those read before are invalid. */
+  /**
+   * Whether the file was truncated or replaced. If so, `lines` contains all lines of the file, and all lines from
+   * earlier calls are invalid.
+   */
   restarted: boolean;
 }
 
@@ -30,7 +33,7 @@ export interface FreshLines<T> {
 export interface LineCursor {
   /** Number of bytes read. */
   offset: number;
-  /** `offset` is inside a line longer than `mostLineBytes`, whose rest is skipped. */
+  /** Whether `offset` is inside a line longer than `mostLineBytes`, which is being skipped. */
   skipping: boolean;
 }
 
@@ -43,8 +46,8 @@ export interface LineSlice extends LineCursor {
 }
 
 /**
- * Yields the complete lines of a file between a cursor and byte `size`, some at a time. An incomplete last line is left
- * out, and a line longer than `mostLineBytes` is skipped in parts.
+ * Yields slices of complete lines of a file between a cursor and byte `size`, without an incomplete last line. A line
+ * longer than `mostLineBytes` is skipped, possibly over several slices.
  */
 export async function* lineSlices(handle: FileHandle, from: LineCursor, size: number): AsyncGenerator<LineSlice> {
   let { offset, skipping } = from;
@@ -76,14 +79,17 @@ export class JsonLines<T> {
   private cursor: LineCursor = { offset: 0, skipping: false };
   private tail = Buffer.alloc(0);
 
-  /** `within` is the folder that no link may lead out of; default: the file's folder. */
+  /** Links that lead out of the folder `within` are not followed; default: the file's folder. */
   constructor(
     readonly file: string,
     private readonly schema: z.ZodType<T>,
     private readonly within: string = dirname(file),
   ) {}
 
-  /** Reads what was appended since the last call. A missing file counts as empty. Throws on other file errors. */
+  /**
+   * Returns the lines that were appended since the last call. A missing file is read as an empty file. Throws on other
+   * file errors.
+   */
   async read(): Promise<FreshLines<T>> {
     const handle = await openOrNothing(this.file, this.within);
     if (!handle) return this.restart(this.cursor.offset > 0);
@@ -141,7 +147,8 @@ export async function readRange(handle: FileHandle, position: number, length: nu
 
 /**
  * Opens a log for reading; undefined if it is missing.
- * @throws RefusedFile when it is not a regular file within its folder or larger than any log; else the system's error
+ * @throws RefusedFile if the file is not a regular file inside `within` or exceeds the size limit of logs; else the
+ * system's error
  */
 export async function openOrNothing(file: string, within: string): Promise<FileHandle | undefined> {
   let handle: FileHandle;

@@ -1,5 +1,5 @@
-// Reads the diagnostics of a run folder on demand: file names give the available steps, and a step's file is read when
-// requested. Read-only. A file that is missing or of an incompatible version counts as absent. Must not import
+// Reads the diagnostics of a run folder on demand: the available steps are read from the file names, and a step's file
+// when it is requested. A file of an incompatible version is treated as missing. Writes nothing. Must not import
 // `vscode`.
 import { join } from 'node:path';
 import { jsonOrNothing } from '../../common/json';
@@ -25,7 +25,7 @@ export class RunDiagnostics {
 
   constructor(private readonly folder: string) {}
 
-  /** Returns the steps with a file, ascending. */
+  /** Returns the steps that have a file of gradients or groups, ascending. */
   async steps(): Promise<DiagnosedSteps> {
     const names = await namesInRun(this.folder, runFiles.diagnostics);
     const of = (kind: string) =>

@@ -31,8 +31,8 @@ export async function partsOf(reader: RunReader): Promise<ExportPart[]> {
 }
 
 /**
- * Creates `target` and writes `parts` of a run into it. Throws a UserError if it exists and is not empty, or cannot be
- * written.
+ * Creates `target` and writes `parts` of a run into it. Throws a UserError if `target` exists and is not empty, or
+ * cannot be written.
  */
 export async function exportRun(reader: RunReader, parts: readonly ExportPart[], target: string): Promise<void> {
   const there = await readdir(target).catch(() => []);
@@ -65,7 +65,7 @@ const writers: Record<ExportPart, (reader: RunReader, target: string) => Promise
   },
   tensorboard: async ({ folder }, target) => {
     const from = join(folder, runFiles.tensorboard);
-    if (!(await lstat(from)).isDirectory()) return; // such as a link to a folder
+    if (!(await lstat(from)).isDirectory()) return; // not a folder, such as a link to one
     const entries = await listBounded(from, { most: mostEntries, within: folder });
     await mkdir(join(target, runFiles.tensorboard));
     for (const { name, kind } of entries)
@@ -76,7 +76,7 @@ const writers: Record<ExportPart, (reader: RunReader, target: string) => Promise
   },
 };
 
-/** Opens a regular file of a run for reading. Throws a UserError if it or a parent folder is a link. */
+/** Opens a regular file of a run for reading. Throws a UserError if the file or one of its parent folders is a link. */
 async function ownFile(folder: string, name: string): Promise<ReadStream> {
   const path = join(folder, name);
   const [root, real, found] = await Promise.all([realpath(folder), realpath(path), lstat(path)]);

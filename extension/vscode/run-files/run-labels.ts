@@ -1,8 +1,8 @@
-// The user's labels of a run: name, tags, notes, archived. They are stored in the run folder, where every window and
-// the terminal read them; the manifest never changes. A change replaces the file atomically, so readers never see a
-// partial file. Windows take turns through a lock and each applies its change to the newest content, so concurrent
-// changes of different labels are all kept. Must not import `vscode`.
-// Not proper-lockfile: its graceful-fs replaces functions of `fs` for all extensions in the process.
+// The user's labels of a run: name, tags, notes, archived. They are stored in the run folder, so that every window and
+// the terminal can read them; the manifest never changes. A change replaces the file atomically, so readers never read
+// a partial file. Writers hold a lock while they read, change and write the file, so concurrent changes of different
+// labels are not lost. Must not import `vscode`. The package proper-lockfile is not used, because its dependency
+// graceful-fs replaces functions of `fs` for all extensions in the process.
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { UserError } from '../../common/user-error';
 
 const none: Labels = { schema: 1 };
 
-/** Returns the labels of a run; empty if there are none or the file is invalid. */
+/** Returns the labels of a run; empty if the file is missing or invalid. */
 export async function readLabels(folder: string): Promise<Labels> {
   const text = await readRunFile(folder, runFiles.labels).catch(() => '');
   return labelsSchema.safeParse(jsonOrNothing(text.toString('utf8'))).data ?? none;
@@ -26,8 +26,8 @@ export async function readLabels(folder: string): Promise<Labels> {
 export type LabelChange = Omit<Labels, 'schema'>;
 
 /**
- * Replaces a run's labels with the result of `change` on the current ones. Throws a UserError if the folder cannot be
- * written.
+ * Replaces a run's labels with the result of `change`, which receives the current labels. Throws a UserError if the
+ * folder cannot be written.
  */
 export async function changeLabels(folder: string, change: (now: Labels) => LabelChange): Promise<void> {
   const file = join(folder, runFiles.labels);
@@ -38,8 +38,8 @@ export async function changeLabels(folder: string, change: (now: Labels) => Labe
 }
 
 /**
- * Returns the path of a run's notes, creating them with `heading` if missing. Throws a UserError if they cannot be
- * created.
+ * Returns the path of a run's notes; creates the file with `heading` if it is missing. Throws a UserError if the file
+ * cannot be created.
  */
 export async function notesFile(folder: string, heading: string): Promise<string> {
   const file = join(folder, runFiles.notes);
@@ -52,15 +52,17 @@ export async function notesFile(folder: string, heading: string): Promise<string
   return file;
 }
 
-/** Returns the first line of a run's notes that is not a heading, cut to 200 characters. Empty if there is none. */
+/**
+ * Returns the first line of a run's notes that is not a heading, cut to 200 characters. Empty if no such line exists.
+ */
 export function firstLine(notes: string): string {
   const line = notes.split('\n').find(text => text.trim() !== '' && !/^\s*(#|---)/.test(text)) ?? '';
   return line.trim().length > 200 ? `${line.trim().slice(0, 199)}…` : line.trim();
 }
 
 /**
- * Milliseconds between checks of a lock, and age after which it counts as abandoned. It is held only while one small
- * file is written.
+ * Milliseconds between checks of a lock, and age in milliseconds after which a lock is abandoned. Writers hold a lock
+ * only while they write one small file.
  */
 const [pollMs, abandonedMs] = [20, 2000];
 
@@ -80,7 +82,7 @@ async function holding(lock: string, job: () => Promise<void>): Promise<void> {
   await job().finally(() => rmdir(lock).catch(() => undefined));
 }
 
-/** Removes an abandoned lock. Throws a UserError if it is a file or a folder that is not empty. */
+/** Removes an abandoned lock. Throws a UserError if the lock is a file or a folder that is not empty. */
 async function removeLock(lock: string): Promise<void> {
   try {
     await rmdir(lock);
@@ -90,7 +92,8 @@ async function removeLock(lock: string): Promise<void> {
 }
 
 async function replaceText(file: string, text: string): Promise<void> {
-  const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`; // never reaches results
+  // The name ends in .tmp, so results never contain the file.
+  const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   try {
     await writeFile(temporary, text, { flag: 'wx', flush: true });
     await rename(temporary, file);

@@ -1,6 +1,6 @@
-// Reads one run folder for the host: manifest, status, whether its trainer is alive, metrics and episodes. The folder
-// is authoritative; nothing here writes. Files are read in slices, and again only if they changed. Must not import
-// `vscode`. The clock is injected for tests of leases.
+// Reads one run folder for the host: manifest, status, whether its trainer is alive, metrics and episodes. Writes
+// nothing. Files are read in slices, and again only if they have changed. Must not import `vscode`. The clock is
+// injected for tests of leases.
 import { realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { jsonOrNothing } from '../../common/json';
@@ -32,7 +32,7 @@ import { StepEpisodes, type EpisodeStep } from './episodes/step-episodes';
 import { firstLine, readLabels } from './run-labels';
 import { SmallFile, stampOf, statOrNothing } from './small-file';
 
-/** Milliseconds for which a run may be `starting` without a lease before its trainer counts as dead. */
+/** Milliseconds after which a run in state `starting` without a lease is treated as having no trainer. */
 const startingTimeoutMs = 60_000;
 
 /** Clocks and process queries, replaceable in tests. */
@@ -44,8 +44,8 @@ export interface ReaderDependencies extends Processes {
 }
 
 /**
- * Except on Linux, the start time of a process requires running a program, which would block the host, so the touches
- * decide.
+ * Default dependencies. On systems other than Linux, the start time of a process could only be read by running a
+ * program, which would block the host. A lease is then judged only by its touches.
  */
 const defaultDependencies: ReaderDependencies = {
   now: Date.now,
@@ -56,8 +56,8 @@ const defaultDependencies: ReaderDependencies = {
 };
 
 /**
- * All metrics and events of a run. `epoch` is incremented when the files were truncated, so that clients discard
- * earlier data.
+ * All metrics and events of a run. `epoch` is incremented when the files were truncated; clients then discard data of
+ * earlier epochs.
  */
 export interface RunNumbers {
   epoch: number;
@@ -95,7 +95,7 @@ export class RunReader {
     this.eventsFile = new JsonLines(join(folder, runFiles.events), eventSchema);
   }
 
-  /** Reads manifest, status, labels and lease again. Returns false if the folder contains no run (yet). */
+  /** Reads manifest, status, labels and lease again. Returns false if the folder does not contain a run. */
   async refresh(): Promise<boolean> {
     const isThere = await hasEntry(this.folder, runFiles.manifest);
     if (!isThere) return false;
@@ -112,17 +112,17 @@ export class RunReader {
     return this.readManifest !== undefined;
   }
 
-  /** Why the manifest or status cannot be used, in one sentence; undefined if they can or are missing. */
+  /** The reason why the manifest or status cannot be used, in one sentence. Undefined if both are valid or missing. */
   get problem(): string | undefined {
     return this.manifestFile.problem ?? this.statusFile.problem;
   }
 
-  /** Records a status sent by the trainer, unless the file's is newer. */
+  /** Records a status that the trainer sent, if it is not older than the status in the file. */
   report(status: RunStatus): void {
     if (!this.status || status.updated >= this.status.updated) this.status = status;
   }
 
-  /** The run as shown by pages and the tree; undefined until its manifest was read. */
+  /** The run's summary for pages and the tree; undefined until the manifest was read. */
   get summary(): RunSummary | undefined {
     const { manifest } = this;
     if (!manifest) return undefined;
@@ -149,7 +149,7 @@ export class RunReader {
     };
   }
 
-  /** The manifest; undefined until it was read. */
+  /** The manifest; undefined until `refresh` has read it. */
   get manifest(): Manifest | undefined {
     return this.readManifest;
   }
@@ -164,7 +164,8 @@ export class RunReader {
   }
 
   /**
-   * Returns the lease in the folder, stale or not. Null if it belongs to another folder, of which this one is a copy.
+   * Returns the lease in the folder, live or stale. Null if the lease was written for another folder, of which this
+   * folder is a copy.
    */
   async lease(): Promise<Lease | null | undefined> {
     const { data } = leaseSchema.safeParse(await this.json(runFiles.lease));
@@ -179,7 +180,7 @@ export class RunReader {
 
   /**
    * Returns the metrics and events so far. The arrays belong to this reader and grow: copy their lengths, do not modify
-   * them. For a long run this parses every line (in slices); curves should use columns (metric-columns.ts).
+   * them. Parses every line, which is slow for long runs; curves should use metric-columns.ts.
    */
   numbers(): Promise<Readonly<RunNumbers>> {
     return this.inTurn(async () => {
@@ -223,7 +224,7 @@ export class RunReader {
     return this.manifest ? ranVersions(this.manifest, (await this.events()).events) : [];
   }
 
-  /** Returns the saved sources of a version; undefined if there are none. */
+  /** Returns the saved sources of a version; undefined if the run folder does not contain them. */
   async keptEnvironment(version: string): Promise<KeptEnvironment | undefined> {
     if (!isVersionName(version)) return undefined;
     return keptEnvironmentSchema.safeParse(await this.json(environmentFile(version, environmentFiles.about))).data;
@@ -249,7 +250,7 @@ export class RunReader {
     return this.episodesByStep.rows(at);
   }
 
-  /** Returns one complete episode, or null if the step has none with that id. */
+  /** Returns one complete episode, or null if the step has no episode with this id. */
   episode(at: EpisodeStep, id: string): Promise<Episode | null> {
     return this.episodesByStep.episode(at, id);
   }
@@ -271,7 +272,7 @@ export class RunReader {
     try {
       return jsonOrNothing(await this.text(name));
     } catch {
-      return undefined; // missing or being replaced: retried at the next refresh
+      return undefined; // the file is missing or being replaced; the next refresh retries
     }
   }
 }

@@ -1,4 +1,4 @@
-// A small JSON file of a run folder, read again only if it changed. Must not import `vscode`.
+// Reads a small JSON file of a run folder, and reads it again only if it has changed. Must not import `vscode`.
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { z } from 'zod';
@@ -6,7 +6,7 @@ import { jsonOrNothing } from '../../common/json';
 import { RefusedFile, isMissing } from '../../node/bounded-file';
 import { readRunFile } from '../../node/run-file';
 
-/** A small JSON file of a run folder, read again only if it changed, even if the last read failed. */
+/** Reader of one file. An unchanged file is not read again, also after a failed read. */
 export class SmallFile<T> {
   private value: T | undefined;
   private stamp = '';
@@ -31,7 +31,7 @@ export class SmallFile<T> {
       if (data === undefined) this.problem = `${path} is damaged: restore it or remove the run`;
       else this.value = data;
     } catch (error) {
-      if (isMissing(error)) return this.value; // being replaced: retried at the next refresh
+      if (isMissing(error)) return this.value; // the file is being replaced; the next refresh retries
       this.problem =
         error instanceof RefusedFile
           ? error.message
@@ -42,7 +42,7 @@ export class SmallFile<T> {
   }
 }
 
-/** Returns the status of a file or link; undefined if there is none. */
+/** Returns the lstat of a file or link; undefined if it is missing. */
 export async function statOrNothing(path: string) {
   try {
     return await lstat(path);
@@ -51,7 +51,7 @@ export async function statOrNothing(path: string) {
   }
 }
 
-/** Returns a text that changes when the file does; empty if there is no file. */
+/** Returns a text that changes when the file changes; empty if the file is missing. */
 export async function stampOf(path: string): Promise<string> {
   const found = await statOrNothing(path);
   return found ? `${found.ino}:${found.size}:${found.mtimeMs}:${found.ctimeMs}` : '';

@@ -3,7 +3,9 @@
 import type { RunSummary } from '../../protocol/pages';
 import { isEvaluation, isInterrupted } from '../../run-data/run-progress';
 
-/** RunState reduced to what the user can do about it, plus `interrupted` for a dead trainer. */
+/**
+ * States of a run between which the user's options differ. `interrupted`: the run has not ended, but its trainer has.
+ */
 export type RunPhase = 'running' | 'paused' | 'finished' | 'stopped' | 'failed' | 'interrupted';
 
 /** Returns the phase of a run. A run with an active state but no live trainer is interrupted. */
@@ -35,12 +37,16 @@ export function contextOf(run: Pick<RunSummary, 'status' | 'live' | 'archived'>)
   return ['run', isActive(run) ? phase : ended, ...marks].join('.');
 }
 
-/** Why a run paused itself, in a sentence; undefined for a run that is running or was paused by the user. */
+/**
+ * Returns the reason why the trainer paused the run, in one sentence. Undefined if the run is not paused or the user
+ * has paused it.
+ */
 export const waitsBecause = (run: Pick<RunSummary, 'status' | 'live'>): string | undefined =>
   runPhase(run) === 'paused' ? run.status.error : undefined;
 
 /**
- * Shortens a sentence for one line: paths reduced to file names, an environment to its source line, cut between words.
+ * Shortens a sentence to one line: reduces paths to file names, and an environment error to its source line; cuts
+ * between words.
  */
 export function briefly(sentence: string, length = 60): string {
   const text = sentence
@@ -54,13 +60,13 @@ export function briefly(sentence: string, length = 60): string {
   return `${cut.slice(0, cut.includes(' ') ? cut.lastIndexOf(' ') : length).replace(/[\s,;:]+$/, '')} …`;
 }
 
-/** Returns the names that several of these runs share, which need more detail to be distinguished. */
+/** Returns the names that several of these runs share; labels of such runs need more than the name. */
 export function sharedNames(runs: readonly Pick<RunSummary, 'name'>[]): Set<string> {
   const seen = new Set<string>();
   return new Set(runs.map(({ name }) => name).filter(name => seen.size === seen.add(name).size));
 }
 
-/** Returns the runs that are not archived, or all if all are archived. */
+/** Returns the runs that are not archived, or all runs if all are archived. */
 export function withoutArchived<R extends { summary: Pick<RunSummary, 'archived'> }>(runs: readonly R[]): R[] {
   const open = runs.filter(({ summary }) => !summary.archived);
   return open.length > 0 ? open : [...runs];

@@ -1,5 +1,5 @@
-// Chooses the run for a command: the one it was called on, else the focused one (its page, then the tree's selection),
-// else the only suitable one, else the user is asked.
+// Selects the run for a command. Order of precedence: the run in the command's argument, the run of the focused page,
+// the run selected in the tree, the only suitable run, a run that the user chooses from a list.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../protocol/pages';
 import { UserError } from '../../common/user-error';
@@ -21,7 +21,7 @@ export class RunPicker {
 
   /**
    * Returns the run to act on, or undefined if the user cancels. `fits` selects the runs that the command supports.
-   * Throws a UserError with the message `none` if there are none.
+   * Throws a UserError with the message `none` if no run fits.
    */
   async pick(argument: RunArgument, fits: (run: RunSummary) => boolean, none: string): Promise<Run | undefined> {
     const [named] = folderOf(argument);
@@ -38,8 +38,8 @@ export class RunPicker {
   }
 
   /**
-   * Returns the runs to act on: those that the command was called on and that fit, else the result of `pick`; empty if
-   * the user cancels. Throws a UserError with the message `none` if none of the runs fits.
+   * Returns the runs to act on: the fitting runs among the command's arguments or, without arguments, the result of
+   * `pick`. Empty if the user cancels. Throws a UserError with the message `none` if none of the runs fits.
    */
   async pickMany(
     argument: RunArgument,

@@ -1,7 +1,7 @@
 // All runs of the workspace, kept up to date: found under `.ragen/runs` of each workspace folder by file watching and
-// by polling (watchers miss changes on network drives and in containers), and connected to their trainers. Owns the
-// readers and connections; views subscribe. Runs started or ended elsewhere (terminal, another window) appear in the
-// same way.
+// by polling, because watchers miss changes on network drives and in containers. Creates and disposes of the readers
+// and the connections to trainers; views subscribe to its events. Runs that a terminal or another window starts appear
+// in the same way.
 import { lstat, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,12 +15,13 @@ import { isActive, runPhase, type RunPhase } from './run-format';
 import { TrainerClient } from '../processes/trainer-client';
 
 /**
- * Active runs are polled every second, because a lease can expire without a file event; the others every fifth time.
+ * Milliseconds between polls of active runs, whose lease can expire without a file event. Other runs are polled every
+ * fifth time.
  */
 const pollMs = 1000;
 const slowEvery = 5;
 /**
- * Milliseconds for which changes are batched: ten active runs send 100 status updates per second, and each event
+ * Milliseconds for which changes are batched. Ten active runs send 100 status updates per second, and each change event
  * redraws all views.
  */
 const batchMs = 200;
@@ -66,14 +67,17 @@ export class RunStore implements vscode.Disposable {
 
   /** Fires when the list or a summary changed. */
   readonly onDidChange = this.changed.event;
-  /** Fires with the path of a run folder that may have grown. */
+  /** Fires with the path of a run folder whose files may have grown. */
   readonly onDidTouch = this.touched.event;
   /** Fires when a run's phase changed while this window was open. */
   readonly onDidMove = this.moved.event;
   /** Fires with the path of a run folder that was deleted, here or elsewhere. */
   readonly onDidDelete = this.deleted.event;
 
-  /** Resolves after the first scan of the workspace folders. A command that activates the extension may run before. */
+  /**
+   * Resolves after the first scan of the workspace folders. A command that activates the extension can run before the
+   * first scan.
+   */
   get scanned(): Promise<void> {
     return this.scanning;
   }
@@ -99,7 +103,7 @@ export class RunStore implements vscode.Disposable {
     );
   }
 
-  /** Folders with an unusable manifest and the reason, sorted by path. */
+  /** Run folders with an unusable manifest, each with the reason, sorted by path. */
   get damaged(): { folder: string; reason: string }[] {
     return [...this.entries]
       .flatMap(([folder, { summary, problem }]) =>
@@ -113,7 +117,8 @@ export class RunStore implements vscode.Disposable {
   }
 
   /**
-   * Returns the run of a folder, read now, for a run just started and for restored panels. Undefined if there is none.
+   * Reads the run of a folder now, for a run just started and for restored panels. Undefined if the folder contains no
+   * run.
    */
   async find(folder: string): Promise<Run | undefined> {
     if (!this.roots().some(root => isInside(root, folder)) || (await isLink(folder))) return undefined;
@@ -243,8 +248,8 @@ export class RunStore implements vscode.Disposable {
 }
 
 /**
- * Whether a folder is deleted, now or within a few seconds. If its parent is missing too, the drive is disconnected and
- * the run is not deleted.
+ * Whether a run folder has been deleted, or is deleted within a few seconds. False if its parent folder is missing too,
+ * because the drive is then disconnected.
  */
 async function isGone(folder: string): Promise<boolean> {
   const there = (path: string): Promise<boolean> =>
@@ -254,7 +259,7 @@ async function isGone(folder: string): Promise<boolean> {
     );
   for (let look = 0; look < 5; look++) {
     if (!(await there(folder))) return there(dirname(folder));
-    await sleep(pollMs); // its manifest may be deleted first
+    await sleep(pollMs); // a deletion in progress may remove the manifest before the folder
   }
   return false;
 }

@@ -1,7 +1,7 @@
-// Decides whether code that a run folder contains or names may be executed. Code written by this user's trainer, or
-// accepted earlier, runs without a question (node/run-trust.ts). Other code is shown in read-only editors, and a
-// modal question offers: once, always, or not. In an untrusted workspace the answer is no. The user accepts the bytes
-// shown: the process that executes them compares the hashes again.
+// Decides whether code that a run folder contains or names may be executed. Code that this user's trainer signed, or
+// that the user accepted earlier, is executed without a dialog (node/run-trust.ts). Other code is shown in read-only
+// editors, and a modal dialog offers to execute it once, always, or not. In an untrusted workspace no code is executed.
+// The user accepts exactly the bytes shown: the process that executes the code compares the hashes again.
 import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import { isRecord, jsonOrNothing } from '../../common/json';
@@ -14,14 +14,14 @@ import { acceptFiles } from '../../node/user-storage';
 import { chooseAction } from '../notifications';
 import type { Run } from './run-store';
 
-/** URI scheme of the documents that show the code in question. */
+/** URI scheme of the documents that show code to accept. */
 const scheme = 'ragen-run-code';
-/** Maximum number of lines about what a manifest names. */
+/** Maximum number of lines in the dialog that list environments and models of a manifest. */
 const namedLines = 8;
 
 /** Code that may be executed. */
 export interface TrustedRun {
-  /** SHA-256 of the files accepted for this time only. */
+  /** SHA-256 of the files that are accepted once. */
   accepted: string[];
   /** The manifest that was checked. */
   manifest: Manifest;
@@ -48,9 +48,10 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
   }
 
   /**
-   * Asks, if necessary, for permission to use the environments, models and programs that the manifest in `folder`
-   * names; with `kept`, also to run the saved code of an environment version. Undefined if the user refuses.
-   * @throws UserError when the workspace is untrusted or there is no run
+   * Requests, if necessary, the user's permission to use the environments, models and programs that the manifest in
+   * `folder` names. With `kept`, the permission includes the saved code of an environment version. Undefined if the
+   * user refuses.
+   * @throws UserError if the workspace is untrusted or the folder contains no run
    */
   async ask(folder: string, kept?: { version: string; tag: string }): Promise<TrustedRun | undefined> {
     if (!vscode.workspace.isTrusted)
@@ -69,14 +70,15 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
     const shown = await this.show(folder, untrustedFiles);
     const question = vscode.l10n.t('Run code of “{0}” that was not written by your trainer?', manifest.name);
     const choice = await chooseAction(question, detailOf(folder, untrustedFiles, manifest), [once, always]);
-    if (choice !== once && choice !== always) return undefined; // the documents stay open to be read
+    // The documents stay open, so that the user can read them.
+    if (choice !== once && choice !== always) return undefined;
     await closeTabs(shown);
     if (choice === once) return { accepted: untrustedFiles.map(({ sha256 }) => sha256), manifest };
     acceptFiles(untrustedFiles.map(({ file, sha256 }) => ({ run, file, sha256 })));
     return { accepted: [], manifest };
   }
 
-  /** Opens the files as they were read, the one to be executed in front. */
+  /** Opens the file contents that were read and hashed; the file that would be executed is in front. */
   private async show(folder: string, files: readonly ReadCode[]): Promise<vscode.Uri[]> {
     const uris: vscode.Uri[] = [];
     for (const { file, sha256, bytes } of [...files].reverse()) {
@@ -118,7 +120,10 @@ function detailOf(folder: string, files: readonly ReadCode[], manifest: Manifest
   ].join('\n');
 }
 
-/** Returns the environments and the model of a run, one per line. Paths come first, since plain names are built-in. */
+/**
+ * Returns the environments and the model of a run, one per line. Paths come first, because names without a path are
+ * built-in.
+ */
 function namedBy({ config }: Manifest): string[] {
   const tags = ['train', 'val'].flatMap(mode => valueAt(config, `es_manager.${mode}.env_configs.tags`));
   const custom = isRecord(config.custom_envs) ? config.custom_envs : {};

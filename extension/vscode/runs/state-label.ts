@@ -1,11 +1,14 @@
-// The state and the progress of a run as translated labels, for all views.
+// Formats state and progress of a run as translated labels, for all views.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../protocol/pages';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { progressOf } from '../../run-data/run-progress';
 import { briefly, percent, runPhase, waitsBecause, type RunPhase } from './run-format';
 
-/** Formats progress as `step 12/40 · validation 61 %`, as far as known. Without validation it shows `success`. */
+/**
+ * Formats progress as `step 12/40 · validation 61 %`, without unknown parts. Before the first validation, the training
+ * success is shown.
+ */
 export function formatProgress({ status }: RunSummary): string {
   const { unit, done, of } = progressOf(status);
   const progress =
@@ -20,7 +23,7 @@ export function formatProgress({ status }: RunSummary): string {
 const formatSuccess = (share: number, of: RunStatus['success_of']): string =>
   of === 'val' ? vscode.l10n.t('validation {0}', percent(share)) : vscode.l10n.t('success {0}', percent(share));
 
-/** Formats the state, with the phase of an active run, and with the reason if the run paused itself. */
+/** Formats the state, followed by the phase of an active run, or by the reason if the trainer paused the run. */
 export function formatState(run: RunSummary): string {
   const { state, phase, activity, download } = run.status;
   const because = waitsBecause(run);

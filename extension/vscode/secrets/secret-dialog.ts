@@ -1,5 +1,5 @@
-// `RAGEN: Store API Key…`: asks for a variable, then for its value in a password box. A stored value is never
-// shown again, only replaced or deleted.
+// `RAGEN: Store API Key…`: the user selects a variable and types its value in a password box. A stored value is never
+// shown; it can be replaced or deleted.
 import * as vscode from 'vscode';
 import { registerCommands, type Command } from '../command';
 import type { Host } from '../host-services';

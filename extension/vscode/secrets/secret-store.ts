@@ -1,5 +1,5 @@
-// Stores API keys and tokens: values in VS Code's secret storage, which uses the system's key ring if available, and
-// only their names elsewhere. Each name is the environment variable that child processes read (HF_TOKEN,
+// Stores API keys and tokens: the values in VS Code's secret storage, which uses the system's key ring if available,
+// and the names in the global state. Each name is the environment variable that child processes read (HF_TOKEN,
 // OPENAI_API_KEY). Values never appear on a command line, in a file or in a log. Must not import `vscode`.
 
 /** The parts of VS Code's secret storage and global state that are used; both outlive the window. */
@@ -13,7 +13,7 @@ export interface NameMemory {
   update(key: string, names: string[]): PromiseLike<void>;
 }
 
-/** Variables that the product itself reads. */
+/** Variables that the extension and its processes read. */
 export const knownSecrets = [
   'HF_TOKEN',
   'OPENAI_API_KEY',
@@ -53,8 +53,8 @@ export class SecretStore {
 }
 
 /**
- * Returns why a name is not valid for a secret, in one sentence, or undefined if it is valid. Variables that change how
- * programs run are rejected.
+ * Returns the reason why a name is invalid for a secret, in one sentence, or undefined if it is valid. Variables that
+ * change how programs are executed, such as PATH, are invalid.
  */
 export function secretNameProblem(name: string): string | undefined {
   if (!/^[A-Z_][A-Z0-9_]{0,63}$/.test(name))
@@ -64,7 +64,10 @@ export function secretNameProblem(name: string): string | undefined {
   return undefined;
 }
 
-/** Returns why a text cannot be a secret, in one sentence that does not repeat it; undefined if it can, or is empty. */
+/**
+ * Returns the reason why a text is invalid as a secret, in one sentence that does not contain the text. Undefined if
+ * the text is valid or empty.
+ */
 export const secretProblem = (secret: string): string | undefined =>
   secret === '' || /^[\x21-\x7e]+$/.test(secret)
     ? undefined

@@ -1,7 +1,7 @@
-// Decorations of a trace: token shades of the current overlay, unsampled text in a quieter colour, rejected actions
-// struck through, rewards in the overview ruler and after the headings. Colours are the theme's `ragen.trace.*`; high
-// contrast themes add underlines of increasing width, dashed below zero. Long episodes are decorated only around the
-// visible range.
+// Decorations of a trace: token shades of the current overlay, unsampled text in a less prominent colour, rejected
+// actions struck through, rewards in the overview ruler and after the headings. Colours are the theme's
+// `ragen.trace.*`; high contrast themes add underlines of increasing width, dashed below zero. Long episodes are
+// decorated only around the visible range.
 import * as vscode from 'vscode';
 import { unlinked } from '../plain-text';
 import { paint, type OverlayKind, type Painted } from './tokens/token-overlays';
@@ -18,10 +18,10 @@ const beyond = 60;
 const shadeNames = [-3, -2, -1, 1, 2, 3].map(String);
 const sequentialNames = [1, 2, 3, 4, 5].map(shade => `s${shade}`);
 
-/** What to draw of an episode. */
+/** An episode with the overlay to draw. */
 export interface DrawnTrace {
   trace: Trace;
-  /** In the order of `trace.tokens`. */
+  /** Values of the tokens, in the order of `trace.tokens`. */
   facts: readonly TokenFacts[];
   overlay: OverlayKind;
   /** Whether the overlay's scale is signed. */
@@ -38,7 +38,9 @@ export class TraceDecorations implements vscode.Disposable {
     this.make();
   }
 
-  /** Recreates the decoration types when the theme changes to or from high contrast; returns whether it did. */
+  /**
+   * Recreates the decoration types if the theme changed to or from high contrast. Returns whether they were recreated.
+   */
   follow(theme: vscode.ColorTheme): boolean {
     if (isHighContrast(theme.kind) === isHighContrast(this.kind)) return false;
     this.kind = theme.kind;
@@ -47,7 +49,7 @@ export class TraceDecorations implements vscode.Disposable {
     return true;
   }
 
-  /** Draws a trace in an editor that shows it; returns the shades. */
+  /** Draws the decorations of a trace in an editor; returns the shades. */
   draw(editor: vscode.TextEditor, { trace, facts, overlay, signed, shaded }: DrawnTrace): Painted {
     const { document } = editor;
     const painted = paint(overlay, facts);

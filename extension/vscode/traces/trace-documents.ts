@@ -1,5 +1,6 @@
-// Read-only documents of the `ragen-trace:` scheme: episodes formatted from the run folder alone. The newest few are
-// cached with their token positions. When a step is rewritten, as by a resume, its open documents are updated.
+// Read-only documents of the `ragen-trace:` scheme: episodes formatted from the run folder. The most recent documents
+// are cached with their token positions. When a step's file is rewritten, as by a resume, its open documents are
+// updated.
 import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import { readBounded } from '../../node/bounded-file';
@@ -20,7 +21,7 @@ export interface OpenTrace {
   trace: Trace;
   location: TraceLocation;
   clip: ClipRange | null;
-  /** Stamp of its file when it was read. */
+  /** Stamp of the episode's file when the episode was read. */
   stamp: string;
 }
 
@@ -49,7 +50,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     ];
   }
 
-  /** Returns the episode of a URI as its document shows it. Throws FileNotFound if there is none. */
+  /** Returns the episode of a URI as its document shows it. Throws FileNotFound if the episode does not exist. */
   async open(uri: vscode.Uri): Promise<OpenTrace> {
     const key = uri.toString();
     const known = this.traces.get(key) ?? this.load(uri);
@@ -67,7 +68,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     return open && open.trace.text.length === document.getText().length ? open : undefined;
   }
 
-  /** Returns the run of an episode. Throws FileNotFound if the workspace does not have it. */
+  /** Returns the run of an episode. Throws FileNotFound if the workspace does not contain the run. */
   async run({ folder }: TraceLocation): Promise<Run> {
     const run = this.store.get(folder) ?? (await this.store.find(folder));
     if (!run) throw vscode.FileSystemError.FileNotFound(vscode.l10n.t('The run of this episode is gone: {0}', folder));
@@ -143,12 +144,15 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     const known = this.tokenizers.get(folder) ?? this.findTokenizer(folder);
     this.tokenizers.set(folder, known);
     void known.then(bytes => {
-      if (!bytes) this.tokenizers.delete(folder); // a checkpoint may add it later
+      if (!bytes) this.tokenizers.delete(folder); // not cached, because a checkpoint may add a tokenizer later
     });
     return known;
   }
 
-  /** Finds the run's tokenizer: its own copy, or, for older runs, that of a checkpoint or of the model folder. */
+  /**
+   * Finds the run's tokenizer: the copy in the run folder or, for older runs, the tokenizer of a checkpoint or of the
+   * model folder.
+   */
   private async findTokenizer(folder: string): Promise<TokenBytes | null> {
     const run = this.store.get(folder);
     const checkpoints = (await run?.reader.checkpoints()) ?? [];
@@ -163,7 +167,8 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
       ...(/^[\w.-]+$/.test(model)
         ? [{ file: join(this.extensionPath, 'media', 'models', model, runFiles.tokenizer), within: null }]
         : []),
-      // A path outside the workspace, which on Windows may be on another machine, is read only for a trusted manifest.
+      // The model folder may be outside the workspace and, on Windows, on another machine, so it is read only for a
+      // trusted manifest.
       ...(vscode.workspace.isTrusted && isTrustedManifest(folder)
         ? [{ file: join(model.startsWith('/') ? '' : workspace, model, runFiles.tokenizer), within: null }]
         : []),

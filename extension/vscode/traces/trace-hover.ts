@@ -1,4 +1,4 @@
-// Hovers of a trace: a token's card, or the picture of a state that is a board.
+// Hovers of a trace: a token's card, or a picture of a state that is a board.
 import * as vscode from 'vscode';
 import { describeBoard, gameOf, readBoard } from '../../common/board';
 import { boardDrawing, boardSvg } from '../../common/board-picture';
@@ -64,7 +64,9 @@ function stateHover(document: vscode.TextDocument, { trace }: OpenTrace, at: num
   return new vscode.Hover(content, rangeOf(document, states[i].span));
 }
 
-/** Returns the data palette for the kind of theme. Theme colours cannot be queried here, so lines are mid-grey. */
+/**
+ * Returns the data palette for the kind of theme. The extension host cannot query theme colours, so lines are mid-grey.
+ */
 function boardColours() {
   const kinds: Record<vscode.ColorThemeKind, ThemeKind> = {
     [vscode.ColorThemeKind.Light]: 'light',

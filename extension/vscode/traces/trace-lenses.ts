@@ -9,8 +9,8 @@ import { rangeOf } from './trace-structure';
 import { traceScheme } from './trace-uri';
 
 /**
- * VS Code sometimes drops its request for lenses if the user scrolls while a document opens, so a change event triggers
- * another request after this delay in ms.
+ * Milliseconds after which a change event triggers a second request for lenses. VS Code sometimes drops its first
+ * request if the user scrolls while a document opens.
  */
 const askAgainMs = 500;
 

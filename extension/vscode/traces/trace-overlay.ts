@@ -1,5 +1,5 @@
-// The token overlay of all visible traces: its name and range are shown in the status bar, where it can be changed, as
-// well as by commands and keys. The choice is stored in the workspace state.
+// The token overlay of all visible traces. A status bar item shows its name and range; the item, commands and keys
+// change the overlay. The choice is stored in the workspace state.
 import * as vscode from 'vscode';
 import { overlayKinds, overlays, formatRange, type OverlayKind, type Painted } from './tokens/token-overlays';
 import { tokenFacts } from './tokens/token-facts';
@@ -38,7 +38,9 @@ export class TraceOverlay implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem('ragen.trace', vscode.StatusBarAlignment.Right, 110);
   private readonly subscriptions: vscode.Disposable[];
   private drawing: NodeJS.Timeout | undefined;
-  /** The user chose the overlay from the list: failed scoring is retried, and another failure is reported. */
+  /**
+   * Whether the user chose the overlay from the list. If so, failed scoring is retried, and a new failure is reported.
+   */
   private chosen = false;
 
   constructor(
@@ -63,7 +65,7 @@ export class TraceOverlay implements vscode.Disposable {
     soon();
   }
 
-  /** Asks for an overlay, or for the checkpoint that scores the tokens. */
+  /** Lets the user choose an overlay, or the checkpoint that scores the tokens. */
   async choose(): Promise<void> {
     type Item = vscode.QuickPickItem & { overlay?: OverlayKind };
     const [names, means] = [overlayNames(), meanings()];
@@ -133,7 +135,7 @@ export class TraceOverlay implements vscode.Disposable {
     return this.decorations.draw(editor, { trace, facts, overlay: this.kind, signed, shaded: !isCompared(editor) });
   }
 
-  /** Requests values that the overlay needs and the episode lacks from a checkpoint. */
+  /** Requests the values that the overlay needs and the episode does not record; a checkpoint computes them. */
   private requestScores({ trace, location }: OpenTrace, why: 'requested' | 'shown'): void {
     if (!this.needsModel() || trace.tokens.length === 0) return;
     this.scores.request(location, why);
@@ -192,7 +194,7 @@ export class TraceOverlay implements vscode.Disposable {
   }
 }
 
-/** Whether an editor is part of a diff. Its diff colours would make shades unreadable. */
+/** Whether an editor is part of a diff, whose colours would make shades unreadable. */
 function isCompared({ document }: vscode.TextEditor): boolean {
   const uri = document.uri.toString();
   return vscode.window.tabGroups.all.some(({ activeTab }) => {

@@ -1,12 +1,12 @@
 // Scores of an episode's tokens under a checkpoint: requested from the inspection process when first needed, with
 // progress in the status bar, and cached by episode and checkpoint. A failure is cached and logged; it is shown as an
-// error only if the user requested the scores, not if a stored overlay did.
+// error only if the user has chosen the overlay, not if a stored overlay caused the request.
 import * as vscode from 'vscode';
 import type { CheckpointChoice, Rescored, RescoreRequest } from '../../protocol/inspection';
 import { withProgress } from '../notifications';
 import type { TraceLocation } from './trace-uri';
 
-/** The part of the inspection process that is used. */
+/** The method of the inspection process that is used. */
 export interface Scorer {
   /** `onPhase` receives the name of the current phase of a long request. */
   rescore(request: RescoreRequest, options: { onPhase(message: string): void }): Promise<Rescored>;
@@ -18,9 +18,9 @@ const remembered = 32;
 
 export class TraceScores implements vscode.Disposable {
   private readonly scores = new Map<string, Rescored | 'pending' | { failed: string }>();
-  /** Keys that the user requested, whose failures are shown. */
+  /** Keys of scores that the user requested; failures of these requests are shown. */
   private readonly requested = new Set<string>();
-  /** Chosen checkpoints by run folder; default: the newest. */
+  /** Chosen checkpoints by run folder. Runs without an entry use the newest checkpoint. */
   private readonly chosen = new Map<string, string>();
   private readonly changed = new vscode.EventEmitter<void>();
   /** Fires when scores arrived or another checkpoint was chosen. */
@@ -44,8 +44,8 @@ export class TraceScores implements vscode.Disposable {
   }
 
   /**
-   * Requests scores that were not requested yet. A failed request is repeated, and a new failure is shown, only if the
-   * user requested it.
+   * Requests scores that were not requested yet. After a failure, the request is repeated only if the user requests the
+   * scores; a new failure is then shown.
    */
   request(location: TraceLocation, why: 'shown' | 'requested'): void {
     if (!this.scorer) return;

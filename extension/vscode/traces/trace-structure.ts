@@ -1,4 +1,4 @@
-// Folding ranges of a trace, and its outline for breadcrumbs.
+// Folding ranges and outline of a trace.
 import * as vscode from 'vscode';
 import { formatSigned } from '../../common/numbers';
 import type { Span } from './tokens/spelling';
@@ -58,7 +58,7 @@ export class TraceStructure implements vscode.FoldingRangeProvider, vscode.Docum
   }
 }
 
-/** Skips the blank line at the start of a section outside of turns. */
+/** Removes the blank line at the start of a section that is outside the turns. */
 const afterBlank = ({ from, to }: Span): Span => ({ from: from + 1, to });
 
 const shortened = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text);

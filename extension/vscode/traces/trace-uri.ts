@@ -1,6 +1,5 @@
-// URI of an episode's document: `ragen-trace:/<run id>/<step-000012>/<g003-m05>.ragen-trace`. Its query holds the run
-// folder and the episode, so that the document can be restored from the URI after a window reload. The path is for
-// display.
+// URI of an episode's document: `ragen-trace:/<run id>/<step-000012>/<g003-m05>.ragen-trace`. The path is displayed.
+// The query contains the run folder and the episode, so that the document can be restored after a window reload.
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import { shortId } from './trace';
@@ -29,7 +28,7 @@ export function traceUri({ folder, mode, step, id }: TraceLocation): vscode.Uri 
   });
 }
 
-/** Returns the episode of a URI; undefined if it is not one. */
+/** Returns the episode of a URI; undefined if the URI is not that of an episode. */
 export function parseTraceUri(uri: vscode.Uri): TraceLocation | undefined {
   if (uri.scheme !== traceScheme) return undefined;
   try {

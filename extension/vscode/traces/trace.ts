@@ -1,7 +1,7 @@
 // Formats an episode as text and records the positions of its parts. The text also contains everything that decorations
 // show, so that it can be searched, compared and read aloud. Pure functions. Invariants: an answer appears exactly as
 // it was sampled, including special tokens; each sampled token's range covers its text; an answer whose ids do not
-// decode to the recorded text (another tokenizer) appears as recorded, without tokens.
+// decode to the recorded text, as with another tokenizer, appears as recorded and has no tokens.
 import { actionOutcomes } from '../../run-data/action-outcomes';
 import { counted, formatSigned } from '../../common/numbers';
 import type { Episode, EpisodeTurn } from '../../run-data/episode';
@@ -24,7 +24,7 @@ export interface RefusedAction extends Span {
 
 export interface TracedTurn {
   turn: EpisodeTurn;
-  /** The section, from its heading to its last character. */
+  /** The turn's complete section, including its heading. */
   extent: Span;
   heading: Span;
   /** Sections including their headings. */
@@ -47,7 +47,7 @@ export interface TracedTurn {
 export interface Trace {
   text: string;
   episode: Episode;
-  /** In order; empty for a turn whose tokens are unknown. */
+  /** Sampled tokens in order; a turn whose tokens are unknown has none. */
   tokens: PlacedToken[];
   header: Span;
   prompt: Span | null;
@@ -100,7 +100,7 @@ export function traceOf(episode: Episode, run: string, bytes: TokenBytes | null)
   return { text: writer.text, episode, tokens, header, prompt, system: message, turns, end, finalState, unspelled };
 }
 
-/** Mean advantage of a turn's sampled tokens; null if it was not trained on. */
+/** Mean advantage of a turn's sampled tokens; null if the turn was not trained on. */
 function turnAdvantage({ tokens }: Episode, { span: [from, to] }: EpisodeTurn): number | null {
   const advantages = tokens.advantages?.slice(from, to).filter((_, i) => tokens.mask[from + i] === 1) ?? [];
   return advantages.length === 0 ? null : advantages.reduce((sum, value) => sum + value, 0) / advantages.length;
@@ -156,7 +156,7 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
   );
 }
 
-/** How the episode was used for training. */
+/** Describes the episode's use for training: trained on, dropped by the filter, validation or what-if. */
 function useOf({ kept, what_if }: Episode): string {
   if (what_if) return `what if of ${what_if.of} from turn ${what_if.turn}, not trained on`;
   if (kept === null) return 'not trained on';
@@ -277,7 +277,7 @@ class Writer {
     return { from, to: from + text.length };
   }
 
-  /** Returns the position of what `write` writes, without the last line break. */
+  /** Calls `write` and returns the position of the written text, without the last line break. */
   section(write: () => void): Span {
     const from = this.length;
     write();

@@ -1,4 +1,4 @@
-// Composition root of the reasoning traces: creates their parts and registers them.
+// Registers all features of reasoning traces.
 import * as vscode from 'vscode';
 import { registerActions, report } from '../command';
 import type { Host } from '../host-services';

@@ -1,5 +1,5 @@
-// The part of `ragen doctor` on limits for environments: which means of enforcing them this system offers, found by
-// trying.
+// The part of `ragen doctor` on limits for environments: the mechanisms for enforcing them that this system offers.
+// Each mechanism is tested by using it once.
 import { platform } from 'node:os';
 import { ControlGroup } from '../../../node/control-group';
 
@@ -8,11 +8,11 @@ export interface EnvironmentLimits {
   control_group: 1 | 2 | null;
   /** Whether the memory of a process's children is measured. */
   children_measured: boolean;
-  /** Whether all processes that an environment started are found, even if they detach. */
+  /** Whether all processes that an environment started can be found, even detached processes. */
   all_processes_found: boolean;
 }
 
-/** Creates a control group and removes it again. */
+/** Tests control groups by creating one and removing it. */
 export function environmentLimits(): EnvironmentLimits {
   const group = ControlGroup.create(2 ** 30);
   group?.remove();
@@ -23,7 +23,7 @@ export function environmentLimits(): EnvironmentLimits {
   };
 }
 
-/** The rows of the doctor's table. */
+/** Formats the limits as rows [name, value] of the doctor's table. */
 export function environmentLimitRows({ control_group, children_measured }: EnvironmentLimits): [string, string][] {
   const means =
     control_group !== null

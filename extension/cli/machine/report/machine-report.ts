@@ -1,6 +1,6 @@
 // The machine report of `ragen doctor`: versions, processor, memory including control group limits, disk, onnxruntime's
-// providers and the choice for `auto`, and programs and libraries that some features need. Nothing is changed or
-// downloaded.
+// providers and the provider that `auto` selects, and programs and libraries that some features need. The report
+// changes and downloads nothing.
 import { execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, readdirSync, statfsSync } from 'node:fs';
 import { arch, availableParallelism, cpus, platform, release, tmpdir } from 'node:os';
@@ -40,7 +40,10 @@ export interface MachineReport {
   optional: { name: string; found: string | null; for: string }[];
 }
 
-/** `workspace` is the folder whose runs are meant; `selfCheck` runs on the available ones of `candidates`. */
+/**
+ * Creates the report. `workspace` is the folder of the runs; `selfCheck` is called for each available provider of
+ * `candidates`.
+ */
 export async function machineReport(
   workspace: string,
   selfCheck?: SelfCheck,
@@ -75,7 +78,7 @@ export async function machineReport(
   };
 }
 
-/** Whether a version of Node satisfies package.json's engines, which has the form `>=20`. */
+/** Whether a version of Node satisfies `required`, the `engines.node` of package.json, such as `>=20`. */
 export const nodeFits = (version: string, required: string): boolean =>
   Number.parseInt(version) >= Number(/\d+/.exec(required)?.[0]);
 
@@ -115,7 +118,10 @@ async function optional(): Promise<MachineReport['optional']> {
   ];
 }
 
-/** How programs written by a model are isolated here, tested by running one; null without bubblewrap. */
+/**
+ * Returns how this machine isolates programs that a model has written, tested by running a program; null if bubblewrap
+ * is not installed.
+ */
 async function isolation(): Promise<string | null> {
   const version = firstLine('bwrap', ['--version']);
   if (version === null) return null;

@@ -1,7 +1,7 @@
-// Identity and results of a step's episodes, read without parsing whole episodes. A file is read once, in pieces, and
-// only the beginning of each line is parsed, since the trainer writes an episode's facts before its turns: files of
-// hundreds of megabytes are read at disk speed. A single episode is then read separately. Invariant: cached data is
-// valid while the file's stamp is unchanged. Must not import `vscode`.
+// Identity and results of a step's episodes, read without parsing complete episodes. Only the beginning of each line is
+// parsed, because the trainer writes an episode's results before its turns. So the disk limits the speed, also for
+// files of hundreds of megabytes. A complete episode is read separately on request. Invariant: cached data is used only
+// while the file's stamp is unchanged. Must not import `vscode`.
 import { createHash } from 'node:crypto';
 import { lstat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -43,7 +43,7 @@ export type EpisodeHead = z.infer<typeof headSchema> & {
 
 /** Number of bytes read at a time. */
 const pieceBytes = 1 << 22;
-/** Number of leading bytes of a line that are tried before the whole line is parsed. */
+/** Number of leading bytes of a line that are parsed first; if they are insufficient, the complete line is parsed. */
 const headBytes = 1 << 14;
 /** Number of files whose heads are cached. */
 const remembered = 64;
@@ -51,12 +51,12 @@ const remembered = 64;
 export class EpisodeHeads {
   private readonly files = new Map<string, { stamp: string; heads: Promise<EpisodeHead[]> }>();
 
-  /** Returns the heads of a step's episodes in file order; empty if there is no such file. */
+  /** Returns the heads of a step's episodes in file order; empty if the file is missing. */
   async of(folder: string, { mode, step }: StepFile): Promise<EpisodeHead[]> {
     return this.ofFile(join(folder, episodesFile(mode, step)), folder);
   }
 
-  /** Returns one complete episode; undefined if the file has none with that id. */
+  /** Returns one complete episode; undefined if the file has no episode with this id. */
   async episode(file: string, id: string, within = runOf(file)): Promise<Episode | undefined> {
     const head = (await this.ofFile(file, within)).find(each => each.id === id);
     if (!head) return undefined;
@@ -69,7 +69,7 @@ export class EpisodeHeads {
     }
   }
 
-  /** Returns the heads of a file's episodes. `within` is the folder that no link may lead out of. */
+  /** Returns the heads of a file's episodes. Links that lead out of the folder `within` are not followed. */
   async ofFile(file: string, within = runOf(file)): Promise<EpisodeHead[]> {
     const stamp = await fileStamp(file);
     if (stamp === '') return [];
@@ -85,7 +85,7 @@ export class EpisodeHeads {
 /** Run folder of an episode file, two levels up. */
 const runOf = (file: string): string => dirname(dirname(file));
 
-/** Returns a text that changes when the file does; empty if there is none. */
+/** Returns a text that changes when the file changes; empty if the file is missing. */
 export async function fileStamp(file: string): Promise<string> {
   try {
     const { ino, size, mtimeMs } = await lstat(file);
@@ -95,14 +95,14 @@ export async function fileStamp(file: string): Promise<string> {
   }
 }
 
-/** Returns the heads of all complete lines of a file. Lines longer than any trainer writes are skipped. */
+/** Returns the heads of all complete lines of a file. Lines longer than `mostLineBytes` are skipped. */
 export async function readHeads(file: string, within = runOf(file)): Promise<EpisodeHead[]> {
   const heads: EpisodeHead[] = [];
   const handle = await openRegular(file, within);
   try {
     requireLogSize(file, (await handle.stat()).size);
     let [from, at] = [0, 0];
-    /** Beginning of the current line, as far as it was read. */
+    /** Bytes of the current line that were read so far. */
     let begun = Buffer.alloc(0);
     for (;;) {
       const piece = await readRange(handle, at, pieceBytes);
@@ -129,7 +129,7 @@ export async function readHeads(file: string, within = runOf(file)): Promise<Epi
 
 type Head = Omit<EpisodeHead, 'from' | 'length'>;
 
-/** Parses the beginning of a line, if it contains everything before the turns and the first state. */
+/** Parses the beginning of a line; undefined if it does not extend to the end of the first state. */
 function headOfPrefix(prefix: string): Head | undefined {
   const turns = prefix.indexOf(',"turns":[');
   if (turns < 0) return undefined;
@@ -140,7 +140,7 @@ function headOfPrefix(prefix: string): Head | undefined {
     : undefined;
 }
 
-/** Parses a whole line in any key order; undefined if it is not an episode. */
+/** Parses a complete line in any key order; undefined if it is not an episode. */
 function headOfLine(line: string): Head | undefined {
   const parsed = episodeSchema.safeParse(jsonOrNothing(line)).data;
   return parsed && { ...headSchema.parse(parsed), first: hashOf(parsed.turns[0]?.state ?? '') };
@@ -153,7 +153,7 @@ const hashOf = (state: string): string =>
 export const groupOf = (heads: readonly EpisodeHead[], of: Pick<EpisodeHead, 'group_id'>): EpisodeHead[] =>
   heads.filter(head => head.group_id === of.group_id).sort((a, b) => a.member - b.member);
 
-/** Sorts by descending score; the order of equal scores is kept. */
+/** Sorts by descending score; stable for equal scores. */
 export const byScore = (heads: readonly EpisodeHead[]): EpisodeHead[] => [...heads].sort((a, b) => b.score - a.score);
 
 /** Whether two episodes have the same prompt: the same tag, and the same seed or first state. */
@@ -161,8 +161,8 @@ export const samePrompt = (a: EpisodeHead, b: EpisodeHead): boolean =>
   a.tag === b.tag && ((a.mode === b.mode && a.seed === b.seed) || (a.first !== '' && a.first === b.first));
 
 /**
- * Returns the files before (`-1`) or after (`1`) a step's, nearest first, of the same mode only, since validation
- * repeats its prompts.
+ * Returns the files of earlier (`-1`) or later (`1`) steps, nearest first. Only files of the same mode, because each
+ * validation repeats the same prompts.
  */
 export function stepsTowards(files: readonly StepFile[], { step, mode }: StepFile, direction: -1 | 1): StepFile[] {
   const same = files.filter(file => file.mode === mode && (direction < 0 ? file.step < step : file.step > step));

@@ -1,7 +1,7 @@
 // All episodes of a run as a table, kept up to date with the run folder. Most rows come from the index that the trainer
-// writes beside the episodes (run-data/episode-index-line.ts). Files that it does not fully cover are scanned, newest
-// first, and the result is cached in our own folder. Rows are only appended. When earlier rows become invalid, as after
-// a resume from an earlier checkpoint, the table is rebuilt and `epoch` is incremented. Must not import `vscode`.
+// writes (run-data/episode-index-line.ts). Files that the index does not fully cover are scanned, newest first, and the
+// result is cached in the extension's storage. Rows are only appended. When existing rows become invalid, as after a
+// resume from an earlier checkpoint, the table is rebuilt and `epoch` is incremented. Must not import `vscode`.
 import { createHash } from 'node:crypto';
 import { appendFile, lstat, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -18,8 +18,8 @@ import { JsonLines, readRange } from '../json-lines';
 import type { EpisodeScanner, ScanFile, SearchFile } from './episode-scan';
 
 /**
- * Milliseconds since its last change during which a file may still be written by the trainer, whose index line is
- * awaited.
+ * Milliseconds since a file's last change during which the file is not scanned, because the trainer may still write the
+ * file or its index line.
  */
 const youngMs = 2000;
 
@@ -48,7 +48,7 @@ export class EpisodeIndexReader {
   private readonly cache: string | null;
   private current: Promise<unknown> = Promise.resolve();
 
-  /** `storage` is the folder for indexes of runs whose trainer wrote none; null keeps them in memory only. */
+  /** `storage` is the folder for indexes of runs whose trainer wrote none; null stores them in memory only. */
   constructor(
     private readonly folder: string,
     private readonly storage: string | null,
@@ -59,8 +59,8 @@ export class EpisodeIndexReader {
   }
 
   /**
-   * Reads new episodes; `grown` is called occasionally meanwhile. Returns whether a file changed too recently to be
-   * scanned, so that the caller should update again soon.
+   * Reads new episodes and calls `grown` after each part. Returns true if a file was not scanned because it changed
+   * less than `youngMs` ago; the caller should then call again.
    */
   update(grown: () => void = () => undefined): Promise<boolean> {
     const next = this.current.then(() => this.readOn(grown));
@@ -68,7 +68,7 @@ export class EpisodeIndexReader {
     return next;
   }
 
-  /** Returns a complete episode, or null if there is none with that id. */
+  /** Returns a complete episode, or null if the run has no episode with this id. */
   async episode({ mode, step, id }: EpisodeRef): Promise<Episode | null> {
     const reported = this.reported.get(episodesFile(mode, step));
     const row = this.table.find(id);
@@ -113,8 +113,8 @@ export class EpisodeIndexReader {
       }
       for (const line of lines) reported.push(line);
     }
-    // File sizes are read after the index lines. A file is written before its index line, so a line that covers more
-    // than the file has refers to data that was truncated since.
+    // File sizes are read after the index lines. The trainer writes a file before its index line, so an index line that
+    // covers more bytes than the file has is outdated: the file was truncated.
     const sizes = await this.sizes();
     const gone = [...this.reported].some(([name, { to }]) => to > (sizes.get(name)?.size ?? 0));
     if (gone) {
@@ -139,16 +139,16 @@ export class EpisodeIndexReader {
       this.read = share();
       grown();
     }
-    if (!young) this.read = 1; // the rest is truncated
+    if (!young) this.read = 1; // all remaining bytes were truncated
     return young;
   }
 
-  /** Adds the rows of a line that continues the known part of its file. */
+  /** Adds the rows of an index line, if the line starts where the known part of its file ends. */
   private add(line: EpisodeIndexLine): void {
     const name = nameOf(line);
     const { mode, step, columns } = line;
     const known = this.reported.get(name) ?? { path: join(this.folder, name), mode, step, to: 0, blocks: [] };
-    if (line.from !== known.to) return; // already known
+    if (line.from !== known.to) return; // its rows are already in the table
     const block = { at: Float64Array, bytes: Int32Array, texts: Int32Array };
     known.blocks.push({
       from: this.table.rows,
@@ -183,10 +183,7 @@ export class EpisodeIndexReader {
     }
   }
 
-  /**
-   * Returns the sizes of the readable episode files. A file larger than any trainer writes is left out and does not
-   * affect the others.
-   */
+  /** Returns the sizes of the readable episode files, without files that exceed the size limit. */
   private async sizes(): Promise<Map<string, { size: number; mtimeMs: number; file: ScanFile }>> {
     const names = await namesInRun(this.folder, runFiles.episodes);
     const found = await Promise.all(
@@ -195,7 +192,7 @@ export class EpisodeIndexReader {
         if (!match) return [];
         const path = join(this.folder, runFiles.episodes, name);
         const [mode, step] = [match[1] === 'step' ? ('train' as const) : ('val' as const), Number(match[2])];
-        const about = await lstat(path).catch(() => undefined); // listed safely: it belongs to the run
+        const about = await lstat(path).catch(() => undefined); // lstat follows no link, so the file belongs to the run
         if (!about?.isFile() || about.size > mostLogBytes) return [];
         return [
           [

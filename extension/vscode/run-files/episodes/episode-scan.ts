@@ -1,7 +1,7 @@
-// Scans episode files: builds missing index lines and searches texts. Both read whole files synchronously, so they run
-// in a worker (episode-worker.ts). Texts are searched in the raw bytes: each character of the term becomes a pattern
-// over its UTF-8 JSON encoding, and a match counts if it lies in the string of a state, an answer, the final state or
-// the error. This is exact because a quotation mark inside a JSON string is always escaped. Must not import `vscode`.
+// Scans episode files: builds missing index lines and searches texts. Both read complete files synchronously, so they
+// run in a worker (episode-worker.ts). Texts are searched in the raw bytes: a term is converted to a pattern over its
+// UTF-8 JSON encoding. A match is valid if it is inside the string of a state, an answer, the final state or the error.
+// This is exact because a quotation mark inside a JSON string is always escaped. Must not import `vscode`.
 import { closeSync, fstatSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { openRegularSync } from '../../../node/bounded-file';
@@ -31,9 +31,9 @@ export interface EpisodeScanner {
   /** Returns the index line for the complete lines of a file from byte `from` on. */
   index(file: ScanFile, from: number): Promise<EpisodeIndexLine>;
   /**
-   * Finds the rows whose texts satisfy all terms. `found` receives them in parts, with the share searched. Returns
-   * false if another search has replaced this one. One search runs at a time: a new one, or `end`, cancels the previous
-   * one.
+   * Finds the rows whose texts satisfy all terms. Calls `found` with each part of the rows and the share of the files
+   * searched. Returns false if another search has replaced this one: a new search, or `end`, cancels the running
+   * search.
    */
   search(files: SearchFile[], terms: TextTerm[], found: (rows: Int32Array, share: number) => void): Promise<boolean>;
   end(): void;
@@ -52,7 +52,8 @@ export function indexOfFile({ path, mode, step }: ScanFile, from: number): Episo
       }
       const messages = bytes.indexOf(beforeMessages, start);
       const turns = bytes.indexOf(beforeTurns, start);
-      const usual = turns >= 0 && turns < messages && messages < end; // other key orders: the whole line is searched
+      // With another key order, the complete line is searched.
+      const usual = turns >= 0 && turns < messages && messages < end;
       addToIndex(line, data, at + end + 1, usual ? messages - start : end - start);
     }
     line.to = to;
@@ -102,7 +103,7 @@ function holds(line: string, pattern: RegExp): boolean {
 
 const textKeys = ['"state":', '"raw":', '"final_state":', '"error":'];
 
-/** Whether a position lies in a string that is the value of one of the keys. */
+/** Whether a position is inside the string value of one of the searched keys. */
 function inText(line: string, offset: number): boolean {
   for (let quote = line.lastIndexOf('"', offset - 1); quote >= 0; quote = line.lastIndexOf('"', quote - 1)) {
     if (!isEscaped(line, quote)) return textKeys.some(key => line.endsWith(key, quote));
@@ -117,7 +118,7 @@ function isEscaped(line: string, offset: number): boolean {
   return slashes % 2 === 1;
 }
 
-/** Returns a pattern for the characters of a text in both cases, as UTF-8 bytes of a JSON string. */
+/** Returns a case-insensitive pattern for a text, over the UTF-8 bytes of a JSON string. */
 function bytePattern(text: string): string {
   const bytes = (part: string) =>
     [...Buffer.from(JSON.stringify(part).slice(1, -1), 'utf8')]
@@ -137,12 +138,12 @@ const beforeTurns = Buffer.from('"turns":');
 /** Run folder of an episode file, two levels up. */
 const runOf = (path: string): string => dirname(dirname(path));
 
-/** Number of bytes read at a time, unless a line is longer. */
+/** Number of bytes read at a time; doubled while a line is longer. */
 const sliceBytes = 1 << 22;
 
 /**
- * Yields the complete lines of a file from byte `from` on, some at a time, each with its end offset. A line longer than
- * any trainer writes is skipped; only its end offset is yielded. An incomplete last line is left out.
+ * Yields slices of complete lines of a file from byte `from` on, each with its end offset. Of a line longer than
+ * `mostLineBytes`, only the end offset is yielded. An incomplete last line is not yielded.
  */
 function* slicesOf(path: string, from: number): Generator<{ bytes: Buffer; to: number }> {
   const fd = openRegularSync(path, runOf(path));

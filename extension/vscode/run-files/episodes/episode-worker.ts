@@ -1,5 +1,5 @@
-// Entry of the worker thread that scans episode files, so that the extension host is never blocked by a gigabyte of
-// data. A search stops between two files when it is replaced or cancelled.
+// Entry of the worker thread that scans episode files, so that a scan of a gigabyte does not block the extension host.
+// A replaced or cancelled search ends after the current file.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import type { EpisodeIndexLine } from '../../../run-data/episode-index-line';
@@ -8,7 +8,7 @@ import { appendAll } from '../../../common/lists';
 import { serveCalls } from '../../../node/thread-calls';
 import { indexOfFile, searchFile, textPatterns, type ScanFile, type SearchFile } from './episode-scan';
 
-/** Milliseconds between two partial answers. */
+/** Milliseconds between two notifications with found rows. */
 const partMs = 80;
 
 /** Functions of this worker; see EpisodeScanner. */
@@ -18,7 +18,7 @@ export interface EpisodeScans {
   search(id: number, files: SearchFile[], terms: TextTerm[]): Promise<boolean>;
   end(): void;
 }
-/** Functions of the thread that started it. */
+/** Functions of the thread that started the worker. */
 export interface EpisodeFindings {
   found(id: number, rows: Int32Array, share: number): void;
 }
@@ -50,7 +50,7 @@ async function search(id: number, files: SearchFile[], terms: TextTerm[]): Promi
     }
     report('found', id, Int32Array.from(found), (i + 1) / files.length);
     [found, reportedAt] = [[], performance.now()];
-    await yieldToEventLoop(); // lets messages be processed
+    await yieldToEventLoop(); // lets the thread process a cancellation
   }
   return true;
 }

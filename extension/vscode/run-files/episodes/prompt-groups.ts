@@ -1,5 +1,5 @@
-// Prompt groups of a training step for the Collapse page: from its episodes, which every run records, or from the group
-// table if the episodes were deleted. Pure functions.
+// Prompt groups of a training step for the Collapse page: from the step's episodes or, if the episodes were deleted,
+// from the group table. Pure functions.
 import type { PromptGroup } from '../../../protocol/collapse-page';
 import type { EpisodeRow } from '../../../run-data/episode-table';
 import type { GroupRow } from '../../../run-data/step-lines';

@@ -1,6 +1,6 @@
-// Steps at which a prompt was played, from the run's episode index (run-data/episode-index-line.ts). Determines whether
-// a trace offers navigation to the same prompt at earlier and later steps. Only the first and last step of each prompt
-// are kept. Must not import `vscode`.
+// First and last step at which each prompt was played, from the run's episode index (run-data/episode-index-line.ts).
+// The trace lenses use them to offer navigation to the same prompt at earlier and later steps. Must not import
+// `vscode`.
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isIndexLine, textHash, type EpisodeIndexLine } from '../../../run-data/episode-index-line';
@@ -19,7 +19,7 @@ type Spans = Map<string, { first: number; last: number }>;
 interface CachedRun {
   source: JsonLines<EpisodeIndexLine>;
   spans: Spans;
-  /** The last read; the next one waits for it. */
+  /** The last read; the next read starts after it. */
   read: Promise<unknown>;
 }
 
@@ -70,7 +70,7 @@ function addLine(spans: Spans, { mode, step, tags, columns }: EpisodeIndexLine):
   });
 }
 
-/** Keys of a prompt: its seed, and the hash of the first turn's state. */
+/** Returns the two keys of a prompt: by its seed, and by the hash of its first state. */
 const promptNames = (of: { mode: string; tag: string; seed: number; first: number }): string[] => {
   const { mode, tag, seed, first } = of;
   return [

@@ -1,5 +1,5 @@
 // Score distributions of a run's episodes, from scores.jsonl: stored as counts by tag, and returned as strips with the
-// requested number of columns, so that 100,000 steps cost the page a few kilobytes.
+// requested number of columns, so that the page receives a few kilobytes for 100,000 steps.
 import { join } from 'node:path';
 import { scoreColumn, type ScoreStrip } from '../../../protocol/dashboard-page';
 import { runFiles } from '../../../run-data/run-files';
@@ -58,7 +58,10 @@ export class ScoreStrips {
   }
 }
 
-/** All bins share one range over the whole run, so that a strip is stable when it is scrolled or grows. */
+/**
+ * Computes a tag's strip. The bins divide the score range of the complete run, so that they do not change when the user
+ * scrolls.
+ */
 function stripOf(tag: string, held: TagScores, from: number, to: number, columns: number): ScoreStrip {
   const flat = !(held.high > held.low);
   const [low, high] = flat ? [held.low - 0.5, held.high + 0.5] : [held.low, held.high];

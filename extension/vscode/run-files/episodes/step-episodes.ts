@@ -1,5 +1,5 @@
-// Episodes of one step as rows, and single episodes: a file is read once and indexed while it is unchanged. Must not
-// import `vscode`.
+// Episodes of one step as rows, and single episodes: a file is read again only if it has changed. Must not import
+// `vscode`.
 import { join } from 'node:path';
 import { jsonOrNothing } from '../../../common/json';
 import { namesInRun, openRunFile } from '../../../node/run-file';
@@ -11,14 +11,14 @@ import { stampOf } from '../small-file';
 
 export type EpisodeStep = { step: number; mode: 'train' | 'val' };
 
-/** Rows of a file's episodes, and the bytes of each. */
+/** Rows of a file's episodes, and the byte range of each episode. */
 interface StepIndex {
   stamp: string;
   rows: EpisodeRow[];
   spans: Map<string, { from: number; length: number }>;
 }
 
-/** Number of files whose rows are kept: a page views few steps at a time. */
+/** Number of files whose rows are cached. */
 const remembered = 8;
 
 export class StepEpisodes {
@@ -41,7 +41,7 @@ export class StepEpisodes {
     return (await this.index(at)).rows;
   }
 
-  /** Returns one complete episode, or null if the step has none with that id. */
+  /** Returns one complete episode, or null if the step has no episode with this id. */
   async episode(at: EpisodeStep, id: string): Promise<Episode | null> {
     const span = (await this.index(at)).spans.get(id);
     if (!span) return null;

@@ -1,12 +1,12 @@
-// Overviews of metric columns: minimum and maximum per part. The charts of a long run draw them first. Each is computed
-// once, ahead of time or on request, and then extended with new rows. Must not import `vscode`.
+// Overviews of metric columns: minimum and maximum per part. The charts of a long run draw overviews before the full
+// columns arrive. An overview is computed once and then extended with new rows. Must not import `vscode`.
 import { MovingAverage, overviewOf, smoothOn, type CurvePoints } from '../../../common/curves';
 import type { ColumnPart } from '../../../protocol/dashboard-page';
 import type { ColumnTable } from './column-table';
 
 /**
- * Number of parts of a column, each reduced to its minimum and maximum. At least one per pixel of a chart of normal
- * size.
+ * Number of parts of a column; each part is reduced to its minimum and maximum. Charts of normal size have fewer
+ * pixels.
  */
 const parts = 1024;
 

@@ -1,4 +1,4 @@
-// Metrics by columns, as a table that grows: segments of closed rows, then single lines. Pure data.
+// Metrics as columns of a growing table, which consists of complete segments followed by single lines. Pure data.
 import { columnsOf, type MetricNumbers, type MetricSegment } from '../../../run-data/metric-segments';
 
 /** Rows in order, by columns. Steps are increasing; a line with an earlier step is skipped. */
@@ -37,7 +37,9 @@ export class ColumnTable {
     for (const key in line) this.known.add(key);
   }
 
-  /** Number of lines that are not yet in a segment. `close` turns them into a segment and returns its columns. */
+  /**
+   * Number of lines that are not yet in a segment. `close` converts these lines to a segment and returns its columns.
+   */
   get openLines(): number {
     return this.lines.length;
   }

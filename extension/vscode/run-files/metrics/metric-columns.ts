@@ -1,7 +1,7 @@
-// Metrics of a run by columns, kept up to date with its growing metrics.jsonl. Most of a long run comes from
-// `metrics.columns`, which the trainer writes beside it (run-data/metric-segments.ts), the rest from the lines. If the
-// trainer wrote no columns, the lines are read in slices that yield to the event loop, and the result is cached in our
-// own folder. metrics.jsonl is authoritative: columns that do not match it are ignored.
+// Metrics of a run by columns, kept up to date with its growing metrics.jsonl. Most rows are read from
+// `metrics.columns`, which the trainer writes (run-data/metric-segments.ts); the newest rows are parsed from the lines.
+// If the trainer wrote no columns, all lines are parsed in slices that yield to the event loop, and the result is
+// cached in the extension's storage. metrics.jsonl is authoritative: columns that do not match it are ignored.
 import { createHash } from 'node:crypto';
 import { appendFile, mkdir, truncate, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import { runFiles } from '../../../run-data/run-files';
 import { ColumnTable } from './column-table';
 import { lineSlices, openOrNothing, readRange } from '../json-lines';
 
-/** Maximum bytes of column files: those of a million steps with 200 keys. */
+/** Maximum bytes of a column file, enough for a million steps with 200 keys. */
 const mostColumnBytes = 2 ** 31;
 /** Number of bytes after which the reader yields to the event loop. */
 const sliceBytes = 1 << 18;
@@ -39,10 +39,10 @@ export class MetricColumns {
   /** Offset in metrics.jsonl of the first open line of the table. */
   private openFrom = 0;
   private readonly file: string;
-  /** Incremented when the metrics were truncated or replaced, which invalidates row numbers. */
+  /** Incremented when the metrics were truncated or replaced; row numbers of earlier epochs are then invalid. */
   epoch = 0;
 
-  /** `cache` is the folder for columns of runs whose trainer wrote none; null keeps them in memory only. */
+  /** `cache` is the folder for columns of runs whose trainer wrote none; null stores them in memory only. */
   constructor(
     private readonly folder: string,
     private readonly cache: string | null,
@@ -56,8 +56,8 @@ export class MetricColumns {
   }
 
   /**
-   * Whether an `update` would take so long that the newest part should be shown first. Loads the existing columns,
-   * which is fast.
+   * Loads the existing columns. Returns whether more than `longBytes` of lines remain to be parsed, so that the newest
+   * part should be shown first.
    */
   async isLong(): Promise<boolean> {
     return this.inTurn(async handle => handle !== undefined && (await handle.stat()).size - this.offset > longBytes);
@@ -81,8 +81,8 @@ export class MetricColumns {
   }
 
   /**
-   * Reads what was appended to the file. `progress` receives the share 0…1 of a long read. Throws on file errors other
-   * than a missing file.
+   * Reads the lines that were appended to the file. `progress` receives the completed share 0…1 of a long read. Throws
+   * on file errors other than a missing file.
    */
   async update(progress: (read: number) => void = () => undefined): Promise<ColumnTable> {
     return this.inTurn(async handle => {
@@ -107,7 +107,10 @@ export class MetricColumns {
     });
   }
 
-  /** Runs one read at a time on the current metrics.jsonl. If nothing was read yet, loads the column files first. */
+  /**
+   * Runs `work` with the open metrics.jsonl after all earlier calls have ended. If nothing was read yet, loads the
+   * column files first.
+   */
   private inTurn<T>(work: (handle: FileHandle | undefined) => Promise<T>): Promise<T> {
     const next = this.current.then(async () => {
       const handle = await openOrNothing(this.file, this.folder);
@@ -135,8 +138,8 @@ export class MetricColumns {
   }
 
   /**
-   * Turns the open lines into a segment, and caches it on disk if the trainer wrote none. `before` are the bytes that
-   * end at `to`.
+   * Converts the open lines to a segment, and writes the segment to the cache if the trainer wrote no columns. `to` is
+   * the segment's end in metrics.jsonl; `before` are the last read bytes before `to`.
    */
   private async closeSegment(to: number, before: Buffer): Promise<void> {
     const columns = this.table.close();
@@ -150,11 +153,11 @@ export class MetricColumns {
     try {
       await appendFile(this.cacheFile, bytes);
     } catch {
-      this.cached = false; // disk full or not writable: the lines are read again next time
+      this.cached = false; // the disk is full or not writable; the next reader parses the lines again
     }
   }
 
-  /** Loads the column file that matches the lines: the trainer's, else our own. */
+  /** Loads the trainer's column file or, if it does not match the lines, the cached column file. */
   private async loadSegments(handle: FileHandle): Promise<void> {
     this.cached = false;
     if ((await this.loadFile(join(this.folder, runFiles.columns), handle)) || !this.cache) return;
@@ -163,7 +166,7 @@ export class MetricColumns {
       this.cached = true;
       await this.loadFile(this.cacheFile, handle);
     } catch {
-      this.cached = false; // caching is not possible: columns stay in memory
+      this.cached = false; // caching failed: the columns are stored in memory only
     }
   }
 
@@ -172,7 +175,7 @@ export class MetricColumns {
     if (!buffer) return false;
     const { size } = await handle.stat();
     const found = decodeSegments(buffer).filter(({ segment }) => segment.to <= size);
-    // Lines are only appended or truncated, so if the newest segment matches, all earlier ones do.
+    // Lines are only appended or truncated, so if a segment matches, all earlier segments match.
     while (found.length > 0 && !(await matchesTail(handle, found[found.length - 1].segment))) found.pop();
     let used = 0; // valid bytes of `file`
     for (const { segment, end } of found) {

@@ -1,5 +1,5 @@
-// Changes a setting of a training run: asks for the setting, then for its value. The trainer validates each value as it
-// is typed, and applies the change from its next step on.
+// Changes a setting of a training run: the user selects the setting and types the value. The trainer validates the
+// value while the user types, and applies the change from its next step on.
 import * as vscode from 'vscode';
 import { isEvaluation } from '../../../run-data/run-progress';
 import { changeable, configInEffect } from '../../../run-data/settings';
@@ -63,7 +63,7 @@ export const changeSettings: Command = host => async argument => {
   notifyBriefly(message, 8000, changes.length === 0 ? undefined : 'check');
 };
 
-/** Asks which of the run's effective settings to change. Undefined if the user cancels. */
+/** Lets the user select one of the settings that have an effect in this run. Undefined if the user cancels. */
 async function askForSetting(run: Run, title: string): Promise<{ key: string; value: number } | undefined> {
   const { events } = await run.reader.events();
   const items = changeable(configInEffect(run.reader.manifest?.config ?? {}, events)).map(({ key, value }) => ({
@@ -79,7 +79,7 @@ async function askForSetting(run: Run, title: string): Promise<{ key: string; va
   return vscode.window.showQuickPick(items, { title, placeHolder, matchOnDetail: true });
 }
 
-/** Parses a number; undefined if the text is not one. */
+/** Parses a number; undefined if the text is not a number. */
 function numberIn(text: string): number | undefined {
   const number = text.trim() === '' ? Number.NaN : Number(text);
   return Number.isFinite(number) ? number : undefined;

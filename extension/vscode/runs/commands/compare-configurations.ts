@@ -1,4 +1,4 @@
-// Commands on the configurations of runs: show one, compare two in the editor's diff.
+// Commands on the configurations of runs: show a configuration, or compare two in the diff editor.
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import type { Command } from '../../command';

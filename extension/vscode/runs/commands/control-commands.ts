@@ -1,4 +1,4 @@
-// Commands that control the trainers of runs: pause, resume, stop, save a checkpoint, resume from one.
+// Commands that control the trainers of runs: pause, resume, stop, save a checkpoint, resume from a checkpoint.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../../protocol/pages';
 import { isEvaluation } from '../../../run-data/run-progress';

@@ -1,4 +1,5 @@
-// `RAGEN: Delete Run…`: asks, then moves run folders to the trash, or deletes them where there is none.
+// `RAGEN: Delete Run…`: after a confirmation, moves run folders to the trash, or deletes them if the system has no
+// trash.
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import type { Command } from '../../command';
@@ -35,7 +36,7 @@ async function moveToTrash(host: Host, runs: Run[]): Promise<void> {
   let useTrash = true;
   for (const run of runs) {
     const uri = vscode.Uri.file(run.folder);
-    await refuseLive(run, deleting); // another window may have resumed it meanwhile
+    await refuseLive(run, deleting); // another window may have resumed the run in the meantime
     host.closePages(run.folder);
     try {
       await vscode.workspace.fs.delete(uri, { recursive: true, useTrash });

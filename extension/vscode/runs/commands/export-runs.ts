@@ -1,4 +1,4 @@
-// `RAGEN: Export Run…`: asks what to export and where to, and writes a folder for each run.
+// `RAGEN: Export Run…`: lets the user select the parts and the target folder, and writes a folder for each run.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import type { Command } from '../../command';

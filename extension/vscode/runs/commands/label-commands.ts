@@ -20,7 +20,7 @@ export const labelCommands: Record<string, Command> = {
       title: vscode.l10n.t('Rename Run'),
       prompt: plain(vscode.l10n.t('New name. Leave empty to restore the original name: {0}', nameAtStart(run))),
       value: run.summary.name,
-      ignoreFocusOut: true, // a menu that returns the focus late must not close it
+      ignoreFocusOut: true, // a menu that returns the focus after a delay must not close the input
     });
     if (name !== undefined) await label(host, [run], () => ({ name: name.trim() || undefined }));
   },

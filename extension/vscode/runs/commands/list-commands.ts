@@ -1,4 +1,4 @@
-// Commands that decide which runs the Runs view lists: archived runs, and the filter.
+// Commands of the Runs view: show or hide archived runs, and set the filter.
 import * as vscode from 'vscode';
 import type { Command } from '../../command';
 

@@ -1,18 +1,20 @@
-// What the commands on runs check before they act, with the messages for the user.
+// Preconditions of the commands on runs, with the messages for the user.
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import { isEvaluation } from '../../../run-data/run-progress';
 import { notifyInformation } from '../../notifications';
 import type { Run } from '../run-store';
 
-/** For commands that fit every run. */
+/** Accepts every run, for commands without a restriction. */
 export const anyRun = (): boolean => true;
 
-/** The message of a command that finds no run. */
+/** Returns the message of a command that finds no run. */
 export const noRuns = (): string =>
   vscode.l10n.t('There is no run in this workspace yet: start one with RAGEN: Start Run.');
 
-/** Whether a run is an evaluation. If so, notifies the user why step-based commands do not apply. */
+/**
+ * Whether a run is an evaluation, which has no steps. If so, also notifies the user that the command does not apply.
+ */
 export function takesNoSteps({ summary: { name, status } }: Run): boolean {
   if (!isEvaluation(status)) return false;
   const refusal = vscode.l10n.t('Run {0} is an evaluation: it takes no steps and has no checkpoints.', name);

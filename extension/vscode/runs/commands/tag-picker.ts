@@ -1,4 +1,4 @@
-// Asks for the tags of runs: a list of the workspace's tags with check boxes, and typed text for new ones.
+// Dialog for the tags of runs: a list of the workspace's tags with check boxes, in which the user can type new tags.
 import * as vscode from 'vscode';
 import { plain } from '../../plain-text';
 import type { Run } from '../run-store';
@@ -8,7 +8,7 @@ export interface TagChange {
   removed: string[];
 }
 
-/** Asks for the tags of `runs`. Initially checked are the tags that all of them have. Undefined if the user cancels. */
+/** Shows the dialog for `runs`. Tags that all `runs` have are initially checked. Undefined if the user cancels. */
 export function askForTags(runs: readonly Run[], known: readonly string[]): Promise<TagChange | undefined> {
   const before = (runs[0].summary.tags ?? []).filter(tag => runs.every(({ summary }) => summary.tags?.includes(tag)));
   const tags = [...new Set([...before, ...known])].sort();

@@ -1,4 +1,4 @@
-// Commands that open what a run has: its pages, its trainer log, its folder.
+// Commands that open a run's pages, its trainer log or its folder.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';

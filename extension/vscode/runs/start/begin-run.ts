@@ -1,5 +1,5 @@
-// Begins a run: starts it through the CLI, shows the problems of its configuration, waits until the store has it, and
-// opens its dashboard.
+// Starts a run by the CLI, shows the problems of its configuration, waits until the store contains the run, and opens
+// its dashboard.
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import { messageOf } from '../../command';
@@ -8,8 +8,8 @@ import { withProgress } from '../../notifications';
 import { ConfigError, startRun, type StartedRun } from '../../processes/cli-command';
 
 /**
- * Starts a run, waits until the store has it, and opens its dashboard. `args` are CLI arguments, `cwd` is the workspace
- * folder.
+ * Starts a run and opens its dashboard. `args` are CLI arguments, `cwd` is the workspace folder, `name` is used in
+ * messages.
  */
 export async function begin(host: Host, args: string[], cwd: string, name: string): Promise<void> {
   const { store, log, problems } = host;
@@ -39,6 +39,6 @@ export async function begin(host: Host, args: string[], cwd: string, name: strin
   host.dashboards.show(run, besideText(), true);
 }
 
-/** Beside the active text editor if there is one, else in the active column. */
+/** Returns the column beside the active text editor; without a text editor, the active column. */
 export const besideText = (): vscode.ViewColumn =>
   vscode.window.activeTextEditor ? vscode.ViewColumn.Beside : vscode.ViewColumn.Active;

@@ -1,5 +1,5 @@
-// The input box for overrides before a run starts. The box stays open until the run has started: an error, including
-// one from the trainer, is shown below the input, which can be corrected there.
+// The input box for overrides before a run starts. The box stays open until the run has started: an error, also from
+// the trainer, is shown below the input, so that the user can correct the input.
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import { plain } from '../../plain-text';
@@ -15,9 +15,9 @@ export interface OverridesQuestion {
 }
 
 /**
- * Asks for overrides and starts a run with them through `start`. Resolves once it has started or the user cancels.
- * Rejects with an error that cannot be corrected in the box: nothing was typed, the box was closed meanwhile, or it is
- * not a UserError.
+ * Shows the box and calls `start` with the overrides. Resolves when the run has started or the user cancels. Rejects if
+ * the error cannot be corrected in the box: the input is empty, the box was closed in the meantime, or the error is not
+ * a UserError.
  */
 export function startWithOverrides(
   { title, prompt, value = '', placeholder = 'trainer.total_training_steps=20 seed.train=7' }: OverridesQuestion,

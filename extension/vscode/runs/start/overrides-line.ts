@@ -1,4 +1,4 @@
-// Overrides as one line of text: splitting and checking. Must not import `vscode`.
+// Splits and checks a line of text with overrides. Must not import `vscode`.
 
 /**
  * Splits a line of overrides like a shell: at blanks outside quotes, brackets and braces. Quotes around a whole value
@@ -9,7 +9,7 @@ export function splitOverrides(text: string): string[] {
   return parts.map(part => part.replace(/^([^=]*=)?(["'])(.*)\2$/, '$1$3'));
 }
 
-/** Returns what is wrong with a line of overrides, in one sentence, or undefined if it is valid. */
+/** Returns the problem of a line of overrides in one sentence, or undefined if the line is valid. */
 export function overridesProblem(text: string): string | undefined {
   const wrong = splitOverrides(text).find(part => !/^[+~]{0,2}[\w.@/-]+=/.test(part) && !/^~[\w.]+$/.test(part));
   return wrong === undefined

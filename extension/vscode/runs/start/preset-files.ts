@@ -10,7 +10,7 @@ export interface Preset {
   /** `--config-name`: the file name without its extension. */
   name: string;
   description: string;
-  /** The file in the workspace and its folder; undefined for a built-in preset. */
+  /** The file of a workspace configuration and its workspace folder; undefined for a built-in preset. */
   own?: { file: string; folder: vscode.WorkspaceFolder };
 }
 
@@ -30,8 +30,8 @@ const looksLikeRagen = new RegExp(`^(?:${ragenKeys.join('|')})\\s*:`, 'm');
 const mostFiles = 500;
 
 /**
- * Returns the built-in presets, `quickstart` first, then by name and number. Files that others extend (`defaults:
- * [base]`) and files without `defaults` (`sft`) are not runnable and left out.
+ * Returns the built-in presets, `quickstart` first, then by name and number. Files that other presets extend
+ * (`defaults: [base]`) and files without `defaults` (`sft`) are excluded, because no run can start from them.
  */
 export async function shippedPresets(extensionPath: string): Promise<Preset[]> {
   const folder = join(extensionPath, 'media', 'presets');
@@ -55,7 +55,7 @@ export async function workspacePresets(): Promise<Preset[]> {
 
 async function presetOf(uri: vscode.Uri): Promise<Preset | undefined> {
   const folder = vscode.workspace.getWorkspaceFolder(uri);
-  const text = await textOf(uri.fsPath).catch(() => ''); // not a regular file, or too large
+  const text = await textOf(uri.fsPath).catch(() => ''); // fails if the file is too large or not a regular file
   if (!folder || !looksLikeRagen.test(text)) return undefined;
   const name = basename(uri.fsPath, extname(uri.fsPath));
   return { name, description: vscode.workspace.asRelativePath(uri), own: { file: uri.fsPath, folder } };

@@ -1,10 +1,11 @@
-// Asks which configuration to run, and in which folder. overrides-box.ts asks for the overrides.
+// Dialog that selects the configuration and the workspace folder of a new run. The dialog for overrides is in
+// overrides-box.ts.
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import { plain } from '../../plain-text';
 import { shippedPresets, workspacePresets, type Preset } from './preset-files';
 
-/** What to start. */
+/** The CLI call that starts the selected configuration. */
 export interface StartRequest {
   /** Arguments of `cli.cjs`. */
   args: string[];
@@ -13,7 +14,7 @@ export interface StartRequest {
   name: string;
 }
 
-/** Asks; undefined if the user cancels. Throws a UserError if no folder is open. */
+/** Shows the dialog; undefined if the user cancels. Throws a UserError if no folder is open. */
 export async function askForRun(extensionPath: string): Promise<StartRequest | undefined> {
   if ((vscode.workspace.workspaceFolders ?? []).length === 0)
     throw new UserError(vscode.l10n.t('Runs are stored in a workspace folder and none is open: open a folder first.'));

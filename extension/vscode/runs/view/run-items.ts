@@ -21,16 +21,16 @@ import { formatProgress, formatState } from '../state-label';
 
 /** `interrupted` runs are listed with the failed ones, archived runs separately unless they are active. */
 export type Group = Exclude<RunPhase, 'interrupted'> | 'archived';
-/** In the order of the view. */
+/** All groups, in the order of the view. */
 export const groups: Group[] = ['running', 'paused', 'failed', 'finished', 'stopped', 'archived'];
-/** The group of a run. */
+/** Returns the group of a run. */
 export const groupOf = (run: RunSummary): Group => {
   const phase = runPhase(run);
   if (run.archived && !isActive(run)) return 'archived';
   return phase === 'interrupted' ? 'failed' : phase;
 };
 
-/** Tree item of a group. */
+/** Returns the tree item of a group. */
 export function groupItem(group: Group, count: number): vscode.TreeItem {
   const labels: Record<Group, string> = {
     running: vscode.l10n.t('Running'),
@@ -48,7 +48,7 @@ export function groupItem(group: Group, count: number): vscode.TreeItem {
   return item;
 }
 
-/** Tree item of a folder with an unusable manifest, with the reason. */
+/** Returns the tree item of a run folder whose manifest cannot be used for `reason`. */
 export function damagedItem(folder: string, reason: string): vscode.TreeItem {
   const item = new vscode.TreeItem(plain(basename(folder)), vscode.TreeItemCollapsibleState.None);
   item.id = `damaged:${folder}`;
@@ -59,12 +59,12 @@ export function damagedItem(folder: string, reason: string): vscode.TreeItem {
   return item;
 }
 
-/** Tree item of a run. `isShared`: another visible run has the same name. */
+/** Returns the tree item of a run. `isShared`: whether another visible run has the same name. */
 export function runItem({ folder, summary }: Run, isShared: boolean): vscode.TreeItem {
   const item = new vscode.TreeItem(summary.name, vscode.TreeItemCollapsibleState.None);
   const phase = runPhase(summary);
   item.id = folder;
-  // Tags come first, because a narrow side bar cuts off the rest.
+  // Tags come first, because a narrow side bar cuts off the end.
   const tags = (summary.tags ?? []).map(tag => `#${tag}`).join(' ');
   const began = isShared ? [formatStart(summary.created)] : [];
   const rest = [...(tags === '' ? [] : [tags]), formatProgress(summary), ...began].join(' · ');
@@ -85,8 +85,8 @@ export function runItem({ folder, summary }: Run, isShared: boolean): vscode.Tre
 }
 
 /**
- * Returns the icon of a phase: a shape and a colour, since colour alone is not accessible. A run that paused itself
- * has the icon of an interrupted one.
+ * Returns the icon of a phase. Shape and colour both identify the phase, because colour alone is not accessible. A run
+ * that its trainer paused has the icon of an interrupted run.
  */
 function iconOf(phase: RunPhase): vscode.ThemeIcon {
   const icons: Record<RunPhase, [string, string]> = {

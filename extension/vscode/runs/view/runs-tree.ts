@@ -1,5 +1,6 @@
 // The Runs view: all runs of the workspace, grouped by phase; empty groups are hidden. Archived runs are hidden by
-// default. A filter keeps runs with all its words in name, tags, configuration or id. The badge counts the active runs.
+// default. With a filter, only runs whose name, tags, configuration or id contain all words of the filter are shown.
+// The badge counts the active runs.
 import * as vscode from 'vscode';
 import { isActive, matches, sharedNames } from '../run-format';
 import type { RunStore, Run } from '../run-store';
@@ -109,7 +110,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
     const active = runs.filter(run => isActive(run.summary)).length;
     this.view.badge = active === 0 ? undefined : { value: active, tooltip: activeRuns(active) };
     this.view.description = this.filtered;
-    // An empty view shows its welcome text, which would claim that there are no runs.
+    // An empty view shows its welcome text, which says that the workspace has no runs.
     const hidden = runs.length > 0 && this.store.damaged.length === 0 && this.shown.length === 0;
     this.view.message = !hidden
       ? undefined

@@ -1,10 +1,11 @@
-// What shows the state of runs outside of pages, beside the Runs view: the status bar, and notifications of failures.
+// Registers the status bar item and the failure notifications, which report the state of runs in addition to pages and
+// Runs view.
 import type * as vscode from 'vscode';
 import type { Host } from '../../host-services';
 import { noticeFailures } from './failure-notice';
 import { StatusBar } from './status-bar';
 
-/** Registers both. */
+/** Registers the status bar item and the failure notifications. */
 export function registerRunsView(context: vscode.ExtensionContext, { store }: Host): void {
   context.subscriptions.push(new StatusBar(store), noticeFailures(store, context.workspaceState));
 }

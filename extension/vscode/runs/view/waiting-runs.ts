@@ -1,9 +1,10 @@
-// Detects runs that have newly paused themselves, so that each pause is reported once: not again while it lasts, nor
-// after a window reload, for which it is remembered by the status's `updated` time. Must not import `vscode`.
+// Detects runs that their trainers have paused since the last call, so that each pause is reported once. Reported
+// pauses are stored with the `updated` time of the run's status, so a window reload does not repeat a report. Must not
+// import `vscode`.
 import type { RunSummary } from '../../../protocol/pages';
 import { waitsBecause } from '../run-format';
 
-/** Storage that survives a reload: the workspace state. */
+/** Storage that survives a window reload: the workspace state. */
 export interface Memory {
   get<T>(key: string): T | undefined;
   update(key: string, value: unknown): Thenable<void>;
@@ -12,12 +13,14 @@ export interface Memory {
 const key = 'ragen.runs.waitsTold';
 
 export class WaitingRuns {
-  /** Folders of the runs that wait now. */
+  /** Folders of the runs that are paused by their trainers now. */
   private readonly waiting = new Set<string>();
 
   constructor(private readonly memory: Memory) {}
 
-  /** Returns those of all runs that started waiting since the last call and were not reported. */
+  /**
+   * Returns the runs that their trainers paused since the last call and that were not reported. `runs` are all runs.
+   */
   unreported<R extends { folder: string; summary: RunSummary }>(runs: readonly R[]): R[] {
     const reported = this.memory.get<Record<string, string>>(key) ?? {};
     const now = runs.filter(({ summary }) => waitsBecause(summary) !== undefined);
@@ -26,7 +29,8 @@ export class WaitingRuns {
     );
     this.waiting.clear();
     for (const { folder } of now) this.waiting.add(folder);
-    // A run that is not read yet, or whose trainer is briefly silent, may still be in the reported pause.
+    // A report is removed only if the run's state is not `paused`. A run that is not read yet, or whose lease is stale
+    // for a moment, may still be in the reported pause.
     const over = new Set(runs.filter(({ summary }) => summary.status.state !== 'paused').map(({ folder }) => folder));
     const updated = Object.fromEntries([
       ...Object.entries(reported).filter(([folder]) => !over.has(folder)),

@@ -1,4 +1,4 @@
-// Lists of episodes to choose from: of a run's newest steps, or those to compare an episode with.
+// Dialogs that let the user choose an episode: from a run's newest steps, or to compare with another episode.
 import * as vscode from 'vscode';
 import { appendAll } from '../../../common/lists';
 import { formatSigned } from '../../../common/numbers';
@@ -13,17 +13,17 @@ import { parseTraceUri, traceUri, type TraceLocation } from '../trace-uri';
 
 /** Number of newest training steps whose episodes are listed. */
 const offeredSteps = 4;
-/** Number of best and worst episodes of a step that are listed before the others. */
+/** Number of best and of worst episodes of a step that are listed before the others. */
 const offeredFirst = 5;
 
 /** A list item of an episode. */
 export type HeadItem = vscode.QuickPickItem & { head: EpisodeHead };
 
-/** Step of an episode as shown in lists. */
+/** Formats the step of an episode for lists. */
 const stepName = ({ step, mode }: Pick<EpisodeHead, 'step' | 'mode'>): string =>
   mode === 'train' ? vscode.l10n.t('step {0}', step) : vscode.l10n.t('validation {0}', step);
 
-/** The list item of an episode. */
+/** Returns the list item of an episode. */
 export function headItem(head: EpisodeHead, isCurrent = false): HeadItem {
   const mark = head.success ? '$(pass)' : '$(circle-slash)';
   const parts = [
@@ -39,7 +39,7 @@ export function headItem(head: EpisodeHead, isCurrent = false): HeadItem {
   };
 }
 
-/** Asks for an episode of a run's newest steps, best and worst first. */
+/** Lets the user choose an episode of a run's newest steps; the best and worst episodes are listed first. */
 export async function chosenEpisode(
   services: TraceServices,
   argument: RunArgument,
@@ -85,7 +85,10 @@ export async function chosenEpisode(
   return { folder: run.folder, mode, step, id };
 }
 
-/** Asks for another episode to compare with: first of its group, then of its step. */
+/**
+ * Lets the user choose an episode to compare with: episodes of the same group are listed first, then the other episodes
+ * of the step.
+ */
 export async function chosenOther(
   { documents }: TraceServices,
   { location, trace }: OpenTrace,

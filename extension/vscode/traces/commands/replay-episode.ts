@@ -15,7 +15,8 @@ import type { OpenTrace } from '../trace-documents';
 
 /** Replays an episode and reports whether the result is the same. */
 export async function replayEpisode({ trust, cliFor }: TraceServices, { location, trace }: OpenTrace): Promise<void> {
-  const trusted = await trust.ask(location.folder); // its manifest determines which file is executed with which settings
+  // The manifest determines the file that is executed and its settings.
+  const trusted = await trust.ask(location.folder);
   if (!trusted) return;
   const played = replayCase(trace.episode, trusted.manifest);
   if (!played)

@@ -28,7 +28,7 @@ export function replayCase(episode: Episode, { config }: Pick<Manifest, 'config'
   return { env: tag.env_type, config: tag.env_config ?? {}, seed, member, mode, actions };
 }
 
-/** How a turn differs. */
+/** The difference between a recorded turn and its replay. */
 export interface ReplayDifference {
   turn: number;
   what: 'reward' | 'state' | 'end';
@@ -36,7 +36,7 @@ export interface ReplayDifference {
   now: string;
 }
 
-/** Returns the first turn that differs; undefined if all equal the recorded ones. */
+/** Returns the first turn whose replay differs; undefined if all turns are equal. */
 export function firstDifference(
   episode: Episode,
   transcript: Exclude<Transcript, { error: string }>,

@@ -7,7 +7,7 @@ import { fileOf, type OpenTrace } from '../trace-documents';
 import { rangeOf } from '../trace-structure';
 import { traceUri, type TraceLocation } from '../trace-uri';
 
-/** Opens an episode at the current turn of `from`, else at its top. */
+/** Opens an episode at the current turn of `from`; without `from`, at the top. */
 export async function show(services: TraceServices, location: TraceLocation, from?: OpenTrace): Promise<void> {
   const turn = from ? turnAt(from) : 0;
   const uri = traceUri(location);
@@ -44,13 +44,13 @@ export async function neighbour(services: TraceServices, argument: unknown, by: 
     );
 }
 
-/** Goes to the next or the previous turn, beyond the last one to the next episode. */
+/** Goes to the next or the previous turn. After the last turn, goes to the next episode. */
 export async function goToTurn(services: TraceServices, by: 1 | -1): Promise<void> {
   const open = await currentTrace(services, undefined);
   const editor = vscode.window.activeTextEditor!;
   const here = turnAt(open);
   const heading = here > 0 ? rangeOf(editor.document, open.trace.turns[here - 1].heading).start : undefined;
-  // From inside a turn, going back first moves to the turn's own heading.
+  // If the cursor is inside a turn, `previous` first moves it to the turn's heading.
   const inside = by < 0 && heading !== undefined && editor.selection.active.line > heading.line;
   const to = inside ? here : here + by;
   if (to <= 0) return reveal(editor, new vscode.Position(0, 0));
@@ -67,7 +67,7 @@ export async function extreme(services: TraceServices, argument: unknown, at: 0 
   else if (head) await show(services, { ...open.location, id: head.id }, open);
 }
 
-/** Opens the nearest step that played the same prompt, at the same group member if it exists. */
+/** Opens the same prompt's episode in the nearest step that played the prompt; the same group member if it exists. */
 export async function samePromptElsewhere(
   services: TraceServices,
   argument: unknown,
@@ -94,7 +94,7 @@ export async function samePromptElsewhere(
   );
 }
 
-/** Shows a message that needs no notification. */
+/** Shows a message in the status bar for a short time. */
 function showBriefly(message: string): void {
   notifyBriefly(message, 4000);
 }

@@ -1,5 +1,5 @@
-// What the commands of reasoning traces use, and the episode that they act on: named by a page, a document's URI or a
-// tree node, else the one in the active editor.
+// Services of the commands on reasoning traces, and the selection of the episode: the episode in the command's argument
+// (from a page, a document's URI or a tree node), else the episode in the active editor.
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import type { CliInvocation } from '../../processes/cli-command';
@@ -10,7 +10,7 @@ import type { TraceOverlay } from '../trace-overlay';
 import type { TraceScores } from '../trace-scores';
 import { parseTraceUri, traceLocationOf, traceUri } from '../trace-uri';
 
-/** Everything that the commands use. */
+/** Services that the commands use. */
 export interface TraceServices {
   documents: TraceDocuments;
   overlay: TraceOverlay;
@@ -24,7 +24,7 @@ export interface TraceServices {
 /** A command on an episode. */
 export type TraceCommand = (services: TraceServices, argument: unknown, other?: unknown) => Promise<void>;
 
-/** Returns the episode of a command. Throws a UserError if there is none. */
+/** Returns the episode of a command. Throws a UserError if neither the argument nor the active editor is an episode. */
 export async function currentTrace({ documents }: TraceServices, argument: unknown): Promise<OpenTrace> {
   const location = traceLocationOf(argument);
   const uri = location ? traceUri(location) : vscode.window.activeTextEditor?.document.uri;

@@ -1,7 +1,7 @@
-// Decodes tokens to one text, with the range of each token. A character whose bytes span several tokens belongs to each
-// of them, so that every token has a range. Invalid UTF-8 becomes U+FFFD per maximal invalid prefix, as in standard
-// decoders. Pure functions. Invariant: every token's range contains all characters it contributes to, ranges are
-// ascending, and together they cover the text.
+// Decodes tokens to one text, with the range of each token. A character whose bytes span several tokens is in the range
+// of each of these tokens, so that no range is empty. Invalid UTF-8 becomes U+FFFD per maximal invalid prefix, as in
+// standard decoders. Pure functions. Invariant: every token's range contains all characters to which the token
+// contributes, ranges are ascending, and together they cover the text.
 
 /** Range [from, to) in UTF-16 code units. */
 export interface Span {
@@ -11,12 +11,12 @@ export interface Span {
 
 export interface Spelling {
   text: string;
-  /** One per token. */
+  /** Ranges of the tokens in the text, one per token. */
   ranges: Span[];
 }
 
 /**
- * Replaces characters that editors would alter: \r and NUL become visible symbols, so that \n is the only line break.
+ * Replaces characters that editors would change: \r and NUL become visible symbols, so that \n is the only line break.
  */
 export const shown = (text: string): string => text.replaceAll('\r', '␍').replaceAll('\0', '␀');
 
@@ -48,7 +48,9 @@ export function spell(tokens: readonly Uint8Array[]): Spelling {
   return { text: shown(parts.join('')), ranges };
 }
 
-/** Returns how many bytes from `i` on form a character, or a maximal invalid prefix (Unicode 15, table 3-7). */
+/**
+ * Returns the number of bytes from `i` on that form a character, or a maximal invalid prefix (Unicode 15, table 3-7).
+ */
 function characterAt(bytes: Uint8Array, i: number): { length: number; valid: boolean } {
   const lead = bytes[i];
   if (lead < 0x80) return { length: 1, valid: true };

@@ -1,14 +1,14 @@
-// Bytes of each token id, from a tokenizer.json. Episodes are shown by their sampled ids and never tokenized again.
-// Bytes rather than text, since byte-level tokens may contain part of a character. Supports two alphabets: GPT-2's, in
-// which a character stands for a byte (Qwen, Llama 3), and SentencePiece's, in which ▁ is a blank and <0x0A> a byte
-// (Llama 2, Gemma). Pure functions.
+// Bytes of each token id, from a tokenizer.json. Episodes are shown by their recorded token ids and are never tokenized
+// again. A token maps to bytes instead of text, because a byte-level token may contain part of a character. Supports
+// two alphabets: GPT-2's, in which a character stands for a byte (Qwen, Llama 3), and SentencePiece's, in which ▁ is a
+// blank and <0x0A> a byte (Llama 2, Gemma). Pure functions.
 import { z } from 'zod';
 import { UserError } from '../../../common/user-error';
 
 /** Bytes of a token by id; undefined if the vocabulary lacks the id. */
 export interface TokenBytes {
   of(id: number): Uint8Array | undefined;
-  /** Whether the tokenizer omits the token when decoding, as it does turn markers. */
+  /** Whether the tokenizer omits the token when it decodes, such as a turn marker. */
   isSpecial(id: number): boolean;
 }
 
@@ -22,7 +22,7 @@ const encoder = new TextEncoder();
 
 /**
  * Returns the vocabulary of a parsed tokenizer.json.
- * @throws UserError naming `file` when it has no vocabulary
+ * @throws UserError that names `file`, if it has no vocabulary
  */
 export function tokenBytes(parsed: unknown, file: string): TokenBytes {
   const read = fileSchema.safeParse(parsed);

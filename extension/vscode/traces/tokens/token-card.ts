@@ -1,16 +1,16 @@
 // Hover card of a token: an aligned Markdown table of its values. Model text is shown as escaped inline code, so that
-// it is neither rendered nor cut. Pure functions.
+// VS Code does not interpret it as Markdown. Pure functions.
 import { formatNumber, formatSigned } from '../../../common/numbers';
 import type { ClipRange, TokenFacts } from './token-facts';
 
 export interface CardToken {
   facts: TokenFacts;
   text: string;
-  /** 1-based index among the answer's tokens, and their number. */
+  /** 1-based index of the token in the answer, and the answer's number of tokens. */
   location: [number, number];
 }
 
-/** Source of the values under the current checkpoint. */
+/** The checkpoint that computed values, and the clip range. */
 export interface CardSource {
   /** Name of the checkpoint; undefined before it has scored the episode. */
   checkpoint: string | undefined;

@@ -1,5 +1,5 @@
-// All known values of a sampled token: those that the run recorded, and those computed with a checkpoint if it was
-// asked. Pure functions.
+// All known values of a sampled token: the values that the run recorded and, if available, the values that a checkpoint
+// computed. Pure functions.
 import { z } from 'zod';
 import type { Episode } from '../../../run-data/episode';
 import type { Manifest } from '../../../run-data/run-manifest';
@@ -9,25 +9,27 @@ import type { Rescored, RescoredToken } from '../../../protocol/inspection';
 export interface ClipRange {
   low: number;
   high: number;
-  /** Validation uses another sampling temperature than training, so ratios would compare two temperatures. */
+  /**
+   * Whether validation and training have different sampling temperatures. If so, ratios of validation tokens are
+   * meaningless.
+   */
   validationDiffers: boolean;
 }
 
 export interface TokenFacts {
   id: number;
-  /** The mask is 1: the token was sampled, and is trained on if its episode is. */
+  /** Whether the mask is 1: the token was sampled, and it is trained on if its episode is trained on. */
   trained: boolean;
   /** Log-prob under the policy that sampled it (natural logarithm). */
   then: number | null;
   advantage: number | null;
   /**
-   * Log-prob under the checkpoint; null before it has scored the episode. `rank`, `top` and `ratio` need the checkpoint
-   * too.
+   * Log-prob under the checkpoint. Like `rank`, `top` and `ratio`, null until the checkpoint has scored the episode.
    */
   now: number | null;
   /**
-   * Entropy of the distribution at this position, in nats. Like `kl` and `value`, taken from the recorded update until
-   * the checkpoint has scored the episode.
+   * Entropy of the distribution at this position, in nats. Until the checkpoint has scored the episode, the values of
+   * `entropy`, `kl` and `value` are those recorded in the update.
    */
   entropy: number | null;
   rank: number | null;
@@ -35,10 +37,13 @@ export interface TokenFacts {
   /** Probability under the checkpoint / probability at sampling. */
   ratio: number | null;
   /**
-   * The ratio is beyond the clip bound on the side where PPO's objective is flat; null without a ratio or advantage.
+   * Whether the ratio exceeds the clip bound on the side on which PPO's objective is flat; null without a ratio or
+   * advantage.
    */
   clipped: boolean | null;
-  /** Log-prob minus that of the reference policy: a one-sample estimate of the KL divergence, which may be negative. */
+  /**
+   * Log-prob minus the reference policy's log-prob: a one-sample estimate of the KL divergence, which may be negative.
+   */
   kl: number | null;
   value: number | null;
 }
@@ -90,8 +95,8 @@ export function tokenFacts(
 }
 
 /**
- * Whether PPO's clipped objective is flat: it takes the minimum of both terms, so it is flat above the range for
- * positive advantages and below it for negative ones.
+ * Whether PPO's clipped objective is flat. The objective is the minimum of the clipped and the unclipped term, so it is
+ * flat above the clip range for positive advantages and below the range for negative advantages.
  */
 export const isClipped = (ratio: number, advantage: number, { low, high }: ClipRange): boolean =>
   (advantage > 0 && ratio > 1 + high) || (advantage < 0 && ratio < 1 - low);

@@ -1,6 +1,6 @@
-// Token overlays of a trace: each maps a number per token to one of few shades, so that few decorations are needed and
-// a legend can list them. Sequential scales have one hue, stronger for noteworthy values; signed scales have a hue on
-// each side of zero. Pure functions.
+// Token overlays of a trace: each maps one number per token to one of at most six shades, because each shade is one
+// editor decoration. Sequential scales have one hue, which is stronger for higher shades; signed scales have one hue
+// for negative and one for positive values. Pure functions.
 import { formatNumber, formatSigned } from '../../../common/numbers';
 import type { TokenFacts } from './token-facts';
 
@@ -12,12 +12,12 @@ export type Shade = number;
 
 export interface Overlay {
   scale: 'sequential' | 'signed';
-  /** Whether values missing in the episode must be computed with a checkpoint. */
+  /** Whether a checkpoint must compute values that the episode does not record. */
   needsModel: boolean;
   value(facts: TokenFacts): number | null;
   /**
-   * Ascending lower bounds of the shades 1, 2 … for the absolute value; null if they are relative to the largest value
-   * of the text.
+   * Ascending lower bounds of the absolute values of shades 1, 2 …; null if the bounds are relative to the largest
+   * value of the episode.
    */
   edges: readonly number[] | null;
 }
@@ -39,7 +39,7 @@ export const overlays: Record<Exclude<OverlayKind, 'none'>, Overlay> = {
   value: { scale: 'signed', needsModel: true, value: facts => facts.value, edges: null },
 };
 
-/** Shades per token, and the range of the values; null if there are none. */
+/** Shades per token, and the range of the values; the range is null if no token has a value. */
 export interface Painted {
   shades: Shade[];
   range: [number, number] | null;
@@ -65,7 +65,7 @@ function shadeOf(value: number, edges: readonly number[], scale: Overlay['scale'
   return scale === 'signed' && value < 0 ? -size : size;
 }
 
-/** Formats the range for the legend; ratios as ratios, not logarithms. */
+/** Formats the range of values for the legend; log-ratios are shown as ratios. */
 export function formatRange(kind: OverlayKind, [low, high]: [number, number]): string {
   if (kind === 'mask')
     return low === high ? (low === 1 ? 'all tokens trained on' : 'no tokens trained on') : 'shaded: trained on';

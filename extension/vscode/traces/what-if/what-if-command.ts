@@ -1,6 +1,6 @@
-// What-if command: asks what to change in a turn of an episode and who plays the remaining turns, and shows the result
-// beside the original. The inspection process plays. By hand, the episode so far is shown in a document and each turn
-// is target for, until the episode ends or a checkpoint continues.
+// What-if command: the user selects a change in a turn of an episode, and who plays the remaining turns; the result is
+// shown beside the original. The inspection process plays the episode. If the user plays, a document shows the episode
+// so far, and a dialog takes each answer until the episode ends or a checkpoint continues.
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
@@ -23,7 +23,7 @@ import { WhatIfDocuments } from './what-if-documents';
 
 /** Exclusive upper bound of seeds. */
 const seeds = 2 ** 31;
-/** Number of characters of the sampled text shown in the progress. */
+/** Number of newest characters of the sampled text that the progress notification shows. */
 const shownText = 60;
 
 type WhatIfTarget = EpisodeRef & { turn: number; accepted: string[] };
@@ -49,7 +49,7 @@ class WhatIfs implements vscode.Disposable {
     this.documents.dispose();
   }
 
-  /** The command, for the episode and turn in `argument`, else for the trace in the active editor. */
+  /** The command. Uses the episode and turn in `argument` or, without it, the trace in the active editor. */
   async ask(argument: unknown): Promise<void> {
     const location = traceLocationOf(argument) ?? locationInEditor();
     if (!location)
@@ -83,7 +83,7 @@ class WhatIfs implements vscode.Disposable {
     return askForPlayer(await this.inspections.checkpoints(folder), step, title);
   }
 
-  /** Runs work with cancellable progress; undefined if it was cancelled. */
+  /** Runs `work` with a cancellable progress notification; undefined if the user cancelled. */
   private async run<T>(target: WhatIfTarget, work: (options: RequestOptions) => Promise<T>): Promise<T | undefined> {
     const controller = new AbortController();
     const title = vscode.l10n.t('What if… turn {0} of {1}', target.turn, shortId(target.id));
@@ -111,7 +111,7 @@ class WhatIfs implements vscode.Disposable {
     }
   }
 
-  /** Asks for each turn until the episode is over. Undefined if the user left without keeping it. */
+  /** Shows a dialog for each turn until the episode is over. Undefined if the user discarded the episode. */
   private async byHand(target: WhatIfTarget, first: WhatIfState): Promise<WhatIfState | undefined> {
     const uri = this.documents.show(target, first);
     const editor = await vscode.window.showTextDocument(uri, {
@@ -131,7 +131,7 @@ class WhatIfs implements vscode.Disposable {
         const checkpoint = move === 'policy' ? await this.chosenPlayer(target, vscode.l10n.t('Continue with…')) : null;
         if (checkpoint === undefined) continue;
         const given = move === 'policy' ? {} : move;
-        if (checkpoint === null && move === 'policy') continue; // still by hand
+        if (checkpoint === null && move === 'policy') continue; // the user continues to play
         whatIfState = await this.run(target, options =>
           this.inspections.whatIfTurn(folder, { session, given, checkpoint }, options),
         );

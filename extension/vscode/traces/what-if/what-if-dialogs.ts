@@ -1,4 +1,4 @@
-// Questions of the what-if command: which turn, what to change in it, who plays, and the user's move of a turn by hand.
+// Dialogs of the what-if command: the turn, its change, who plays the remaining turns, and the user's answer in a turn.
 import * as vscode from 'vscode';
 import { formatSigned } from '../../../common/numbers';
 import {
@@ -12,7 +12,7 @@ import type { Episode, EpisodeTurn } from '../../../run-data/episode';
 import { plain } from '../../plain-text';
 import { shortId } from '../trace';
 
-/** Asks for a turn of an episode; undefined if the user cancels. */
+/** Lets the user choose a turn of an episode; undefined if the user cancels. */
 export async function askForTurn({ turns }: Episode): Promise<number | undefined> {
   const items = turns.map(({ turn, answer, raw, reward }) => ({
     label: vscode.l10n.t('Turn {0}', turn),
@@ -23,7 +23,7 @@ export async function askForTurn({ turns }: Episode): Promise<number | undefined
   return (await vscode.window.showQuickPick(items, { placeHolder: vscode.l10n.t('Which turn?') }))?.turn;
 }
 
-/** Asks what to change in the turn; undefined if the user cancels. `actionsOf` returns the legal actions. */
+/** Lets the user choose a change of the turn; undefined if the user cancels. `actionsOf` returns the legal actions. */
 export async function askForChange(
   target: Pick<EpisodeRef, 'id'> & { turn: number },
   turn: EpisodeTurn,
@@ -92,7 +92,8 @@ export async function askForChange(
 }
 
 /**
- * Asks who plays: a checkpoint's name, null for the user, or undefined if cancelled. `step` is that of the original.
+ * Lets the user choose who plays the remaining turns. Returns a checkpoint's name, null for the user, or undefined if
+ * cancelled. `step` is the step of the original episode.
  */
 export async function askForPlayer(
   all: readonly CheckpointChoice[],
@@ -117,8 +118,8 @@ export async function askForPlayer(
 }
 
 /**
- * Asks for the user's move: an answer, `policy` to let a checkpoint continue, `keep` to end and keep the episode, or
- * undefined to discard it.
+ * Lets the user choose the next move. Returns an answer, `policy` if a checkpoint should continue, `keep` to end and
+ * save the episode, or undefined to discard the episode.
  */
 export function askForMove({ episode, actions }: WhatIfState): Promise<GivenAnswer | 'policy' | 'keep' | undefined> {
   type Item = vscode.QuickPickItem & { move?: GivenAnswer | 'policy' | 'keep' };
@@ -137,8 +138,8 @@ export function askForMove({ episode, actions }: WhatIfState): Promise<GivenAnsw
   const chosen = actions.map((action): Item => ({ label: plain(action), move: { answer: action } }));
   const offer = () => {
     const typed = pick.value.trim();
-    // Always present: VS Code returns the accepted item by its index, which must mean the same before and after the
-    // list changes.
+    // This item is always in the list, because VS Code identifies the accepted item by its index, and the other indices
+    // must not change while the user types.
     const own: Item =
       typed === ''
         ? { label: vscode.l10n.t('$(edit) Type an answer…'), alwaysShow: true }

@@ -29,7 +29,7 @@ export class WhatIfDocuments implements vscode.TextDocumentContentProvider, vsco
     this.changed.dispose();
   }
 
-  /** Shows an episode so far, in its document if it has one. Returns the document's URI. */
+  /** Shows the current state of an episode, in its existing document or a new one. Returns the document's URI. */
   show({ folder, id }: Pick<EpisodeRef, 'folder' | 'id'>, { session, episode }: WhatIfState): vscode.Uri {
     const uri = vscode.Uri.from({ scheme, path: `/${basename(folder)}/${session}/${shortId(id)}` });
     this.texts.set(uri.path, textOf(episode));
@@ -43,7 +43,7 @@ export class WhatIfDocuments implements vscode.TextDocumentContentProvider, vsco
   }
 }
 
-/** Returns the episode so far as text: states, answers, rewards, and the current state. */
+/** Formats an unfinished episode as text: states, answers and rewards of its turns, and the current state. */
 function textOf({ turns, final_state, reward }: Episode): string {
   const played = turns.flatMap(({ turn, state, raw, reward: earned }) => [
     vscode.l10n.t('── turn {0} ──', turn),
