@@ -23,8 +23,8 @@ export interface FilterSettings {
   include_zero: boolean;
   top_p_prob_mode: string;
   /**
-   * Dynamic sampling (`algorithm.filter_groups`): groups whose episodes all have the same score are dropped after the
-   * filter, and further batches are sampled.
+   * Dynamic sampling (`algorithm.filter_groups`): groups whose episodes do not differ in `filter_groups.metric` are
+   * dropped after the filter, and further batches are sampled.
    */
   dynamic_sampling: boolean;
   /** The filter uses normalised scores (`workbench.compat: ragen`). */

@@ -12,8 +12,8 @@ export const machineReportSchema = z.object({
     providers: z.array(
       z.object({
         provider: z.string(),
-        known: z.boolean().describe('in this build of onnxruntime'),
-        installed: z.boolean().describe('its library is there'),
+        known: z.boolean().describe('whether this build of onnxruntime supports the provider'),
+        installed: z.boolean().describe('whether the library of the provider is installed'),
         self_check: z.object({ about: z.string(), faster: z.boolean() }).nullable(),
       }),
     ),

@@ -27,7 +27,7 @@ export interface ListedEnvironment {
 export interface ContractCheck {
   name: string;
   state: 'passed' | 'failed' | 'skipped';
-  /** One sentence: what was tested, with seed and actions if it failed. */
+  /** One sentence about the test; after a failure with seed and actions. */
   evidence: string;
   /** `file:line` of the failure in the environment's source. */
   at?: string;
@@ -103,7 +103,7 @@ export interface PlaySession {
 export type PlayDo =
   /** An action by id or name, or the text of an answer. */
   | { do: 'act'; action: number | string }
-  /** Undoes the last action by replaying the others. */
+  /** Undoes the last action by replaying all earlier actions. */
   | { do: 'undo' }
   | { do: 'restart'; seed?: number }
   | { do: 'hint' }

@@ -112,7 +112,7 @@ export interface WhatIfRequest extends EpisodeRef, AcceptedCode {
    * `whatIfTurn`.
    */
   checkpoint: string | null;
-  /** Seed of the random stream `what-if-sampling`, together with the turn. */
+  /** Seed of the random stream `what-if-sampling`, which also depends on the turn. */
   seed: number;
 }
 

@@ -164,7 +164,7 @@ export const watchedMetrics: ReadonlySet<string> = new Set(
   Object.values(alarmRules).flatMap(({ metric, limit }) => (limit === undefined ? [metric] : [metric, limit])),
 );
 
-/** Returns the newest values, as many as the rule's `steps`, and their bound; null if there are too few values. */
+/** Returns the newest `rule.steps` values and their bound; null if there are too few values. */
 export function judgedWindow(
   { bound: boundOf, steps }: AlarmRule,
   series: WatchedSeries,

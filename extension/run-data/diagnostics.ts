@@ -19,23 +19,23 @@ export const gradientAnalysisSchema = z.object({
     z.object({
       name: z
         .string()
-        .describe("the metrics' prefix: grad_norm, or grad_norm_prefilter for the rollout before the filter"),
-      parts: z.array(z.string()).describe('task, and entropy and kl where the loss has them'),
+        .describe('prefix of the metrics: grad_norm, or grad_norm_prefilter for the rollout before the filter'),
+      parts: z.array(z.string()).describe('task; entropy and kl if the loss has these terms'),
       buckets: z.array(
         z.object({
-          name: z.string().describe('bucket_1 (least deviation) upwards, and all'),
+          name: z.string().describe('bucket_1 (lowest reward std), bucket_2, …, or all'),
           groups: z.array(z.object({ group_id: z.number().int(), reward_std: z.number() })),
           samples: z.number().int(),
           tokens: z.number().int().describe('trained tokens'),
           gradients: z
             .array(z.object({ norm: z.number(), snr: z.number().nullable() }))
-            .describe('in the order of parts; snr is the squared norm of the mean over its variance'),
-          metrics: z.record(z.string(), z.number()).describe("the loss's, averaged over mini-batches"),
+            .describe('in the order of parts; snr is the squared norm of the mean gradient divided by the variance'),
+          metrics: z.record(z.string(), z.number()).describe('metrics of the loss, averaged over mini-batches'),
         }),
       ),
       cosines: z
         .array(z.array(z.number().nullable()))
-        .describe("between bucket a's part p and bucket b's part q at [a·parts + p][b·parts + q]"),
+        .describe('entry [a·parts + p][b·parts + q] is the cosine between part p of bucket a and part q of bucket b'),
     }),
   ),
 });
@@ -48,16 +48,20 @@ export type GradientAnalysisRecord = z.infer<typeof gradientAnalysisSchema>;
 const collapseFamilySchema = z.object({
   name: z
     .string()
-    .describe("the metrics' prefix: collapse_first_turn_sample, collapse_trajectory_sample, collapse_turn_sample"),
-  prompts: z.array(z.object({ text: z.string(), tokens: z.number().int() })).describe('the columns'),
+    .describe('prefix of the metrics: collapse_first_turn_sample, collapse_trajectory_sample or collapse_turn_sample'),
+  prompts: z
+    .array(z.object({ text: z.string(), tokens: z.number().int() }))
+    .describe('prompts, the columns of the matrix'),
   samples: z
     .array(z.object({ episode: z.string(), group: z.number().int(), turn: z.number().int(), text: z.string() }))
-    .describe('the rows: reasoning texts, with where each comes from'),
-  log_probs_per_token: z.array(z.array(z.number())).describe('mean log-prob of a token of row i after prompt j, nats'),
-  lengths: z.array(z.number().int()).describe('tokens of each reasoning'),
-  column: z.array(z.number().int()).describe("each reasoning's own prompt"),
-  signatures: z.array(z.number().int()).describe('equal for equal prompts'),
-  metrics: z.record(z.string(), z.number()).describe('by the suffixes of metrics.jsonl'),
+    .describe('reasoning texts with their episode, group and turn, the rows of the matrix'),
+  log_probs_per_token: z
+    .array(z.array(z.number()))
+    .describe('[i][j]: mean log-prob per token of reasoning i after prompt j, nats'),
+  lengths: z.array(z.number().int()).describe('number of tokens of each reasoning'),
+  column: z.array(z.number().int()).describe('index of the prompt of each reasoning'),
+  signatures: z.array(z.number().int()).describe('one number per prompt, equal for equal prompts'),
+  metrics: z.record(z.string(), z.number()).describe('metrics by key, without the prefix `name`'),
   regime: z.string().describe('diverse reasoning, compressed reasoning, template collapse or low-entropy collapse'),
 });
 export type CollapseFamily = z.infer<typeof collapseFamilySchema>;

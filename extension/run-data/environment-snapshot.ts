@@ -13,9 +13,11 @@ export const keptEnvironmentSchema = z.object({
   version: z.string(),
   name: z.string(),
   kept: z.string().describe('ISO time'),
-  root: z.string().describe('absolute path of the folder that the sources were in'),
-  entry: sourceName.describe('the source that was named in the configuration'),
-  sources: z.array(sourceName).describe('names below `root` and below `sources/`, with forward slashes'),
+  root: z.string().describe('absolute path of the original folder of the sources'),
+  entry: sourceName.describe('name of the source file that the configuration names'),
+  sources: z
+    .array(sourceName)
+    .describe('names of the source files, relative to `root` and to `sources/`, with forward slashes'),
 });
 export type KeptEnvironment = z.infer<typeof keptEnvironmentSchema>;
 
@@ -24,9 +26,11 @@ export type KeptEnvironment = z.infer<typeof keptEnvironmentSchema>;
  */
 export const coverageLineSchema = z.object({
   step: z.number().int(),
-  map: z.string().describe('line numbers are comparable only under the same map'),
+  map: z.string().describe('hash of the source map; counts with different values must not be added'),
   files: z
     .record(z.string(), z.array(z.tuple([z.number().int(), z.number(), z.number()])))
-    .describe('by name below `sources/`: 1-based line, highest and lowest execution count of its parts'),
+    .describe(
+      'by name of the source file: 1-based line, and the highest and lowest execution count of the line’s parts',
+    ),
 });
 export type CoverageLine = z.infer<typeof coverageLineSchema>;

@@ -25,7 +25,7 @@ export type Term =
 
 export interface Filter {
   terms: Term[];
-  /** One sentence per term that could not be parsed; such terms are not in `terms`. */
+  /** One sentence per term that could not be parsed; `terms` does not contain these terms. */
   problems: string[];
 }
 

@@ -8,10 +8,10 @@ export const turnSchema = z.object({
   actions_left: z.number().int(),
   /** The model's complete text of the turn, including the generation prefix. */
   raw: z.string(),
-  thought: z.string().nullable().describe('null when the answer did not parse'),
+  thought: z.string().nullable().describe('null if the response could not be parsed'),
   answer: z.string().nullable(),
-  parsed: z.array(z.string()).describe('actions as the model wrote them, after the cut to max_actions_per_turn'),
-  executed: z.array(z.string()).describe('names of the actions the environment executed'),
+  parsed: z.array(z.string()).describe('actions as the model wrote them, truncated to max_actions_per_turn'),
+  executed: z.array(z.string()).describe('names of the actions that the environment executed'),
   reward: z.number(),
   penalty: z.number(),
   info: z.record(z.string(), z.unknown()),
@@ -22,14 +22,18 @@ export const turnSchema = z.object({
 export type EpisodeTurn = z.infer<typeof turnSchema>;
 
 /**
- * How an episode of `what-if/*.jsonl` differs from its original. Tokens written by the user have mask 0 and no
- * log-prob.
+ * Describes how an episode of `what-if/*.jsonl` differs from its original. Tokens that the user wrote have mask 0 and
+ * log-prob null.
  */
 export const whatIfSchema = z.object({
   of: z.string().describe('id of the episode that was changed'),
   turn: z.number().int().describe('first turn that differs from the original'),
-  given: z.object({ thought: z.string().optional(), answer: z.string().optional() }).describe('in that turn, by hand'),
-  players: z.array(z.string()).describe('of each turn from that one on: a checkpoint’s name, `initial`, or `hand`'),
+  given: z
+    .object({ thought: z.string().optional(), answer: z.string().optional() })
+    .describe('the text that the user wrote in this turn'),
+  players: z
+    .array(z.string())
+    .describe('the player of each turn from `turn` on: a checkpoint’s name, `initial`, or `hand` (the user)'),
   seed: z.number().int(),
   notes: z.array(z.string()),
 });
@@ -51,29 +55,43 @@ export const episodeSchema = z.object({
   reward: z.number().describe('sum of turn rewards'),
   penalty: z.number().describe('sum of format penalties'),
   score: z.number().describe('reward + penalty, before normalisation'),
-  advantage: z.number().nullable().describe('mean over trained tokens; null when not trained on'),
+  advantage: z
+    .number()
+    .nullable()
+    .describe('mean advantage over trained tokens; null if the episode was not trained on'),
   kept: z.boolean().nullable().describe('kept by the rollout filter; null for validation'),
   turns: z.array(turnSchema),
   final_state: z.string(),
   metrics: z.record(z.string(), z.number()),
   error: z.string().optional(),
-  context_reason: z.string().optional().describe('why the next prompt did not fit, which ended the episode'),
+  context_reason: z
+    .string()
+    .optional()
+    .describe('set if the next prompt exceeded the context, which ended the episode: the reason in one sentence'),
   messages: z.array(z.object({ role: z.string(), content: z.string() })),
   tokens: z.object({
     ids: z.array(z.number().int()),
-    mask: z.array(z.union([z.literal(0), z.literal(1)])).describe('1 where the token was sampled'),
-    logprobs: z.array(z.number().nullable()).describe('of the sampled tokens under the sampler, null elsewhere'),
+    mask: z.array(z.union([z.literal(0), z.literal(1)])).describe('1 for sampled tokens, 0 for other tokens'),
+    logprobs: z
+      .array(z.number().nullable())
+      .describe('log-probs of the sampled tokens under the sampler; null for other tokens'),
     advantages: z.array(z.number()).optional(),
     entropies: z
       .array(z.number().nullable())
       .optional()
-      .describe('of the distribution that each trained token was drawn from, in nats; where the update needed them'),
-    ref_logprobs: z.array(z.number().nullable()).optional().describe('under the reference policy, where there is one'),
-    values: z.array(z.number().nullable()).optional().describe('the critic’s, before each token, where there is one'),
+      .describe('entropy, in nats, of the distribution at each trained token; absent if the update did not compute it'),
+    ref_logprobs: z
+      .array(z.number().nullable())
+      .optional()
+      .describe('log-probs under the reference policy; absent without a reference policy'),
+    values: z
+      .array(z.number().nullable())
+      .optional()
+      .describe('the critic’s value before each token; absent without a critic'),
     starts: z
       .array(z.number().int())
       .optional()
-      .describe('start of each training sample in a windowed context; absent if there is only one'),
+      .describe('index of the first token of each sample in a windowed mode; absent if the episode is one sample'),
   }),
   what_if: whatIfSchema.optional(),
 });

@@ -1,5 +1,5 @@
 // `events.jsonl` of a run folder: schema of its lines, and of the `data` of the event kinds that readers use. The log
-// is append-only; a resume truncates it to the state at its checkpoint.
+// is append-only; a resume truncates it to its length at the checkpoint.
 import { z } from 'zod';
 
 /** A line of `events.jsonl`. */
@@ -46,11 +46,11 @@ const sourceProblemSchema = z.object({
 /** `data` of `environment_reload`: episodes that start from now on run the new code. */
 export const environmentReloadSchema = z.object({
   tag: z.string(),
-  from: z.string().describe('version'),
+  from: z.string().describe('the previous version'),
   to: z.string(),
-  files: z.array(z.string()).describe('absolute paths of the files that were saved'),
+  files: z.array(z.string()).describe('absolute paths of the saved files'),
   step: z.number().int().describe('the current step'),
-  ms: z.number().describe('from the save to its use'),
+  ms: z.number().describe('milliseconds from the save until the code is in use'),
 });
 /**
  * `data` of `environment_refused`: the code on disk is invalid and not used. An `environment_mended` or
@@ -58,7 +58,7 @@ export const environmentReloadSchema = z.object({
  */
 export const environmentRefusedSchema = z.object({
   tag: z.string(),
-  version: z.string().describe('version that keeps running'),
+  version: z.string().describe('the version that remains in use'),
   problems: z.array(sourceProblemSchema),
 });
 /** `data` of `environment_error`: environment code ended an episode. */
@@ -67,11 +67,7 @@ export const environmentErrorSchema = z.object({
   seed: z.number(),
   kind: z.string(),
   at: z.string().optional().describe('file:line'),
-  episodes: z
-    .number()
-    .int()
-    .optional()
-    .describe('episodes that ended there and are not covered by another event; default 1'),
+  episodes: z.number().int().optional().describe('number of episodes that this event reports; default 1'),
 });
 /**
  * `data` of `environment_version`: a run was resumed, and the environment code on disk differs from the code before the

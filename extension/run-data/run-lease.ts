@@ -14,14 +14,14 @@ export const leaseSchema = z.object({
   started: z.string(),
   endpoint: z.string().describe('path of the socket or name of the pipe'),
   token: z.string(),
-  process_start: z.string().max(64).optional().describe('when the process started (process-identity.ts)'),
+  process_start: z.string().max(64).optional().describe('start time of the process (process-identity.ts)'),
   host: z.string().max(256).optional(),
-  boot: z.string().max(64).nullable().optional().describe('id of the boot of the machine, on Linux'),
-  pid_namespace: z.string().max(64).nullable().optional().describe('inode of the PID namespace, on Linux'),
+  boot: z.string().max(64).nullable().optional().describe('boot id of the machine; Linux only'),
+  pid_namespace: z.string().max(64).nullable().optional().describe('inode of the PID namespace; Linux only'),
   folder: z
-    .object({ path: z.string().describe('real path'), inode: z.string() })
+    .object({ path: z.string().describe('path without symbolic links'), inode: z.string() })
     .optional()
-    .describe('the run folder that it was written for; trainers of earlier versions left it out'),
+    .describe('the run folder for which the lease was written; absent in leases of earlier versions'),
 });
 export type Lease = z.infer<typeof leaseSchema>;
 

@@ -10,9 +10,9 @@ export const manifestSchema = z.object({
   name: z.string(),
   created: z.string().describe('ISO time'),
   config_name: z.string(),
-  config_file: z.string().optional().describe('absolute path, where a file was given'),
+  config_file: z.string().optional().describe('absolute path; absent if the configuration was given by name'),
   overrides: z.array(z.string()),
-  config: z.record(z.string(), z.unknown()).describe('resolved configuration, RAGEN keys'),
+  config: z.record(z.string(), z.unknown()).describe('resolved configuration, by RAGEN’s keys'),
   config_hash: z.string().describe('sha256 of the resolved configuration in canonical JSON'),
   seeds: z.record(z.string(), z.number()),
   versions: z.record(z.string(), z.string()),
@@ -21,18 +21,20 @@ export const manifestSchema = z.object({
     path: z.string(),
     sha256: z.string(),
     parameters: z.number(),
-    revision: z.string().optional().describe('commit of a model of the hub'),
+    revision: z.string().optional().describe('commit of a hub model; absent for a model in a folder'),
   }),
   environments: z.array(z.object({ tag: z.string(), name: z.string(), source: z.string(), version: z.string() })),
   sweep: z
-    .object({ id: z.string(), point: z.string().describe('the values that identify it in its sweep') })
+    .object({ id: z.string(), point: z.string().describe('label of the run’s point in the sweep') })
     .optional()
     .describe('set for a run of a sweep'),
   tags: z.array(z.string()).optional(),
   sha256: z
     .string()
     .optional()
-    .describe('of everything except name and tags, in canonical JSON; missing in runs of earlier versions'),
+    .describe(
+      'digest of the manifest without name, tags and this field, in canonical JSON; absent in runs of earlier versions',
+    ),
 });
 export type Manifest = z.infer<typeof manifestSchema>;
 

@@ -1,4 +1,4 @@
-// Progress of a run in its unit (steps for training, episodes for an evaluation), and whether it is over.
+// Progress of a run in steps or, for an evaluation, in episodes, and whether the run has ended.
 import type { RunState, RunStatus } from './run-status-file';
 
 export interface RunProgress {
@@ -18,6 +18,6 @@ export const progressOf = ({ step, total_steps, episodes }: RunStatus): RunProgr
 /** Whether a run in this state has neither finished, failed nor been stopped. */
 export const isUnended = (state: RunState): boolean => ['starting', 'running', 'paused', 'stopping'].includes(state);
 
-/** Whether a run has not ended although its trainer is gone. */
+/** Whether a run was interrupted: its trainer has ended, but its state is unended. */
 export const isInterrupted = ({ status, live }: { status: Pick<RunStatus, 'state'>; live: boolean }): boolean =>
   !live && isUnended(status.state);

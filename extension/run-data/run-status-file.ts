@@ -8,14 +8,17 @@ export type RunState = z.infer<typeof runState>;
 /** `status.json`: the newest state, replaced atomically after each step and at each change of state. */
 export const statusSchema = z.object({
   state: runState,
-  step: z.number().int().describe('steps finished'),
+  step: z.number().int().describe('number of finished steps'),
   total_steps: z.number().int().describe('0 for an evaluation'),
   episodes: z
     .object({ done: z.number().int(), of: z.number().int() })
     .optional()
-    .describe('of an evaluation: validation episodes that are finished, and all'),
-  success: z.number().nullable().describe('newest validation success, else training success, 0…1'),
-  success_of: z.enum(['train', 'val']).optional().describe('whether the success is of training or validation'),
+    .describe('number of finished validation episodes, and total number; evaluations only'),
+  success: z
+    .number()
+    .nullable()
+    .describe('newest validation success, 0…1; before the first validation, the training success'),
+  success_of: z.enum(['train', 'val']).optional().describe('mode of the episodes of which `success` is the mean'),
   reward: z.number().nullable().describe('mean episodic return of the newest step'),
   tokens_per_s: z.number().nullable(),
   eta_s: z.number().nullable(),
@@ -24,17 +27,20 @@ export const statusSchema = z.object({
     .string()
     .optional()
     .describe(
-      'progress of the phase, such as "12 of 32 episodes, 310 turns"; sent to clients more often than written to the file',
+      'progress of the phase, such as "12 of 32 episodes, 310 turns"; the file is updated less often than connected clients',
     ),
   download: z
     .object({ file: z.string(), bytes: z.number(), total: z.number() })
     .optional()
-    .describe('while the model is downloaded: the current file, and the bytes of all files downloaded and in total'),
-  debugging: z.boolean().optional().describe('a debugger may halt the environments: their steps have no time limit'),
+    .describe('set during the download of the model: the current file, and downloaded and total bytes over all files'),
+  debugging: z
+    .boolean()
+    .optional()
+    .describe('true while a debugger may halt the environments; environment calls then have no time limit'),
   updated: z.string(),
   error: z
     .string()
     .optional()
-    .describe('why it failed, or why it is paused where it paused by itself; one sentence: place, value, remedy'),
+    .describe('why the run failed, or why the trainer paused it, in one sentence: place, value, remedy'),
 });
 export type RunStatus = z.infer<typeof statusSchema>;

@@ -1,6 +1,6 @@
-// Settings of a run that may change while it trains, and the configuration in effect: the manifest's configuration with
-// the run's `setting` events applied in order. A resume truncates the events to its checkpoint, which undoes later
-// changes. Used by trainer, terminal and editor. Values are validated by the trainer against the configuration schema.
+// Settings that may change during a run, and the configuration in effect: the manifest's configuration with the run's
+// `setting` events applied in order. A resume truncates the events to its checkpoint, which undoes later changes. Used
+// by trainer, terminal and editor. Values are validated by the trainer against the configuration schema.
 import type { RunEvent, SettingChange } from './run-events';
 import { settingChangeSchema } from './run-events';
 

@@ -9,14 +9,16 @@ export const metricsLineSchema = z
 export type MetricsLine = z.infer<typeof metricsLineSchema>;
 
 /**
- * A line of `scores.jsonl`: distribution of the scores of a step's training episodes, without those whose environment
- * failed.
+ * A line of `scores.jsonl`: distribution of the scores of a step's training episodes, without episodes that ended by an
+ * environment error.
  */
 export const scoresLineSchema = z.object({
   step: z.number().int(),
   tags: z
     .record(z.string(), z.array(z.tuple([z.number(), z.number().int()])))
-    .describe('by tag: score (reward + penalty, before normalisation) and how many episodes had it, growing scores'),
+    .describe(
+      'by tag: pairs of a score (reward + penalty, before normalisation) and its number of episodes, by ascending score',
+    ),
 });
 export type ScoresLine = z.infer<typeof scoresLineSchema>;
 
@@ -26,8 +28,8 @@ export const groupRowSchema = z.object({
   group_id: z.number().int(),
   tag: z.string(),
   seed: z.number().int(),
-  scores: z.array(z.number()).describe('of its episodes: reward + penalty, before normalisation'),
-  reward_std: z.number().describe('unbiased deviation of what the rollout filter measured'),
-  selected: z.boolean().describe('trained on'),
+  scores: z.array(z.number()).describe('scores of the group’s episodes: reward + penalty, before normalisation'),
+  reward_std: z.number().describe('unbiased standard deviation of the quantity that the rollout filter measures'),
+  selected: z.boolean().describe('whether the group was trained on'),
 });
 export type GroupRow = z.infer<typeof groupRowSchema>;

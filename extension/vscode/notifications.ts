@@ -1,6 +1,6 @@
-// Notifications, questions, progress and status bar messages. All of them go through this module (enforced by
-// eslint.config.js), because their texts include run names, errors and model output, which must be shown as plain text,
-// never as links or icons.
+// Notifications, questions, progress and status bar messages. Only this module may call VS Code's functions for them
+// (enforced by eslint.config.js). It escapes their texts, because run names, errors and model output must not be shown
+// as links or icons.
 import * as vscode from 'vscode';
 import { plain } from './plain-text';
 

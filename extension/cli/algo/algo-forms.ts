@@ -28,7 +28,7 @@ export function numbered(names: readonly (string | number)[]): number[] {
   return names.map(name => known.indexOf(name));
 }
 
-/** A float32 rounded to the nine digits that identify it. */
+/** Rounds a float32 to nine significant digits, which identify every float32. */
 export const shortest = (x: number): number => Number(x.toPrecision(9));
 
 /**

@@ -30,7 +30,7 @@ export function addConfig(program: Command): void {
     .option('--config-name <name>', 'configuration by name (see ragen presets)')
     .option('--config <file>', 'configuration file')
     .option('--resolved', 'with references (${a.b}) replaced by their values, and without keys that have no effect')
-    .option('--workspace <folder>', 'folder whose config/ is looked in first (default: here)')
+    .option('--workspace <folder>', 'folder whose config/ is searched first (default: the current folder)')
     .option('--json', 'print one JSON document on standard output')
     .addHelpText(
       'after',

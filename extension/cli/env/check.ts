@@ -16,7 +16,6 @@ interface CheckFlags extends CommonFlags {
   timeout: string;
 }
 
-/** Adds the subcommand to `ragen env`. */
 export function addEnvCheck(env: Command): void {
   withCommon(env.command('check').description('check an environment against the environment contract'))
     .argument('<environment>', 'a built-in environment, or the path of its file')
@@ -27,7 +26,7 @@ export function addEnvCheck(env: Command): void {
     .addHelpText(
       'after',
       `
-Exit code 1 where a check failed. Output with --json: {"environment", "source", "checks": [{"name", "state": "passed",
+Exit code 1 if a check failed. Output with --json: {"environment", "source", "checks": [{"name", "state": "passed",
 "failed" or "skipped", "evidence", "at": "file:line"}, …]}.`,
     )
     .action((name: string, flags: CheckFlags) =>

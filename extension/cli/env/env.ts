@@ -1,4 +1,4 @@
-// `ragen env`: commands on environments, each in the file of its name.
+// `ragen env`: registers the commands on environments; `ragen env x` is implemented in x.ts.
 import type { Command } from 'commander';
 import { addEnvCheck } from './check';
 import { addEnvList } from './list';

@@ -1,4 +1,4 @@
-// `ragen env list`: the built-in environments and those of this folder.
+// `ragen env list`: lists the built-in environments and the environments of the workspace.
 import type { Command } from 'commander';
 import { listEnvironments } from '../../environments/tools/environment-list';
 import type { ListedEnvironment } from '../../protocol/environment-tools';
@@ -6,7 +6,6 @@ import { withCommon, type CommonFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
 import { answer } from '../output/answer';
 
-/** Adds the subcommand to `ragen env`. */
 export function addEnvList(env: Command): void {
   withCommon(env.command('list').description('list the built-in environments and those of this folder')).action(
     (flags: CommonFlags) =>

@@ -1,5 +1,5 @@
-// `ragen env new NAME`: writes a new environment with its cases and a configuration that trains on it, from the same
-// template as the editor's command. Existing files are never overwritten.
+// `ragen env new NAME`: writes a new environment, its test cases and a training configuration, from the template that
+// the editor's command uses. Existing files are never overwritten.
 import { relative } from 'node:path';
 import type { Command } from 'commander';
 import { scaffoldEnvironment } from '../../node/environment-scaffold';
@@ -10,7 +10,6 @@ import { withCommon } from '../options/run-options';
 import type { CommonFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
 
-/** Adds the subcommand to `ragen env`. */
 export function addEnvNew(env: Command): void {
   withCommon(env.command('new').description('write a new environment with cases and a configuration that trains on it'))
     .argument('<name>', 'small letters, digits and underscores')

@@ -24,7 +24,6 @@ interface ObservationFlags extends CommonFlags {
 /** Maximum number of episodes that are open at the same time. */
 const atATime = 256;
 
-/** Adds the subcommand to `ragen env`. */
 export function addEnvObservations(env: Command): void {
   withCommon(env.command('observations').description('write the first observation of each seed as JSON lines'))
     .argument('<environment>', 'a built-in environment, or the path of its file')

@@ -20,7 +20,6 @@ interface PlayFlags extends CommonFlags {
   stdio?: boolean;
 }
 
-/** Adds the subcommand to `ragen env`. */
 export function addEnvPlay(env: Command): void {
   withCommon(env.command('play').description('play an environment, or print transcripts of given episodes'))
     .argument('[environment]', 'a built-in environment, or the path of its file')

@@ -41,33 +41,36 @@ const atLeast =
     );
   };
 
-/** Adds `serve` to the environment commands. */
 export function addEnvServe(group: Command): void {
   withCommon(group.command('serve').description('serve environments over HTTP, by the protocols of OpenEnv and VAGEN'))
     .argument(
       '[environments...]',
       'built-in environments or files; the first is the default of requests without a name (default: all)',
     )
-    .option('--host <address>', 'address to listen at; one that others can reach needs a key', '127.0.0.1')
-    .option('--port <number>', 'port; 0 for any free one', atLeast(0, true), 8000)
-    .option('--max-sessions <number>', 'sessions at a time', atLeast(1, true), 64)
-    .option('--max-client-sessions <number>', 'sessions of one address at a time (default: all)', atLeast(1, true))
+    .option('--host <address>', 'address to listen on; any address but loopback requires --api-key-env', '127.0.0.1')
+    .option('--port <number>', 'port; 0 selects a free port', atLeast(0, true), 8000)
+    .option('--max-sessions <number>', 'maximum number of open sessions', atLeast(1, true), 64)
+    .option(
+      '--max-client-sessions <number>',
+      'maximum number of open sessions per client address (default: --max-sessions)',
+      atLeast(1, true),
+    )
     .option(
       '--max-connections <number>',
-      'connections at a time (default: 512, or more by --max-sessions)',
+      'maximum number of connections (default: 512, or more with a larger --max-sessions)',
       atLeast(1, true),
     )
     .option(
       '--max-client-connections <number>',
-      'connections of one address at a time (default: 256, or more)',
+      'maximum number of connections per client address (default: 256, or more with a larger --max-sessions)',
       atLeast(1, true),
     )
     .option('--session-timeout <seconds>', 'idle time after which a session is closed', atLeast(0.1, false), 3600)
     .option('--step-timeout <seconds>', 'time limit of one call into an environment', atLeast(0.1, false), 60)
-    .option('--max-body <mebibytes>', 'largest request', atLeast(0.001, false), 16)
+    .option('--max-body <mebibytes>', 'maximum size of a request', atLeast(0.001, false), 16)
     .option('--api-key-env <name>', 'variable with the key that clients must send')
     .option('--set <key=value>', 'a value of the env_config, if only one environment is served', collect, [])
-    .option('--allow-config', 'clients may configure environments, and so have them read files and start programs')
+    .option('--allow-config', 'let clients set env_config, by which environments can read files and start programs')
     .action((environments: string[], flags: ServeFlags) => answer(flags, () => serve(environments, flags)));
 }
 

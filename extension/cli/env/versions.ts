@@ -33,9 +33,10 @@ interface ListedVersion extends RanVersion {
   effect: VersionEffect | null;
 }
 
-/** Adds the subcommand to `ragen env`. */
 export function addEnvVersions(env: Command): void {
-  withCommon(env.command('versions').description('the code that a run’s environments ran, and what each edit changed'))
+  withCommon(
+    env.command('versions').description('list the code versions of a run’s environments, and the effect of each edit'),
+  )
     .argument('<run>', 'id of the run')
     .action((run: string, flags: CommonFlags) =>
       answer(flags, async () => {

@@ -1,6 +1,6 @@
 // The input of `ragen score` and `ragen generate`: rows of token ids or chat messages, as a JSON array or JSON lines,
-// from a file or standard input. Everything is checked before a model is loaded; each error is one sentence with file,
-// line and the path of the value, such as rows.json:7: [3].tokens[2].
+// from a file or standard input. All rows are checked before a model is loaded. An error is one sentence with file,
+// line and path of the value, such as rows.json:7: [3].tokens[2].
 import { readFileSync } from 'node:fs';
 import { text as readStream } from 'node:stream/consumers';
 import { isRecord } from '../../common/json';

@@ -27,7 +27,7 @@ export interface PlanFlags {
 export function addDoctor(program: Command): void {
   program
     .command('doctor')
-    .description('what this machine has, and whether a run fits into its memory')
+    .description('report this machine’s resources, and whether a run fits into its memory')
     .argument('[overrides...]', 'key=value, such as lora.rank=16')
     .option('--model <model>', 'folder, hub model or bundled model, instead of model_path')
     .option('--config-name <name>', `configuration by name (with --model or overrides alone: ${defaultConfig})`)
@@ -79,18 +79,18 @@ function formatMachine(report: MachineReport): string[] {
     ['Memory', `${gibibytes(memory.available)} available of ${gibibytes(memory.total)}${limit}`],
     ['Disk', `${gibibytes(disk.free)} free in ${disk.folder}`],
     ...folders.flatMap(({ for: use, problem }) =>
-      problem === null ? [] : [['Folder', `${problem}; it is for ${use}`]],
+      problem === null ? [] : [['Folder', `${problem}; used for ${use}`]],
     ),
     ['onnxruntime', `${onnxruntime.version}; auto is ${onnxruntime.auto}`],
     ...providers,
     ...environmentLimitRows(environments),
-    ...optional.map(({ name, found, for: use }) => [name, found ?? `not found; only ${use} would need it`]),
+    ...optional.map(({ name, found, for: use }) => [name, found ?? `not found; needed only for ${use}`]),
   ]);
 }
 
 export function formatRun(run: RunReport): string[] {
   const { model, rows, phases, peak, available, largest_micro_batch: largest } = run;
-  const trained = model.trained === 'all' ? 'all of them trained' : 'adapters trained over them';
+  const trained = model.trained === 'all' ? 'all trained' : 'of which only adapters are trained';
   const pass =
     largest.tokens > 0
       ? `Largest pass with gradient: ${largest.tokens.toLocaleString('en')} tokens (ppo_micro_batch_size_per_gpu=${largest.ppo_micro_batch_size_per_gpu})`
@@ -100,7 +100,7 @@ export function formatRun(run: RunReport): string[] {
     ...run.notes.map(note => `note: ${note}`),
     ...table(
       phases.flatMap(({ phase, held }) => [
-        [`  ${phase}`, gibibytes(held).padStart(9), 'held by its end'],
+        [`  ${phase}`, gibibytes(held).padStart(9), 'in use at its end'],
         ...rows
           .filter(row => row.phase === phase)
           .map(({ what, bytes, how }) => [`    ${what}`, gibibytes(bytes).padStart(9), how]),

@@ -11,12 +11,12 @@ import { workspaceOf } from '../options/workspace';
 export function addPlan(program: Command): void {
   program
     .command('plan')
-    .description('what a run would take of memory and time, before it is started')
+    .description('estimate memory and time of a run without starting it')
     .argument('[overrides...]', 'key=value, such as lora.rank=16')
-    .option('--model <model>', 'folder, model of the hub or one that comes along, in place of model_path')
+    .option('--model <model>', 'folder, hub model or bundled model, instead of model_path')
     .option('--config-name <name>', `configuration by name (with --model or overrides alone: ${defaultConfig})`)
     .option('--config <file>', 'configuration file')
-    .option('--workspace <folder>', 'folder whose configurations and runs are meant (default: here)')
+    .option('--workspace <folder>', 'folder with configurations and runs (default: the current folder)')
     .option('--json', 'print one JSON document on standard output')
     .addHelpText(
       'after',

@@ -7,8 +7,8 @@ import { fetchHubModel, findHubModel } from '../../hub/hub-model';
 import type { HubProgress } from '../../hub/hub-model';
 
 /**
- * Returns the absolute path of the model's folder. `asked` is the option that gave `model`, for errors (default: the
- * configuration key). While fetching, standard error shows a progress bar on a terminal, else one line. Throws a
+ * Returns the absolute path of the model's folder. `asked` is the option or configuration key whose value is `model`,
+ * for error messages. During a download, standard error shows a progress bar; without a TTY, one line. Throws a
  * UserError if the model does not exist or cannot be fetched.
  */
 export async function modelFolder(

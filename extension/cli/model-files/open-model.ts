@@ -25,7 +25,7 @@ export interface OpenModel {
   folder: string;
   config: DecoderConfig;
   engine: RemoteEngine;
-  /** Null if the folder has no usable tokenizer and no row needs one. */
+  /** The model's tokenizer; null if it is unusable and no row requires it. */
   tokenizer: ChatTokenizer | null;
   /** Token ids of each input row, in order, and the row's location for errors. */
   prompts: { ids: number[]; location: () => string }[];
@@ -100,7 +100,10 @@ function checkIds(
     );
 }
 
-/** The folder's tokenizer; null if it is unusable and not needed. */
+/**
+ * Returns the folder's tokenizer; null if it is unusable and `needed` is false. Throws if it is unusable and `needed`
+ * is true.
+ */
 function tokenizerFor(folder: string, needed: boolean): ChatTokenizer | null {
   try {
     return readTokenizer(folder);

@@ -69,12 +69,12 @@ export function addExport(program: Command): void {
     )
     .option('--adapter <folder>', 'LoRA adapter in PEFT format, merged into the model')
     .option('--run <id>', 'export a checkpoint of this run, instead of --model')
-    .option('--checkpoint <name>', 'which checkpoint of the run, such as step-000100 (default: the newest)')
+    .option('--checkpoint <name>', 'checkpoint of the run, such as step-000100 (default: the newest)')
     .requiredOption('--out <folder>', 'output folder; must be missing or empty')
     .option('--format <name>', 'safetensors; onnx adds model.onnx over the same weights', format, 'safetensors')
     .option('--dtype <type>', 'f32, bf16 or f16 (default: the type that the model has; f32 for onnx)', storedType)
     .option('--max-shard-size <size>', 'maximum size of weights per file', byteCount, byteCount('5GB'))
-    .option('--workspace <folder>', 'folder whose .ragen/runs holds the runs (default: here)')
+    .option('--workspace <folder>', 'folder whose .ragen/runs contains the runs (default: the current folder)')
     .option('--json', 'print one JSON document on standard output, logs on standard error')
     .addHelpText(
       'after',

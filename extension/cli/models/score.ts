@@ -58,7 +58,7 @@ function score(flags: ModelFlags): Promise<ScoredRow[]> {
   });
 }
 
-/** A float32 rounded to the nine digits that identify it. */
+/** Rounds a float32 to nine significant digits, which identify every float32. */
 const shortest = (x: number): number => Number(x.toPrecision(9));
 
 function formatRows(rows: readonly ScoredRow[]): string {
@@ -68,5 +68,5 @@ function formatRows(rows: readonly ScoredRow[]): string {
     const mean = scores.length > 0 ? (sum / scores.length).toFixed(4) : '';
     return [String(i).padStart(5), String(tokens.length).padStart(8), sum.toFixed(4).padStart(14), mean.padStart(10)];
   });
-  return [['  row', '  tokens', '  log-prob sum', '  a token'], ...lines].map(cells => cells.join(' ')).join('\n');
+  return [['  row', '  tokens', '  log-prob sum', ' per token'], ...lines].map(cells => cells.join(' ')).join('\n');
 }

@@ -29,8 +29,8 @@ export function addSft(program: Command): void {
     .addHelpText(
       'after',
       `
-Makes demonstrations with the environments' solvers, trains on them with validation loss and checkpoints, merges adapters and
-writes a model folder that train takes as model_path. Keys are verl's (docs/EVALUATION.md).
+Creates demonstrations with the environments' solvers, trains on them with validation and checkpoints, merges adapters, and
+writes a model folder for the model_path of ragen train. The configuration's keys are verl's (docs/EVALUATION.md).
 Output with --json: {"folder", "model", "steps", "total_steps", "demonstrations": {"train", "val"}, "val_loss": {"before", "after"}}.`,
     )
     .action((overrides: string[], flags: SftFlags) => answer(flags, () => run(overrides, flags)));

@@ -1,5 +1,5 @@
-// Options that the model commands share, and parsers for option values: an invalid value is refused with the option's
-// name and its valid values, before anything is read.
+// Options that the model commands share, and parsers for option values: an invalid value fails with the option's name
+// and its valid values, before any file is read.
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import { devices } from '../../engine/session/devices';
@@ -8,7 +8,7 @@ import type { Device } from '../../engine/session/devices';
 /** Parses an option's text. Throws a UserError. */
 export type Parse<T> = (text: string) => T;
 
-/** An integer in [least, most]. */
+/** Parses an integer in [least, most]. */
 export function wholeNumber(option: string, least: number, most = Number.MAX_SAFE_INTEGER): Parse<number> {
   return text => {
     const value = Number(text);
@@ -18,7 +18,7 @@ export function wholeNumber(option: string, least: number, most = Number.MAX_SAF
   };
 }
 
-/** A number for which `fits` holds; `range` describes these numbers. */
+/** Parses a number for which `fits` returns true; `range` describes the valid numbers. */
 export function number(option: string, fits: (value: number) => boolean, range: string): Parse<number> {
   return text => {
     const value = Number(text);

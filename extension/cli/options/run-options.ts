@@ -27,7 +27,7 @@ export interface ResumeFlags extends CommonFlags, TrustFlags {
 /** Adds --workspace and --json. */
 export const withCommon = (command: Command): Command =>
   command
-    .option('--workspace <folder>', 'folder whose .ragen/runs holds the runs (default: here)')
+    .option('--workspace <folder>', 'folder whose .ragen/runs contains the runs (default: the current folder)')
     .option('--json', 'print one JSON document on standard output, logs on standard error');
 
 /** Adds --trust-code, for commands that execute the code named in an existing run's manifest. */

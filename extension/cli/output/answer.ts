@@ -7,7 +7,7 @@ import { ConfigError } from '../../trainer/config/config-error';
 export interface Answer {
   /** The JSON document of --json. */
   document: unknown;
-  /** The same as readable text. */
+  /** The result as text for the terminal. */
   plainText: string;
   /** Why the command failed: printed to standard error, with exit code 1. */
   failed?: string;

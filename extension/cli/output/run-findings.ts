@@ -10,10 +10,10 @@ export interface DiagnosedRegime {
   regime: Regime;
   /** Probability that the regime is right; absent from runs of versions before 0.2. */
   confidence?: number;
-  /** I(X;Z), at most `bound`. */
+  /** Mutual information I(X;Z), at most `bound`. */
   mutual_information: number;
   bound: number;
-  /** H(Z|X). */
+  /** Conditional entropy H(Z|X). */
   entropy: number;
 }
 

@@ -33,7 +33,7 @@ export class StepTable {
   private tenths = 0;
   /** The regime printed last. */
   private regime: DiagnosedRegime['regime'] | undefined;
-  /** The last printed reason why the run waits. */
+  /** The last printed reason why the trainer paused the run. */
   private waits: string | undefined;
 
   constructor(
@@ -106,7 +106,7 @@ export class StepTable {
   private show(status: RunStatus, detail: string): void {
     this.showModel(status);
     if (status.state === 'paused' && status.error !== undefined && status.error !== this.waits)
-      this.print(`The run waits: ${status.error}`);
+      this.print(`The run is paused: ${status.error}`);
     this.waits = status.state === 'paused' ? status.error : undefined;
     const { unit, done, of } = progressOf(status);
     if (!this.bars) return this.reportEpisodes(unit, done, of);

@@ -1,6 +1,6 @@
-// Follows a run in the terminal: connects to the trainer for live progress, reads the run folder for everything
-// persistent, and draws one progress bar and a table with one row per step. The first interrupt stops the run; the
-// second leaves it running.
+// Follows a run in the terminal: connects to the trainer for live progress, reads all persistent data from the run
+// folder, and draws one progress bar and a table with one row per step. The first interrupt stops the run; the second
+// leaves it running.
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
@@ -184,7 +184,7 @@ export async function joinTrainer(
   const connected = await new Promise<boolean>(resolve => {
     socket.once('connect', () => resolve(true));
     socket.once('error', () => resolve(false));
-    // The system may queue the connection without the trainer accepting it.
+    // The system may queue a connection that the trainer does not accept.
     socket.setTimeout(limitMs, () => resolve(false));
   });
   socket.setTimeout(0);
@@ -194,7 +194,7 @@ export async function joinTrainer(
     connection.dispose(); // rejects pending requests
     onClose();
   });
-  let isOurs = false; // until the trainer has named the run it serves
+  let isOurs = false; // false until the reply to `hello` shows that the trainer serves this run
   connection.onNotification(statusChanged, ({ status, fraction }) => {
     if (isOurs) onStatus(status, fraction);
   });

@@ -21,8 +21,9 @@ import { TrainerEnded, startTrainer } from './trainer-process';
 import { type TrainerProcess } from './trainer-exit';
 
 /**
- * Creates a run and follows it to its end. `earlier` names a run whose configuration is used instead of a name or file:
- * with `from`, the overrides are applied on top of it; with `again`, they replace its own overrides.
+ * Creates a run and follows it to its end. `earlier` is a run whose configuration is used instead of a name or file.
+ * With `from`, the overrides are applied to that configuration; with `again`, the overrides replace the run's own
+ * overrides.
  */
 export async function start(
   overrides: readonly string[],

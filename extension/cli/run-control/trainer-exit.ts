@@ -6,9 +6,9 @@ export interface TrainerExit {
   signal: NodeJS.Signals | null;
 }
 
-/** Handle of a trainer's process; only the process that started it can observe how it ended. */
+/** Handle of a trainer's process. Only the process that started the trainer can observe its exit. */
 export interface TrainerProcess {
-  /** Undefined if unknown. */
+  /** Process id; undefined if it is unknown. */
   readonly pid: number | undefined;
   /** Returns null while the trainer runs, and if this process could not observe the exit. */
   ended(): TrainerExit | null;

@@ -1,5 +1,5 @@
-// `ragen episodes RUN`: the episodes of a run, listed, filtered with the filter syntax of the Episodes page, printed in
-// full, or written as one HTML file. Columns and filter are shared with the page (run-data/episode-table.ts,
+// `ragen episodes RUN`: lists the episodes of a run, prints them in full, or writes them as one HTML file. The filter
+// syntax is that of the Episodes page. Columns and filter are shared with the page (run-data/episode-table.ts,
 // episode-filter.ts); only one episode file is in memory at a time.
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -41,13 +41,13 @@ export function addEpisodes(program: Command): void {
       'such as success:false step:4..8 tag:lake mode:val text:stuck; put terms that begin with - after --',
     )
     .option('--limit <n>', 'maximum number of episodes, the newest first', '50')
-    .option('--print', 'whole episodes instead of a line each')
-    .option('--html <file>', 'write them as one HTML file')
+    .option('--print', 'print complete episodes instead of one line per episode')
+    .option('--html <file>', 'write the episodes as one HTML file')
     .addHelpText(
       'after',
       `
-Output with --json: a list of {"id", "step", "mode", "tag", "success", "score", "reward", …}; with --print the episodes as the run folder
-has them; with --html {"file", "episodes"}.`,
+Output with --json: a list of {"id", "step", "mode", "tag", "success", "score", "reward", …}; with --print the complete episodes as in the run
+folder; with --html {"file", "episodes"}.`,
     )
     .action((run: string, filter: string[], flags: EpisodesFlags) =>
       answer(flags, async () => episodes(run, filter, flags)),
@@ -121,7 +121,7 @@ const textOf = ({ turns, final_state, error }: Episode): string =>
   [...turns.flatMap(({ state, raw }) => [state, raw]), final_state, error ?? ''].join('\n');
 
 function formatRow({ id, tag, success, score, turns, tokens, invalid, kept }: EpisodeRow): string {
-  const marks = [success ? '✓' : '✗', kept === false ? 'left out' : ''].join(' ');
+  const marks = [success ? '✓' : '✗', kept === false ? 'dropped' : ''].join(' ');
   return printable(
     `${id}  ${tag}  ${score.toFixed(2).padStart(7)}  ${turns} turns  ${tokens} tokens  ${invalid} invalid  ${marks}`,
   );

@@ -25,8 +25,8 @@ interface EvalFlags extends StartFlags {
 
 export function addEval(program: Command): void {
   withTrust(withConfig(program.command('eval').description('play the validation episodes once, without training')))
-    .option('--run <id>', 'evaluate a checkpoint of this run, with its configuration unless one is named')
-    .option('--checkpoint <name>', 'which checkpoint of the run, such as step-000100 (default: the newest)')
+    .option('--run <id>', 'evaluate a checkpoint of this run; the default configuration is that of the run')
+    .option('--checkpoint <name>', 'checkpoint of the run, such as step-000100 (default: the newest)')
     .option('--model <model>', 'model to evaluate, instead of the configuration’s model_path')
     .addHelpText(
       'after',

@@ -23,7 +23,9 @@ interface InspectFlags extends CommonFlags {
 }
 
 export function addInspect(program: Command): void {
-  withCommon(program.command('inspect').description('the tokens of a stored episode under a checkpoint of its run'))
+  withCommon(
+    program.command('inspect').description('score the tokens of a stored episode under a checkpoint of its run'),
+  )
     .argument('[run]', 'id of the run')
     .argument('[episode]', 'id of the episode, such as train-000012-g003-m05')
     .option('--checkpoint <name>', 'such as step-000100, or initial (default: the newest)')
@@ -33,9 +35,9 @@ export function addInspect(program: Command): void {
     .addHelpText(
       'after',
       `
-Of each sampled token: its probability when it was sampled and under the checkpoint, its rank, the entropy of the distribution, its
-log-prob under the reference policy and the critic's value where the run has them, and the top tokens. The stored ids are scored
-as they are. With --json: {"checkpoint", "temperature", "hasReference", "hasCritic", "tokens": […]}, one entry a token of the episode.`,
+Prints for each sampled token: its probability at sampling and under the checkpoint, its rank, the entropy of the distribution, its
+log-prob under the reference policy and the critic's value if the run has them, and the top tokens. The recorded ids are scored
+and not tokenized again. With --json: {"checkpoint", "temperature", "hasReference", "hasCritic", "tokens": […]}, one entry per token of the episode.`,
     )
     .action(async (run: string | undefined, episode: string | undefined, flags: InspectFlags) => {
       setPriority(constants.priority.PRIORITY_LOW); // inherited by threads and processes started from here on

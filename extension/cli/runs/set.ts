@@ -1,5 +1,5 @@
-// `ragen set`: changes settings of a run during training, through its trainer; without settings it prints the current
-// ones.
+// `ragen set`: changes settings of a run during training, through its trainer; without arguments, prints the current
+// settings.
 import type { Command } from 'commander';
 import { changeable } from '../../run-data/settings';
 import { UserError } from '../../common/user-error';

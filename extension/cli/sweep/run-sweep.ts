@@ -1,5 +1,5 @@
-// Runs a sweep, up to `jobs` runs at a time: finished runs are skipped, running ones are joined, interrupted ones
-// resume from their checkpoint, and missing ones are created. A failed run does not end the sweep. After a halt no
+// Runs a sweep, up to `jobs` runs at a time: finished runs are skipped, active runs are followed, interrupted runs
+// resume from their checkpoint, and missing runs are created. A failed run does not end the sweep. After a halt no
 // further run starts, and running runs stop after their current step with a checkpoint.
 import pMap from 'p-map';
 import { isMadeOf } from '../../trainer/config/model-length';

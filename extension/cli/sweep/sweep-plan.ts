@@ -20,19 +20,22 @@ const names = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]);
 
 const sweepSchema = z
   .strictObject({
-    config_name: names.optional().describe('configurations by name'),
-    config: names.optional().describe('configuration files, from the workspace'),
-    overrides: overrides.default([]).describe('of every run'),
-    grid: z.record(z.string().min(1), z.array(value).min(1)).default({}).describe('every combination of values by key'),
+    config_name: names.optional().describe('names of configurations'),
+    config: names.optional().describe('configuration files, relative to the workspace'),
+    overrides: overrides.default([]).describe('overrides of every run'),
+    grid: z
+      .record(z.string().min(1), z.array(value).min(1))
+      .default({})
+      .describe('values by key; the sweep runs every combination'),
     list: z
       .array(z.union([overrides, z.strictObject({ name: z.string().min(1), overrides })]))
       .min(1)
       .optional()
-      .describe('overrides that go together'),
+      .describe('lists of overrides; each list is one point'),
     seeds: z
       .union([z.int().min(1), z.array(z.int().min(0)).min(1)])
       .optional()
-      .describe('values of seed.train, or a number of seeds a million apart'),
+      .describe('values of seed.train, or a number of seeds at intervals of a million'),
     tags: z.array(z.string().min(1)).default([]),
   })
   .refine(({ config_name, config }) => (config_name === undefined) !== (config === undefined), {
@@ -53,10 +56,10 @@ const mostRuns = 1000;
  * their seeds.
  */
 export interface SweepPoint {
-  /** The entry's name and values, such as `GRPO, rollout_filter_value=0.9`. */
+  /** Name and values of the point, such as `GRPO, rollout_filter_value=0.9`. */
   label: string;
   config: string;
-  /** The `name` of the sweep's list entry, if given. */
+  /** The `name` of the point's list entry; undefined if the entry has none. */
   name?: string;
   /** Values of the keys that the sweep sets, by key. */
   values: Record<string, unknown>;
@@ -64,7 +67,7 @@ export interface SweepPoint {
 
 /** One run of the sweep. */
 export interface SweepMember {
-  /** Index of its point. */
+  /** Index of the run's point in `points`. */
   point: number;
   seed: number;
   configName?: string;
@@ -76,7 +79,7 @@ export interface SweepMember {
 
 export interface SweepPlan {
   id: string;
-  /** Absolute path of its file. */
+  /** Absolute path of the sweep file. */
   file: string;
   tags: string[];
   points: SweepPoint[];
@@ -227,7 +230,7 @@ function countedSeeds(seeds: number | readonly number[] | undefined, base: numbe
   return Array.from({ length: seeds }, (_, k) => base + k * seedStride);
 }
 
-/** Shortens each key to its last part if that is unique, else keeps the whole key. */
+/** Returns a function that shortens a key to its last part if the last part is unique among `keys`. */
 function shortNames(keys: readonly string[]): (key: string) => string {
   const last = (key: string) => key.split('.').at(-1)!;
   const distinct = [...new Set(keys)];

@@ -25,19 +25,19 @@ const sweepsFolder = '.ragen/sweeps';
 export function addSweep(program: Command): void {
   program
     .command('sweep')
-    .description('run a list or grid of overrides, and compare')
+    .description('run a list or grid of overrides, and compare the runs')
     .argument('<file>', 'YAML file, or the name of a sweep in config/sweeps or among the presets')
     .argument('[overrides...]', 'key=value, for every run')
-    .option('--jobs <n>', 'runs at a time', jobCount, 1)
+    .option('--jobs <n>', 'maximum number of concurrent runs', jobCount, 1)
     .option('--compare', 'compare existing runs without starting any')
-    .option('--workspace <folder>', 'folder whose .ragen/runs holds the runs (default: here)')
+    .option('--workspace <folder>', 'folder whose .ragen/runs contains the runs (default: the current folder)')
     .option('--json', 'print one JSON document on standard output, logs on standard error')
     .addHelpText(
       'after',
       `
 A file names configurations (config_name or config), overrides of every run, a grid (key: [value, …]), a list (of override lists,
-or of {name, overrides}), seeds ([n, …] or how many) and tags. Interrupting stops the runs in hand after their step; the same
-command goes on, and runs that are finished are not run again.
+or of {name, overrides}), seeds ([n, …] or a number of seeds) and tags. An interrupt stops the active runs after their current step; the same
+command continues the sweep and skips finished runs.
 Output with --json: {"sweep", "keys", "points": [{"label", "config", "name", "values", "final", "best": {"mean", "interval", "n"},
 "runs": [{"run", "seed", "state", "steps", "final", "best", "best_step", "wall_s"}]}]}.`,
     )

@@ -47,7 +47,7 @@ export function serveConfigurations(resolve: (file: string) => Promise<ResolvedC
       return yamlOf(manifestIn(basename(source.run)).parse(manifest).config);
     },
   });
-  // A configuration may extend any other, so all open documents are resolved again.
+  // A configuration may extend any other configuration, so all open documents are resolved again.
   const saved = vscode.workspace.onDidSaveTextDocument(({ languageId }) => {
     if (languageId !== 'yaml') return;
     for (const { uri } of vscode.workspace.textDocuments)

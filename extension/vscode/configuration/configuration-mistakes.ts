@@ -1,5 +1,5 @@
 // Finds errors in a configuration file without reading other files: invalid YAML, unknown keys, invalid values, and
-// keys without effect. Messages equal those of the trainer, whose own check is authoritative.
+// keys without effect. The messages equal the trainer's messages; the trainer's check is authoritative.
 import { isAlias, isMap, isPair, isScalar, isSeq, type Node } from 'yaml';
 import { isRecord } from '../../common/json';
 import { expectation, schemaAt, type JsonSchema } from '../../common/json-schema';
@@ -88,7 +88,7 @@ export function mistakesIn(text: string, root: JsonSchema): Mistake[] {
   return mistakes.sort((a, b) => a.from - b.from);
 }
 
-/** Returns the paths of all keys with this name, as text. */
+/** Returns the paths of all keys called `name`, as text. */
 function pathsOf(schema: JsonSchema, name: string, path: KeyPath = []): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([key, child]) => [
     ...(key === name && !child.deprecated ? [keyText([...path, key])] : []),

@@ -32,7 +32,7 @@ const foldersOf = ({ extensionPath, workspace, file }: NameSources): string[] =>
 /** Returns the names for `defaults`, each once, with the first comment line of its file. */
 export async function configurations(sources: NameSources): Promise<Named[]> {
   const found = new Map<string, Named>([
-    ['_self_', { name: '_self_', detail: 'where this file’s own keys are merged' }],
+    ['_self_', { name: '_self_', detail: 'position at which this file’s own keys are merged' }],
   ]);
   for (const folder of [...new Set(foldersOf(sources))]) {
     for (const entry of await namesIn(folder)) {

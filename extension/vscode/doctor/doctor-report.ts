@@ -133,7 +133,7 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
         : {
             name: 'Permissions',
             state: 'bad',
-            value: `${folder.problem}; it is for ${folder.for}`,
+            value: `${folder.problem}; used for ${folder.for}`,
             remedy: 'grant yourself write permission there',
           },
     ),

@@ -24,7 +24,7 @@ export async function debugEnvironments(store: RunStore, run: Run): Promise<void
     open.delete(url);
     if (open.size > 0) return;
     ended.dispose();
-    // Fails if the run has ended; its environment processes have then ended too.
+    // The request fails if the run has ended; no environment process remains then.
     trainer.endDebugging().catch(() => undefined);
   };
   for (const url of urls) {
@@ -35,7 +35,7 @@ export async function debugEnvironments(store: RunStore, run: Run): Promise<void
       address: '127.0.0.1',
       port: Number(new URL(url).port),
       sourceMaps: true,
-      // Source maps of the environments' bundles only, not of the extension's own code.
+      // Only source maps of the environments' bundles, not of the extension.
       resolveSourceMapLocations: roots.map(root => `${root}/**`),
       skipFiles: ['<node_internals>/**', '**/environment-worker.cjs', '**/environment-host.cjs'],
       ragenEnvironment: url,

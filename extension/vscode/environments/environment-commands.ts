@@ -83,7 +83,7 @@ const environmentCommands: Record<string, Command> = {
   },
 };
 
-/** Wraps a command for registration: it requires workspace trust, and an error becomes one notification. */
+/** Wraps a command for registration: checks workspace trust first, and shows an error as one notification. */
 function guarded(tools: EnvironmentTools, command: Command): (argument: unknown) => Promise<void> {
   return async argument => {
     try {
@@ -161,7 +161,7 @@ export function registerEnvironmentTools({ extensionUri, subscriptions }: vscode
   };
   writeTypes();
 
-  // Editor menus show Play and Check when an environment is open, wherever its file lies.
+  // Sets the context key by which editor menus show Play and Check for an open environment file in any folder.
   const updateOpen = () => {
     const document = vscode.window.activeTextEditor?.document;
     const open = document?.languageId === 'typescript' && definitionLine(document.getText()) !== undefined;

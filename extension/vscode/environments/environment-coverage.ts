@@ -10,8 +10,8 @@ export interface LineMark {
   line: number;
   hits: number;
   /**
-   * `reached`; `partly`: a branch of the line was never executed; `never`; `unrewarded`: code that mentions reward was
-   * never executed, so no episode received that reward and the policy cannot learn it.
+   * `reached`; `partly`: a branch of the line was never executed; `never`; `unrewarded`: the line contains the word
+   * reward, and the line or one of its branches was never executed, so the policy cannot learn this reward.
    */
   kind: 'reached' | 'partly' | 'never' | 'unrewarded';
 }

@@ -1,5 +1,5 @@
 // Statistics of an environment's code in a run, shown above its `reset` and `step`: the version in use, its number of
-// episodes in the newest steps, and their results. Pure functions.
+// episodes in the newest steps, and their mean results. Pure functions.
 import { maximum, minimum } from '../../common/lists';
 import { counted, formatNumber, formatPercent, formatSigned } from '../../common/numbers';
 import type { RunEvent } from '../../run-data/run-events';
@@ -61,7 +61,7 @@ export function formatStep({ run, reward, success, errors }: EnvironmentFigures)
   return `${run}: return ${formatSigned(reward)} · success ${formatPercent(success)} · ${failed}`;
 }
 
-/** Returns the 0-based lines where a source defines the two methods, as methods, properties or functions. */
+/** Returns the 0-based lines at which a source defines `reset` and `step`, as methods, properties or functions. */
 export function methodLines(text: string): { name: 'reset' | 'step'; line: number }[] {
   return text.split('\n').flatMap((source, line) => {
     const found =

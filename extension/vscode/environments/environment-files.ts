@@ -15,7 +15,7 @@ export function definitionLine(text: string): number | undefined {
   return line < 0 ? undefined : line;
 }
 
-/** Whether a file's path is possible for an environment. */
+/** Whether a file can be an environment, judged by its path. */
 export const mayBeEnvironment = ({ path }: vscode.Uri): boolean =>
   path.endsWith('.ts') && !/\.(d|test|spec)\.ts$/.test(path) && !/\/(node_modules|\.ragen|\.git|dist|out)\//.test(path);
 

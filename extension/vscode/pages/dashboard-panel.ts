@@ -49,7 +49,7 @@ const viewKey = 'ragen.dashboard.view';
 /** Workspace state key of the columns that the last page requested first. */
 const requestedKey = 'ragen.dashboard.asked';
 
-/** Maximum number of overviews that are computed while a page loads, before it requests them. */
+/** Maximum number of overviews that are computed before the loading page requests them. */
 const mostAhead = 64;
 
 /** Number of rows above which a column is first sent as an overview. */

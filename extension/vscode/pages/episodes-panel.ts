@@ -17,7 +17,8 @@ import type { OpenPage, PageKind } from './page-panels';
 import type { RunStore } from '../runs/run-store';
 
 /**
- * Paths that the page needs: the extension's folder, and its storage folder for the workspace (null if there is none).
+ * Paths that the page needs: the extension's folder, and the extension's storage folder for the workspace (null without
+ * storage).
  */
 export interface EpisodesFolders {
   extensionPath: string;

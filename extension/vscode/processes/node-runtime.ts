@@ -104,7 +104,7 @@ async function fromSetting(setting: string, search: NodeSearch): Promise<NodeRun
   try {
     version = await search.versionOf(setting, false);
   } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is not there' : 'does not start as Node';
+    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'does not exist' : 'does not start as Node';
     throw new UserError(
       `ragen.nodePath is ${setting}, which ${reason}: set it to a Node ${oldestNode} or newer, or empty`,
     );

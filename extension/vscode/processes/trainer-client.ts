@@ -39,7 +39,7 @@ export interface TrainerListener {
   problem(message: string): void;
 }
 
-/** Receives an episode while it is played. */
+/** Callbacks for the token reports of one episode. */
 export interface EpisodeWatcher {
   /** Called with the available tags once per connection. */
   tags(tags: string[]): void;
@@ -182,7 +182,7 @@ export class TrainerClient {
       await new Promise<void>((resolve, reject) => {
         socket.once('connect', resolve);
         socket.once('error', reject);
-        socket.once('close', () => reject(new Error('closed before it was connected')));
+        socket.once('close', () => reject(new Error('the connection was closed before it was established')));
       });
       socket.on('error', error => this.listener.problem(error.message));
       const connection = socketMessages(socket);
@@ -208,11 +208,11 @@ export class TrainerClient {
       );
       connection.onError(([error]) => this.listener.problem(error.message));
       connection.listen();
-      const refused = setTimeout(() => socket.destroy(new Error('the trainer did not greet back')), timeoutMs);
+      const refused = setTimeout(() => socket.destroy(new Error('the trainer did not reply to hello')), timeoutMs);
       const welcome = await Promise.race([connection.sendRequest(hello, { token: lease.token }), closed]).finally(() =>
         clearTimeout(refused),
       );
-      if (!welcome) throw new Error('the trainer closed the connection instead of greeting');
+      if (!welcome) throw new Error('the trainer closed the connection without a reply to hello');
       if (welcome.run !== this.id) throw new Error(`the lease belongs to the trainer of run ${welcome.run}`);
       isOurs = true;
       this.connection = connection;

@@ -20,7 +20,7 @@ import { collapseSettings } from './collapse-settings';
 import { JsonLines } from './json-lines';
 
 export class RunDiagnostics {
-  /** The last diagnosis read, because its families are requested one after another. */
+  /** Cache of the last diagnosis, because the page requests its families one after another. */
   private newest: { step: number; diagnosis: CollapseDiagnosis } | undefined;
 
   constructor(private readonly folder: string) {}
@@ -46,7 +46,7 @@ export class RunDiagnostics {
     return gradientAnalysisSchema.safeParse(await this.json(gradientsFile(step))).data ?? null;
   }
 
-  /** Returns the group table of a step; empty if there is none. */
+  /** Returns the group table of a step; empty if the file is missing. */
   async groupRows(step: number): Promise<GroupRow[]> {
     return (await new JsonLines(join(this.folder, groupsFile(step)), groupRowSchema, this.folder).read()).lines;
   }

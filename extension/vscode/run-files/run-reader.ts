@@ -179,8 +179,9 @@ export class RunReader {
   }
 
   /**
-   * Returns the metrics and events so far. The arrays belong to this reader and grow: copy their lengths, do not modify
-   * them. Parses every line, which is slow for long runs; curves should use metric-columns.ts.
+   * Returns the current metrics and events. The reader appends to the returned arrays later: callers must not modify
+   * them and must store the lengths that they have processed. Parses every line, which is slow for long runs; curves
+   * should use metric-columns.ts.
    */
   numbers(): Promise<Readonly<RunNumbers>> {
     return this.inTurn(async () => {
@@ -195,7 +196,7 @@ export class RunReader {
     });
   }
 
-  /** Returns the events so far, without metrics. The array grows as with `numbers`. */
+  /** Returns the current events, without metrics. The array grows as with `numbers`. */
   events(): Promise<Readonly<Pick<RunNumbers, 'epoch' | 'events'>>> {
     return this.inTurn(async () => {
       await this.readEvents();
@@ -277,7 +278,7 @@ export class RunReader {
   }
 }
 
-/** The status of a run whose trainer has not written one yet. */
+/** Returns the initial status of a run whose trainer has not written `status.json`. */
 function freshStatus(manifest: Manifest): RunStatus {
   return {
     state: 'starting',

@@ -10,7 +10,7 @@ import { readRunFile } from '../../node/run-file';
 export class SmallFile<T> {
   private value: T | undefined;
   private stamp = '';
-  /** Why the file cannot be used, in one sentence. */
+  /** The reason why the file cannot be used, in one sentence; undefined if the last read succeeded. */
   problem: string | undefined;
 
   constructor(

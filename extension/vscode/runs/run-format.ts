@@ -3,9 +3,7 @@
 import type { RunSummary } from '../../protocol/pages';
 import { isEvaluation, isInterrupted } from '../../run-data/run-progress';
 
-/**
- * States of a run between which the user's options differ. `interrupted`: the run has not ended, but its trainer has.
- */
+/** The state of a run as shown to the user. `interrupted`: the run has not ended, but its trainer has ended. */
 export type RunPhase = 'running' | 'paused' | 'finished' | 'stopped' | 'failed' | 'interrupted';
 
 /** Returns the phase of a run. A run with an active state but no live trainer is interrupted. */

@@ -42,7 +42,7 @@ interface Entry {
   reader: RunReader;
   summary?: RunSummary;
   shown: string;
-  /** The last reported problem with its manifest or status. */
+  /** The last reported problem of the run's manifest or status. */
   problem?: string;
   trainer?: TrainerClient;
   refreshing?: Promise<void>;

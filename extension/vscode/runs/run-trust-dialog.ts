@@ -106,7 +106,7 @@ async function closeTabs(uris: readonly vscode.Uri[]): Promise<void> {
   if (tabs.length > 0) await vscode.window.tabGroups.close(tabs, true);
 }
 
-/** Returns the details shown with the question. */
+/** Returns the details of the dialog. */
 function detailOf(folder: string, files: readonly ReadCode[], manifest: Manifest): string {
   return [
     vscode.l10n.t(

@@ -2,7 +2,7 @@
 // and the names in the global state. Each name is the environment variable that child processes read (HF_TOKEN,
 // OPENAI_API_KEY). Values never appear on a command line, in a file or in a log. Must not import `vscode`.
 
-/** The parts of VS Code's secret storage and global state that are used; both outlive the window. */
+/** The methods of VS Code's secret storage and global state that are used. Both persist after the window closes. */
 export interface SecretStorage {
   get(key: string): PromiseLike<string | undefined>;
   store(key: string, value: string): PromiseLike<void>;
@@ -43,7 +43,7 @@ export class SecretStore {
     return Object.fromEntries(pairs.filter((pair): pair is [string, string] => pair[1] !== undefined));
   }
 
-  /** Stores a secret, replacing the previous one of that name. An empty secret deletes it. */
+  /** Stores a secret under a name and replaces an existing secret of this name. An empty text deletes the secret. */
   async keep(name: string, secret: string): Promise<void> {
     const others = this.names.filter(other => other !== name);
     if (secret === '') await this.storage.delete(keyOf(name));

@@ -12,7 +12,7 @@ import { rangeOf } from './trace-structure';
 
 /** Number of tokens above which only the visible part is decorated. */
 const paintedWhole = 3000;
-/** Number of additional lines decorated above and below the visible ones. */
+/** Number of lines above and below the visible lines that are also decorated. */
 const beyond = 60;
 
 const shadeNames = [-3, -2, -1, 1, 2, 3].map(String);

@@ -196,7 +196,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
   }
 }
 
-/** Whether the manifest is signed by this user or was accepted. */
+/** Whether this user's trainer signed the manifest, or the user accepted it. */
 function isTrustedManifest(folder: string): boolean {
   const code = readManifestCode(folder, basename(folder));
   return code !== undefined && untrusted(basename(folder), [code]).length === 0;

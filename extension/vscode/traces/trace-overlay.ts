@@ -27,8 +27,8 @@ const meanings = (): Record<OverlayKind, string> => ({
   entropy: vscode.l10n.t('of the policy’s distribution at this token, in nats'),
   advantage: vscode.l10n.t('as used in training; orange below zero, blue above'),
   ratio: vscode.l10n.t('checkpoint probability / sampling probability; orange below one, blue above'),
-  kl: vscode.l10n.t('log-prob minus that of the reference policy'),
-  mask: vscode.l10n.t('shaded where the mask is 1'),
+  kl: vscode.l10n.t('log-prob minus the reference policy’s log-prob'),
+  mask: vscode.l10n.t('shaded if the mask is 1'),
   value: vscode.l10n.t('the critic’s value before the token'),
 });
 

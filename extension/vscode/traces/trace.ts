@@ -12,7 +12,7 @@ import type { TokenBytes } from './tokens/token-bytes';
 export interface PlacedToken extends Span {
   /** Index in the episode's `tokens`. */
   index: number;
-  /** 0-based index of its turn. */
+  /** 0-based index of the token's turn. */
   turn: number;
 }
 
@@ -63,7 +63,10 @@ export interface Trace {
 /** Id of an episode within its step: `g003-m05`, plus the suffix of a what-if episode. */
 export const shortId = (id: string): string => /g\d+-m\d+.*$/.exec(id)?.[0] ?? id;
 
-/** Formats an episode of the run named `run`. `bytes` is its tokenizer's vocabulary, or null. */
+/**
+ * Formats an episode of the run named `run`. `bytes` is the vocabulary of the run's tokenizer, or null if it is
+ * unknown.
+ */
 export function traceOf(episode: Episode, run: string, bytes: TokenBytes | null): Trace {
   const writer = new Writer();
   const header = writer.section(() => writeHeader(writer, episode, run));

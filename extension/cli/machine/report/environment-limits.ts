@@ -1,5 +1,5 @@
-// The part of `ragen doctor` on limits for environments: the mechanisms for enforcing them that this system offers.
-// Each mechanism is tested by using it once.
+// The part of `ragen doctor` on limits for environments: the mechanisms by which this system can enforce limits.
+// Control groups are tested by creating one.
 import { platform } from 'node:os';
 import { ControlGroup } from '../../../node/control-group';
 

@@ -27,13 +27,13 @@ export interface ProviderReport extends ProviderState {
 export interface MachineReport {
   node: { version: string; required: string; fits: boolean };
   platform: string;
-  /** `usable` counts the cores that this process may run on. */
+  /** `usable` is the number of cores on which this process may run. */
   cpu: { model: string; cores: number; usable: number };
   memory: MachineMemory;
   onnxruntime: { version: string; providers: ProviderReport[]; auto: Provider };
-  /** Free bytes where this folder's runs are stored. */
+  /** Free bytes on the disk of `folder`, in which runs are stored. */
   disk: { folder: string; free: number };
-  /** Folders that runs write to; `problem` says why one is not writable. */
+  /** Folders to which runs write; `problem` is the reason why a folder is not writable, null if it is writable. */
   folders: { path: string; for: string; problem: string | null }[];
   /** How limits are enforced on environments. */
   environments: EnvironmentLimits;
@@ -89,7 +89,7 @@ function disk(path: string): MachineReport['disk'] {
   return { folder: nearest, free: bavail * bsize };
 }
 
-/** Whether files can be created in a folder, or the folder itself if it is missing. */
+/** Tests whether files can be created in a folder or, if it is missing, whether the folder can be created. */
 function folder(path: string, use: string): MachineReport['folders'][number] {
   const nearest = nearestFolder(path);
   try {

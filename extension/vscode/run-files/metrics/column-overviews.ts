@@ -14,7 +14,7 @@ const parts = 1024;
 const mostNewRows = 1024;
 
 interface Overview {
-  /** Number of rows of the column when the overview was computed, and number of rows it covers now. */
+  /** Number of rows when the overview was computed, and number of rows that the overview covers now. */
   madeOf: number;
   rows: number;
   points: CurvePoints;

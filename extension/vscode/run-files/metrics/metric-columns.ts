@@ -50,7 +50,7 @@ export class MetricColumns {
     this.file = join(folder, runFiles.metrics);
   }
 
-  /** The rows read so far. */
+  /** The rows that were read. */
   get rows(): ColumnTable {
     return this.table;
   }

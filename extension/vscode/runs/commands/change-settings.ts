@@ -28,7 +28,9 @@ export const changeSettings: Command = host => async argument => {
   const trains = (summary: Run['summary']) => isActive(summary) && !isEvaluation(summary.status);
   await host.store.scanned;
   const none =
-    host.store.runs.length === 0 ? noRuns() : vscode.l10n.t('No run is training: settings change while one trains.');
+    host.store.runs.length === 0
+      ? noRuns()
+      : vscode.l10n.t('No run is training: settings can change only during training.');
   const run = await host.picker.pick(argument, trains, none);
   if (!run || takesNoSteps(run)) return;
   const trainer = host.store.trainer(run);

@@ -21,7 +21,7 @@ export const startCommands: Record<string, Command> = {
     if (!request) return;
     const { args, cwd, name } = request;
     const title = vscode.l10n.t('Start Run: {0}', name);
-    const prompt = vscode.l10n.t('Overrides as key=value, if any. Press Enter to start.');
+    const prompt = vscode.l10n.t('Optional overrides as key=value. Press Enter to start.');
     await startWithOverrides({ title, prompt }, overrides => begin(host, [...args, ...overrides], cwd, name));
   },
   'ragen.duplicateRun': host => async argument => {
@@ -30,7 +30,7 @@ export const startCommands: Record<string, Command> = {
     if (!run) return;
     const question = {
       title: vscode.l10n.t('Duplicate {0} with Changes', run.summary.name),
-      prompt: vscode.l10n.t('Overrides as key=value, prefilled with those of the run. Press Enter to start.'),
+      prompt: vscode.l10n.t('Overrides as key=value, prefilled with the overrides of the run. Press Enter to start.'),
       value: (run.reader.manifest?.overrides ?? []).map(quoted).join(' '),
     };
     const trust = await trustOptions(host, run);
@@ -49,7 +49,10 @@ export const startCommands: Record<string, Command> = {
     if (newest === undefined) return void notifyInformation(vscode.l10n.t('Run {0} has no checkpoint yet.', name));
     const question = {
       title: vscode.l10n.t('Evaluate {0}', name),
-      prompt: vscode.l10n.t('{0} plays the validation episodes once. Overrides, if any. Press Enter to start.', newest),
+      prompt: vscode.l10n.t(
+        '{0} plays the validation episodes once. Optional overrides as key=value. Press Enter to start.',
+        newest,
+      ),
       placeholder: 'es_manager.val.group_size=8',
     };
     const title = vscode.l10n.t('the evaluation of {0}', name);

@@ -41,6 +41,6 @@ export async function openLog({ folder, summary }: Run): Promise<void> {
   try {
     await vscode.window.showTextDocument(uri, { preview: true });
   } catch {
-    throw new UserError(vscode.l10n.t('Run {0} has no log yet: {1} is not there.', summary.name, uri.fsPath));
+    throw new UserError(vscode.l10n.t('Run {0} has no log yet: {1} does not exist.', summary.name, uri.fsPath));
   }
 }

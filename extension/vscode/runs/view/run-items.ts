@@ -19,7 +19,9 @@ import {
 import type { Run } from '../run-store';
 import { formatProgress, formatState } from '../state-label';
 
-/** `interrupted` runs are listed with the failed ones, archived runs separately unless they are active. */
+/**
+ * Groups of the view. Interrupted runs are in the group `failed`; archived runs are in `archived`, except active runs.
+ */
 export type Group = Exclude<RunPhase, 'interrupted'> | 'archived';
 /** All groups, in the order of the view. */
 export const groups: Group[] = ['running', 'paused', 'failed', 'finished', 'stopped', 'archived'];

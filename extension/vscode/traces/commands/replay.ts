@@ -1,5 +1,5 @@
 // Checks whether an episode is reproducible: replays its seed and actions in the current environment, and compares each
-// turn's reward and next state with the recorded ones. Pure functions; the caller runs the CLI.
+// turn's reward and next state with the recorded values. Pure functions; the caller runs the CLI.
 import { z } from 'zod';
 import { formatSigned } from '../../../common/numbers';
 import type { Transcript } from '../../../protocol/environment-tools';
@@ -48,7 +48,7 @@ export function firstDifference(
     if (!sameState(shown, state)) return { turn, what: 'state', recorded: shown, now: state };
     const steps = transcript.steps.slice(played, played + executed.length);
     if (steps.length < executed.length) {
-      const now = `over after ${played + steps.length} actions`;
+      const now = `ended after ${played + steps.length} actions`;
       return { turn, what: 'end', recorded: `${played + executed.length} actions`, now };
     }
     const total = steps.reduce((sum, step) => sum + step.reward, 0);

@@ -1,4 +1,4 @@
-// Navigation between episodes, which keeps the current turn, and between the turns of an episode.
+// Navigation between episodes and between turns. A change of the episode preserves the current turn.
 import * as vscode from 'vscode';
 import { notifyBriefly, withProgress } from '../../notifications';
 import { byScore, groupOf, samePrompt, stepsTowards } from '../../run-files/episodes/episode-heads';

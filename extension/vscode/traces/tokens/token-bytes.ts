@@ -8,7 +8,7 @@ import { UserError } from '../../../common/user-error';
 /** Bytes of a token by id; undefined if the vocabulary lacks the id. */
 export interface TokenBytes {
   of(id: number): Uint8Array | undefined;
-  /** Whether the tokenizer omits the token when it decodes, such as a turn marker. */
+  /** Whether the token is omitted from decoded text, as turn markers are. */
   isSpecial(id: number): boolean;
 }
 
@@ -28,7 +28,7 @@ export function tokenBytes(parsed: unknown, file: string): TokenBytes {
   const read = fileSchema.safeParse(parsed);
   const vocabulary = read.success ? vocabularyOf(read.data.model.vocab) : undefined;
   if (!read.success || !vocabulary)
-    throw new UserError(`${file}: holds no vocabulary: put the tokenizer.json there that came with the model`);
+    throw new UserError(`${file}: contains no vocabulary: replace it with the model’s tokenizer.json`);
   const { added_tokens, decoder } = read.data;
   const spelled = usesByteLevel(decoder) ? byteLevelBytes : sentencePieceBytes;
   const added = new Map(added_tokens.map(token => [token.id, token]));

@@ -12,7 +12,7 @@ export interface CardToken {
 
 /** The checkpoint that computed values, and the clip range. */
 export interface CardSource {
-  /** Name of the checkpoint; undefined before it has scored the episode. */
+  /** Name of the checkpoint; undefined until the checkpoint has scored the episode. */
   checkpoint: string | undefined;
   step: number;
   clip: ClipRange | null;

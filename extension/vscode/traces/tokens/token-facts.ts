@@ -20,7 +20,7 @@ export interface TokenFacts {
   id: number;
   /** Whether the mask is 1: the token was sampled, and it is trained on if its episode is trained on. */
   trained: boolean;
-  /** Log-prob under the policy that sampled it (natural logarithm). */
+  /** Log-prob (natural logarithm) under the policy that sampled the token. */
   then: number | null;
   advantage: number | null;
   /**
@@ -28,8 +28,8 @@ export interface TokenFacts {
    */
   now: number | null;
   /**
-   * Entropy of the distribution at this position, in nats. Until the checkpoint has scored the episode, the values of
-   * `entropy`, `kl` and `value` are those recorded in the update.
+   * Entropy of the distribution at this position, in nats. Until the checkpoint has scored the episode, `entropy`, `kl`
+   * and `value` are the values recorded in the update.
    */
   entropy: number | null;
   rank: number | null;

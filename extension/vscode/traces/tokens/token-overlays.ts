@@ -1,4 +1,4 @@
-// Token overlays of a trace: each maps one number per token to one of at most six shades, because each shade is one
+// Token overlays of a trace: each maps one number per token to one of at most seven shades, because each shade is one
 // editor decoration. Sequential scales have one hue, which is stronger for higher shades; signed scales have one hue
 // for negative and one for positive values. Pure functions.
 import { formatNumber, formatSigned } from '../../../common/numbers';
@@ -7,7 +7,7 @@ import type { TokenFacts } from './token-facts';
 export const overlayKinds = ['none', 'logprob', 'entropy', 'advantage', 'ratio', 'kl', 'mask', 'value'] as const;
 export type OverlayKind = (typeof overlayKinds)[number];
 
-/** Shade of a token: 0 for none, 1 to 5 on a sequential scale, −3 to 3 on a signed one. */
+/** Shade of a token: 0 for none, 1 to 5 on a sequential scale, −3 to 3 on a signed scale. */
 export type Shade = number;
 
 export interface Overlay {

@@ -1,4 +1,5 @@
-// Read-only documents of what-if episodes that wait for the user's turn: states, answers and rewards so far.
+// Read-only documents of unfinished what-if episodes that the user plays: states, answers and rewards of the turns so
+// far.
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import { formatSigned } from '../../../common/numbers';

@@ -206,7 +206,7 @@ describe('names', () => {
     const sources = { extensionPath: root, workspace, file: join(workspace, 'mine/run.yaml') };
     const known = await configurations(sources);
     expect(known.slice(0, 3).map(({ name, detail }) => [name, detail])).toEqual([
-      ['_self_', 'where this file’s own keys are merged'],
+      ['_self_', 'position at which this file’s own keys are merged'],
       ['near', ''],
       ['part', 'A part.'],
     ]);

@@ -79,7 +79,7 @@ test('a replay matches when states, rewards and the end match; otherwise the dif
   expect(played(first, { ...second, reward: 0.5 })).toEqual({ turn: 2, what: 'reward', recorded: '+1', now: '+0.500' });
   expect(played({ ...first, observation: '?' }, second)).toMatchObject({ turn: 2, what: 'state', now: '?' });
   expect(played({ ...first, terminated: true })).toMatchObject({ turn: 1, what: 'end' });
-  expect(played(first)).toMatchObject({ turn: 2, what: 'end', now: 'over after 1 actions' });
+  expect(played(first)).toMatchObject({ turn: 2, what: 'end', now: 'ended after 1 actions' });
   expect(played(first, { ...second, observation: 'x' })).toMatchObject({ turn: 2, what: 'state', now: 'x' });
   expect(firstDifference(episode, { observation: 'x', steps: [] })).toMatchObject({ turn: 1, what: 'state' });
 });

@@ -28,7 +28,7 @@ test('the setting comes first, and is never skipped', async () => {
     electron: false,
   });
   await expect(findNode(search({ setting: '/opt/none' }, versions))).rejects.toThrow(
-    /^ragen\.nodePath is \/opt\/none, which is not there: /,
+    /^ragen\.nodePath is \/opt\/none, which does not exist: /,
   );
   await expect(findNode(search({ setting: 'node' }, versions))).rejects.toThrow(
     /^ragen\.nodePath is node: make it an absolute path/,
