@@ -14,7 +14,7 @@ export interface ComparedGroup {
 }
 
 export interface CompareSnapshot {
-  /** Oldest first. */
+  /** All compared runs, oldest first. */
   runs: { run: RunSummary; seed: string; keys: string[] }[];
   groups: ComparedGroup[];
   /** Configuration keys in which the groups differ. */

@@ -64,7 +64,7 @@ export interface PlayedStep extends ShownStep {
 
 /** A difference between the old code and the reloaded code for the same seed and actions. */
 export interface PlayDifference {
-  /** 0 for the reset, n for the n-th action. */
+  /** Position of the difference: 0 for the reset, n for the n-th action. */
   step: number;
   what: 'observation' | 'images' | 'reward' | 'end' | 'info' | 'missing';
   before: string;
@@ -116,9 +116,9 @@ export type PlayDo =
 export type PlayRequest = { id: number } & PlayDo;
 
 export interface PlayReply {
-  /** 0 for the unrequested first reply. */
+  /** Id of the request; 0 for the first reply, which is sent without a request. */
   id: number;
-  /** Absent until the environment has loaded once. */
+  /** The complete session; absent until the environment has loaded once. */
   session?: PlaySession;
   /** Why the request failed; the session is unchanged. `at` is `file:line` in the source, if known. */
   error?: { message: string; at?: string };

@@ -26,7 +26,7 @@ export interface EpisodeRef {
  * accepted are not executed.
  */
 export interface AcceptedCode {
-  /** SHA-256 (hex) of the files. */
+  /** SHA-256 (hex) of the accepted files. */
   accepted?: string[];
 }
 
@@ -49,7 +49,7 @@ export const checkpoints = new RequestType<{ folder: string }, CheckpointChoice[
 export const pieces = new RequestType<{ folder: string; ids: number[] }, string[], void>('inspect/pieces');
 
 export interface RescoreRequest extends EpisodeRef {
-  /** Default: the newest checkpoint. */
+  /** Name of the checkpoint that scores the tokens; default: the newest checkpoint. */
   checkpoint?: string;
   /** If true, scores every token except the first, including prompts and states; otherwise only sampled tokens. */
   all?: boolean;

@@ -48,7 +48,7 @@ export const coverEnvironments = new RequestType<{ on: boolean }, RunStatus, voi
 
 /** A turn of the watched episode; incomplete while the turn is being sampled. */
 export interface WatchedTurn {
-  /** 1-based. */
+  /** 1-based index of the turn. */
   turn: number;
   state: string;
   actions_left: number;

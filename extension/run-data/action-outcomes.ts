@@ -7,7 +7,7 @@ import { between } from '../common/tagged-text';
 
 export interface ActionOutcome {
   name: string;
-  /** Null if the action was executed, else the reason. */
+  /** Reason why the action was not executed; null if it was executed. */
   reason: string | null;
 }
 

@@ -39,7 +39,7 @@ export type AlarmName = (typeof alarmNames)[number];
 
 export interface AlarmRule {
   metric: string;
-  /** Name of the metric in a sentence. */
+  /** Name of the metric in alarm messages. */
   label: string;
   /** Computes the bound from the values before the judged window. */
   bound: BoundOf;

@@ -6,10 +6,10 @@ import { runFiles } from './run-files';
 const stepFile = (name: string, step: number): string =>
   `${runFiles.diagnostics}/${name}-${String(step).padStart(6, '0')}.json`;
 
-/** `diagnostics/collapse-000005.json`. */
+/** Returns the file name of a step's collapse diagnosis, such as `diagnostics/collapse-000005.json`. */
 export const collapseFile = (step: number): string => stepFile('collapse', step);
 
-/** `diagnostics/gradients-000001.json`. */
+/** Returns the file name of a step's gradient analysis, such as `diagnostics/gradients-000001.json`. */
 export const gradientsFile = (step: number): string => stepFile('gradients', step);
 
 /** Schema of a gradient analysis: norms and cosines of the gradient of each loss part, by bucket of prompt groups. */

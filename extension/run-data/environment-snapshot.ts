@@ -5,7 +5,7 @@ import { z } from 'zod';
 /** A relative name below a folder, without `.` or `..` parts. */
 const sourceName = z.string().regex(/^(?!\.{1,2}(\/|$))[^\\/:]+(\/(?!\.{1,2}(\/|$))[^\\/:]+)*$/);
 
-/** Whether a text may name a saved source below `sources/`. */
+/** Whether a text is a valid name of a saved source, relative to `sources/`. */
 export const isSourceName = (text: string): boolean => sourceName.safeParse(text).success;
 
 /** Schema of `environments/<version>/version.json`. */

@@ -63,17 +63,17 @@ export function parseFilter(line: string): Filter {
   return filter;
 }
 
-/** Returns a test of a table row for all terms except `text:`. */
+/** Returns a predicate on row numbers that is true if a row satisfies all terms except `text:`. */
 export function rowTest(terms: readonly Term[], table: EpisodeTable): (row: number) => boolean {
   const tests = terms.filter(term => !isTextTerm(term)).map(term => ({ not: term.not, holds: termTest(term, table) }));
   return row => tests.every(({ not, holds }) => holds(row) !== not);
 }
 
-/** Returns the terms that need the episodes' texts. */
+/** Returns the `text:` terms, which require the episodes' texts. */
 export const textTerms = (terms: readonly Term[]): TextTerm[] =>
   terms.filter(isTextTerm).map(({ value, not }) => ({ value, not }));
 
-/** Whether the filter itself selects training or validation. */
+/** Whether the filter has a `mode:` term, which selects training or validation. */
 export const namesMode = (terms: readonly Term[]): boolean =>
   terms.some(term => term.kind === 'text' && term.field === 'mode');
 

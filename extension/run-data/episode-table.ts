@@ -56,7 +56,7 @@ export interface EpisodeRows {
 
 export class EpisodeTable {
   rows = 0;
-  /** Tags by number. */
+  /** All tags; the column `tag` contains indices into this array. */
   readonly tags: string[] = [];
   private columns = allocate(256);
 
@@ -82,7 +82,7 @@ export class EpisodeTable {
       columns.kept.map(x => x ?? -1),
       from,
     );
-    // Null (missing) becomes 0.
+    // In these columns, null (missing) is stored as 0.
     for (const name of [
       'group',
       'member',
@@ -136,7 +136,7 @@ export class EpisodeTable {
     };
   }
 
-  /** Returns the row of an episode id, or −1. */
+  /** Returns the row number of an episode id; −1 if the table lacks the episode. */
   find(id: string): number {
     const match = /^(train|val)-(\d+)-g(\d+)-m(\d+)$/.exec(id);
     if (!match) return -1;

@@ -16,7 +16,7 @@ export interface MetricSegment {
   /** The last bytes before `to`, as base64, to verify the segment. */
   tail: string;
   rows: number;
-  /** By key, each with `rows` numbers. */
+  /** Columns by key, each with `rows` numbers. */
   columns: Map<string, Float64Array>;
 }
 

@@ -29,7 +29,7 @@ export interface RegimeMeasure {
 
 /** Values of earlier diagnoses that the next judgement uses. */
 export type RegimeHistory = {
-  /** Maximum over all diagnoses of the lower end of the interval of I(X;Z). */
+  /** Highest lower end of the 95 % interval of I(X;Z) among the diagnoses so far. */
   best: number;
   /** I(X;Z), H(Z|X) and retrieval of the last diagnosis; retrieval is null if it was not computed. */
   information: number;

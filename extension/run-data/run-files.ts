@@ -60,7 +60,7 @@ export const isRunId = (text: string): boolean => text.length <= 255 && /^(?![.-
 /** `environments/<version>/…`: environment code that the run used. */
 export const environmentFile = (version: string, name: string): string => `${runFiles.environments}/${version}/${name}`;
 export const environmentFiles = {
-  /** The bundled code. */
+  /** The environment's code as one bundled file. */
   bundle: 'environment.js',
   about: 'version.json',
   /** The sources, under their names in `version.json`. */
@@ -90,6 +90,6 @@ export function episodeFile({ mode, step, id }: { mode: 'train' | 'val'; step: n
 export const groupsFile = (step: number): string =>
   `${runFiles.diagnostics}/groups-${String(step).padStart(6, '0')}.jsonl`;
 
-/** `checkpoints/step-000100`. */
+/** Returns the folder of a checkpoint, such as `checkpoints/step-000100`. */
 export const checkpointFolder = (step: number): string =>
   `${runFiles.checkpoints}/step-${String(step).padStart(6, '0')}`;

@@ -10,7 +10,7 @@ import type { RunArgument } from './runs/run-picker';
 /** A command on runs. `argument` is the run on which the command was called; `all` are all selected runs. */
 export type Command = (host: Host) => (argument: RunArgument, all: RunArgument[]) => Promise<void>;
 
-/** Registers commands of package.json by id. */
+/** Registers commands on runs by their ids in package.json. */
 export function registerCommands(host: Host, commands: Readonly<Record<string, Command>>): vscode.Disposable {
   const registered = Object.entries(commands).map(([id, command]) =>
     vscode.commands.registerCommand(id, guarded(host, command)),

@@ -16,7 +16,7 @@ export const notifyInformation = (message: string, ...choices: string[]): Thenab
 export const confirmAction = (question: string, detail: string, choice: string): Thenable<string | undefined> =>
   chooseAction(question, detail, [choice]);
 
-/** `confirmAction` with several choices. */
+/** Shows a modal question with several choices. Returns the choice, or undefined if the user dismissed the question. */
 export const chooseAction = (
   question: string,
   detail: string,
@@ -28,7 +28,7 @@ export const chooseAction = (
 export const notifyBriefly = (message: string, ms: number, icon?: string): vscode.Disposable =>
   vscode.window.setStatusBarMessage(`${icon === undefined ? '' : `$(${icon}) `}${plain(message)}`, ms);
 
-/** Shows progress, with plain text. */
+/** Shows a progress notification while `work` runs; its texts are shown as plain text. */
 export function withProgress<R>(
   { title, ...options }: vscode.ProgressOptions,
   task: (progress: { report(message: string): void }, token: vscode.CancellationToken) => Thenable<R>,

@@ -27,7 +27,7 @@ export function addAlgo(program: Command): void {
     );
 }
 
-/** The result of each case of a JSON array; `file` is used in errors only. Throws a UserError. */
+/** Returns the results of the cases in a JSON array; `file` is used in errors only. Throws a UserError. */
 export function evaluateCases(name: string, text: string, file: string): unknown[] {
   if (!Object.hasOwn(algoFunctions, name))
     throw new UserError(`algo: ${name} is not an algorithm: use one of ${names}`);
@@ -44,7 +44,7 @@ export function evaluateCases(name: string, text: string, file: string): unknown
   });
 }
 
-/** `.mask[0][3] is 2: use …`, from zod's first issue. */
+/** Formats zod's first issue as an error message, such as `.mask[0][3] is 2: use …`. */
 function issueSentence(issue: z.core.$ZodIssue, input: unknown): string {
   const path = issue.path.map(part => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
   const value = issue.path.reduce<unknown>(

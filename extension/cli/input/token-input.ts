@@ -123,7 +123,7 @@ const isJson = (text: string): boolean => {
   }
 };
 
-/** The line on which each element of a valid JSON array begins. */
+/** Returns, for each element of a valid JSON array, the line on which the element begins. */
 function elementLines(text: string): number[] {
   const lines: number[] = [];
   let line = 1;

@@ -33,7 +33,7 @@ export async function modelFolder(
   }
 }
 
-/** The format of a progress bar of bytes. */
+/** Options of a progress bar that counts bytes. */
 export const downloadBar = { format: '{bar} {percentage} % of {size} · {file} · {eta_formatted} left', etaBuffer: 50 };
 
 export function showDownload(bar: SingleBar | null | undefined, { file, bytes, total }: HubProgress): void {

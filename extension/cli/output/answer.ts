@@ -5,7 +5,7 @@ import { UserError } from '../../common/user-error';
 import { ConfigError } from '../../trainer/config/config-error';
 
 export interface Answer {
-  /** The JSON document of --json. */
+  /** The document that --json prints. */
   document: unknown;
   /** The result as text for the terminal. */
   plainText: string;

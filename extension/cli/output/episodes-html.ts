@@ -9,7 +9,7 @@ details{margin:.4rem 0;border-top:1px solid color-mix(in srgb,currentColor 20%,t
 summary{cursor:pointer;font-weight:600}
 .reward{opacity:.75;margin:0 0 .8rem}`;
 
-/** The HTML document for episodes of a run called `name`. */
+/** Returns the HTML document for episodes of a run called `name`. */
 export function episodesHtml(name: string, episodes: readonly Episode[]): string {
   return `<!doctype html>
 <html lang="en">

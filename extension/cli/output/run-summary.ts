@@ -17,7 +17,7 @@ export interface RunSummary {
   run: string;
   folder: string;
   state: RunStatus['state'];
-  /** Finished steps. */
+  /** Number of finished steps. */
   steps: number;
   /** `return` is the mean of the episodes' returns. */
   validation: { step: number; success: number; return: number | null }[];
@@ -25,7 +25,7 @@ export interface RunSummary {
   alarms: Finding[];
   /** The rule that ended the run early; null otherwise. */
   early_stop: Finding | null;
-  /** The newest diagnosis of collapse. */
+  /** The newest collapse diagnosis; null if the run has none. */
   diagnosis: DiagnosedRegime | null;
   wall_s: number;
   /** Means over the steps: sampled tokens per second of rollouts, trained tokens per second of updates. */

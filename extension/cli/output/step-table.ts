@@ -29,9 +29,9 @@ export class StepTable {
   private fetching = false;
   private headed = false;
   private done = 0;
-  /** Tenths of an evaluation's episodes reported so far. */
+  /** Number of tenths of an evaluation's episodes that were reported, 0…10. */
   private tenths = 0;
-  /** The regime printed last. */
+  /** The last printed regime. */
   private regime: DiagnosedRegime['regime'] | undefined;
   /** The last printed reason why the trainer paused the run. */
   private waits: string | undefined;

@@ -25,7 +25,7 @@ const pollMs = 250;
 
 /** Milliseconds in which a trainer must accept a connection, answer `hello`, and answer a command. */
 const answerMs = 10_000;
-/** Milliseconds for which a run with a live lease may be unreachable before a command to it fails. */
+/** Milliseconds after which a command fails because the trainer of a live lease cannot be reached. */
 const reachMs = 30_000;
 
 /**

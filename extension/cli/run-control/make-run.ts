@@ -29,7 +29,7 @@ export interface StartOptions {
   again?: Manifest;
   overrides: readonly string[];
   workspace: string;
-  /** Set for a run that belongs to a sweep. */
+  /** The sweep to which the run belongs; absent for other runs. */
   sweep?: Manifest['sweep'];
   tags?: string[];
 }

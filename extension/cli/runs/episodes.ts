@@ -104,7 +104,7 @@ function search(folder: RunFolder, line: string, limit: number): Found[] {
   return found;
 }
 
-/** Files of episodes, newest first. */
+/** Returns mode and step of each episode file, newest first. */
 function filesOf(folder: RunFolder): { mode: 'train' | 'val'; step: number }[] {
   return readdirSync(join(folder.path, 'episodes'))
     .flatMap(name => {

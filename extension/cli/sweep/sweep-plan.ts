@@ -61,7 +61,7 @@ export interface SweepPoint {
   config: string;
   /** The `name` of the point's list entry; undefined if the entry has none. */
   name?: string;
-  /** Values of the keys that the sweep sets, by key. */
+  /** The point's values of the keys that the sweep sets, by key. */
   values: Record<string, unknown>;
 }
 

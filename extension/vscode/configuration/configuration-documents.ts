@@ -27,7 +27,7 @@ export const runConfigurationUri = ({ folder, summary }: Run): vscode.Uri =>
 export const resolvedFileUri = (file: string): vscode.Uri =>
   uriOf(`/${basename(file, extname(file))}.resolved.yaml`, { file });
 
-/** The part of `ragen config --resolved --json` that is shown. */
+/** Schema of the displayed part of `ragen config --resolved --json`. */
 export const resolvedConfigurationSchema = z.object({
   sources: z.array(z.string()),
   config: z.record(z.string(), z.unknown()),

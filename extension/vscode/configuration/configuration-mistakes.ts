@@ -14,7 +14,7 @@ export interface Mistake {
   message: string;
   from: number;
   to: number;
-  /** The key has no effect, which is not an error. */
+  /** Whether the mistake is a key without effect, which is shown as a hint instead of an error. */
   idle?: boolean;
   /** Suggested replacement. */
   instead?: string;

@@ -7,7 +7,7 @@ import { jsonOrNothing } from '../../common/json';
 import { readBounded } from '../../node/bounded-file';
 import { mostYamlBytes, yamlDocument } from '../../common/yaml-text';
 
-/** A name with a description. */
+/** A name that a configuration can contain, with a description. */
 export interface Named {
   name: string;
   detail: string;

@@ -13,7 +13,7 @@ import { askCli } from '../processes/cli-command';
 const scheme = 'ragen-doctor';
 const uri = vscode.Uri.from({ scheme, path: '/RAGEN Doctor.txt' });
 
-/** Registers the command and its report. */
+/** Registers the command and the provider of its document. */
 export function registerDoctor(context: vscode.ExtensionContext, host: Host): void {
   const doctor = new Doctor((context.extension.packageJSON as { version: string }).version);
   context.subscriptions.push(doctor, registerCommands(host, { 'ragen.doctor': doctor.command }));

@@ -12,7 +12,7 @@ export interface Finding {
   remedy?: string;
 }
 
-/** Facts known to the editor. */
+/** Facts that the extension host determines without the CLI. */
 export interface EditorFacts {
   extension: string;
   editor: string;

@@ -6,7 +6,7 @@ import type { CoverageLine } from '../../run-data/environment-snapshot';
 export const coveredSteps = 50;
 
 export interface LineMark {
-  /** 1-based. */
+  /** 1-based line number. */
   line: number;
   hits: number;
   /**
@@ -49,7 +49,7 @@ export function fileCoverage(counted: readonly CoverageLine[], name: string, tex
   return { marks, steps: [newest[0].step, newest.at(-1)!.step] };
 }
 
-/** Text shown after a line. */
+/** Formats a mark as the text after its line. */
 export function formatMark({ hits, kind }: LineMark): string {
   const times = `${hits.toLocaleString('en')}×`;
   if (kind === 'reached') return times;

@@ -14,7 +14,7 @@ export interface EnvironmentFigures {
   episodes: number;
   /** First and last counted step. */
   steps: [number, number];
-  /** Mean return. */
+  /** Mean return of the counted episodes. */
   reward: number;
   success: number;
   /** Number of episodes that ended with an error in the code in these steps. */
@@ -49,13 +49,13 @@ export function environmentFigures(
   };
 }
 
-/** Code lens text above `reset`: run, version and episodes. */
+/** Formats the code lens above `reset`: run, version and number of episodes. */
 export function formatReset({ run, version, episodes, steps: [from, to] }: EnvironmentFigures): string {
   const when = from === to ? `step ${to}` : `steps ${from}–${to}`;
   return `${run}: version ${version.slice(0, 8)} · ${formatNumber(episodes)} episodes in ${when}`;
 }
 
-/** Code lens text above `step`: results. */
+/** Formats the code lens above `step`: mean results and number of errors. */
 export function formatStep({ run, reward, success, errors }: EnvironmentFigures): string {
   const failed = errors === 0 ? 'no errors' : counted(errors, 'error');
   return `${run}: return ${formatSigned(reward)} · success ${formatPercent(success)} · ${failed}`;

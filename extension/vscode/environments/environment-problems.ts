@@ -5,7 +5,7 @@ import { environmentErrorSchema, environmentRefusedSchema } from '../../run-data
 import type { RunEvent } from '../../run-data/run-events';
 
 export interface EnvironmentProblem {
-  /** Absolute path. */
+  /** Absolute path of the source file. */
   file: string;
   /** 1-based. Without an end, the problem extends to the end of the line. */
   line: number;

@@ -7,7 +7,7 @@ import { namedValues } from '../configuration/configuration-schema';
 const actor = 'actor_rollout_ref.actor';
 const rollout = 'actor_rollout_ref.rollout';
 
-/** Keys and titles by group. */
+/** The form's groups, each with its title and its keys with their titles. */
 const groups: [title: string, keys: [key: string, title: string][]][] = [
   [
     'Run',

@@ -23,7 +23,6 @@ import { planChoice, type PresetSource } from './new-run-plan';
 
 const viewType = 'ragen.newRun';
 
-/** Registers the page and its command. */
 export function registerNewRun(context: vscode.ExtensionContext, host: Host): void {
   const page = new NewRunPanel(host, context.extensionUri);
   const show: Command = () => async () => {

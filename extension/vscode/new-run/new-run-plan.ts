@@ -14,7 +14,7 @@ export interface PresetSource {
 /** Runs the CLI with these arguments. Throws ConfigError or UserError. */
 export type AskCli = (args: string[]) => Promise<Record<string, unknown>>;
 
-/** @param keys keys whose values are returned */
+/** Plans a choice. `keys` are the configuration keys whose values are returned. */
 export async function planChoice(
   choice: NewRunChoice,
   { name, args }: PresetSource,

@@ -97,7 +97,7 @@ function serveEpisodes(
       }, reject);
     });
   let begun: Promise<void> | undefined = read(); // starts while the page is loading
-  begun.catch(() => undefined); // reported when the page sends its request
+  begun.catch(() => undefined); // the error is reported when the page sends its request
   messenger.onRequest(episodesReady, async () => {
     const first = begun ?? read();
     begun = undefined;

@@ -11,7 +11,7 @@ export interface ShownPage {
   bundle: string;
   /** Tab icon, a file in `media/icons`. */
   icon: string;
-  /** `folder` of PageState, by which the page is restored after a reload. */
+  /** `folder` of PageState, with which the page is restored after a window reload. */
   folder: string;
 }
 

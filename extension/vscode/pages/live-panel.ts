@@ -16,7 +16,6 @@ import type { EpisodeWatcher, TrainerClient } from '../processes/trainer-client'
 /** Actions of the page's buttons, implemented by the commands. */
 type LiveActions = Record<'episodes' | 'pause' | 'resume' | 'log', (folder: string) => void>;
 
-/** Registers the page and its command. */
 export function registerLive(context: vscode.ExtensionContext, host: Host): void {
   const { store, picker } = host;
   const call = (command: string) => (folder: string) => void vscode.commands.executeCommand(command, folder);
@@ -65,7 +64,7 @@ function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscod
     },
     tokens(update) {
       const newest = episode?.id === update.id ? episode.turns.at(-1) : undefined;
-      // A reloaded page receives the complete turn.
+      // The turn is also stored here, because a reloaded page must receive the complete turn.
       if (newest?.turn === update.turn) replaceTail(newest.tokens, update.at, update.tokens);
       messenger.sendNotification(liveTokens, page.page, update);
     },

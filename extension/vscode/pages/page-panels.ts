@@ -20,7 +20,7 @@ export interface OpenPage {
   reload(): void;
 }
 
-/** Properties of a kind of page. */
+/** A kind of page, such as the dashboard; each run has at most one page of a kind. */
 export interface PageKind {
   viewType: string;
   /** Name of the bundle in `dist/pages`. */

@@ -51,7 +51,7 @@ export class PlayProcess {
   private nextId = 1;
   private stderrTail = '';
   private ended = false;
-  /** State at the start of the session. */
+  /** The first reply, which the process sends without a request. */
   readonly first: Promise<PlayReply>;
 
   constructor(invocation: CliInvocation, environment: string, seed: number) {

@@ -30,7 +30,7 @@ export interface NodeSearch {
   setting: string;
   env: NodeJS.ProcessEnv;
   platform: NodeJS.Platform;
-  /** `process.execPath` and whether it is Electron. */
+  /** The executable of this process, and whether it is Electron. */
   own: { path: string; electron: boolean };
   /** Returns the version of the Node.js at a path; throws if the path is not a Node.js executable. */
   versionOf(path: string, electron: boolean): Promise<string>;
@@ -60,7 +60,7 @@ export async function findNode(search: NodeSearch): Promise<NodeRuntime> {
   );
 }
 
-/** Returns the dependencies for this process. */
+/** Returns the dependencies for the search from this process. */
 export function nodeSearch(setting: string): NodeSearch {
   return {
     setting,

@@ -103,7 +103,7 @@ export class TrainerClient {
   unwatch(watcher: EpisodeWatcher): void {
     if (this.watching?.watcher !== watcher) return;
     this.watching = undefined;
-    // If the connection is lost, the reports have ended anyway.
+    // Errors are ignored: if the connection is lost, no reports arrive.
     void this.connection?.sendRequest(watch, { on: false }).catch(() => undefined);
   }
 

@@ -31,7 +31,7 @@ export interface FreshLines<T> {
 
 /** Position of a line reader in its file. */
 export interface LineCursor {
-  /** Number of bytes read. */
+  /** Byte offset of the first unread byte. */
   offset: number;
   /** Whether `offset` is inside a line longer than `mostLineBytes`, which is being skipped. */
   skipping: boolean;

@@ -35,11 +35,11 @@ import { SmallFile, stampOf, statOrNothing } from './small-file';
 /** Milliseconds after which a run in state `starting` without a lease is treated as having no trainer. */
 const startingTimeoutMs = 60_000;
 
-/** Clocks and process queries, replaceable in tests. */
+/** Clocks and process queries; tests can replace them. */
 export interface ReaderDependencies extends Processes {
-  /** Milliseconds since 1970. */
+  /** Returns the milliseconds since 1970. */
   now(): number;
-  /** Milliseconds of a monotonic clock. */
+  /** Returns the milliseconds of a monotonic clock. */
   monotonic(): number;
 }
 

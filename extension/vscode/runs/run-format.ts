@@ -82,9 +82,7 @@ export function formatStart(created: string, now = new Date(), locale?: string):
   });
 }
 
-/**
- * Whether a run contains every word of `filter` in its name, a tag, its configuration's name or its id, ignoring case.
- */
+/** Whether each word of `filter` occurs in the run's name, tags, configuration name or id, ignoring case. */
 export function matches({ name, tags = [], config_name, id }: RunSummary, filter: string): boolean {
   const text = [name, ...tags.map(tag => `#${tag}`), config_name, id].join('\n').toLowerCase();
   const words = filter.toLowerCase().split(/\s+/);

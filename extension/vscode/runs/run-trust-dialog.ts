@@ -19,7 +19,7 @@ const scheme = 'ragen-run-code';
 /** Maximum number of lines in the dialog that list environments and models of a manifest. */
 const namedLines = 8;
 
-/** Code that may be executed. */
+/** The result of a granted permission. */
 export interface TrustedRun {
   /** SHA-256 of the files that are accepted once. */
   accepted: string[];

@@ -6,7 +6,6 @@ import type { Host } from '../host-services';
 import { knownSecrets, secretNameProblem, secretProblem, type SecretStore } from './secret-store';
 import { notifyBriefly } from '../notifications';
 
-/** Registers the command. */
 export function registerSecrets(context: vscode.ExtensionContext, host: Host): void {
   context.subscriptions.push(registerCommands(host, { 'ragen.keepSecret': keepSecret }));
 }

@@ -202,7 +202,7 @@ function isTrustedManifest(folder: string): boolean {
   return code !== undefined && untrusted(basename(folder), [code]).length === 0;
 }
 
-/** File that contains an episode. */
+/** Returns the path of the file that contains an episode. */
 export const fileOf = (location: TraceLocation): string => join(location.folder, episodeFile(location));
 
 /** Maximum bytes of a tokenizer or manifest. */

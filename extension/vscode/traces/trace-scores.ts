@@ -6,7 +6,7 @@ import type { CheckpointChoice, Rescored, RescoreRequest } from '../../protocol/
 import { withProgress } from '../notifications';
 import type { TraceLocation } from './trace-uri';
 
-/** The method of the inspection process that is used. */
+/** The scoring method of the inspection process. */
 export interface Scorer {
   /** `onPhase` receives the name of the current phase of a long request. */
   rescore(request: RescoreRequest, options: { onPhase(message: string): void }): Promise<Rescored>;

@@ -253,7 +253,7 @@ function locatedIn(text: string, { from, to }: Span, episode: Episode, index: nu
   return refused;
 }
 
-/** Describes how the episode ended. */
+/** Describes the end of an episode: terminated, truncated, out of turns, or an environment error. */
 function endingOf({ success, terminated, truncated, error }: Episode): string {
   const how = terminated ? 'terminated' : truncated ? 'truncated' : 'out of turns';
   return error === undefined ? `${how}, ${success ? 'success' : 'no success'}` : `${how} by an environment error`;

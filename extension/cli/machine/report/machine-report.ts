@@ -35,7 +35,7 @@ export interface MachineReport {
   disk: { folder: string; free: number };
   /** Folders to which runs write; `problem` is the reason why a folder is not writable, null if it is writable. */
   folders: { path: string; for: string; problem: string | null }[];
-  /** How limits are enforced on environments. */
+  /** Mechanisms that enforce limits on environments. */
   environments: EnvironmentLimits;
   optional: { name: string; found: string | null; for: string }[];
 }
@@ -82,7 +82,7 @@ export async function machineReport(
 export const nodeFits = (version: string, required: string): boolean =>
   Number.parseInt(version) >= Number(/\d+/.exec(required)?.[0]);
 
-/** Free space of the nearest existing folder. */
+/** Returns the free space of a folder or, if it is missing, of the nearest existing parent folder. */
 function disk(path: string): MachineReport['disk'] {
   const nearest = nearestFolder(path);
   const { bavail, bsize } = statfsSync(nearest);
@@ -133,7 +133,7 @@ async function isolation(): Promise<string | null> {
   }
 }
 
-/** First line of a program's output, or null if it cannot be run. */
+/** Returns the first line of a program's output, or null if the program cannot be run. */
 function firstLine(program: string, args: string[]): string | null {
   try {
     const output = execFileSync(program, args, {
@@ -148,7 +148,7 @@ function firstLine(program: string, args: string[]): string | null {
   }
 }
 
-/** Path of Vulkan's loader in the dynamic linker's folders. */
+/** Returns the path of Vulkan's loader library; null if it is not in the dynamic linker's folders. */
 function vulkan(): string | null {
   const fromEnvironment = (process.env.LD_LIBRARY_PATH ?? '').split(':').filter(Boolean);
   const folders = [...fromEnvironment, '/usr/lib', '/usr/lib64', '/lib64', '/usr/local/lib'];

@@ -1,6 +1,6 @@
 // Identity and results of a step's episodes, read without parsing complete episodes. Only the beginning of each line is
-// parsed, because the trainer writes an episode's results before its turns. So the disk limits the speed, also for
-// files of hundreds of megabytes. A complete episode is read separately on request. Invariant: cached data is used only
+// parsed, because the trainer writes an episode's results before its turns. Files of hundreds of megabytes are
+// therefore read at disk speed. A complete episode is read separately on request. Invariant: cached data is used only
 // while the file's stamp is unchanged. Must not import `vscode`.
 import { createHash } from 'node:crypto';
 import { lstat } from 'node:fs/promises';
@@ -36,7 +36,7 @@ const headSchema = episodeSchema.pick({
 export type EpisodeHead = z.infer<typeof headSchema> & {
   /** Hash of the first turn's state; empty for an episode without turns. */
   first: string;
-  /** Byte offset in the file. */
+  /** Byte offset of the episode's line in its file. */
   from: number;
   length: number;
 };

@@ -14,7 +14,7 @@ const partMs = 80;
 /** Functions of this worker; see EpisodeScanner. */
 export interface EpisodeScans {
   index(file: ScanFile, from: number): EpisodeIndexLine;
-  /** `id` identifies the search in `found`. */
+  /** Searches texts; `id` identifies the search in `found` notifications. */
   search(id: number, files: SearchFile[], terms: TextTerm[]): Promise<boolean>;
   end(): void;
 }
@@ -25,7 +25,7 @@ export interface EpisodeFindings {
 
 const port = parentPort;
 if (!port) throw new Error('episode worker: must be started as a worker thread');
-/** Id of the active search. */
+/** Id of the active search; −1 if no search is active. */
 let wanted = -1;
 const scans: EpisodeScans = {
   index: indexOfFile,

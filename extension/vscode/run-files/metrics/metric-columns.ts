@@ -50,7 +50,7 @@ export class MetricColumns {
     this.file = join(folder, runFiles.metrics);
   }
 
-  /** The rows that were read. */
+  /** Table of all rows that were read. */
   get rows(): ColumnTable {
     return this.table;
   }

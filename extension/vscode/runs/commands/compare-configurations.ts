@@ -9,7 +9,6 @@ import { withoutArchived } from '../run-format';
 import { inList } from '../run-picker';
 import type { Run } from '../run-store';
 
-/** The commands by id. */
 export const configurationCommands: Record<string, Command> = {
   'ragen.showRunConfiguration': host => async argument => {
     const run = await host.picker.pick(argument, anyRun, noRuns());

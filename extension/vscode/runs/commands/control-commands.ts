@@ -17,7 +17,6 @@ const is =
   (run: RunSummary): boolean =>
     phases.includes(runPhase(run));
 
-/** The commands by id. */
 export const controlCommands: Record<string, Command> = {
   'ragen.pause': host => async (argument, all) => {
     const runs = await host.picker.pickMany(argument, all, is('running'), vscode.l10n.t('No run is running.'));

@@ -8,7 +8,6 @@ import { confirmAction } from '../../notifications';
 import { anyRun, noRuns, refuseLive } from './run-checks';
 import type { Run } from '../run-store';
 
-/** The command. */
 export const deleteRuns: Command = host => async (argument, all) => {
   const runs = await host.picker.pickMany(argument, all, anyRun, noRuns());
   if (runs.length > 0) await moveToTrash(host, runs);

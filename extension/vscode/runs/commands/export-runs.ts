@@ -9,7 +9,6 @@ import { exportRun, partsOf, type ExportPart } from '../../run-files/run-export'
 import { anyRun, noRuns } from './run-checks';
 import { workspaceOf, type Run } from '../run-store';
 
-/** The command. */
 export const exportRuns: Command = host => async (argument, all) => {
   const runs = await host.picker.pickMany(argument, all, anyRun, noRuns());
   if (runs.length > 0) await exportTo(host, runs);

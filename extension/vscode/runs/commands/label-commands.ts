@@ -11,7 +11,6 @@ import { anyRun, noRuns, refuseLive } from './run-checks';
 import { askForTags } from './tag-picker';
 import type { Run } from '../run-store';
 
-/** The commands by id. */
 export const labelCommands: Record<string, Command> = {
   'ragen.renameRun': host => async argument => {
     const run = await host.picker.pick(argument, anyRun, noRuns());

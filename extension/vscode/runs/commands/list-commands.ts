@@ -2,7 +2,6 @@
 import * as vscode from 'vscode';
 import type { Command } from '../../command';
 
-/** The commands by id. */
 export const listCommands: Record<string, Command> = {
   'ragen.showArchived': host => () => host.tree.showArchived(true),
   'ragen.hideArchived': host => () => host.tree.showArchived(false),

@@ -14,7 +14,6 @@ import { listCommands } from './list-commands';
 import { startCommands } from './start-commands';
 import { viewCommands } from './view-commands';
 
-/** Registers the commands. */
 export function registerRunCommands(context: vscode.ExtensionContext, host: Host): void {
   const commands: Record<string, Command> = {
     ...startCommands,

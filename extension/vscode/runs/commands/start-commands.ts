@@ -13,7 +13,6 @@ import { startWithOverrides } from '../start/overrides-box';
 import { askForRun } from '../start/start-dialog';
 import { trusted } from '../../workspace-trust';
 
-/** The commands by id. */
 export const startCommands: Record<string, Command> = {
   'ragen.startRun': host => async () => {
     if (!trusted()) return;

@@ -8,7 +8,6 @@ import { anyRun, noRuns } from './run-checks';
 import type { Run } from '../run-store';
 import { besideText } from '../start/begin-run';
 
-/** The commands by id. */
 export const viewCommands: Record<string, Command> = {
   'ragen.openDashboard': host => async argument => {
     const run = await host.picker.pick(argument, anyRun, noRuns());

@@ -10,7 +10,7 @@ export interface OverridesQuestion {
   prompt: string;
   /** Initial content of the box. */
   value?: string;
-  /** Example overrides. */
+  /** Example overrides, shown while the box is empty. */
   placeholder?: string;
 }
 

@@ -25,7 +25,7 @@ import { formatProgress, formatState } from '../state-label';
 export type Group = Exclude<RunPhase, 'interrupted'> | 'archived';
 /** All groups, in the order of the view. */
 export const groups: Group[] = ['running', 'paused', 'failed', 'finished', 'stopped', 'archived'];
-/** Returns the group of a run. */
+/** Returns the group in which the view lists a run. */
 export const groupOf = (run: RunSummary): Group => {
   const phase = runPhase(run);
   if (run.archived && !isActive(run)) return 'archived';

@@ -20,7 +20,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly subscription: vscode.Disposable;
   private filtered = '';
-  /** Names shared by several visible runs. */
+  /** Names that several visible runs share. */
   private shared = new Set<string>();
   /** Last values of the context keys for the menus. */
   private readonly context = new Map<string, boolean>();

@@ -11,7 +11,6 @@ import { fileOf } from '../trace-documents';
 import { traceLocationOf, traceUri, type TraceLocation } from '../trace-uri';
 import { trusted } from '../../workspace-trust';
 
-/** The commands. */
 export const traceCommands: Record<string, TraceCommand> = {
   'ragen.openTrace': async (services, argument) => {
     const location = traceLocationOf(argument) ?? (await chosenEpisode(services, argument as RunArgument));

@@ -22,7 +22,7 @@ function reveal(editor: vscode.TextEditor, position: vscode.Position): void {
   editor.revealRange(new vscode.Range(position, position), vscode.TextEditorRevealType.AtTop);
 }
 
-/** Returns the 1-based turn at the cursor; 0 above the first. */
+/** Returns the 1-based turn at the cursor; 0 above the first turn. */
 function turnAt({ trace, location }: OpenTrace): number {
   const editor = vscode.window.activeTextEditor;
   if (editor?.document.uri.toString() !== traceUri(location).toString()) return 0;

@@ -28,7 +28,6 @@ const shownText = 60;
 
 type WhatIfTarget = EpisodeRef & { turn: number; accepted: string[] };
 
-/** Registers the command. */
 export function registerWhatIf(context: vscode.ExtensionContext, host: Host): void {
   const whatIfs = new WhatIfs(host.inspections, host.trust, host.store);
   const command = registerActions(host, { 'ragen.whatIf': argument => whatIfs.ask(argument) });

@@ -11,7 +11,7 @@ import { shortId } from '../trace';
 const scheme = 'ragen-what-if';
 
 export class WhatIfDocuments implements vscode.TextDocumentContentProvider, vscode.Disposable {
-  /** Texts of the waiting episodes by document path. */
+  /** Texts of the documents by path. */
   private readonly texts = new Map<string, string>();
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
   private readonly provider: vscode.Disposable;
