@@ -67,7 +67,8 @@ const isInfo = (info: unknown): info is Plain =>
   isRecord(info) && !(info instanceof Uint8Array) && fits(info, { left: largest }, 0);
 
 /**
- * Maximum nesting depth of an info; larger than the limit in the environment process, which therefore applies first.
+ * Maximum nesting depth of an info. The limit in the environment process is smaller, so the process rejects a too deep
+ * info itself.
  */
 const deepest = 16;
 

@@ -19,7 +19,10 @@ export interface ListedEnvironment {
   actions: Record<string, string> | null;
   /** Whether the environment defines `solve()`; false if the environment does not load. */
   has_solver: boolean;
-  /** Why the environment does not load: a missing dependency and how to get it, or an error in its code. */
+  /**
+   * Reason why the environment does not load: a missing dependency with its remedy, or an error in the environment's
+   * code.
+   */
   missing: string | null;
 }
 
@@ -120,6 +123,6 @@ export interface PlayReply {
   id: number;
   /** The complete session; absent until the environment has loaded once. */
   session?: PlaySession;
-  /** Why the request failed; the session is unchanged. `at` is `file:line` in the source, if known. */
+  /** Reason why the request failed; the session is then unchanged. `at` is `file:line` in the source, if known. */
   error?: { message: string; at?: string };
 }

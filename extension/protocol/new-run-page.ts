@@ -79,7 +79,7 @@ export interface PlannedRun {
   /** Every environment in the configuration, with its type. */
   tags: { tag: string; environment: string }[];
   groups: { train: GroupsByTag; val: GroupsByTag };
-  /** Null if `problems` is not empty. */
+  /** Estimated resources; null if `problems` is not empty. */
   estimate: RunEstimate | null;
   problems: FormProblem[];
   /** YAML text of the configuration: the preset with the user's changes. */

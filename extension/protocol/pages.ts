@@ -17,7 +17,7 @@ export interface RunSummary {
   status: RunStatus;
   /** Whether the trainer's lease is live. A run with status `running` and no live lease was interrupted. */
   live: boolean;
-  /** Why the status cannot be read, in one sentence. */
+  /** Reason why the status cannot be read, in one sentence; absent if the status was read. */
   problem?: string;
 }
 

@@ -12,8 +12,8 @@ export interface Welcome {
 }
 
 /**
- * Whether a lease's endpoint is on this machine: a socket path or pipe name. A forged lease in a run folder could name
- * a port, or on Windows a pipe of another machine, to which the system would disclose the user's identity.
+ * Whether a lease's endpoint is on this machine: a socket path or pipe name. A forged lease could name a port or, on
+ * Windows, a pipe of another machine. Windows would disclose the user's identity to that machine.
  */
 export const isLocalEndpoint = (endpoint: string, windows: boolean): boolean =>
   windows ? /^\\\\\.\\pipe\\[^\\/]+$/.test(endpoint) : endpoint.startsWith('/');

@@ -182,8 +182,8 @@ export const hasPassed = ({ side }: Pick<AlarmRule, 'side'>, value: number, boun
 
 /**
  * Returns, for each row, the bound for the values up to this row.
- * @param limits the rule's limit at each row, if it has one
- * @returns NaN at rows that were not judged or have no value
+ * @param limits the value of the metric `rule.limit` at each row, for rules with a `limit`
+ * @returns bounds; NaN at rows without a value and at rows with too few earlier values
  */
 export function boundsOver(rule: AlarmRule, values: ArrayLike<number>, limits?: ArrayLike<number>): Float64Array {
   let series = noValues;
@@ -196,8 +196,8 @@ export function boundsOver(rule: AlarmRule, values: ArrayLike<number>, limits?: 
 }
 
 /**
- * Returns, for each row, the number of consecutive values up to this row that exceed the row's bound (`boundsOver`),
- * and the maximum of this number over all rows up to this row.
+ * Returns for each row: `now`, the number of consecutive values up to the row that exceed the row's bound
+ * (`boundsOver`); and `most`, the maximum of `now` up to the row.
  */
 export function streaksOver(
   rule: AlarmRule,

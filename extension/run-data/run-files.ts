@@ -52,8 +52,8 @@ export const isVersionName = (text: string): boolean => /^[\w-]+$/.test(text);
 
 /**
  * Whether a text is a valid run id: one folder name of at most 255 characters, without path separators or invisible
- * characters, that neither starts with a dot or hyphen nor ends with a dot or blank. A leading hyphen would make the id
- * a command-line option.
+ * characters. The first character is no dot or hyphen, the last character no dot or blank. A leading hyphen would make
+ * the id a command-line option.
  */
 export const isRunId = (text: string): boolean => text.length <= 255 && /^(?![.-])[^\\/:\p{C}]+(?<![. ])$/u.test(text);
 

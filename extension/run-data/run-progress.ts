@@ -11,7 +11,6 @@ export interface RunProgress {
 /** Whether a run is an evaluation, which has no steps and no checkpoints. */
 export const isEvaluation = ({ episodes }: Pick<RunStatus, 'episodes'>): boolean => episodes !== undefined;
 
-/** Returns the progress of a run. */
 export const progressOf = ({ step, total_steps, episodes }: RunStatus): RunProgress =>
   episodes ? { unit: 'episode', ...episodes } : { unit: 'step', done: step, of: total_steps };
 

@@ -1,4 +1,4 @@
-// `status.json` of a run folder: the newest state of the run, which lists and pages show. The trainer replaces it
+// `status.json` of a run folder: the newest state of the run, which lists and pages show. The trainer replaces the file
 // atomically after each step and at each change of state.
 import { z } from 'zod';
 

@@ -1,6 +1,6 @@
 // `ragen env observations ENVIRONMENT --seeds 10000..19999 --out data.jsonl`: writes the first observation of each
-// seed's episode as JSON lines in the format of verl's data sets, as in the training data of RAGEN's first version. If
-// the environment fails at a seed, the command fails.
+// seed's episode as JSON lines in the format of verl's data sets. The training data of RAGEN's first version has this
+// format. If the environment fails at a seed, the command fails.
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';

@@ -1,5 +1,5 @@
-// `ragen generate`: continues prompts by sampling from a model. Each row has its own random stream, which is derived
-// from --seed and the row's index, so the tokens of a row depend neither on other rows nor on batching.
+// `ragen generate`: continues prompts by sampling from a model. Each row has its own random stream, derived from --seed
+// and the row's index. The tokens of a row therefore do not depend on other rows or on batching.
 import type { Command } from 'commander';
 import { appendAll } from '../../common/lists';
 import { UserError } from '../../common/user-error';

@@ -9,7 +9,7 @@ export interface Answer {
   document: unknown;
   /** The result as text for the terminal. */
   plainText: string;
-  /** Why the command failed: printed to standard error, with exit code 1. */
+  /** Reason why the command failed. It is printed to standard error, and the exit code is 1. */
   failed?: string;
 }
 

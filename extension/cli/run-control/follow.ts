@@ -150,7 +150,7 @@ export async function answered<T>(folder: RunFolder, answer: Promise<T>, limitMs
   }
 }
 
-/** Changes settings of the run that a connected trainer serves. @throws UserError if the trainer refuses them */
+/** Changes settings of the run that a connected trainer serves. @throws UserError if the trainer rejects the values */
 export async function changeSettings(
   folder: RunFolder,
   trainer: MessageConnection,

@@ -86,8 +86,8 @@ function refuseOtherHash(run: Manifest | undefined): void {
 
 /**
  * Loads the configuration of an earlier run with other overrides. If the run's file or preset still resolves to the
- * run's configuration, the overrides are applied to that file, so a removed override gets the file's value. If the file
- * has changed, the overrides are applied to the run's resolved values. Throws ConfigError or UserError.
+ * run's configuration, the overrides are applied to that file. A removed override then gets the file's value. If the
+ * file has changed, the overrides are applied to the run's resolved values. Throws ConfigError or UserError.
  */
 function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): LoadedConfig {
   const { config_name: configName, config_file: configFile } = run;

@@ -1,5 +1,5 @@
-// Starts a run's trainer, follows the run to its end, and returns the run's summary, and for an evaluation also the
-// evaluation's summary.
+// Starts a run's trainer, follows the run to its end, and returns the run's summary. For an evaluation, the result also
+// contains the evaluation's summary.
 import { isUnended } from '../../run-data/run-progress';
 import { UserError } from '../../common/user-error';
 import { hasRunFile, readRunFileSync } from '../../node/run-file';

@@ -1,7 +1,7 @@
 // Expands a sweep file into runs: every configuration × entry of the list × point of the grid × seed, each an ordinary
 // configuration with overrides. All are loaded and checked before the first starts. A run belongs to a plan if its
-// manifest names the sweep and its configuration's hash is in the plan, so a sweep file can be extended without
-// repeating finished runs.
+// manifest names the sweep and its configuration's hash is in the plan. Finished runs are therefore not repeated after
+// a sweep file is extended.
 import { basename, isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';

@@ -1,4 +1,4 @@
-// `ragen sweep`: runs every point of a sweep file as an ordinary run, and compares them. All state is in the run
+// `ragen sweep`: runs every point of a sweep file as ordinary runs, and compares the points. All state is in the run
 // folders, so the same command continues an interrupted sweep. The comparison is also written to .ragen/sweeps/<name>.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

@@ -16,7 +16,7 @@ export interface Finding {
 export interface EditorFacts {
   extension: string;
   editor: string;
-  /** Where the extension runs, such as `ssh-remote`; undefined on the local machine. */
+  /** Kind of remote machine on which the extension runs, such as `ssh-remote`; undefined on the local machine. */
   remote: string | undefined;
   trusted: boolean;
   folders: string[];

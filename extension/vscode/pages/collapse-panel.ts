@@ -34,7 +34,7 @@ export function collapseKind(store: RunStore, extensionUri: vscode.Uri): PageKin
   };
 }
 
-/** Number of lines and events that the page has received, and the files it knows. */
+/** Number of lines and events that were sent to the page, and the rest of the sent state as text. */
 interface Sent {
   epochs: string;
   rows: number;

@@ -82,7 +82,7 @@ interface RequestedColumns {
   smoothing: number;
 }
 
-/** Number of rows and events that the page has received, and their epoch. */
+/** Number of rows and events that were sent to the page, and their epochs. */
 interface Sent {
   epoch: number;
   rows: number;

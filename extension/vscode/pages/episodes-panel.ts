@@ -49,7 +49,7 @@ function serveEpisodes(
   const { messenger, panel } = page;
   const scanner = new ThreadScanner(join(extensionPath, 'dist', 'episode-worker.cjs'));
   const index = new EpisodeIndexReader(page.folder, storage, scanner);
-  /** What the page has received; undefined until it has sent `ready`. */
+  /** The state that was sent to the page; undefined until the page has sent `ready`. */
   let sent: { epoch: number; rows: number; rest: string } | undefined;
   let sentAt = 0;
   let again: NodeJS.Timeout | undefined;

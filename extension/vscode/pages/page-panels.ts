@@ -65,7 +65,7 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
 
   /**
    * Returns a restored tab that has not been viewed yet. VS Code creates the tab's panel only when the user views the
-   * tab, and no API can reveal the tab, so `show` replaces it by a new panel.
+   * tab, and no API can reveal the tab. `show` therefore replaces the tab with a new panel.
    */
   private dormantTab(label: string): vscode.Tab | undefined {
     const alike = vscode.window.tabGroups.all

@@ -47,7 +47,7 @@ const actorSchema = z.object({
   clip_ratio_high: z.number(),
 });
 
-/** Returns the settings from a parsed manifest of any shape. */
+/** Returns the settings from a parsed manifest of any version. */
 export function collapseSettings(manifest: unknown): CollapseSettings {
   const { config } = configSchema.parse(manifest ?? {});
   const { collapse_detection: detection, workbench, trainer, actor_rollout_ref: actor, algorithm } = config;

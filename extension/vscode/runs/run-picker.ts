@@ -1,5 +1,5 @@
-// Selects the run for a command. Order of precedence: the run in the command's argument, the run of the focused page,
-// the run selected in the tree, the only suitable run, a run that the user chooses from a list.
+// Selects the run for a command. Order of precedence: the command's argument, the run of the focused page, the run
+// selected in the tree, the only suitable run, the user's choice from a list.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../protocol/pages';
 import { UserError } from '../../common/user-error';

@@ -16,7 +16,7 @@ import { environmentLimits } from './environment-limits';
 import type { EnvironmentLimits } from './environment-limits';
 import type { DeviceCheck, Provider, ProviderState } from '../../../engine/session/devices';
 
-/** Compares a small model's loss, gradients and sampled tokens on a provider with the CPU's. */
+/** Runs a small model on a provider and on the CPU, and compares loss, gradients and sampled tokens. */
 export type SelfCheck = (provider: Provider) => Promise<DeviceCheck>;
 
 export interface ProviderReport extends ProviderState {

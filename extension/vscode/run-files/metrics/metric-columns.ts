@@ -36,7 +36,7 @@ export class MetricColumns {
   private tail = Buffer.alloc(0);
   private cached = false;
   private current: Promise<unknown> = Promise.resolve();
-  /** Offset in metrics.jsonl of the first open line of the table. */
+  /** Byte offset in metrics.jsonl of the first line that is not yet in a segment. */
   private openFrom = 0;
   private readonly file: string;
   /** Incremented when the metrics were truncated or replaced; row numbers of earlier epochs are then invalid. */
@@ -138,8 +138,8 @@ export class MetricColumns {
   }
 
   /**
-   * Converts the open lines to a segment, and writes the segment to the cache if the trainer wrote no columns. `to` is
-   * the segment's end in metrics.jsonl; `before` are the last read bytes before `to`.
+   * Converts the lines that are not yet in a segment to a segment, and writes the segment to the cache if the trainer
+   * wrote no columns. `to` is the segment's end in metrics.jsonl; `before` are the last read bytes before `to`.
    */
   private async closeSegment(to: number, before: Buffer): Promise<void> {
     const columns = this.table.close();

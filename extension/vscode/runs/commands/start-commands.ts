@@ -63,5 +63,5 @@ export const startCommands: Record<string, Command> = {
   },
 };
 
-/** Quotes an override for a line of overrides; see splitOverrides. */
+/** Puts an override in quotes if splitOverrides would otherwise split it. */
 const quoted = (override: string): string => (splitOverrides(override).length === 1 ? override : `"${override}"`);

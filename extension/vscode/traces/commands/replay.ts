@@ -6,7 +6,7 @@ import type { Transcript } from '../../../protocol/environment-tools';
 import type { Episode } from '../../../run-data/episode';
 import type { Manifest } from '../../../run-data/run-manifest';
 
-/** Input of `ragen env play --input`. */
+/** A case in the input of `ragen env play --input`. */
 export interface ReplayCase {
   env: string;
   config: Record<string, unknown>;

@@ -95,8 +95,8 @@ export function tokenFacts(
 }
 
 /**
- * Whether PPO's clipped objective is flat. The objective is the minimum of the clipped and the unclipped term, so it is
- * flat above the clip range for positive advantages and below the range for negative advantages.
+ * Whether PPO's clipped objective is flat. The objective is the minimum of the clipped and the unclipped term. It is
+ * therefore flat above the clip range for positive advantages, and below the clip range for negative advantages.
  */
 export const isClipped = (ratio: number, advantage: number, { low, high }: ClipRange): boolean =>
   (advantage > 0 && ratio > 1 + high) || (advantage < 0 && ratio < 1 - low);

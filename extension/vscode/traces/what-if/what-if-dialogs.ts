@@ -138,8 +138,8 @@ export function askForMove({ episode, actions }: WhatIfState): Promise<GivenAnsw
   const chosen = actions.map((action): Item => ({ label: plain(action), move: { answer: action } }));
   const offer = () => {
     const typed = pick.value.trim();
-    // This item is always in the list, because VS Code identifies the accepted item by its index, and the other indices
-    // must not change while the user types.
+    // This item is always in the list. VS Code identifies the accepted item by its index, so the indices of the other
+    // items must not change while the user types.
     const own: Item =
       typed === ''
         ? { label: vscode.l10n.t('$(edit) Type an answer…'), alwaysShow: true }
