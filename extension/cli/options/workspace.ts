@@ -1,4 +1,4 @@
-// The workspace of a command, and the folders in which it looks for configurations.
+// The workspace of a command, and the folders in which configurations are looked up.
 import { join, resolve } from 'node:path';
 import { installation } from '../../node/installation';
 

@@ -1,7 +1,7 @@
 // Detects YAML files that are run configurations. A file is a run configuration if its name ends in `.ragen.yaml`, or
-// if it has a key that only RAGEN uses (`ownKeys`). A file with at least two `sharedKeys` is also a run configuration
-// if at least half of its keys are `sharedKeys`. In a folder for configurations, one shared key or an empty file is
-// sufficient. Pure functions.
+// if it contains one of `ownKeys`. A file with at least two `sharedKeys` is also a run configuration if at least half
+// of its keys are `sharedKeys`. In a folder for configurations, one shared key or an empty file is sufficient. Pure
+// functions.
 
 /** Keys that only RAGEN or this extension uses. */
 const ownKeys = [

@@ -188,7 +188,7 @@ function serveDashboard(
     }
   }
 
-  /** Reads all lines while the page shows the newest ones, and reports the progress to it. */
+  /** Reads all lines while the page shows the newest lines, and sends the progress to the page. */
   function readAll(source: MetricColumns, part: ColumnTable): void {
     let reported = 0;
     const report = (read: number) => {
