@@ -1,5 +1,5 @@
 // Builds all bundles into dist/: one per process (extension host, trainer, engine worker, environment process and its
-// worker, CLI) and one per page. Native modules are not bundled; they are resolved from node_modules.
+// worker, CLI) and one per webview page. Native modules are not bundled: Node resolves them from node_modules.
 import { build, context } from 'esbuild';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { argv, stdout } from 'node:process';
@@ -14,7 +14,7 @@ const englishMessages = {
       contents: "export { default as en } from './en.js';",
     })),
 };
-/** Marks the begin and the end of each build for `.vscode/tasks.json`, whose problem matcher waits for them. */
+/** Prints the start and the end of each build, which the problem matcher of `.vscode/tasks.json` recognizes. */
 let building = 0;
 const watchMarks = {
   name: 'watch-marks',
@@ -52,12 +52,12 @@ const processes = {
   cli: 'extension/cli/main.ts',
   'environment-host': 'extension/environments/runtime/main.ts',
 };
-/** These expose all of zod to environments, so they keep all languages. */
+/** Bundles that expose all of zod to environments, and therefore keep all its languages. */
 const environments = {
   'environment-worker': 'extension/environments/runtime/worker/worker.ts',
   'environment-contract': 'extension/environments/runtime/contract/main.ts',
 };
-/** Entries that are not shipped. */
+/** Entries that are not part of the extension package. */
 const tools = [
   'make-tiny-model',
   'bench',
@@ -118,7 +118,9 @@ if (dev) {
   writeFileSync('dist/bundled-packages.json', `${JSON.stringify(packagesIn(built), null, 2)}\n`);
 }
 
-/** Folders of the packages that contribute code to the shipped bundles; third-party.mjs lists them in the notices. */
+/**
+ * Folders of the packages whose code is in the shipped bundles; third-party.mjs lists these packages in the notices.
+ */
 function packagesIn(built) {
   const outputs = built.flatMap(({ metafile }) => Object.entries(metafile.outputs));
   const shipped = outputs.filter(([file]) => !tools.some(tool => file.startsWith(`dist/${tool}.`)));

@@ -1,8 +1,8 @@
 // Packs the extension: node package.mjs [target | all] [file]. Run the build first. `.vscodeignore` includes the native
-// files of all platforms; this script narrows its list to the target's files, and to the onnxruntime libraries that the
-// used providers load. The esbuild binary, which bundles environments, differs by platform: that of another platform is
-// fetched, checked against the lockfile and removed again. 7-Zip then repacks vsce's package, because its deflate is
-// about 5 % smaller, which keeps every platform's package under 30 MB.
+// files of all platforms; this script limits its list to the target's files and to the onnxruntime libraries of the
+// execution providers in use. The esbuild binary, which bundles environments, differs by platform: the binary of
+// another platform is fetched, checked against the lockfile and removed afterwards. 7-Zip then repacks the package
+// written by vsce, because 7-Zip's deflate is about 5 % smaller, which keeps every platform's package under 30 MB.
 import { createVSIX } from '@vscode/vsce';
 import { path7za } from '7zip-bin';
 import { execFileSync } from 'node:child_process';
@@ -23,12 +23,12 @@ import { join, resolve } from 'node:path';
 import { billOfMaterials } from './third-party.mjs';
 import { arch, argv, exit, platform, stderr, stdout } from 'node:process';
 
-/** The bill of materials (third-party.mjs). */
+/** The software bill of materials, written by third-party.mjs. */
 const billFile = 'dist/sbom.cdx.json';
 const targets = ['linux-x64', 'linux-arm64', 'win32-x64', 'win32-arm64', 'darwin-arm64'];
 /**
- * Excludes DirectML.dll, which only an unused provider loads, and the second copy of the library for macOS, which
- * exists under two names.
+ * Native files to include. Excludes DirectML.dll, which only an unused provider loads, and the second copy of the macOS
+ * library, which exists under two names.
  */
 const libraries = '{*.node,libonnxruntime.so.1,libonnxruntime.1.dylib,onnxruntime.dll,dxcompiler.dll,dxil.dll}';
 
@@ -37,7 +37,7 @@ function fail(message) {
   exit(1);
 }
 
-/** Ensures that the target's esbuild binary is in node_modules; returns what to remove afterwards. */
+/** Installs the target's esbuild binary into node_modules if it is missing; returns the paths to remove afterwards. */
 function fetchBundler(target, folder) {
   const name = `@esbuild/${target}`;
   const place = `node_modules/${name}`;
@@ -61,9 +61,9 @@ function fetchBundler(target, folder) {
   return [place];
 }
 
-/** Repacks `packed` into the smaller `file`: the same files with the same permissions, in the same order. */
+/** Repacks `packed` as `file`, which is smaller, with the same files, permissions and order. */
 function packAgain(packed, folder, file) {
-  if (platform !== 'win32') chmodSync(path7za, 0o755); // its package ships it without the execute permission
+  if (platform !== 'win32') chmodSync(path7za, 0o755); // the npm package ships it without the execute permission
   const sevenZip = (cwd, ...args) => execFileSync(path7za, args, { cwd, encoding: 'utf8', maxBuffer: 2 ** 26 });
   mkdirSync(folder);
   sevenZip(folder, 'x', packed);

@@ -1,11 +1,11 @@
-// Builds the bundles once before the tests: what starts processes (terminal, trainer, engine worker, environment
-// process) is tested as it is shipped, from dist/.
+// Builds the bundles once before the tests, because tests that start processes (CLI, trainer, engine worker,
+// environment process) run the shipped bundles in dist/.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-/** What stands for the user's own storage, in all tests and what they start. */
+/** Temporary folder that replaces the user's storage in all tests and in the processes that they start. */
 let storage: string | undefined;
 
 export function setup(): void {

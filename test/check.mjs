@@ -1,5 +1,5 @@
-// Types, lint, form and dependencies, side by side: `npm run check` is `npm run typecheck` and `npm run lint`. What is
-// well is silent; the output of what is not is printed whole.
+// Runs the type check and the linters (code, format, dependencies) in parallel; equivalent to `npm run typecheck` and
+// `npm run lint`. Prints the output of failed checks only.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { exit } from 'node:process';

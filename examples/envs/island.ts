@@ -1,6 +1,6 @@
-// An island of ice: reach the goal from where you stand, and stay out of the hole. An environment is one file with
-// Gymnasium's `reset` and `step`; a save while a run trains on it is used by the next episodes. What must hold of one:
-// docs/environments/writing-your-own.md.
+// An island of ice: the player walks to the goal and avoids the hole. An environment is one file with Gymnasium's
+// `reset` and `step`. If the file is saved during training, the next episodes use the new code. The requirements on
+// environments are listed in docs/environments/writing-your-own.md.
 import { z } from 'zod';
 import { defineEnvironment } from 'ragen-workbench/api';
 import { coordinateText, gridCoordText } from 'ragen-workbench/api/board-text';
@@ -40,7 +40,7 @@ export default defineEnvironment({
       ]);
       return gridCoordText(coordinates, grid());
     };
-    /** The cell that a move leads to; the shore stops it. */
+    /** The cell reached by a move; a move off the grid stops at its edge. */
     const after = (cell: number, [down, right]: [number, number]) => {
       const row = Math.min(Math.max(Math.floor(cell / size) + down, 0), size - 1);
       const column = Math.min(Math.max((cell % size) + right, 0), size - 1);
@@ -49,7 +49,7 @@ export default defineEnvironment({
 
     return {
       reset({ seed }) {
-        const random = new Pcg64(seed); // all chance comes from the seed, so that every episode can be played again
+        const random = new Pcg64(seed); // all randomness comes from the seed, so that episodes can be replayed
         player = random.integers(0, size * size);
         do goal = random.integers(0, size * size);
         while (goal === player);
@@ -68,8 +68,8 @@ export default defineEnvironment({
         return {
           observation: show(),
           reward: success ? 1 : 0,
-          terminated: success || player === hole, // the task itself has ended
-          truncated: !success && player !== hole && steps >= max_steps, // a limit has ended it
+          terminated: success || player === hole, // the task itself ended
+          truncated: !success && player !== hole && steps >= max_steps, // the step limit ended the episode
           info: { success, action_is_effective: player !== before },
         };
       },

@@ -1,21 +1,21 @@
-// Defines a benchmark and how it is measured: our side and the peer alternate in rounds, so that both see the same
-// noise on a shared machine, and the result is the median over rounds. definitions.ts lists the benchmarks; each side
-// implements them in its own way.
+// Defines a benchmark and its measurement. The product and the peer run alternately in rounds, so that both run under
+// the same load of a shared machine; the result is the median over rounds. definitions.ts lists the benchmarks, which
+// the product and the peer implement separately.
 import { isAlone } from './definitions';
 import type { Definition } from './definitions';
 
 /** A benchmark prepared on our side: model loaded, data drawn. */
 export interface Workload {
   /**
-   * Does the work once; resolves to the number of units done (tokens, iterations, steps, 10⁹ operations), from which
-   * the rate is computed.
+   * Runs the work once; resolves to the number of completed units (tokens, iterations, steps, 10⁹ operations), from
+   * which the rate is computed.
    */
   run(): Promise<number>;
   /** Frees memory and sessions. */
   release(): Promise<void>;
 }
 
-/** A rate in units per second or a peak in MiB, with a note on how it was reached. */
+/** A rate in units per second or a peak in MiB, with a note on how it was measured. */
 export interface Reading {
   value: number;
   how?: string;
@@ -25,7 +25,7 @@ export interface Reading {
 export interface Side {
   /** Description of the side, with versions. */
   about: string;
-  /** Measures once; null if this side lacks a requirement of the benchmark. */
+  /** Measures once; null if a requirement of the benchmark is missing on this side. */
   measure(definition: Definition): Promise<Reading | null>;
   /** Frees the resources of the benchmark. */
   release(definition: Definition): Promise<void>;
@@ -57,8 +57,8 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * A warm-up run on every side, then `rounds` rounds in which the sides take turns going first. Memory hardly varies and
- * is measured in fresh processes, so one run per side is enough.
+ * Runs a warm-up on every side, then `rounds` rounds whose first side alternates. Memory varies little and is measured
+ * in fresh processes, so it is measured once per side.
  */
 export async function measure(
   definition: Definition,

@@ -1,5 +1,5 @@
-// Speed-up of cross-scoring over passing every pair of prompt and text through the model. Both run in the engine's
-// worker thread on the same batch, one after the other.
+// Measures the speed-up of cross-scoring over the naive method, which passes every pair of prompt and text through the
+// model. Both methods run one after the other in the engine's worker thread, on the same batch.
 import { performance } from 'node:perf_hooks';
 import type { Engine } from '../../extension/engine/engine';
 import type { PassBudget } from '../../extension/engine/training-samples';

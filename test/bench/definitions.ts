@@ -1,6 +1,6 @@
-// The benchmarks: the settings that both sides receive, as numbers only, so that neither side applies rules of its own.
-// Episode lengths are drawn here once and written out. `operations` is a lower bound of the floating-point operations
-// of the work (necessary-operations.ts).
+// The benchmarks: the settings that both sides receive. Settings are plain numbers, so that neither side applies its
+// own rules; episode lengths are drawn here once. `operations` is a lower bound of the floating-point operations of the
+// work (necessary-operations.ts).
 import { RandomStream } from '../../extension/engine/sampling/random-stream';
 import { iterationOperations, productOperations, rolloutOperations, trainingOperations } from './necessary-operations';
 
@@ -53,9 +53,9 @@ export interface RolloutSettings extends ModelSettings {
   group_size: number;
   prompt: number;
   tokens: number;
-  /** The weights do not change between runs, so a side may lay them out for matrix products once. */
+  /** Whether the weights stay constant between runs, so that a side may lay them out for matrix products once. */
   frozen: boolean;
-  /** Our side multiplies in int8; the peer uses floats. */
+  /** Whether our side multiplies in int8; the peer uses floats. */
   quantised: boolean;
   /**
    * Number of ids that end an episode, which is otherwise cut off after `tokens`. With random weights, each id is drawn
@@ -81,7 +81,10 @@ export interface IterationSettings extends ModelSettings {
   observed: number;
   /** Episodes per mini-batch. */
   mini_batch: number;
-  /** Our side samples with int8 products, whose effect a run corrects with importance weights; the peer uses floats. */
+  /**
+   * Whether our side samples with int8 products; a run corrects their effect with importance weights. The peer uses
+   * floats.
+   */
   quantised: boolean;
   peer: SamplingPeer;
   /** Iterations per run. */
@@ -140,8 +143,8 @@ export interface LiveEditSettings {
 }
 
 /**
- * Repeated changes of an environment's code, each followed by an episode. Unit: growth of its process's memory in
- * percent.
+ * Repeated changes of an environment's code, each followed by an episode. Unit: percent by which the memory of the
+ * environment process grows.
  */
 export interface SwapSettings {
   swaps: number;
@@ -149,9 +152,9 @@ export interface SwapSettings {
 }
 
 /**
- * Settings of each kind of work. `memory` is one optimizer step in a separate process, whose peak is measured.
- * `outside` measures the time of an iteration that the engine's thread spends outside onnxruntime. `outside`,
- * `cross-scoring` (compared with the naive method) and the two kinds of live editing are measured on our side only.
+ * Settings by kind of work. `memory` is one optimizer step in a separate process, whose peak is measured. `outside` is
+ * the share of an iteration that the engine's thread spends outside onnxruntime. `outside`, `cross-scoring` (compared
+ * with the naive method) and both kinds of live editing are measured on our side only.
  */
 export interface SettingsOf {
   training: TrainingSettings;
@@ -181,7 +184,7 @@ interface Described {
    * lower is better.
    */
   target: number | null;
-  /** Takes minutes; measured only on request. */
+  /** Whether the benchmark takes minutes; such benchmarks run only when requested by name. */
   large: boolean;
   /** Lower bound of floating-point operations per unit of work; null if that is not meaningful. */
   operations: number | null;
@@ -236,7 +239,7 @@ function drawn(count: number, least: number, most: number, seed: number): number
   return Array.from({ length: count }, () => least + stream.integer(most - least + 1));
 }
 
-/** Rows without shared prefixes; all tokens are trained on except the first, which nothing predicts. */
+/** Settings of rows without shared prefixes; all tokens except the first are trained on. */
 const dense = (rows: number, length: number) => ({
   groups: rows,
   group_size: 1,
@@ -274,8 +277,8 @@ const equal = { stop_ids: 0, quantised: false, peer: 'by hand' } as const;
 const rows32 = { ...equal, groups: 4, group_size: 8, prompt: 64, frozen: true, at_once: 32 };
 const distinct = { ...equal, group_size: 1, prompt: 32, tokens: 64, frozen: false };
 /**
- * The limit is twice the mean length given by the stop ids, so a batch that waits for its longest row does slightly
- * more than twice the work.
+ * Rows of unequal length. The stop ids give a mean length of 64 tokens, half of the limit of 128, so a batch that waits
+ * for its longest row does slightly more than twice the necessary work.
  */
 const unequal = { ...rows32, groups: 16, tokens: 128, stop_ids: 16 };
 const unequalLarge = { ...rows32, groups: 8, tokens: 32, stop_ids: 9496 };
@@ -306,7 +309,7 @@ const room = { rows: 6, columns: 6, boxes: 1, search_depth: 300 };
 const lake = { size: 4, p: 0.9, success_rate: 0.8, is_slippery: true, actions: 10, episodes: 2000 };
 const environment = { unit: 'steps/s', better: 'higher', target: 30, large: false, operations: null } as const;
 
-/** The machine's limit, measured together with every selection of benchmarks. */
+/** A large matrix product, which measures the machine's limit; it runs with every selection of benchmarks. */
 export const limit: DefinitionOf<'product'> = {
   name: 'matrix product, 2048',
   kind: 'product',

@@ -1,5 +1,5 @@
-// Our side of the model benchmarks: the engine in its worker thread, as used by the trainer, on model folders with
-// random weights. Rollouts of a frozen model use the generator directly, without adapters.
+// Our side of the model benchmarks. The engine runs in its worker thread, as in the trainer, on model folders with
+// random weights. Rollouts of a frozen model without adapters use the generator directly.
 import { dirname, join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
@@ -83,7 +83,7 @@ async function loadOptions(
   };
 }
 
-/** The engine in its worker thread, with a model of this shape. */
+/** Starts the engine in its worker thread with a model of the given size. */
 export async function openEngine(
   s: ModelSettings & { quantised?: boolean },
   threads: number,
@@ -97,7 +97,7 @@ export async function openEngine(
 /** Optimizer steps on one mini-batch; the old log-probs are those of the initial model. */
 export const training = (s: TrainingSettings, threads: number): Promise<Workload> => steps(s, threads, false);
 
-/** The same with activation checkpointing, to measure its memory peak. */
+/** The same steps with activation checkpointing, to measure their memory peak. */
 export const memory = (s: TrainingSettings, threads: number): Promise<Workload> => steps(s, threads, true);
 
 async function steps(s: TrainingSettings, threads: number, checkpointed: boolean): Promise<Workload> {
@@ -148,7 +148,9 @@ function prompts(s: RolloutSettings | IterationSettings, stream: RandomStream): 
   }).flat();
 }
 
-/** Sampling after prompts, by a frozen model prepared for it or by a model whose weights change between runs. */
+/**
+ * Samples after prompts, with a frozen model laid out for sampling or with a model whose weights change between runs.
+ */
 export async function rollout(s: RolloutSettings, threads: number): Promise<Workload> {
   const stream = new RandomStream(3);
   const { generate, release, stop } = s.frozen ? await frozenGenerator(s, threads) : await trainedGenerator(s, threads);
@@ -205,7 +207,8 @@ export async function iteration(s: IterationSettings, threads: number): Promise<
 }
 
 /**
- * Percentage of an iteration's time that the engine's thread (here the current one) spends outside onnxruntime's `run`.
+ * Percentage of an iteration's time that the engine's thread spends outside onnxruntime's `run`. The engine runs in the
+ * current thread here.
  */
 export async function outside(s: IterationSettings, threads: number): Promise<number> {
   const engine = new PolicyEngine();
@@ -284,7 +287,7 @@ function groupAdvantages({ groups, group_size }: IterationSettings, stream: Rand
   }).flat();
 }
 
-/** A large matrix product: the machine's limit as reached by onnxruntime. */
+/** A large matrix product in onnxruntime, which measures the machine's limit. */
 export async function product({ m, n, k, repeats }: ProductSettings, threads: number): Promise<Workload> {
   const stream = new RandomStream(5);
   const random = (count: number): Float32Array => Float32Array.from({ length: count }, () => stream.normal());

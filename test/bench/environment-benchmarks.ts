@@ -1,5 +1,5 @@
-// Environment steps per second, in process, with random actions and the episode lengths of RAGEN's presets. Includes
-// generating levels and rendering each observation as text. With no actions, the unit is levels.
+// Environment steps per second, in process, with random actions and the episode lengths of RAGEN's presets. The time
+// includes level generation and rendering each observation as text. Without actions, the unit is levels.
 import frozenLakePackage from '../../envs/frozen-lake/index';
 import sokobanPackage from '../../envs/sokoban/index';
 import type { Environment } from '../../envs/api/environment';

@@ -1,8 +1,8 @@
-// Generates a run folder with 100,000 seeded episodes and measures how long indexing and searching it take, in the
-// worker thread that the editor uses. Run `npm run build` first.
+// Generates a run folder with 100,000 seeded episodes, and measures how long indexing and searching the episodes take
+// in the worker thread that the editor uses. Run `npm run build` first.
 //   node test/bench/episode-runs.mjs FOLDER [EPISODES]     creates <FOLDER>/.ragen/runs/… if missing, and measures
-// Lines have the size and format of a real run: 5 turns of FrozenLake with coordinates, about 13 KB, a quarter of it
-// text.
+// Lines have the size and format of a real run: 5 turns of FrozenLake with coordinates, about 13 KB per line, of which
+// a quarter is text.
 import {
   existsSync,
   mkdirSync,

@@ -1,5 +1,5 @@
-// Measures the time from saving an environment's file until an episode runs the new code, while steps are being played,
-// and the memory that many such swaps leave in the environment process.
+// Measures the time from saving an environment's file to the first episode that runs the new code while other episodes
+// are running, and the memory growth of the environment process over many code changes.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -47,7 +47,7 @@ export default defineEnvironment({
 
 const reset = (episode: string) => ({ episode, tag: 'Corridor', seed: 1, member: 0, mode: 'train' as const });
 
-/** Median milliseconds from a save to the first episode that uses it, with type checks. */
+/** Median milliseconds from a save to the first episode that uses the new code, with type checks. */
 export async function liveEdit({ saves, episodes }: LiveEditSettings): Promise<number> {
   const workspace = mkdtempSync(join(tmpdir(), 'ragen-live-edit-'));
   const file = join(workspace, 'corridor.ts');
@@ -104,7 +104,7 @@ export async function liveEdit({ saves, episodes }: LiveEditSettings): Promise<n
       renameSync(`${file}.new`, file);
       const [{ version }] = live.current;
       while ((await live.pool.reset([reset('probe')]))[0].version === version) await sleep(2);
-      if (n > 2) times.push(performance.now() - start); // the first ones start the type checker
+      if (n > 2) times.push(performance.now() - start); // the first saves include the start of the type checker
     }
     playing = false;
     await rollout;
@@ -140,13 +140,13 @@ export async function swapMemory({ swaps, checkTypes }: SwapSettings): Promise<n
       const [prepared] = await pool.prepare([spec], checkTypes);
       if (!('environment' in prepared)) throw new Error(prepared.problems[0].message);
       await pool.use([{ spec, environment: prepared.environment }]);
-      await pool.step([{ episode: 'old', actions: [1] }]); // ends on its version, which then has no episodes
+      await pool.step([{ episode: 'old', actions: [1] }]); // the old code has no live episodes now
       await pool.closeEpisodes(['old']);
       await pool.reset([reset('old')]);
       held.push(Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pool.pids[0])], { encoding: 'utf8' })));
     };
     for (let n = 1; n <= swaps; n++) await swap(n);
-    // The minimum of each fifth excludes garbage that has not been collected yet.
+    // The minimum over a fifth of the swaps excludes garbage that has not been collected yet.
     const fifth = Math.max(1, Math.floor(swaps / 5));
     return 100 * (Math.min(...held.slice(-fifth)) / Math.min(...held.slice(fifth, 2 * fifth)) - 1);
   } finally {

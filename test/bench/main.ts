@@ -1,6 +1,6 @@
-// `npm run bench [-- --json] [-- --python PATH]`: measures how fast the product trains, samples and steps environments
-// on this machine. With a Python that has PyTorch (`--python` or RAGEN_BENCH_PYTHON), measures the same work there.
-// Prints the results and asserts nothing. Everything runs in the worker and the processes of the built product.
+// `npm run bench [-- --json] [-- --python PATH]`: measures the speed of training, sampling and environment steps on
+// this machine. If a Python with PyTorch is given (`--python` or RAGEN_BENCH_PYTHON), PyTorch is measured on the same
+// work. Prints the results and asserts nothing. Our side runs in the worker and the processes of the built product.
 import { cpus, loadavg } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -75,7 +75,7 @@ async function main(): Promise<void> {
   report(results, { ours, peer, load, rounds, json: values.json });
 }
 
-/** Does one step in this process and prints its peak memory. */
+/** Runs one step in this process and prints its peak memory. */
 async function reportPeak(name: string, threads: number): Promise<void> {
   const definition = definitions.find(
     (d): d is Extract<Definition, { kind: 'memory' }> => d.name === name && d.kind === 'memory',
@@ -138,7 +138,10 @@ function report(results: readonly Measurement[], { ours, peer, load, rounds, jso
 
 const heading = ['benchmark', 'unit', 'ours', 'peer', 'ours/peer', 'target', "of the machine's limit: ours, peer"];
 
-/** A table row: medians with the range of the runs, their ratio, and each side's share of the faster matrix product. */
+/**
+ * A table row: medians with the range of the runs, the ratio of the medians, and each side's share of the faster matrix
+ * product.
+ */
 function line({ definition, ours, peer, ratio, reached }: Measurement, top: Measurement): string[] {
   const { name, unit, better, target, operations } = definition;
   const side = (runs: Measurement['peer']): string =>

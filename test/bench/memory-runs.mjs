@@ -1,10 +1,10 @@
-// Runs against their memory plans, on Linux: node test/bench/memory-runs.mjs [--only TEXT] [--points FILE]. For each
-// run of the grid it asks `ragen plan`, trains in a process of its own, and sums the most resident memory, seen ten
-// times a second, of the trainer and of the processes that it starts. Prints planned / measured; with --points it
-// replaces the measured runs in the file, which test/unit/trainer/plan/planned-runs.test.ts holds the plan to, after
-// each run, with the commit of the plan that predicted it. A temperature of 5 makes the policy near uniform, so that an
-// answer ends early only by chance (two of 800 tokens end it), and the lengths are chosen so that episodes fill
-// max_model_len: the worst case that a plan must cover.
+// Compares the memory of real runs with their memory plans, on Linux: node test/bench/memory-runs.mjs [--only TEXT]
+// [--points FILE]. For each run of the grid it calls `ragen plan`, trains in a separate process, and measures the peak
+// resident memory of the trainer and its child processes ten times per second. Prints planned / measured. With
+// --points, each measured run replaces its entry in the file, together with the commit of the plan;
+// test/unit/trainer/plan/planned-runs.test.ts checks the plan against that file. A temperature of 5 makes the policy
+// nearly uniform, so that an answer ends early only by chance (2 of 800 tokens end it). The lengths are chosen so that
+// episodes fill max_model_len, the worst case that a plan must cover.
 import { spawn, spawnSync } from 'node:child_process';
 import {
   copyFileSync,
@@ -34,7 +34,7 @@ const passes = rows => [`micro_batch_size_per_gpu=${rows}`, `log_prob_micro_batc
 const common = [
   ...['trainer.total_training_steps=2', 'trainer.test_freq=-1', 'workbench.device=cpu'],
   ...['trainer.val_before_train=false', 'actor_rollout_ref.rollout.temperature=5'],
-  // Answers of noise hold no thought, so that the diagnosis of collapse would have nothing to score.
+  // Random answers contain no thoughts, so the collapse diagnosis would have nothing to score.
   ...['collapse_detection.first_turn_enabled=false', 'collapse_detection.multi_turn_enabled=false'],
 ];
 const length = (all, answer, turns) => [
@@ -50,8 +50,8 @@ const byteMoments = ['actor_rollout_ref.actor.optim.moments=int8'];
 const byteBase = ['workbench.base_quantization=int8', 'workbench.rollout_quantization=int8'];
 
 /**
- * Models, configurations, groups, lengths, passes, estimators and what saves memory. The made models are in
- * planned-models.json.
+ * Model, preset, title and overrides of each run. planned-models.json describes the models whose names begin with
+ * `made-`.
  */
 const grid = [
   [
@@ -155,7 +155,10 @@ const grid = [
 const made = JSON.parse(readFileSync(join(root, 'test/unit/trainer/plan/planned-models.json'), 'utf8'));
 const bundled = join(root, 'media/models/ragen-tiny');
 
-/** The folder of a model by its name; a made one has random weights and the bundled model's tokenizer, and is kept. */
+/**
+ * The folder of a model by its name. A model of planned-models.json gets random weights and the bundled model's
+ * tokenizer, written once to the temporary folder.
+ */
 function modelFolder(name) {
   if (made[name] === undefined) return name;
   const folder = join(tmpdir(), 'ragen-memory-models', name);
@@ -207,7 +210,7 @@ function randomWeights(c) {
   return Buffer.concat([sizeOfHead, head, Buffer.from(numbers.buffer)]);
 }
 
-/** The tree of processes below one, itself included. */
+/** Ids of a process and all its descendants. */
 function tree(pid) {
   const children = new Map();
   for (const name of readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
@@ -223,11 +226,13 @@ function statOf(pid, file = 'stat') {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
-    return ''; // it has ended
+    return ''; // the process has ended
   }
 }
 
-/** Resident bytes of a process; what of a file several sessions have mapped is one memory, and counts once. */
+/**
+ * Resident bytes of a process. A part of a file that is mapped several times counts once, because its pages are shared.
+ */
 function residentBytes(pid) {
   let [total, repeated] = [0, 0];
   const mapped = new Map();
@@ -245,7 +250,7 @@ function residentBytes(pid) {
   return total - repeated;
 }
 
-/** Trains to the end; the most resident bytes of each of the run's processes, the trainer's first. */
+/** Trains to the end; resolves to the peak resident bytes of each process of the run, the trainer first. */
 async function measure(args) {
   const child = spawn(process.execPath, [cli, 'train', ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
   let errors = '';

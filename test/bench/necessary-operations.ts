@@ -1,8 +1,8 @@
-// Lower bounds of the floating-point operations of a benchmark's work: products of tokens with weights and in
-// attention, with a multiplication and an addition counted as two operations. Shared prefixes are counted once, logits
-// only where needed, and nothing is recomputed. Elementwise work, the optimizer and the adapters' products (1 % to 5 %)
-// are excluded. Both sides' share of the machine's limit uses the same count, so padding, repetition and recomputation
-// lower it.
+// Lower bounds of the floating-point operations of a benchmark's work: products of tokens with weights and products in
+// attention; a multiplication with its addition counts as two operations. Shared prefixes count once, logits count only
+// where they are needed, and recomputation does not count. Elementwise work, the optimizer and the adapters' products
+// (1 % to 5 %) are excluded. The share of the machine's limit is computed from this count for both sides, so padding,
+// repetition and recomputation lower it.
 import type { IterationSettings, ModelSettings, RolloutSettings, TrainingSettings } from './definitions';
 
 /** Number of layer weights applied to each token. */
@@ -18,7 +18,10 @@ function forward(model: ModelSettings, tokens: number, past: number): number {
 
 const head = ({ hidden, vocab }: ModelSettings, tokens: number): number => 2 * tokens * hidden * vocab;
 
-/** Ratio of all operations to forward ones; backward computes gradients of inputs, and of weights if trained. */
+/**
+ * Ratio of all operations to forward operations: the backward pass computes the gradients of inputs and, without
+ * adapters, of weights.
+ */
 const withBackward = ({ lora_rank }: ModelSettings): number => (lora_rank > 0 ? 2 : 3);
 
 /** Operations per unit of the matrix product benchmark. */
@@ -41,7 +44,7 @@ export function rolloutOperations(s: RolloutSettings): number | null {
   return (s.groups * forward(s, s.prompt, 0) + s.groups * s.group_size * row) / (s.groups * s.group_size * s.tokens);
 }
 
-/** Operations per iteration: rollouts, which need no logits of observations, then training on all episodes. */
+/** Operations per iteration: rollouts, which compute no logits of observations, then training on all episodes. */
 export function iterationOperations(s: IterationSettings): number {
   const further = s.turns * s.sampled + (s.turns - 1) * s.observed;
   const episode = forward(s, further, s.prompt) + head(s, s.turns * s.sampled);

@@ -1,5 +1,5 @@
-// Our side of a comparison: one function per kind of benchmark, whose workload is kept while the benchmark is measured.
-// Each memory peak is measured in a new process of this program.
+// Our side of a comparison: one function per kind of benchmark. The workload stays open while its benchmark is
+// measured. Each memory peak is measured in a new process of this program.
 import { performance } from 'node:perf_hooks';
 import { measurePeak } from './process-memory';
 import type { Reading, Side, Workload } from './benchmark';
@@ -22,7 +22,7 @@ const implementations: Implementations = {
   sokoban,
 };
 
-/** Prepares a benchmark. */
+/** Opens the workload of a benchmark. */
 export function open({ kind, settings }: Exclude<Definition, { kind: Alone }>, threads: number): Promise<Workload> {
   const implementation = implementations[kind] as (settings: SettingsOf[Kind], threads: number) => Promise<Workload>;
   return implementation(settings, threads);

@@ -1,6 +1,6 @@
-// Peak memory of a process, including mapped files. On Linux it is the highest proportional set size in samples of
-// /proc, which counts a page once however often the process maps it. Other systems provide only resident memory, which
-// counts every mapping.
+// Peak memory of a process, including mapped files. On Linux it is the highest proportional set size sampled from
+// /proc, which counts a page once even if the process maps it repeatedly. Other systems report only resident memory,
+// which counts every mapping.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { Reading } from './benchmark';

@@ -1,6 +1,6 @@
-// The Python peer: one process (peer/main.py) for all benchmarks, with one JSON line per run, so its models stay warm;
-// each memory peak is measured in a fresh process. Its allocator is set to keep freed memory, which saves PyTorch about
-// a tenth of its training time; not when memory is measured.
+// The Python peer: one process (peer/main.py) for all benchmarks, which prints one JSON line per run. A single process
+// keeps its models loaded; each memory peak is measured in a fresh process. The allocator keeps freed memory, which
+// saves PyTorch about a tenth of its training time, except when memory is measured.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Side } from './benchmark';
@@ -10,8 +10,8 @@ type Answer =
   { about: string } | { rate: number; how: string } | { missing: string } | { error: string } | { forgotten: true };
 
 /**
- * What the peer's idle threads do: sleep at once, or spin for a few milliseconds first, which is faster on an idle
- * machine.
+ * Behaviour of the peer's idle threads: sleep at once, or spin for a few milliseconds first, which is faster on an
+ * otherwise idle machine.
  */
 export type Waiting = 'passive' | 'spin';
 
@@ -42,7 +42,7 @@ export async function startPythonPeer(options: PeerOptions): Promise<Side> {
     child.on('error', error => reject(new Error(`bench: cannot start ${python}: ${error.message}`)));
     child.on('exit', code => reject(new Error(`bench: the peer ended with code ${code}`)));
   });
-  failed.catch(() => undefined); // it may also fail when nothing awaits it
+  failed.catch(() => undefined); // handles a rejection while nothing awaits the promise
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   const ask = async (question: object): Promise<Answer> => {
     child.stdin.write(`${JSON.stringify(question)}\n`);

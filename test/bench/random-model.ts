@@ -1,6 +1,6 @@
-// Model folders with random weights, for benchmarks whose models are too large to generate for each run. Each is
-// written once to the temporary folder under a name derived from its shape, and kept. Values repeat every 2²⁰ numbers,
-// which does not affect speed.
+// Model folders with random weights, for benchmarks whose models are too large to generate for each run. Each model is
+// written to the temporary folder once, under a name derived from its sizes, and reused. Values repeat every 2²⁰
+// numbers, which does not affect speed.
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const maxFileBytes = 5e9;
 /** Folder of the models and of files derived from them. */
 export const cacheFolder = join(tmpdir(), 'ragen-bench');
 
-/** The folder of a Qwen2 model of this shape in Hugging Face format, without adapters. */
+/** Writes a Qwen2 model of the given sizes in Hugging Face format, without adapters; resolves to its folder. */
 export async function randomModel(s: ModelSettings): Promise<string> {
   const shape = [s.vocab, s.hidden, s.intermediate, s.layers, s.heads, s.kv_heads, s.head_size, s.rope_theta];
   const folder = join(cacheFolder, `${shape.join('-')}-${s.base_dtype}`);

@@ -1,9 +1,9 @@
-// Waits until a page has finished drawing, in place of a fixed time: pages draw after their data arrives, in animation
+// Waits until a page has finished drawing, instead of a fixed time: pages draw after their data arrives, in animation
 // frames, and update their theme asynchronously.
 
 /**
- * Resolves once the document of `frame` (a page or a frame of playwright) has had no change of its elements, attributes
- * and texts during `quietMs`, and two animation frames have passed. Throws after `limitMs`.
+ * Resolves when the elements, attributes and texts of `frame` (a Playwright page or frame) have not changed for
+ * `quietMs` and two animation frames have passed. Throws after `limitMs`.
  */
 export async function atRest(frame, { quietMs = 200, limitMs = 30_000 } = {}) {
   const quiet = await frame.evaluate(

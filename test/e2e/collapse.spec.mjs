@@ -1,6 +1,6 @@
 // Collapse page in the real editor, on two stored runs (fixtures/stored-run.mjs): a policy that collapsed, and a run
-// with every diagnosis switched on. Covers the text, scrubbing, keys of the matrix, opening an episode, the guide,
-// overrides, and restoring pages after a reload. Takes pictures in three themes.
+// with every diagnosis enabled. Covers the text, scrubbing, keys of the matrix, opening an episode, the guide,
+// overrides, and restoring pages after a reload. Saves screenshots in three themes.
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, before } from 'node:test';

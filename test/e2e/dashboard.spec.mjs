@@ -1,4 +1,4 @@
-// Dashboard in the real editor: time from the click to the charts of a long run, smoothness while lines stream in, the
+// Dashboard in the real editor: time from the click to the charts of a long run, smoothness while lines are appended,
 // chart controls and exports, and a real run in three themes.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
@@ -14,8 +14,8 @@ import { restoreRun } from './fixtures/stored-run.mjs';
 import { streamRuns } from './fixtures/streaming-runs.mjs';
 
 /**
- * With MEASURE=1 (docs/PERFORMANCE.md): longer run, several rounds, longer observation. Otherwise a quick functional
- * check.
+ * MEASURE=1 (docs/PERFORMANCE.md) selects a longer run, several rounds and a longer observation; otherwise the test is
+ * a quick functional check.
  */
 const [steps, rounds, watchMs] = env.MEASURE ? [100_000, 4, 10_000] : [20_000, 1, 3000];
 
@@ -224,7 +224,7 @@ scenario('while ten runs stream, the extension host is never blocked for long', 
     const seconds = (Date.now() - since) / 1000;
     const held = heldUp(since);
     const longest = Math.max(0, ...held.map(({ late }) => late));
-    // A delay with little CPU time is not a block: the process was preempted.
+    // A delay with little CPU time means that the process was preempted, not that the event loop was blocked.
     const blocked = held.filter(({ late, cpu }) => Math.min(late, cpu) > 50);
     console.log(
       `${seconds.toFixed(0)} s with 10 runs (${streams.lines() - before} lines), load ${loadavg()[0].toFixed(1)}: held up ${held.length} times for 10 ms or more, at most ${longest.toFixed(0)} ms; of its own doing for more than 50 ms ${blocked.length} times ${JSON.stringify(blocked)}`,
@@ -251,7 +251,7 @@ scenario('a real run is readable in three themes', async () => {
   await close();
   const { dashboard } = await open(/collapse/);
   await dashboard.locator('.chart[data-chart="entropy"] .chart-plot').focus();
-  await editor.page.keyboard.press('l'); // toggle the log scale off again: the workspace stores it
+  await editor.page.keyboard.press('l'); // turns off the log scale, which the workspace stores
   await dashboard.locator('[data-group="collapse"]').waitFor();
   for (const theme of ['dark', 'light', 'contrast']) {
     await editor.theme(theme);

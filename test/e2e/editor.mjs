@@ -1,5 +1,5 @@
 // A real VS Code for tests: code-server with the packaged extension and a fresh profile on a free port, driven by
-// Chromium. Everything started here is stopped here by process id: the browser, the server, and the trainers of the
+// Chromium. Stops by process id everything that it started: the browser, the server, and the trainers of the
 // workspace's runs.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ const themes = {
 };
 
 /**
- * The package built by `run.mjs`, and the folder it is installed into once. All editors share both and only read them.
+ * The package built by `run.mjs`, and the folder into which it is installed once. All editors share both read-only.
  * UNPACKED=1 loads the repository itself instead, for quick trials.
  */
 export const packageFile = join(root, '.e2e', 'ragen-workbench.vsix');
@@ -77,7 +77,7 @@ export function makeWorkspace(files = {}) {
   return folder;
 }
 
-/** Polls `probe` until it returns a truthy value, and returns that value. A missing file counts as not yet there. */
+/** Polls `probe` until it returns a truthy value, and returns that value. A missing file counts as a falsy value. */
 export async function until(what, probe, limit = slow) {
   const end = Date.now() + limit;
   for (; ; await sleep(200)) {
@@ -92,8 +92,8 @@ export async function until(what, probe, limit = slow) {
 }
 
 /**
- * Returns the `scenario` function of a spec. When a test fails, a screenshot and the page's console go to
- * `test-results/failed-…`.
+ * Returns the `scenario` function of a spec. When a test fails, the function saves a screenshot and the page's console
+ * as `test-results/failed-…`.
  */
 export const scenarios = editor => (name, body) => {
   test(name, async () => {
@@ -161,8 +161,8 @@ export class Editor {
     if (!this.restricted) options.push('--disable-workspace-trust');
     // The smoke-test driver loads an unpacked extension, but it suppresses notification pop-ups.
     if (env.UNPACKED) options.push('--vscode-option', 'enable-smoke-test-driver');
-    // A separate process group, so that the server and its extension hosts end together.
-    const preload = watchLoop ? ['--import', pathToFileURL(monitor).href] : []; // inherited, unlike NODE_OPTIONS
+    // A separate process group, so that one signal ends the server and its extension hosts.
+    const preload = watchLoop ? ['--import', pathToFileURL(monitor).href] : []; // child processes inherit it
     this.server = spawn(tools.node, [...preload, ...common, ...options], {
       env: { ...environmentOf(this.profile), ...(watchLoop && { RAGEN_LOOP_FILE: this.loopFile }) },
       detached: true,
@@ -210,10 +210,7 @@ export class Editor {
     await this.page.locator('.activitybar .action-label[aria-label*="RAGEN"]').waitFor();
   }
 
-  /**
-   * Reloads the window with the editor's command, which saves the window state first. A browser reload may come before
-   * that.
-   */
+  /** Reloads the window with the editor's command, which saves the window state first; a browser reload might not. */
   async reload() {
     const loaded = this.page.waitForEvent('load');
     await this.command('Developer: Reload Window');
@@ -233,8 +230,8 @@ export class Editor {
   }
 
   /**
-   * Runs a command by its title in the palette. Retries, because a page that opens meanwhile takes the focus and closes
-   * the palette.
+   * Runs a command by its title in the palette. Retries, because a page that opens at the same time takes the focus and
+   * closes the palette.
    */
   async command(title) {
     const input = this.page.locator('.quick-input-widget input.input');
@@ -275,7 +272,7 @@ export class Editor {
     }
   }
 
-  /** Clicks a code lens until `came` returns a truthy value: a lens that has just been drawn may ignore a click. */
+  /** Clicks a code lens until `came` returns a truthy value; retries because a newly drawn lens may ignore a click. */
   async takeLens(lens, came, limit = 15_000) {
     for (let tries = 1; ; tries++) {
       await lens.click();
@@ -307,7 +304,7 @@ export class Editor {
           .locator('.activitybar .action-item:has(.action-label[aria-label*="RAGEN"])') // a badge covers the label
           .first()
           .click();
-      await title.waitFor({ timeout: 5000 }).catch(() => undefined); // this click may have hidden it
+      await title.waitFor({ timeout: 5000 }).catch(() => undefined); // the click may have hidden the view
       await atRest(this.page, { limitMs: 5000 }).catch(() => undefined);
       return title.isVisible();
     });
@@ -330,12 +327,14 @@ export class Editor {
     });
   }
 
-  /** Changes the colour theme through the palette. Only with PICTURES=1, because themes are checked by eye. */
+  /**
+   * Changes the colour theme through the palette. Does nothing without PICTURES=1, because themes are reviewed by eye.
+   */
   async theme(name) {
     if (!env.PICTURES) return;
     await this.command('Preferences: Color Theme');
     await this.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Dark Modern' }).first().waitFor();
-    await this.page.locator('.quick-input-widget input.input').fill(themes[name].label); // renders visible rows only
+    await this.page.locator('.quick-input-widget input.input').fill(themes[name].label); // only visible rows exist
     await this.choose(themes[name].label);
     await this.page.locator(`.monaco-workbench.${themes[name].kind}`).first().waitFor();
     for (const frame of this.page.frames()) if (frame.url().includes('fake.html')) await atRest(frame);
@@ -395,7 +394,7 @@ function processesBelow(pid, part) {
     try {
       return readFileSync(file, 'utf8').replaceAll('\0', ' ');
     } catch {
-      return ''; // the process has ended meanwhile
+      return ''; // the process has ended
     }
   };
   const parents = new Map();

@@ -1,5 +1,5 @@
-// Environment tools in the real editor: an environment is created, played, edited, checked and fixed. Pictures in light
-// and dark go to test-results/.
+// Environment tools in the real editor: an environment is created, played, edited, checked and fixed. Saves screenshots
+// in light and dark to test-results/.
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

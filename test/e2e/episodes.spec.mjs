@@ -1,6 +1,7 @@
 // Episodes page in the real editor, on a real run without an episode index: list, filter, sort, full-text search, a
-// prompt group side by side, and a prompt over training. Takes pictures in three themes. With LARGE_RUN=<folder of
-// test/bench/episode-runs.mjs> it also opens that run of 100,000 episodes, searches it, and prints how long both took.
+// prompt group side by side, and a prompt over training. Saves screenshots in three themes. With LARGE_RUN=<folder of
+// test/bench/episode-runs.mjs> the test also opens that run of 100,000 episodes, searches it, and prints the duration
+// of each.
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, before } from 'node:test';

@@ -1,5 +1,5 @@
-// Installs what the tests in a real VS Code need into `.e2e/` (ignored by git): Node 24 and code-server from npm, and
-// where missing Chromium and a font from the system's packages (Debian or Ubuntu, as root). Does nothing when
+// Installs the tools of the tests in a real VS Code into `.e2e/` (ignored by git): Node 24 and code-server from npm.
+// Chromium and a font, if missing, come from the system's packages (Debian or Ubuntu, as root). Does nothing if
 // everything is installed.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ export const tools = {
   chromium: env.CHROMIUM ?? '/usr/bin/chromium',
 };
 
-/** Installs what is missing; throws when a step fails. */
+/** Installs missing tools; throws if an installation fails. */
 export function install() {
   if (!existsSync(tools.chromium)) installChromium();
   const wanted = `node ${nodeVersion}, code-server ${codeServerVersion}\n`;
@@ -30,7 +30,7 @@ export function install() {
   if (existsSync(mark) && readFileSync(mark, 'utf8') === wanted) return;
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
-  // Install scripts are off: code-server's would compile native modules, which the tests do not need.
+  // Install scripts are disabled, because code-server's would compile native modules, which the tests do not need.
   const npm = (cwd, ...args) =>
     run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...args], { cwd });
   npm(folder, `node-${process.platform}-${process.arch}@${nodeVersion}`);

@@ -1,7 +1,7 @@
-// An untrusted folder starts no process, whatever command is used, and no text in it becomes markup, a link, a command
-// or an icon, on pages or on the editor's own surfaces. Once the folder is trusted, the same commands do start
-// processes, which shows that the detectors work: a Node wrapper that logs each call, a marker in the environment's
-// code, and the run's socket.
+// In an untrusted folder, no command starts a process, and no text becomes markup, a link, a command or an icon,
+// neither on pages nor on the editor's own surfaces. After the folder is trusted, the same commands start processes,
+// which proves that the detectors work. The detectors are a Node wrapper that logs each call, a marker in the
+// environment's code, and the run's socket.
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -68,7 +68,7 @@ function tellingNode(file, whose) {
   return file;
 }
 
-/** The trainer's side of the socket, limited to what the live view uses. */
+/** Listens on the run's socket as a trainer, with only the messages that the live view uses. */
 function listen() {
   const status = JSON.parse(readFileSync(join(run, 'status.json'), 'utf8'));
   const [line] = readFileSync(join(run, 'episodes', 'step-000012.jsonl'), 'utf8').split('\n');
@@ -117,8 +117,8 @@ after(async () => {
 });
 
 /**
- * Asserts that no document of the window contains an element made from a text, no address named by a text was fetched,
- * and no script ran.
+ * Asserts that no text became an element in any document of the window, no address in a text was fetched, and no script
+ * ran.
  */
 async function harmless(where) {
   for (const frame of editor.page.frames()) {
@@ -134,7 +134,7 @@ async function harmless(where) {
           each => each.parentElement.textContent,
         ),
       }))
-      .catch(() => undefined); // a frame that is being removed
+      .catch(() => undefined); // the frame is being removed
     if (found) assert.deepEqual(found, { ran: undefined, made: [], links: [], pictures: [], icons: [] }, where);
   }
   assert.deepEqual(
@@ -166,7 +166,7 @@ async function offered(title) {
   await editor.page.keyboard.press('F1');
   await editor.page.locator('.quick-input-widget input.input').fill(`>${title}`);
   await rows().first().waitFor();
-  await atRest(editor.page); // the list is filtered after the input
+  await atRest(editor.page); // waits for the list, which is filtered after the input
   const titles = await rows().allInnerTexts();
   await editor.page.keyboard.press('Escape');
   return titles.some(each => each.includes(title));
@@ -194,7 +194,7 @@ scenario('an untrusted folder starts nothing, whatever command is used', async (
   await editor.page.locator('.view-line').first().click();
   await editor.page.keyboard.press('Control+End');
   await editor.page.keyboard.type('\n');
-  await editor.page.keyboard.press('Control+S'); // a save triggers a check when checks are allowed
+  await editor.page.keyboard.press('Control+S'); // a save triggers a check if checks are allowed
   await open('strange.ts');
   assert.equal(await offered('RAGEN: Check Environment'), false);
   await editor.command('Test: Run All Tests');
@@ -268,7 +268,7 @@ async function tokens() {
     .locator('.editor-instance .view-lines')
     .first()
     .click({ position: { x: 300, y: 60 } });
-  await editor.page.keyboard.press('Alt+]'); // to the first turn
+  await editor.page.keyboard.press('Alt+]'); // moves to the first turn
   let cards = 0;
   for (let y = 200; y < 780; y += 58) {
     await editor.page.mouse.move(900, 60);

@@ -1,6 +1,7 @@
-// Environments edited during training: a save changes the episodes that start afterwards, a mistake is shown at its
-// line and changes nothing, two versions are compared, the policy's hits are shown behind the lines, and a breakpoint
-// halts the environment while the trainer waits. Pictures go to test-results/.
+// Environments edited during training: a save affects only episodes that start afterwards; an error is shown at its
+// line and leaves the running code unchanged; two versions are compared; execution counts of the policy's episodes are
+// shown beside the lines; a breakpoint pauses the environment while the trainer waits. Saves screenshots to
+// test-results/.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -57,7 +58,7 @@ async function marksOfFirstChart() {
   return told.filter(text => text !== null);
 }
 
-/** Texts that decorations show after the visible lines. */
+/** Texts of decorations after the visible lines. */
 const behindLines = () =>
   editor.page.evaluate(() =>
     [...document.querySelectorAll('.view-lines [class*="ced-"]')].map(
@@ -210,7 +211,7 @@ scenario('Stop ends the run', async () => {
   await editor.page.getByRole('treeitem', { name: /maze, stopped/ }).waitFor();
 });
 
-/** Line number of the first line of the source that contains `text`, from 1. */
+/** Number of the first source line that contains `text`, from 1. */
 function lineOf(text) {
   return (
     readFileSync(source, 'utf8')

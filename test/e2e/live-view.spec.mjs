@@ -1,5 +1,5 @@
-// A running rollout viewed token by token, then a stored episode continued in another way, by a checkpoint and by hand.
-// With a real trainer.
+// A running rollout shown token by token, then a stored episode changed and continued by a checkpoint and by hand. Uses
+// a real trainer.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

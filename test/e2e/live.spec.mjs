@@ -1,4 +1,4 @@
-// A run from start to stop, started from the palette with a real trainer, across reloads of the window.
+// A run of a real trainer from start to stop, started from the palette, with reloads of the window in between.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -95,7 +95,7 @@ scenario('Resume continues a stopped run from its last step', async () => {
   await editor.command('RAGEN: Resume');
   await until('a further step', () => status().state === 'running' && status().step > step, 180_000);
   await item(/quickstart, .*step \d+\/1000/).waitFor();
-  // The dashboard tab restored with the window is not opened twice.
+  // The reload restores the dashboard tab; opening the dashboard again must not add a second tab.
   await until(
     'one dashboard',
     async () => (await editor.page.getByRole('tab', { name: /quickstart · Dashboard/ }).count()) === 1,

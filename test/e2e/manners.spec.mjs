@@ -49,14 +49,14 @@ scenario('the walkthrough leads from an empty folder to a custom environment', a
   const step = name => page.locator(`.getting-started-step[data-step-id$="#${name}"]`);
   await step('machine').locator('.codicon-getting-started-step-checked').first().waitFor();
   await step('dashboard').locator('.codicon-getting-started-step-unchecked').first().waitFor();
-  assert.equal(await step('folder').count(), 0); // the workspace has a folder already
+  assert.equal(await step('folder').count(), 0); // the workspace already has a folder
 });
 
 scenario('a workspace of two folders shows the runs of both', async () => {
   const file = join(workspace, 'two.code-workspace');
   writeFileSync(file, JSON.stringify({ folders: [{ path: '.' }, { path: other }] }));
   await editor.open('workspace', file);
-  // the editor drops the folders of a workspace when a view is opened before they are loaded
+  // The editor drops the folders of a workspace if a view is opened before they are loaded.
   await editor.page.locator('.part.sidebar').getByText(basename(other)).first().waitFor();
   await editor.showRuns();
   const run = editor.page

@@ -1,5 +1,5 @@
-// The New Run form: values are entered, mistakes shown at their fields, resources estimated, the configuration saved as
-// a file, and the run started. With a real trainer.
+// The New Run form with a real trainer: values are entered, errors are shown at their fields, resources are estimated,
+// the configuration is saved as a file, and the run is started.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Input mistakes: a broken configuration or override is reported, and no run starts.
+// A broken configuration or override is reported, and no run starts.
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, before } from 'node:test';
@@ -48,7 +48,7 @@ scenario('invalid overrides are reported before anything is started', async () =
   await editor.choose('quickstart');
   await editor.page.locator('.quick-input-widget input.input').fill('fast');
   await editor.page.locator('.quick-input-message', { hasText: 'fast is not an override' }).waitFor();
-  // Errors that only the trainer can detect are shown there too, and the typed text stays.
+  // The form also shows errors that only the trainer detects, and keeps the typed text.
   const misspelt = 'trainer.total_trainin_steps=2';
   await editor.page.locator('.quick-input-widget input.input').fill(misspelt);
   await editor.page.keyboard.press('Enter');

@@ -1,6 +1,6 @@
-// Runs the tests in a real VS Code: node test/e2e/run.mjs [names of specs]. Installs what is missing, packages the
-// extension, and runs each spec in a separate process, three at a time because they mostly wait. SKIP_PACKAGE=1 reuses
-// the existing package. PICTURES=1 goes through the themes and redraws the documentation's pictures.
+// Runs the tests in a real VS Code: node test/e2e/run.mjs [names of specs]. Installs missing tools, packages the
+// extension, and runs each spec in a separate process, three at a time because specs mostly wait. SKIP_PACKAGE=1 reuses
+// the existing package. PICTURES=1 tests all themes and saves the documentation's screenshots again.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -134,8 +134,8 @@ scenario('a run is exported for other programs', async () => {
   const into = `${workspace}/out/`;
   const table = join(workspace, 'out/b-sokoban-grpo/metrics.csv');
   const accept = async () => {
-    // The dialog may replace a typed folder by its start folder, late, and it validates a typed folder before it accepts
-    // it: Enter is pressed on a folder that was still there at the next look.
+    // The dialog may later replace a typed folder by its start folder, and it validates a typed folder before it
+    // accepts the folder. Therefore Enter is pressed only if the input still contains the typed folder.
     if ((await input().inputValue({ timeout: 1000 })) === into) await input().press('Enter', { timeout: 1000 });
     else await input().fill(into, { timeout: 1000 });
   };
@@ -169,7 +169,7 @@ scenario("deleting a run's folder outside the editor closes its pages", async ()
   await item(/^elsewhere/).click();
   const tab = editor.page.getByRole('tab', { name: /elsewhere/ });
   await tab.waitFor();
-  rmSync(folder, { recursive: true }); // as another window or a terminal does
+  rmSync(folder, { recursive: true }); // as another window or the CLI does
   await tab.waitFor({ state: 'detached' });
   await item(/^elsewhere/).waitFor({ state: 'detached' });
 });
@@ -190,7 +190,7 @@ async function open(name) {
 async function goTo(line, column) {
   await editor.command('Go to Line/Column');
   await editor.answer(`:${line}:${column}`);
-  // Keys typed before the editor has the focus again are lost.
+  // Keys typed before the editor regains the focus are lost.
   await editor.page.locator('.statusbar-item', { hasText: `Ln ${line}, Col` }).waitFor();
   await editor.page.locator('.monaco-editor.focused').first().waitFor();
 }
@@ -214,7 +214,7 @@ scenario('an unknown key is reported at its line and fixed by a quick fix', asyn
     await editor.page.keyboard.press('Control+.');
     return fix.waitFor({ timeout: 5000 }).then(
       () => true,
-      () => false, // the key came before the editor regained the focus
+      () => false, // the editor had not regained the focus when the key was pressed
     );
   });
   await editor.page.keyboard.press('Enter');

@@ -1,7 +1,7 @@
 // Reasoning traces on a real run of two steps whose environment is copied into the workspace. An episode opens as a
 // document with folding, outline, overlays, hover cards, links to other episodes, a diff and a replay, and is restored
-// after a reload. The environment's source shows statistics of its code. The run belongs to another user, so running
-// its code needs consent. Pictures in light, dark and high contrast go to screenshots/.
+// after a reload. The environment's source shows statistics of its code. The run belongs to another user, so its code
+// runs only after consent. Saves screenshots in light, dark and high contrast to screenshots/.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ const shortName = id => id.split('-').slice(2).join('-');
 const header = async () => /# (\w+-\d+-g\d+-m\d+)/.exec(await text())?.[1];
 /** Moves the cursor to the top of the open trace and returns the id in its header. */
 async function shown() {
-  // Retries: a key pressed before the trace is on screen goes to another document.
+  // Retries, because a key pressed before the trace is visible goes to another document.
   return until('the top of a trace', async () => {
     await editor.page.mouse.click(900, 320); // a locator's click would scroll the text
     await editor.page.keyboard.press('Control+Home');
@@ -68,7 +68,8 @@ async function take(words) {
 }
 
 /**
- * Hovers over the last visible place that reads `words` until the hover contains `expected`. Returns the hover's text.
+ * Hovers over the last visible position with the text `words` until the hover contains `expected`. Returns the hover's
+ * text.
  */
 async function hover(words, expected) {
   const place = editor.page.locator('.view-line span', { hasText: words }).last();
@@ -81,7 +82,7 @@ async function hover(words, expected) {
       .first()
       .waitFor({ timeout: 4000 })
       .then(
-        async () => `hover: ${await card.first().innerText()}`, // a picture has no text
+        async () => `hover: ${await card.first().innerText()}`, // an image has no text
         () => undefined,
       );
   });
@@ -132,7 +133,7 @@ scenario('overlays change by key and by the status bar, and colour the tokens', 
     await editor.page.keyboard.press('Alt+.');
     await status(name).waitFor();
   }
-  await until('shades of the advantage', async () => (await painted()) > 0); // equal neighbours share one element
+  await until('shades of the advantage', async () => (await painted()) > 0); // adjacent equal tokens share an element
   await status(/advantage/).click();
   await take('none');
   await until('no shades', async () => (await painted()) === 0);
@@ -214,7 +215,7 @@ scenario(
     );
     await editor.picture('trust-manifest-dark');
     await press('Cancel');
-    await tab('manifest.json').click(); // the manifest stays open for reading
+    await tab('manifest.json').click(); // the manifest stays open in the editor
     await editor.page.keyboard.type('x');
     assert.doesNotMatch(await editor.page.title(), /●/);
     await editor.command('View: Close Editor');

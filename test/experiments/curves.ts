@@ -1,6 +1,6 @@
-// Draws a sweep's curves: reads the comparison that `ragen sweep FILE --json` printed and the run folders that it
-// names, and writes what the runs logged as CSV (arm, seed, step, metric, value) and as a picture, mean over seeds with
-// the range between them. Usage: node dist/curves.cjs COMPARISON.json RUNS_FOLDER, in the folder of the results.
+// Draws a sweep's curves. Reads the comparison printed by `ragen sweep FILE --json` and the run folders named there,
+// and writes the logged metrics as CSV (arm, seed, step, metric, value) and as an image with the mean and range over
+// seeds. Usage, in the folder of the results: node dist/curves.cjs COMPARISON.json RUNS_FOLDER
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { createCanvas } from '@napi-rs/canvas';
@@ -10,7 +10,7 @@ import { metricsLineSchema } from '../../extension/run-data/step-lines';
 import { runFiles } from '../../extension/run-data/run-files';
 import { partial } from '../support/partial';
 
-/** What is drawn of any experiment, a panel each. Panels that no run has numbers for are left out. */
+/** Metrics with a panel each; a panel without values in any run is omitted. */
 const panels: readonly { key: string; title: string }[] = [
   { key: 'val-env/QuickFrozenLake/success', title: 'validation success' },
   { key: 'rollout/in_group_reward_std', title: 'in-group reward std' },
@@ -34,7 +34,7 @@ const comparisonSchema = z.object({
 interface Curve {
   arm: string;
   seed: number;
-  /** Per metric its values by step. */
+  /** Values by step, for each metric. */
   values: Map<string, Map<number, number>>;
 }
 
@@ -66,7 +66,7 @@ function csv(curves: readonly Curve[]): string {
   return ['arm,seed,step,metric,value', ...rows].join('\n') + '\n';
 }
 
-/** Mean, least and most over an arm's seeds at each step that all of them have. */
+/** Mean, minimum and maximum over an arm's seeds at each step that all these seeds have. */
 function spread(curves: readonly Curve[], key: string): { x: number; mean: number; least: number; most: number }[] {
   const own = curves.map(({ values }) => values.get(key)!);
   const steps = [...own[0].keys()].filter(step => own.every(values => values.has(step))).sort((a, b) => a - b);

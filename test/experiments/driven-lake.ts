@@ -1,6 +1,5 @@
-// The frozen lake with rewards that have nothing to do with the lake, which drive a run's reasoning away from what it
-// is shown: `none` pays nothing, `coin` pays by a coin that each episode tosses for itself, `move` pays for one action
-// whatever the state.
+// FrozenLake with rewards that do not depend on the lake and that drive the reasoning away from the prompt. `none` pays
+// nothing; `coin` pays by a random bit drawn for each episode; `move` pays for one action in every state.
 import { z } from 'zod';
 import lake from '../../envs/frozen-lake/index';
 import { defineEnvironment } from '../../envs/api/environment';

@@ -1,9 +1,9 @@
-// When a run's signals turned: reads the comparison that `ragen sweep FILE --json` printed and the run folders that it
-// names, and writes for each seed the step of the fall of validation success and the step at which each signal had
-// warned, as CSV. Everything is judged on means over ten steps. Validation falls where it goes under 85 % of its best
-// so far and never comes back over that; mutual information warns by the same rule; in-group reward std warns where it
-// goes under half of its first ten steps' mean. Usage: node dist/onsets.cjs COMPARISON.json RUNS_FOLDER, in the folder
-// of the results.
+// Finds the steps at which a run's signals change. Reads the comparison printed by `ragen sweep FILE --json` and the
+// run folders named there, and writes as CSV, for each seed, the step at which validation success falls and the step of
+// each signal's warning. All values are means over ten steps. Validation falls when it drops below 85 % of its maximum
+// so far and never recovers above that; mutual information warns by the same rule. In-group reward std warns when it
+// drops below half of the mean over its first ten steps. Usage, in the folder of the results:
+// node dist/onsets.cjs COMPARISON.json RUNS_FOLDER
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
@@ -20,7 +20,7 @@ const comparisonSchema = z.object({
 
 type Point = { step: number; value: number };
 
-/** Means over the last ten steps, from the tenth step on. */
+/** Means over the last ten steps, starting at the tenth step. */
 const smoothed = (points: readonly Point[]): Point[] =>
   points
     .filter(({ step }) => step >= window)
@@ -29,9 +29,7 @@ const smoothed = (points: readonly Point[]): Point[] =>
       return { step, value: recent.reduce((sum, { value }) => sum + value, 0) / recent.length };
     });
 
-/**
- * First step from which on the smoothed values stay under the share of the best before it; null where there is none.
- */
+/** First step from which the smoothed values stay below `share` times the earlier maximum; null if there is none. */
 function fallBelowBest(points: readonly Point[], share: number): number | null {
   const means = smoothed(points);
   for (const [i, { step, value }] of means.entries()) {
@@ -41,7 +39,7 @@ function fallBelowBest(points: readonly Point[], share: number): number | null {
   return null;
 }
 
-/** First step whose smoothed value is under the share of the first steps' mean. */
+/** First step whose smoothed value is below `share` times the mean of the first steps; null if there is none. */
 function fallBelowFirst(points: readonly Point[], share: number): number | null {
   const means = smoothed(points);
   return means.find(({ value }) => value < share * means[0].value)?.step ?? null;

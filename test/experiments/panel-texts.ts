@@ -1,16 +1,15 @@
-// What the thoughts of a training step say, read from its episodes alone: how many name the player's true position on
-// the lake, and how alike two thoughts are that were written under the same prompt. The regimes' truth; nothing here
-// looks at a log-prob.
+// Measures the thoughts of a training step from the texts of its episodes: the share that names the player's true
+// position on the lake, and the similarity of two thoughts under the same prompt. These measures define the true
+// regimes and use no log-probs.
 
-/** The parts of an episode that are read (extension/run-data/episode.ts). */
+/** The fields of an episode used here (extension/run-data/episode.ts). */
 export interface PanelEpisode {
   group_id: number;
   turns: readonly { turn: number; state: string; thought: string | null }[];
 }
 
 /**
- * Share of thoughts whose first coordinates are the player's in the state that they were written under; NaN without
- * thoughts.
+ * Share of thoughts whose first coordinates equal the player's position in the thought's prompt; NaN without thoughts.
  */
 export function groundedShare(episodes: readonly PanelEpisode[]): number {
   const turns = episodes.flatMap(({ turns }) => turns);
@@ -35,7 +34,7 @@ export function promptSimilarity(episodes: readonly PanelEpisode[]): number {
 
 const wordsOf = (text: string): string[] => text.match(/\w+|[^\w\s]/g) ?? [];
 
-/** 1 less the Levenshtein distance over words, in parts of the longer text. */
+/** 1 minus the Levenshtein distance over words divided by the length of the longer text. */
 export function similarity(a: readonly string[], b: readonly string[]): number {
   if (a.length + b.length === 0) return 1;
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);

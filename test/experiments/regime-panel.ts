@@ -1,7 +1,7 @@
-// The panel of runs that the rule of the regimes (extension/run-data/regimes.ts) is fitted on and checked with. What a
-// run's reasoning really did is taken from the texts of all its episodes, never from log-probs: how many thoughts name
-// the player's true position, and how alike the thoughts are that were written under the same prompt. Pure; regimes.ts
-// reads the runs, and a unit test holds the rule to the figures.
+// The runs on which the rule of the regimes (extension/run-data/regimes.ts) is fitted and checked. The true regime of a
+// run is determined from the texts of all its episodes, never from log-probs: the share of thoughts that name the
+// player's true position, and the similarity of thoughts under the same prompt. This module has no side effects;
+// regimes.ts reads the runs, and a unit test checks the figures of the rule.
 import { judgeRegime, regimeRule, regimes, type Regime, type RegimeHistory } from '../../extension/run-data/regimes';
 
 /** A diagnosed step of a run. */
@@ -12,7 +12,8 @@ export interface PanelStep {
   /** Mean similarity of two first thoughts under the same prompt, from 0 to 1, mean of this step and its neighbours. */
   similarity: number;
   /**
-   * I(X;Z) of trajectories, the lower end of its interval, and H(Z|X), nats per token; retrieval from 0 (chance) to 1.
+   * Lower confidence bound of I(X;Z) of trajectories and H(Z|X), in nats per token; retrieval accuracy, from 0 (chance)
+   * to 1.
    */
   information: number;
   informationLow: number;
@@ -29,16 +30,16 @@ export interface PanelRun {
 export type Rule = Readonly<Record<keyof typeof regimeRule, number>>;
 
 /**
- * Bounds of what the texts decide. Reasoning has lost its prompt under the lower share of the grounded thoughts that
- * the run had at its best, and depends on it from the upper share on. Thoughts under one prompt vary under the lower
- * similarity and are the same text from the upper one on. The texts of steps between the bounds decide nothing; such
- * steps are counted and left out.
+ * Bounds that decide a true regime. `grounded`, in shares of the run's maximum of grounded thoughts: reasoning is
+ * independent of its prompt below the lower bound and depends on it from the upper bound on. `similarity`: thoughts
+ * under one prompt vary below the lower bound and are equal from the upper bound on. Steps between the bounds have no
+ * true regime; they are counted but excluded.
  */
 const bounds = { grounded: [0.4, 0.6], similarity: [0.75, 0.85] } as const;
-/** Steps around a change of the true regime within which either label is right. */
+/** Distance, in steps, from a change of the true regime within which the label of either side is correct. */
 const tolerance = 5;
 
-/** The true regime at each step, by the texts; null where they do not decide. */
+/** The true regime at each step, determined from the texts; null between the bounds. */
 export function trueRegimes({ steps }: PanelRun): (Regime | null)[] {
   let best = 0;
   return steps.map(({ grounded, similarity }) => {
@@ -49,7 +50,7 @@ export function trueRegimes({ steps }: PanelRun): (Regime | null)[] {
   });
 }
 
-/** Whether a value is under the bounds; null between them. */
+/** Whether a value is below the lower bound; null if it is between the bounds. */
 const decided = (value: number, [low, high]: readonly [number, number]): boolean | null =>
   value < low ? true : value >= high ? false : null;
 
@@ -58,11 +59,11 @@ export interface JudgedStep {
   truth: Regime | null;
   label: Regime;
   confidence: number;
-  /** The label is the true regime of this step or of one within the tolerance; false where the texts do not decide. */
+  /** Whether the label is the true regime of this step or of one within the tolerance; false without a true regime. */
   right: boolean;
 }
 
-/** The labels of a run's steps by a rule, with whether they are right. */
+/** The labels that a rule assigns to a run's steps, each with whether it is correct. */
 export function judgedSteps(run: PanelRun, rule: Rule = regimeRule): JudgedStep[] {
   const truths = trueRegimes(run);
   let history: RegimeHistory | null = null;
@@ -78,22 +79,26 @@ export function judgedSteps(run: PanelRun, rule: Rule = regimeRule): JudgedStep[
 
 export interface Figures {
   runs: number;
-  /** Diagnosed steps whose texts decide, and those whose texts do not. */
+  /** Numbers of diagnosed steps with and without a true regime. */
   steps: number;
   undecided: number;
-  /** Share of right labels among the steps of each true regime; NaN for a regime without steps. */
+  /** Share of correct labels among the steps of each true regime; NaN for a regime without steps. */
   recall: Record<Regime, number>;
-  /** Mean of these shares. */
+  /** Mean over regimes of the recall. */
   balancedAccuracy: number;
   /**
-   * Mean difference between confidence and share of right labels, over ten bins of confidence weighted by their steps.
+   * Mean difference between confidence and share of correct labels, over ten bins of confidence weighted by their
+   * steps.
    */
   calibrationError: number;
-  /** By bin of confidence from 0 upwards: labels, their mean confidence, the share of right ones. */
+  /**
+   * For each bin of confidence, from 0 upwards: number of labels, their mean confidence, and the share of correct
+   * labels.
+   */
   calibration: { labels: number; confidence: number; right: number }[];
 }
 
-/** How right the labels of some runs are. */
+/** Accuracy and calibration of the labels of some runs. */
 export function figures(runs: readonly PanelRun[], rule: Rule = regimeRule): Figures {
   const all = runs.flatMap(run => judgedSteps(run, rule));
   const judged = all.filter(({ truth }) => truth !== null);
@@ -123,7 +128,7 @@ export function figures(runs: readonly PanelRun[], rule: Rule = regimeRule): Fig
   };
 }
 
-/** The runs in the order of the panel, alternately to choose the rule's constants with and to check it with. */
+/** Splits the runs alternately, in the order of the panel: `fit` chooses the rule's constants, `check` tests them. */
 export const halves = (runs: readonly PanelRun[]): { fit: PanelRun[]; check: PanelRun[] } => ({
   fit: runs.filter((_, i) => i % 2 === 0),
   check: runs.filter((_, i) => i % 2 === 1),
@@ -140,7 +145,7 @@ export const panelCsv = (runs: readonly PanelRun[]): string =>
     '',
   ].join('\n');
 
-/** Reads what `panelCsv` wrote. */
+/** Parses the output of `panelCsv`. */
 export function readPanelCsv(text: string): PanelRun[] {
   const runs: PanelRun[] = [];
   for (const line of text.trim().split('\n').slice(1)) {

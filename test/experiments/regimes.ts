@@ -1,7 +1,7 @@
-// How right the regimes of the panel's diagnoses are. `node dist/regimes.cjs COMPARISON.json RUNS_FOLDER` in the folder
-// of the results reads the runs that `ragen sweep test/experiments/5-regimes.yaml --json` made and writes
-// 5-regimes.csv; without arguments it reads that file. It prints the figures of both halves, and the constants of the
-// rule that fit the first half best.
+// Measures the accuracy of the regimes on the diagnoses of the panel. Usage, in the folder of the results: `node
+// dist/regimes.cjs COMPARISON.json RUNS_FOLDER` reads the runs made by `ragen sweep test/experiments/5-regimes.yaml
+// --json` and writes 5-regimes.csv; without arguments it reads that file. Prints the figures of both halves, and the
+// constants of the rule that fit the first half best.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -69,7 +69,7 @@ function readRuns(file: string, runsFolder: string): PanelRun[] {
   );
 }
 
-/** Mean log-probability that the rule gives the true regime, counting a label within the tolerance as right. */
+/** Mean log-probability that the rule assigns to the true regime; a label within the tolerance counts as correct. */
 function logLikelihood(runs: readonly PanelRun[], rule: Rule): number {
   const steps = runs.flatMap(run => judgedSteps(run, rule)).filter(({ truth }) => truth !== null);
   return (
@@ -80,7 +80,7 @@ function logLikelihood(runs: readonly PanelRun[], rule: Rule): number {
   );
 }
 
-/** Improves one constant after the other until none can be, first by balanced accuracy, then by likelihood. */
+/** Optimizes one constant at a time until none improves, first by balanced accuracy, then by likelihood. */
 function fitted(runs: readonly PanelRun[]): Rule {
   const choices: Record<keyof Rule, number[]> = {
     share: [0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7],

@@ -1,6 +1,6 @@
-// The frozen lake with a reward a step besides the one for the goal: a tenth for each cell nearer to the goal by the
-// shortest safe way, less a tenth for each farther (potential-based shaping, Ng et al., 1999, which leaves the best
-// policy as it is).
+// FrozenLake with potential-based shaping (Ng et al., 1999) in addition to the goal's reward. A step pays 0.1 for each
+// cell nearer to the goal by the shortest safe path, and costs 0.1 for each cell farther. Shaping of this kind leaves
+// the optimal policy unchanged.
 import lake from '../../envs/frozen-lake/index';
 import { defineEnvironment } from '../../envs/api/environment';
 

@@ -1,5 +1,5 @@
-// Mutated inputs to every parser, as many as fit into a test run; the torture tests use a million
-// (test/torture/fuzz.ts). Also tests that the fuzzer finds planted faults.
+// Feeds mutated inputs to every parser, as many as fit into a test run (test/torture/fuzz.ts runs a million), and
+// checks that the fuzzer finds planted faults.
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -12,7 +12,7 @@ import { targets } from '../torture/fuzz-targets';
 import { FuzzWatch } from '../torture/fuzz-watch';
 import { buildBundles, root } from '../support/bundles';
 
-/** Holds what the parsers look for beside their bundles. */
+/** Folder with the files that the parsers load from beside their bundles. */
 const installed = mkdtempSync(join(tmpdir(), 'ragen-fuzz-'));
 let entry: string;
 beforeAll(async () => {

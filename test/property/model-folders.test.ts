@@ -1,5 +1,4 @@
-// Mutated model folders, as many as fit into a test run; the torture tests load thousands
-// (test/torture/model-folders.ts).
+// Loads mutated model folders, as many as fit into a test run (test/torture/model-folders.ts loads thousands).
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +8,7 @@ import { foldersInCi, tryModelFolders } from '../torture/model-folders';
 import { mutateFolder, mutationNames } from '../torture/model-folder-mutations';
 import { buildBundles, root } from '../support/bundles';
 
-/** Holds what the bundle looks for beside itself. */
+/** Folder with the files that the bundle loads from beside itself. */
 const installed = mkdtempSync(join(tmpdir(), 'ragen-folders-'));
 let entry: string;
 beforeAll(async () => {

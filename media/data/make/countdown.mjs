@@ -1,6 +1,6 @@
-// Makes Countdown's problems, 1200 for training and 200 others for validation: three or four numbers and a target from
-// 1 to 100 that their sum with some signs gives. The first number counts positively. Run: node
-// media/data/make/countdown.mjs
+// Generates the problems of Countdown: 1200 for training and 200 different ones for validation. A problem has three or
+// four numbers and a target from 1 to 100. The target is reachable by adding or subtracting the numbers in order, with
+// a positive first number. Run: node media/data/make/countdown.mjs
 import { lines, stream, writeData } from './random.mjs';
 
 const { between, pick } = stream(20_260_402);

@@ -1,6 +1,6 @@
-// Makes the programming tasks: each with a reference in JavaScript, which gives the tests' outputs for seeded inputs,
-// and a solution in Python, which a test runs against them. In the form of DeepCoder's data sets. Run: node
-// media/data/make/deepcoder.mjs
+// Generates the programming tasks in the format of DeepCoder's data sets. Each task has a JavaScript reference, which
+// computes the expected outputs for seeded inputs, and a Python solution, which a unit test runs on the same inputs.
+// Run: node media/data/make/deepcoder.mjs
 import { lines, stream, writeData } from './random.mjs';
 
 const { between, pick, shuffled } = stream(20_260_403);
@@ -9,7 +9,7 @@ const numbers = (count, low = -20, high = 40) => many(count, () => between(low, 
 const word = (length, letters = 'abcdefgh') => many(length, () => pick(letters)).join('');
 const testsPerTask = 5;
 
-/** Tasks by standard input: name, text, input text, reference on its lines, solution. */
+/** Tasks that read standard input: name, text, generator of the input, reference on the input's lines, solution. */
 const programs = [
   [
     'Sum of a list',
@@ -132,7 +132,8 @@ const programs = [
 ];
 
 /**
- * Tasks by a function: name, text, its name and parameters with Python's types, arguments, reference, solution's body.
+ * Tasks that define a function: name, text, function name, parameters with Python types, generator of the arguments,
+ * reference, body of the solution.
  */
 const functions = [
   [

@@ -1,6 +1,6 @@
-// Makes the problems in mathematics of metamathqa and static: word problems from patterns whose results are computed,
-// in the columns of MetaMathQA and of GSM8K, and questions of abstract algebra with four choices in the columns of
-// MMLU. Run: node media/data/make/problems.mjs
+// Generates the problems in mathematics of the environments metamathqa and static: word problems from patterns with
+// computed results, in the columns of MetaMathQA and GSM8K, and questions of abstract algebra with four choices, in the
+// columns of MMLU. Run: node media/data/make/problems.mjs
 import { lines, stream, writeData } from './random.mjs';
 
 const { between, pick, shuffled } = stream(20_260_403);
@@ -9,7 +9,10 @@ const people = ['Ana', 'Boris', 'Chen', 'Dalia', 'Emre', 'Farah', 'Goran', 'Hana
 const things = ['apples', 'marbles', 'stamps', 'pencils', 'shells', 'stickers', 'beads', 'coins', 'cards', 'buttons'];
 const money = n => `$${n}`;
 
-/** Each gives a problem: its text, the steps of its solution and its result; sometimes none. */
+/**
+ * Each function returns a problem as [text, steps of the solution, result], or undefined if the drawn numbers do not
+ * fit.
+ */
 const patterns = [
   () => {
     const [who, other] = shuffled(people);
@@ -102,7 +105,7 @@ const orderModulo = (a, n) => {
 };
 const primes = [3, 5, 7, 11, 13, 17, 19];
 
-/** Each gives a question and its result, a number; sometimes none. */
+/** Each function returns a question and its numeric result, or undefined if the drawn numbers do not fit. */
 const algebra = [
   () => {
     const [n, a] = [between(6, 40), between(2, 5)];

@@ -1,11 +1,11 @@
-// Seeded randomness and files for the scripts that make the shipped data sets. Equal seeds give equal files on every
-// machine.
+// Seeded random numbers and file output for the scripts that generate the shipped data sets. Equal seeds produce equal
+// files on every machine.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { argv } from 'node:process';
 import { fileURLToPath } from 'node:url';
 
-/** A stream of draws (mulberry32). */
+/** Functions that draw from one seeded generator (mulberry32). */
 export function stream(seed) {
   let state = seed >>> 0;
   const uniform = () => {
@@ -30,7 +30,9 @@ export function stream(seed) {
 /** Rows as JSON Lines. */
 export const lines = rows => rows.map(row => `${JSON.stringify(row)}\n`).join('');
 
-/** Writes the files (text by path) beside the script's folder, or into the folder that the command line names. */
+/**
+ * Writes the files (text by path) into the parent of the scripts' folder, or into the folder given on the command line.
+ */
 export function writeData(files) {
   const folder = argv[2] ? resolve(argv[2]) : join(dirname(fileURLToPath(import.meta.url)), '..');
   for (const [path, text] of Object.entries(files)) {

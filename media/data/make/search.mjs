@@ -1,10 +1,10 @@
-// Makes the search environment's corpus and questions: articles about an invented archipelago, so that no model can
-// know the answers, and questions that need one, two or three of them. Run: node media/data/make/search.mjs
+// Generates the search environment's corpus and questions. The articles describe an invented archipelago, so that no
+// model knows the answers; each question needs one, two or three articles. Run: node media/data/make/search.mjs
 import { lines, stream, writeData } from './random.mjs';
 
 const { between, pick, shuffled } = stream(20_260_401);
 
-/** Names of two parts, each given once. */
+/** Two-part names that are already in use; no name is used twice. */
 const taken = new Set();
 function names(count, heads, tails) {
   const found = [];
@@ -157,7 +157,7 @@ const firms = names(22, heads, ['ex', 'works', 'line', 'craft']).map(name => {
 });
 
 const documents = [];
-/** `words` beside the title are what one would search it by. */
+/** Adds an article; `words` are the search terms for the article besides its title. */
 const article = (title, words, text) =>
   documents.push({ id: `doc_${documents.length}`, title, content: `${title}\n${text}`, query: `${title} ${words}` });
 const a = noun => `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;

@@ -1,6 +1,6 @@
-// Makes the shop's catalogue: invented products in the form of WebShop's own files (items_shuffle.json: products,
-// items_ins_v2.json: attributes and instructions by asin), so that one loader reads both. Run: node
-// media/data/make/webshop.mjs
+// Generates the shop's catalogue of invented products in the format of WebShop's own files, so that one loader reads
+// both catalogues: items_shuffle.json holds the products, items_ins_v2.json the attributes and instructions by asin.
+// Run: node media/data/make/webshop.mjs
 import { stream, writeData } from './random.mjs';
 
 const { between, pick, shuffled } = stream(20_260_402);
@@ -20,7 +20,10 @@ const colours = [
 const clothing = ['small', 'medium', 'large', 'x-large', 'xx-large'];
 const shoes = ['6', '7', '8', '9', '10', '11'];
 
-/** What is sold: department, shelf, search words, noun of the title, attributes, prices in dollars, options by name. */
+/**
+ * Kinds of products: department, shelf, search words, noun of the title, attributes, prices in dollars, options by
+ * name.
+ */
 const kinds = [
   [
     'fashion',
@@ -316,7 +319,7 @@ for (const [department, shelf, query, noun, attributes, [low, high], options] of
     const use = pick(uses[department]);
     const code = asin();
     const cents = pick([0, 49, 95, 99]);
-    // A product carries two or three values of each option, so that its goals stay few.
+    // A product has two or three values per option, to limit the number of its goals.
     const choices = Object.entries(options).map(([name, values]) => {
       const kept = shuffled(values).slice(0, pick([2, 2, 3]));
       return [name, values.filter(value => kept.includes(value)).map(value => ({ value, image: null }))];

@@ -1,13 +1,16 @@
-// my_environment: walk over a field with walls to the goal. Replace this by what yours is about, in a sentence or two.
+// my_environment: the player walks over a field with walls to the goal. Replace this line with a description of your
+// environment.
 //
-// Saved while a run goes on, its next episodes use what you wrote. The commands "RAGEN: Play Environment" and "RAGEN:
-// Check Environment" work on this file; what must hold of an environment is listed in
-// docs/environments/writing-your-own.md of RAGEN Workbench.
+// If you save this file during training, the next episodes use the new code. The commands "RAGEN: Play Environment" and
+// "RAGEN: Check Environment" work on this file. docs/environments/writing-your-own.md of RAGEN Workbench lists the
+// requirements on environments.
 import { z } from 'zod';
 import { defineEnvironment } from 'ragen-workbench/api';
 import { Pcg64 } from 'ragen-workbench/api/random/pcg64';
 
-/** What a run may set as `env_config`. Each key has a default, so that the environment works as it is. */
+/**
+ * Parameters that a run may set as `env_config`. Each key has a default, so that the environment works without them.
+ */
 const config = z.strictObject({
   size: z.int().min(2).max(12).default(4).describe('rows and columns of the field'),
   walls: z.number().min(0).max(0.4).default(0.15).describe('share of the cells that are walls'),
@@ -16,7 +19,8 @@ const config = z.strictObject({
 });
 
 /**
- * What the model may answer, by id; `step` is given the id. Leave `actions` out, and `step` is given the answer's text.
+ * Actions by id; `step` receives the id of the model's action. Without `actions`, `step` receives the text of the
+ * answer.
  */
 const actions = { 1: 'Left', 2: 'Down', 3: 'Right', 4: 'Up' };
 
@@ -32,12 +36,12 @@ export default defineEnvironment({
   config,
   actions,
 
-  // What the system message says: the task, and what an answer looks like.
+  // Part of the system message: the task and the format of an answer.
   instruction:
     'You walk over a field. Reach the goal in few steps; walls stop you. Answer with your moves, for example <answer> Right || Down </answer>.',
   legend: () => ({ P: 'you', G: 'goal', '#': 'wall', _: 'free' }),
 
-  // One environment plays one episode after another; what it knows of the present one lives in these variables.
+  // An environment plays one episode at a time; these variables hold the state of the current episode.
   create({ size, walls, max_steps, step_reward }) {
     let field: Field = [];
     let player: Cell = [0, 0];
@@ -47,14 +51,14 @@ export default defineEnvironment({
     const reached = () => player[0] === goal[0] && player[1] === goal[1];
     const isOver = () => reached() || steps >= max_steps;
 
-    /** What the model sees. */
+    /** The observation: the field as text. */
     const show = () =>
       field
         .map((row, r) => row.map((cell, c) => (isAt(player, r, c) ? 'P' : isAt(goal, r, c) ? 'G' : cell)).join(''))
         .join('\n');
 
     return {
-      // All chance comes from the seed: the episodes of a group begin alike, and every episode can be played again.
+      // All randomness comes from the seed: the episodes of a group start from the same state and can be replayed.
       reset({ seed }) {
         const random = new Pcg64(seed);
         do {
@@ -65,7 +69,7 @@ export default defineEnvironment({
           goal = [random.integers(0, size), random.integers(0, size)];
           field[player[0]][player[1]] = '_';
           field[goal[0]][goal[1]] = '_';
-        } while (reached() || !shortestWay(field, player, goal)); // drawn again until there is something to do
+        } while (reached() || !shortestWay(field, player, goal)); // an unreachable or reached goal is drawn again
         steps = 0;
         return { observation: show() };
       },
@@ -81,13 +85,13 @@ export default defineEnvironment({
         return {
           observation: show(),
           reward: step_reward + (success ? 1 : 0),
-          terminated: success, // the task itself has ended
-          truncated: !success && steps >= max_steps, // a limit has ended it
-          info: { success, action_is_effective: moved }, // numbers and truth values become metrics under their names
+          terminated: success, // the task itself ended
+          truncated: !success && steps >= max_steps, // the step limit ended the episode
+          info: { success, action_is_effective: moved }, // numbers and booleans become metrics with these names
         };
       },
 
-      // Optional: a solver gives demonstrations to learn from, hints in play, and a proof that the task can be done.
+      // Optional. The solver provides demonstrations for sft and hints in play, and proves that the task is solvable.
       solve: () => (isOver() ? undefined : shortestWay(field, player, goal)),
     };
   },
@@ -95,7 +99,7 @@ export default defineEnvironment({
 
 const isAt = (cell: Cell, row: number, column: number) => cell[0] === row && cell[1] === column;
 
-/** Ids of the actions of a shortest way, by breadth-first search; undefined where there is none. */
+/** Action ids of a shortest path, by breadth-first search; undefined if no path exists. */
 function shortestWay(field: Field, from: Cell, to: Cell): number[] | undefined {
   const ways = new Map([[String(from), [] as number[]]]);
   for (const [cell, way] of ways) {

@@ -1,5 +1,5 @@
-// Installs an in-memory host behind acquireVsCodeApi that speaks the messenger's protocol, so that the preview runs the
-// shipped bundle unchanged. `window.previewSend` lets the driver send notifications as the extension host would.
+// Installs an in-memory host behind acquireVsCodeApi that implements the messenger's protocol, so that the preview runs
+// the shipped bundle unchanged. The driver calls `window.previewSend` to send notifications as the extension host does.
 import { comparedHost } from './compared-host';
 import { liveHost, type LiveScenario } from './live-host';
 import { memoryHost, type Scenario } from './memory-host';
@@ -10,8 +10,8 @@ interface PreviewWindow extends Window {
   previewScenario: Scenario;
   previewMetrics: string;
   /**
-   * Files of a stored run. The scenario then holds the run's name, optionally the step at which it is still running,
-   * and how many times its lines are repeated.
+   * Files of a stored run. In that case, the scenario consists of the run's name, optionally the step at which the run
+   * is still running, and the number of times that its lines are repeated.
    */
   previewFiles: StoredFiles | null;
   previewSend(method: string, params: unknown): void;

@@ -1,6 +1,6 @@
-// Generated runs for previews and page tests. Lines, events and episodes follow the run folder's schemas and look like
-// a real run: reward rises and plateaus, validation every tenth step, one step with a non-finite gradient, FrozenLake
-// and Sokoban episodes. Seeded, so that screenshots can be compared.
+// Generated runs for previews and page tests. Lines, events and episodes follow the run folder's schemas and resemble a
+// real run: reward rises and plateaus, validation runs every tenth step, one step has a non-finite gradient, and
+// episodes are from FrozenLake and Sokoban. The runs are seeded, so that screenshots can be compared.
 import type { ScoreStrip } from '../../../extension/protocol/dashboard-page';
 import { columnsOf } from '../../../extension/run-data/metric-segments';
 import type { EpisodeRow } from '../../../extension/run-data/episode-table';
@@ -103,7 +103,7 @@ export function metricLines(count: number, seed = 7): MetricsLine[] {
       'timing_s/update_actor': update,
       'timing_s/step': generation + update + 1.4,
     };
-    // A non-finite gradient omits its keys.
+    // A step with a non-finite gradient lacks these keys.
     if (step !== Math.round(count * 0.62))
       line['actor/grad_norm'] = 0.35 + 0.2 * learnt + Math.abs(noise(0.2)) + (random() < 0.02 ? 1.8 : 0);
     if (step % 10 === 0) {
@@ -193,7 +193,7 @@ export function scoreStrips(from: number, to: number, columns: number): ScoreStr
   return [{ tag: 'CoordSokoban', low: -3.4, high: 10.9, columns, bins, counts, lowest, highest }];
 }
 
-/** Texts that would be harmful as markup. */
+/** Texts that act on the page if a page interprets them as markup. */
 export const hostileTexts = pageMarkup.slice(0, 8);
 
 const moves: Record<string, [number, number]> = { Up: [-1, 0], Down: [1, 0], Left: [0, -1], Right: [0, 1] };

@@ -1,5 +1,4 @@
-// In-memory host for the Live page: an episode of the generated runs as a viewer receives it, cut off in the middle of
-// a turn.
+// In-memory host for the Live page: an episode of the generated runs, as a viewer receives it in the middle of a turn.
 import { liveReady, type LiveSnapshot } from '../../../extension/protocol/live-page';
 import type { Episode } from '../../../extension/run-data/episode';
 import type { WatchedEpisode, WatchedTurn } from '../../../extension/protocol/trainer-link';

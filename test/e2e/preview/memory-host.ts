@@ -1,5 +1,5 @@
-// In-memory host for the pages: answers requests as the extension host does, from generated runs. Page tests use it
-// directly; the preview uses it behind acquireVsCodeApi.
+// In-memory host for the pages: answers requests as the extension host does, from generated runs. Page tests call it
+// directly; the preview calls it through acquireVsCodeApi.
 import { overviewOf, smooth } from '../../../extension/common/curves';
 import {
   dashboardColumns,
@@ -34,9 +34,9 @@ import {
 
 export type Scenario = 'running' | 'empty' | 'failed' | 'early' | 'large' | 'hostile';
 
-/** Number of newest steps whose episodes exist. */
+/** Number of newest steps whose episodes are available. */
 const keptSteps = 20;
-/** Cache of generated episodes: generating them takes most of a test's time. */
+/** Cache of generated episodes, because their generation takes most of a test's time. */
 const written = new Map<string, Episode[]>();
 
 export interface MemoryHost {
@@ -88,7 +88,7 @@ export function memoryHost(scenario: Scenario, metrics: string): MemoryHost {
       };
     });
   };
-  /** Index of the newest steps' episodes, as in a run that keeps few of them. */
+  /** Index of the newest steps' episodes, as in a run that stores only a few steps. */
   const table = () => {
     const found = new EpisodeTable();
     const add = (step: number, mode: 'train' | 'val') => {

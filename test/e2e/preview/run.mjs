@@ -1,6 +1,7 @@
 // Opens the shipped page bundles in headless Chromium with an in-memory host, under the editor's content security
-// policy, in each kind of theme and at several widths, and writes screenshots. Fails on any console error (a policy
-// violation is one), on text that became markup, on horizontal scrolling, and when the large run takes too long.
+// policy, in each kind of theme and at several widths, and saves screenshots. Fails on any console error (including
+// policy violations), on text that became markup, on horizontal scrolling, and if the large run exceeds its time
+// limits.
 // node test/e2e/preview/run.mjs [--out FOLDER] [--only SUBSTRING]
 import { build } from 'esbuild';
 import { mkdirSync, readFileSync } from 'node:fs';

@@ -1,13 +1,12 @@
-// List of the preview's screenshots: page, theme, scenario and width of each, and the actions on the page before it is
-// taken.
+// The preview's screenshots: page, theme, scenario and width, and the actions on the page before the screenshot.
 import { atRest } from '../at-rest.mjs';
 
 const charts = '.chart canvas';
-/** CPU time of the page's main thread, in ms: independent of other load on the machine. */
+/** CPU time of the page's main thread in ms, which does not depend on other load of the machine. */
 const worked = async session =>
   (await session.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'TaskDuration').value * 1000;
 
-/** Opens a run of 100,000 steps again, then streams 20 lines a second for ten seconds. */
+/** Opens a run of 100,000 steps again, then streams 20 lines per second for ten seconds. */
 const large = async (tab, complain) => {
   const session = await tab.context().newCDPSession(tab);
   await session.send('Performance.enable', { timeDomain: 'threadTicks' });

@@ -1,5 +1,5 @@
-// In-memory host for the Collapse page: answers from a stored run (fixtures/stored-run.mjs) as the extension host does
-// from a folder.
+// In-memory host for the Collapse page: answers requests from a stored run (fixtures/stored-run.mjs) as the extension
+// host answers them from a run folder.
 import {
   collapseFamilyAt,
   collapseKeys,
@@ -21,12 +21,12 @@ import type { RunStatus } from '../../../extension/run-data/run-status-file';
 import { rowOf } from './data';
 import type { MemoryHost } from './memory-host';
 
-/** Texts by name in the run folder. */
+/** Text by file name. */
 export type StoredFiles = Record<string, string>;
 
 /**
- * `metrics` is the text of docs/METRICS.md. `until` cuts the run off after that step, as if it were still running.
- * `times` repeats its lines that often, to simulate a long run.
+ * `metrics` is the text of docs/METRICS.md. `until` is the last step of the run, which then appears to be running.
+ * `times` is how often its lines are repeated, to simulate a long run.
  */
 export function storedHost(files: StoredFiles, metrics: string, until = Infinity, times = 1): MemoryHost {
   const linesOf = <T>(name: string): T[] =>

@@ -24,8 +24,8 @@ export class Trace {
 }
 
 /**
- * Checks all rows within one test, because a separate test for each of thousands of seeds is slower than its checks; an
- * error names the seed.
+ * Checks all rows in one test, because a separate test per seed takes longer than the checks themselves. An error names
+ * the seed.
  */
 export function checkSeeds<Row extends readonly [seed: number, ...rest: unknown[]]>(
   rows: readonly Row[],

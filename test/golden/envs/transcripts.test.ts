@@ -1,5 +1,5 @@
-// Complete episodes as text, readable as the specification of what a model sees: instruction, observations, actions,
-// rewards. After an intended change, run `npx vitest run test/golden/envs -u` and review the diff.
+// Complete episodes as text, which document the model's view: instruction, observations, actions, rewards. After an
+// intended change, run `npx vitest run test/golden/envs -u` and review the diff.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

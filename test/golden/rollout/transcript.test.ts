@@ -1,6 +1,5 @@
 // One complete rollout as text: the prompt, the response («…» marks the tokens that are trained on), and the results.
-// The golden file next to this one is readable as the specification of the turn protocol; `vitest -u` rewrites it after
-// an intended change.
+// The golden file beside this test documents the turn protocol; `vitest -u` rewrites it after an intended change.
 import { expect, it } from 'vitest';
 import { AgentProxy } from '../../../extension/trainer/rollout/agent-proxy';
 import type { RolloutEpisode } from '../../../extension/trainer/rollout/rollout-batch';

@@ -1,6 +1,6 @@
-// A small tokenizer trained by the product on corpus.txt, with the tiny model's kind of pre-tokenizer and added tokens.
-// Its tokenizer.json is own.json in this folder: trainBpe must reproduce it byte for byte, and the Python library reads
-// it (make/tokenizer.py).
+// A small tokenizer trained by the product on corpus.txt, with the pre-tokenizer and added tokens of the bundled tiny
+// model. own.json in this folder is its tokenizer.json: trainBpe must reproduce own.json byte for byte, and the Python
+// library reads it (make/tokenizer.py).
 import { readFileSync } from 'node:fs';
 import { trainBpe } from '../../../extension/trainer/sft/bpe';
 

@@ -131,7 +131,7 @@ describe('frozen lake', () => {
 
   test('is solved more often by re-planned moves than by fixed ones on slippery ice', () => {
     const environment = createSync(frozenLake, frozenLake.config.parse({ p: 0.8 }));
-    /** Goals reached over 200 lakes with at most 30 moves each. */
+    /** Number of goals reached on 200 lakes with at most 30 moves each. */
     const goals = (choose: (step: number) => number) => {
       let sum = 0;
       for (let seed = 0; seed < 200; seed++) {

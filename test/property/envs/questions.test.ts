@@ -1,5 +1,5 @@
-// Invariants of every episode of countdown, metamathqa and static, for any seed and answers; the oracle of each; and
-// the value of an expression against a direct computation.
+// Invariants of every episode of countdown, metamathqa and static, for any seed and answers; the solver of each; and
+// the value of an expression compared with a direct computation.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import countdown, { isSignedSum } from '../../../envs/countdown/index';

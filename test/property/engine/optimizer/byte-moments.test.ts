@@ -1,6 +1,6 @@
-// 8-bit optimizer moments for arbitrary numbers. A rounded value lies within one level of the original, keeps its sign,
-// and is zero only where the original was zero (or, for first moments, close to zero). A value on a level stays there
-// whatever the dither. Over many steps the rounding is unbiased.
+// 8-bit optimizer moments of arbitrary numbers. A rounded value lies within one level of the original and keeps its
+// sign. It is zero only if the original was zero or, for first moments, close to zero. A value equal to a level is not
+// changed by dithering. Over many steps the rounding is unbiased.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -48,7 +48,7 @@ async function thereAndBack(first: Float32Array, second: Float32Array, step: num
   return partial<Result>(Object.fromEntries(Object.entries(result).map(([name, { data }]) => [name, data])));
 }
 
-// Magnitudes far apart inside one block, as in real gradients.
+// Numbers whose magnitudes differ widely within one block, as in real gradients.
 const number = fc
   .tuple(fc.double({ min: 1, max: 10, noNaN: true }), fc.integer({ min: -12, max: 3 }), fc.constantFrom(1, -1, 0))
   .map(([digits, power, sign]) => Math.fround(sign * digits * 10 ** power));
@@ -107,7 +107,7 @@ describe('8-bit moments', () => {
   });
 
   it('are unbiased over the steps of a run', async () => {
-    // The largest is 1; the others lie between levels, some below the lowest.
+    // The maximum is 1; the other numbers lie between levels, some of them below the lowest level.
     const numbers = Float32Array.from({ length: blockSize }, (_, i) => (i === 0 ? 1 : (i / 300) ** 3));
     const squares = numbers.map(x => x * x);
     const steps = 1000;

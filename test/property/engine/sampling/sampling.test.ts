@@ -1,6 +1,6 @@
-// Sampling a token, for any logits: the set that top-k and top-p keep, the probability of each kept token, and the
-// log-prob, which is always that of the distribution before top-k and top-p. The reference sorts and sums again in
-// double precision.
+// Sampling a token from any logits: the set selected by top-k and top-p, the probability of each token in this set, and
+// the log-prob, which is always computed before top-k and top-p. The reference sorts and sums again in double
+// precision.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { drawToken } from '../../../../extension/engine/sampling/sampling';
@@ -33,7 +33,7 @@ function softmax(row: Float32Array, temperature: number): number[] {
 /** Token ids by descending probability; the lower id first on a tie. */
 const ranked = (p: number[]): number[] => p.map((_, i) => i).sort((a, b) => p[b] - p[a] || a - b);
 
-/** Share of 4096 evenly spaced uniforms that sample each token. */
+/** Share of 4096 evenly spaced random numbers in [0, 1) that sample each token. */
 function shares(row: Float32Array, cuts: SamplingCuts): number[] {
   const n = 4096;
   const counts = new Array<number>(row.length).fill(0);
@@ -135,7 +135,7 @@ describe('top-p', () => {
             if (wanted) mass += p[i];
             return wanted;
           });
-          // At the edge of the set, rounding may decide otherwise.
+          // At the boundary of the set, rounding errors may change the decision.
           fc.pre(
             Math.abs(mass - top_p * afterTopK) > 1e-9 && Math.abs(mass - p[nucleus.at(-1)!] - top_p * afterTopK) > 1e-9,
           );

@@ -1,5 +1,5 @@
-// Episodes do not depend on the number of environment processes, nor on the order and grouping in which they are reset
-// and stepped.
+// Results of episodes do not depend on the number of environment processes, nor on the order and grouping in which
+// episodes are reset and stepped.
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
@@ -31,7 +31,7 @@ async function pool(workers: number, counting: string): Promise<EnvironmentProce
 beforeAll(async () => {
   entry = await buildEntry();
   files = workspace();
-  // Written once: another pool may read the file while it is rewritten.
+  // The file is written once, because another pool may read it during a second write.
   const counting = files.write('count.ts', counter(uneven).replace('step(action)', 'async step(action)'));
   pools = await Promise.all([1, 3, 8].map(workers => pool(workers, counting)));
 }, 120_000);
@@ -50,7 +50,10 @@ interface Played {
 
 let count = 0;
 
-/** Plays episodes in the order of `places`, each alone or all of a turn together. Returns the outputs of each. */
+/**
+ * Plays episodes in the order of `places`, either each call alone or all episodes of a turn in one call. Resolves to
+ * the outputs of each episode.
+ */
 async function play(
   pool: EnvironmentProcesses,
   episodes: readonly Played[],
@@ -119,7 +122,7 @@ it('new code is loaded and used in all processes, or in none', async () => {
     await pools[2].reset([{ episode: `edited ${seed}`, tag: 'Count', seed, member: 0, mode: 'train' }]);
     return (await pools[2].step([{ episode: `edited ${seed}`, actions: [1] }]))[0].observation;
   };
-  const seeds = Array.from({ length: 8 }, (_, seed) => seed); // one for each process
+  const seeds = Array.from({ length: 8 }, (_, seed) => seed); // one seed for each process
   const counts = () => Promise.all(seeds.map(countOf));
   const prepare = async () => (await pools[2].prepare([spec], false))[0];
 
@@ -130,7 +133,7 @@ it('new code is loaded and used in all processes, or in none', async () => {
   await pools[2].use([{ spec, environment: prepared.environment }]);
   expect(await counts()).toEqual(seeds.map(() => 'count 11'));
 
-  // loads in the first process, which writes the marker file, and fails in every other
+  // Loads in the first process, which writes the marker file, and fails in all other processes.
   const mark = JSON.stringify(join(files.folder, 'mark'));
   const once = `import { existsSync, writeFileSync } from 'node:fs';\nif (existsSync(${mark})) throw new Error('second'); else writeFileSync(${mark}, '');`;
   files.write('edited.ts', counter('count += 20;', { top: once }));

@@ -1,5 +1,5 @@
-// For any input the server answers with JSON and a suitable status and never crashes: any JSON on any path, any bytes
-// as multipart, any message.
+// For any input, the server answers with JSON and a correct status, and does not crash: any JSON on any path, any bytes
+// as multipart data, any message.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
@@ -58,7 +58,7 @@ function expectMistake({ status, isJson, text }: Awaited<ReturnType<typeof answe
 it('any JSON on any path is answered with JSON and no server error', async () => {
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...paths), json, async (path, body) => {
-      // An empty object starts an episode, and JSON-RPC answers errors with status 200.
+      // An empty object starts an episode, and JSON-RPC reports errors with status 200.
       expectMistake(await answered(path, 'application/json', JSON.stringify(body)), true);
       await Promise.all(server.sessions.list().map(session => session.close()));
     }),

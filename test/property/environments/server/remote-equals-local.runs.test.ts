@@ -1,4 +1,4 @@
-// An episode played through a server and its client equals the local episode: observations, pictures, rewards, flags
+// An episode played through a server and its client equals the local episode in observations, images, rewards, flags
 // and info, with both protocols.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -41,13 +41,13 @@ interface Choices {
   seed: number;
   member: number;
   mode: 'train' | 'val';
-  /** One per action, from 0 to 1. */
+  /** One choice per action, from 0 to 1. */
   choices: number[];
 }
 
 /**
  * Plays an episode to its end or to the last choice.
- * @param byName the protocol does not list actions, so they are sent by their names in `known`
+ * @param byName whether actions are sent by their names in `known`, because the protocol does not list them
  */
 async function played(tag: string, { choices, ...begin }: Choices, byName = false, known?: Record<number, string>) {
   const episode = `episode ${episodes++}`;

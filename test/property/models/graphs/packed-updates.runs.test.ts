@@ -1,5 +1,5 @@
-// Results do not depend on packing: scores and gradients of any samples, with and without shared prefixes, padding,
-// checkpointing, and with the output head in chunks.
+// Scores and gradients of any samples do not depend on packing: with and without shared prefixes, padding and
+// checkpointing, and with the output head computed in chunks.
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type { PassBudget, WeightedSample } from '../../../../extension/engine/training-samples';
