@@ -1,9 +1,9 @@
-// Third-party notices of the package. The list of packages is what the bundles contain according to esbuild
-// (dist/bundled-packages.json), plus what `.vscodeignore` includes next to them. From it, the packages' licence files
-// and the lockfile come THIRD-PARTY-NOTICES.txt (names, licences, their texts) and a bill of materials (CycloneDX 1.6).
-// Run the build first.
+// Writes the third-party notices of the package. The packages are those in the bundles according to esbuild
+// (dist/bundled-packages.json) and those that `.vscodeignore` includes besides the bundles. Their licence files and the
+// lockfile are the sources of THIRD-PARTY-NOTICES.txt (names, licences, licence texts) and of a bill of materials
+// (CycloneDX 1.6). Run the build first.
 //   node third-party.mjs            writes THIRD-PARTY-NOTICES.txt
-//   node third-party.mjs --check    checks that it is up to date
+//   node third-party.mjs --check    checks that the file is up to date
 //   node third-party.mjs --sbom [linux-x64]   prints the bill of materials, for one platform's package
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,13 +13,13 @@ import { fileURLToPath } from 'node:url';
 const noticesFile = 'THIRD-PARTY-NOTICES.txt';
 const paper = /^(licen[cs]e|copying|notice|third-?party-?notices?|thirdpartynotice)/i;
 /**
- * Licence files for packages that ship none, by package or scope, copied from where they are published. Long ones are
- * shipped next to the notices.
+ * Folder of licence texts for packages that ship none, by package or scope, copied from their publishers. Long texts
+ * are shipped beside the notices.
  */
 const papersHere = 'licences';
 const longPaper = 50_000;
 
-/** Folders of all shipped packages, sorted; the esbuild binary counts once for all platforms. */
+/** Folders of all shipped packages, sorted. The esbuild binaries of all platforms count as one package. */
 export function shippedPackages() {
   const bundled = JSON.parse(readFileSync('dist/bundled-packages.json', 'utf8'));
   const beside = readFileSync('.vscodeignore', 'utf8')
@@ -31,7 +31,7 @@ export function shippedPackages() {
   return [...new Set([...bundled, ...beside])].sort();
 }
 
-/** A package's metadata from its package.json. */
+/** A package's metadata, read from its package.json. */
 function aboutOf(folder) {
   const { name, version, license, author, repository, homepage } = JSON.parse(
     readFileSync(join(folder, 'package.json'), 'utf8'),
@@ -47,7 +47,7 @@ function aboutOf(folder) {
   };
 }
 
-/** The licence texts of a package: its own, else those in `licences`. */
+/** The licence texts of a package, from the package itself or, if it has none, from `licences`. */
 function papersOf(folder, { name }) {
   const own = readdirSync(folder).filter(file => paper.test(file) && !/\.(js|ts|json)$/i.test(file));
   const here = [name, name.split('/')[0]].map(known => `${papersHere}/${known}.txt`).filter(file => existsSync(file));
@@ -63,7 +63,7 @@ function papersOf(folder, { name }) {
   });
 }
 
-/** The text of the notices. Throws if a package names no licence or has no licence text. */
+/** The text of the notices. Throws if a package declares no licence or has no licence text. */
 export function noticesText() {
   const packages = shippedPackages().map(folder => ({ folder, about: aboutOf(folder) }));
   const unknown = packages.filter(({ about }) => !about.licence);
@@ -74,7 +74,7 @@ export function noticesText() {
     throw new Error(
       `${bare.map(({ about }) => about.name).join(', ')}: no licence's text comes along: put it into ${papersHere}`,
     );
-  // Many packages share a text: it is printed once, under all their names.
+  // A text that several packages share is printed once, under all their names.
   const byText = new Map();
   for (const { folder, about } of packages)
     for (const text of papersOf(folder, about)) byText.set(text, [...(byText.get(text) ?? []), about.name]);
@@ -94,7 +94,7 @@ export function noticesText() {
   ].join('\n');
 }
 
-/** The bill of materials of the package; with `target`, of that platform's package. */
+/** The bill of materials of the package; with `target`, for that platform's package only. */
 export function billOfMaterials(target) {
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
   const own = JSON.parse(readFileSync('package.json', 'utf8'));

@@ -1,5 +1,6 @@
-// Two suites. `fast` takes less than three minutes and runs first; `runs` (`*.runs.test.ts`) has training tests, tests
-// that start many processes, and the longest property tests. A file named on the command line is found in either suite.
+// Two suites. `fast` takes less than three minutes and runs first. `runs` (`*.runs.test.ts`) contains tests that train,
+// tests that start many processes, and the longest property tests. A file named on the command line is found in either
+// suite.
 import { configDefaults, defineConfig } from 'vitest/config';
 
 const runs = 'test/{unit,property}/**/*.runs.test.ts';
@@ -7,7 +8,7 @@ const runs = 'test/{unit,property}/**/*.runs.test.ts';
 export default defineConfig({
   plugins: [
     {
-      name: 'proto-as-text', // the bundles load onnx.proto as text too (esbuild.mjs)
+      name: 'proto-as-text', // esbuild.mjs also loads onnx.proto as text
       transform: (code, id) => (id.endsWith('.proto') ? { code: `export default ${JSON.stringify(code)}` } : undefined),
     },
   ],

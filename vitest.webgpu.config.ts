@@ -1,5 +1,5 @@
-// Tests on a WebGPU adapter (test/webgpu/adapter.ts). They are separate because a driver may crash the process and
-// shaders compile slowly.
+// Tests on a WebGPU adapter (test/webgpu/adapter.ts). They form a separate suite because a driver may crash the process
+// and because shaders compile slowly.
 import { mergeConfig } from 'vitest/config';
 import base from './vitest.config';
 

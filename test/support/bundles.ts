@@ -1,5 +1,5 @@
-// Builds bundles as esbuild.mjs does, into a temporary folder: the two of the environment process, or others. Also
-// writes environment sources for tests.
+// Builds bundles as esbuild.mjs does, into a temporary folder: by default the two bundles of the environment process.
+// Also writes environment sources for tests.
 import { build } from 'esbuild';
 import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,8 +14,8 @@ import type { EnvironmentNotice } from '../../extension/protocol/environment-lin
 export const root = resolve(__dirname, '../..');
 
 /**
- * Builds bundles, given as source file below the root by bundle name, into `folder`, a temporary one by default.
- * Returns the folder.
+ * Builds bundles into `folder`, which is a temporary folder by default. `sources` maps the name of each bundle to its
+ * source file, relative to the repository's root. Returns the folder.
  */
 export async function buildBundles(
   sources: Readonly<Record<string, string>>,
@@ -48,7 +48,7 @@ export async function buildEntry(): Promise<string> {
   return join(folder, 'environment-host.cjs');
 }
 
-/** A folder for environment sources, with no node_modules above it. */
+/** A temporary folder for environment sources; no node_modules exists in a parent folder. */
 export function workspace(): { folder: string; write(name: string, text: string): string } {
   const folder = mkdtempSync(join(tmpdir(), 'ragen-workspace-'));
   const write = (name: string, text: string) => {
@@ -61,7 +61,7 @@ export function workspace(): { folder: string; write(name: string, text: string)
 }
 
 /**
- * Source of an environment that counts its steps and ends at ten. `step` is a statement list that runs first in each
+ * Source of an environment that counts its steps and ends at ten. The statements of `step` run at the start of each
  * step, with `action`, `seed` and `count` in scope.
  */
 export const counter = (step = '', more: { top?: string; reset?: string } = {}) => `import { z } from 'zod';
@@ -91,7 +91,7 @@ export default defineEnvironment({
 });
 `;
 
-/** Starts a process with a short timeout and collects its notices. */
+/** Starts an environment process with a short timeout and collects its notices. */
 export async function startProcess(entry: string, options: Partial<EnvironmentProcessOptions> = {}) {
   const notices: EnvironmentNotice[] = [];
   const onNotice = (notice: EnvironmentNotice) => notices.push(notice);

@@ -1,5 +1,5 @@
-// A reader of TensorBoard's event files, independent of their writer: framing by hand, payloads by the fields of
-// TensorFlow's event.proto and summary.proto. Checksums are verified with a file written by TensorBoard
+// A reader of TensorBoard's event files, independent of the product's writer: framing by hand, payloads by the fields
+// of TensorFlow's event.proto and summary.proto. Its checksum code is verified on a file written by TensorBoard
 // (test/golden/tensorboard).
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ export interface ReadEvent {
   session_log?: { status: number };
 }
 
-/** The events of a file, in order. Throws if its end is torn. */
+/** The events of a file, in order. Throws if the last event is incomplete. */
 export function eventsIn(file: string): ReadEvent[] {
   const bytes = readFileSync(file);
   const events: ReadEvent[] = [];
@@ -35,7 +35,7 @@ export function eventsIn(file: string): ReadEvent[] {
   return events.map(event => ({ ...event, step: event.step ?? 0 }));
 }
 
-/** The steps with scalars, over all event files of a run in name order. */
+/** The steps that have scalars, over all event files of a run, in the order of the file names. */
 export function scalarSteps(run: string): number[] {
   const folder = join(run, 'tensorboard');
   const files = readdirSync(folder).sort();

@@ -1,5 +1,5 @@
 // File systems that fail on demand: the nth call throws, before or after doing its work, as on a full disk or in a
-// dying process.
+// process that dies.
 import { fileSystem, syncFileSystem } from '../../extension/node/files';
 import type { FileSystem, SyncFileSystem } from '../../extension/node/files';
 

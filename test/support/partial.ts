@@ -1,4 +1,4 @@
-// Stand-ins for values of which a test needs only a part.
+// Typed substitutes for values of which a test needs only some fields.
 
 /** Any part of a value, at any depth. */
 export type Part<T> = T extends readonly (infer Item)[]
@@ -7,12 +7,12 @@ export type Part<T> = T extends readonly (infer Item)[]
     ? { [Key in keyof T]?: Part<T[Key]> }
     : T;
 
-/** Returns a part as the whole type. What is missing is undefined at run time, whatever its type says. */
+/** Returns a part as the complete type. Missing fields are undefined at run time, although the type declares them. */
 export function partial<T>(part: Part<T>): T {
   return part as T;
 }
 
-/** Returns a value as an unrelated type: a module that is patched, private fields, golden rows. */
+/** Returns a value as an unrelated type, for patched modules, private fields and golden rows. */
 export function reinterpret<T>(value: unknown): T {
   return value as T;
 }

@@ -8,14 +8,14 @@ import { trainedNetwork } from '../../extension/models/decoder/networks';
 import type { Weights } from '../../extension/models/weights/weights';
 
 export interface Turn {
-  /** New ids by row. */
+  /** Ids to append before the turn, by row. */
   append: Record<string, number[]>;
   sampling: SamplingOptions;
-  /** Rows that are released before the turn. */
+  /** Rows to release before the turn. */
   release?: string[];
 }
 
-/** Tokens that the rows sampled in every turn, with seeds by turn and row; all rows are released at the end. */
+/** Tokens that the rows sample in every turn, with a seed per turn and row; all rows are released at the end. */
 export async function playedTurns(
   config: DecoderConfig,
   weights: Weights,
@@ -34,8 +34,8 @@ export async function playedTurns(
 }
 
 /**
- * The same turns, each row in separate calls: all are active at once, and a row's next turn joins the running decoding
- * as soon as its last turn is answered. Results are in the order of `playedTurns`.
+ * Runs the same turns with separate calls per row. All rows are active at once; a row's next turn joins the running
+ * decoding when the row's last turn has been answered. Results are in the order of `playedTurns`.
  */
 export async function playedApart(
   config: DecoderConfig,

@@ -1,4 +1,4 @@
-// What a function refuses its input with: errors that a user can mend are UserErrors of one line.
+// Checks how a function refuses its input: errors that a user can fix are UserErrors of one line.
 import { expect } from 'vitest';
 import { UserError } from '../../extension/common/user-error';
 

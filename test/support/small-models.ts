@@ -1,4 +1,4 @@
-// Small models for tests: the golden checkpoints written by transformers, and random ones of any shape.
+// Small models for tests: the golden checkpoints written by transformers, and models of any size with random weights.
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ export function goldenWeights(family: string): Weights {
   return weights;
 }
 
-/** The batch of a family's golden losses: every token but the first is trained on. */
+/** The batch of a family's golden losses; all tokens except the first are trained on. */
 export function goldenSamples(family: string): WeightedSample[] {
   const golden = tensorsOf(join(goldenFolder(family), 'golden.safetensors'));
   const [rows, length] = golden.get('ids')!.dims;
@@ -98,7 +98,7 @@ export function randomWeights(config: DecoderConfig, seed: number): Weights {
   return weights;
 }
 
-/** ‖actual − expected‖ / ‖expected‖. */
+/** Relative error ‖actual − expected‖ / ‖expected‖. */
 export function relativeError(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
   let difference = 0;
   let norm = 0;
@@ -124,7 +124,7 @@ export function trainedCritic(config: DecoderConfig, weights: Weights): Critic {
   return new Critic(trainedNetwork(config, weights.specs.slice()), new HostParameters(weights, options), options);
 }
 
-/** Load options for a fully trained model, without extras. */
+/** Load options of a model whose weights are all trained, without adapters or quantization. */
 export const plainLoad: LoadOptions = {
   modelFolder: goldenFolder('qwen2'),
   adapterFolder: null,
@@ -141,7 +141,7 @@ export const plainLoad: LoadOptions = {
   cacheFolder: join(tmpdir(), 'ragen-test-cache'),
 };
 
-/** Sampling at temperature 1 without cuts. */
+/** Sampling options with temperature 1 and without top-k and top-p. */
 export const plainSampling: SamplingOptions = {
   temperature: 1,
   top_p: 1,
@@ -155,10 +155,10 @@ export const plainSampling: SamplingOptions = {
   max_model_len: 60,
 };
 
-/** Everything in one pass. */
+/** Pass budget without limits: a single pass contains the whole batch. */
 export const wholeBatch: PassBudget = { maxTokens: Infinity, maxRows: Infinity };
 
-/** A generator over separately held weights. */
+/** A generator on weights that are stored separately. */
 export function playing(
   config: DecoderConfig,
   weights: Weights,

@@ -1,5 +1,5 @@
-// Environments whose calls answer at once. The interface lets an environment return promises; a test that drops such a
-// promise would pass whatever the environment does, so these calls throw instead of returning one.
+// Environments whose calls return synchronously. The interface allows promises; a test that drops a promise would pass
+// whatever the environment does, so these calls throw instead of returning a promise.
 import { types } from 'node:util';
 import type { z } from 'zod';
 import type {

@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 
-/** Call at the top of a test file; the returned function gives the folder of the current test. */
+/**
+ * Registers the creation and removal of the folders; call it at the top of a test file. The returned function returns
+ * the folder of the current test.
+ */
 export function temporaryFolder(): () => string {
   let folder = '';
   beforeEach(() => {

@@ -1,4 +1,4 @@
-// Runs the real CLI and the trainers it starts as child processes, and reads their run folders.
+// Runs the real CLI and the trainers that it starts as child processes, and reads their run folders.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
@@ -24,13 +24,13 @@ export interface Said {
   stderr: string;
 }
 
-/** Runs `ragen …` in a workspace to its end. `shell` is a shell line that runs first, such as a limit. */
+/** Runs `ragen …` in a workspace until it exits. `shell` is a shell command to run before it, such as `ulimit`. */
 export async function ragen(workspace: string, args: readonly string[], shell = ''): Promise<Said> {
   const cli = join(root, 'dist/cli.cjs');
   const child = shell
     ? spawn('/bin/bash', ['-c', `${shell}; exec "$0" "$@"`, process.execPath, cli, ...args], { cwd: workspace })
     : spawn(process.execPath, [cli, ...args], { cwd: workspace });
-  child.stdin.end(); // an interactive command ends at once
+  child.stdin.end(); // end of input ends interactive commands
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', text => (stdout += text));
@@ -39,7 +39,7 @@ export async function ragen(workspace: string, args: readonly string[], shell = 
   return { code, stdout, stderr };
 }
 
-/** Like `ragen`, with --json; standard output must be one JSON document. */
+/** Runs `ragen … --json` and returns its JSON document; fails if standard output is anything else. */
 export async function document<T = Record<string, unknown>>(
   workspace: string,
   args: readonly string[],
@@ -50,7 +50,7 @@ export async function document<T = Record<string, unknown>>(
   return { ...said, answer: JSON.parse(said.stdout) as T };
 }
 
-/** Starts a run of the configuration `words` and returns its folder as soon as the trainer serves it. */
+/** Starts a run of the configuration `words`; resolves to its folder when the trainer's socket is open. */
 export async function startDetached(workspace: string, overrides: readonly string[] = []): Promise<string> {
   const args = ['train', '--config-name', 'words', '--detach', ...overrides];
   const { code, answer, stderr } = await document<{ folder: string }>(workspace, args);
@@ -160,11 +160,11 @@ export function readRun(run: string) {
   return { metrics, events, episodes, checkpoints, status: statusOf(run) };
 }
 
-/** Metrics that depend on the clock. */
+/** Names of metrics that depend on the clock. */
 export const timed = /^(time|wall_s|timing_s\/.*|timing_per_token_ms\/.*|perf\/(?!total_num_tokens).*)$/;
 
 /**
- * Results that must not depend on the clock: metrics without times, and the bytes of episodes and of the newest
+ * Results that do not depend on the clock: metrics without times, and the bytes of the episodes and of the newest
  * checkpoint's weights.
  */
 export function results(run: string) {
@@ -189,7 +189,7 @@ function digests(folder: string): Record<string, string> {
   );
 }
 
-/** Mounts a separate small file system on a folder; false if this machine does not permit it. */
+/** Mounts a separate small file system on a folder; returns false if the machine does not permit mounts. */
 export function mountSmall(folder: string, kilobytes: number): boolean {
   try {
     mkdirSync(folder, { recursive: true });
@@ -200,7 +200,7 @@ export function mountSmall(folder: string, kilobytes: number): boolean {
   }
 }
 
-/** Lazily: environments of a killed trainer may still be exiting. */
+/** Unmounts lazily, because environment processes of a killed trainer may still be exiting. */
 export function unmount(folder: string): void {
   execFileSync('umount', ['-l', folder]);
 }

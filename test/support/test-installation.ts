@@ -1,5 +1,5 @@
-// The installation for tests that assemble a run in their own process: engine and environments run from the bundles. A
-// test file mocks extension/node/installation with it before other imports.
+// Installation paths for tests that build a run in their own process and take the engine and the environments from the
+// bundles. A test file replaces extension/node/installation by this module (`vi.mock`) before other imports.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';

@@ -1,7 +1,7 @@
-// Overrides that shrink the step of any configuration to a few short episodes, for tests that train what a reader would
-// train for hours. They change no algorithm.
+// Overrides that reduce the step of any configuration to a few short episodes, so that tests can train presets that
+// take hours otherwise. They change no algorithm.
 
-/** Overrides of `es_manager.<mode>`: groups of each tag, and episodes of a group. */
+/** Overrides of `es_manager.<mode>`: the number of groups per tag, and the number of episodes per group. */
 export const groupOverrides = (mode: 'train' | 'val', perTag: readonly number[], size?: number): string[] => [
   `es_manager.${mode}.env_groups=${perTag.reduce((sum, n) => sum + n, 0)}`,
   `es_manager.${mode}.env_configs.n_groups=[${perTag.join(',')}]`,
@@ -9,17 +9,17 @@ export const groupOverrides = (mode: 'train' | 'val', perTag: readonly number[],
 ];
 
 export interface TinySize {
-  /** Training groups of two episodes. */
+  /** Number of training groups, each with two episodes. */
   groups?: number;
-  /** Tags of the validation, each of which gets one episode. */
+  /** Number of validation tags, each with one episode. */
   validationTags?: number;
   turns?: number;
-  /** Sampled tokens of a turn. */
+  /** Maximum sampled tokens per turn. */
   tokens?: number;
   miniBatch?: number;
 }
 
-/** Overrides for a step of a few short episodes and a validation of one episode per tag, without trial of memory. */
+/** Overrides for steps of a few short episodes, one validation episode per tag, and no memory trial. */
 export const tinyOverrides = ({
   groups = 1,
   validationTags = 1,
@@ -37,7 +37,7 @@ export const tinyOverrides = ({
   'workbench.try_longest_batch=false',
 ];
 
-/** Overrides for a run of `n` steps without a validation before them. */
+/** Overrides for a run of `n` steps without initial validation. */
 export const stepOverrides = (n: number): string[] => [
   `trainer.total_training_steps=${n}`,
   'trainer.val_before_train=false',

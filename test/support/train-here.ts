@@ -1,4 +1,4 @@
-// Trains a run of the configuration `words` in the test's own process to its end, and reads its results.
+// Trains a run of the configuration `words` to its end in the test's own process, and reads its results.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { meaningOf, parseMetricMeanings } from '../../extension/run-data/metric-meanings';
@@ -15,10 +15,10 @@ import type { Workspace } from './workspace';
 import { openRun } from '../../extension/trainer/run/open-run';
 
 const meanings = parseMetricMeanings(readFileSync(join(root, 'docs/METRICS.md'), 'utf8'));
-/** Meanings that do not depend on an environment's tag. */
+/** Descriptions of the metrics whose names do not contain an environment's tag. */
 const general = Object.fromEntries(Object.entries(meanings).filter(([key]) => !key.includes('<tag>')));
 
-/** Keys of lines that are missing in docs/METRICS.md. */
+/** Metric keys that docs/METRICS.md does not list. */
 export const unknownKeys = (lines: readonly MetricsLine[]): string[] =>
   [...new Set(lines.flatMap(line => Object.keys(line)))].filter(
     key => meaningOf(key.split('/')[1] === 'Words' ? meanings : general, key) === undefined,
@@ -36,7 +36,7 @@ export interface Trained {
   end: 'finished' | 'stopped';
 }
 
-/** Trains a new run with overrides; by default `words` does not validate here. `look` receives the run's control. */
+/** Trains a new run with overrides; the default overrides disable validation. `look` receives the run's control. */
 export async function trainHere(
   workspace: Workspace,
   overrides: readonly string[],
@@ -84,7 +84,7 @@ export const deviation = (values: readonly number[]): number =>
 export const groupsOf = (episodes: readonly Episode[]): Episode[][] =>
   [...new Set(episodes.map(e => e.group_id))].map(id => episodes.filter(e => e.group_id === id));
 
-/** Overrides with which the rollout filter keeps everything. */
+/** Overrides that make the rollout filter keep all groups. */
 export const keepAll = [
   'actor_rollout_ref.rollout.rollout_filter_value=1',
   'actor_rollout_ref.rollout.rollout_filter_include_zero=true',

@@ -1,4 +1,4 @@
-// A trainer client for tests: connects to the socket like the extension host, and records what it receives.
+// A trainer client for tests: connects to the socket as the extension host does, and records all received messages.
 import { createConnection } from 'node:net';
 import { createMessageConnection, SocketMessageReader, SocketMessageWriter } from 'vscode-jsonrpc/node';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
@@ -19,7 +19,7 @@ export interface Watcher {
   close(): void;
 }
 
-/** Connects without sending hello. */
+/** Connects without sending the hello message. */
 export async function connect(endpoint: string): Promise<Watcher> {
   const socket = createConnection(endpoint);
   await new Promise<void>((resolve, reject) => {

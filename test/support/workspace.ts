@@ -1,6 +1,6 @@
-// A workspace that trains in seconds: a random Qwen2 with 16 hidden units and the shipped tokenizer, an environment
-// that accepts any text, and a configuration of 2 × 4 short episodes per step. The model's head favours tokens that
-// close an answer, so that some answers parse, some do not, and groups differ in reward.
+// A workspace whose run trains in seconds: a random Qwen2 with 16 hidden units and the shipped tokenizer, an
+// environment that accepts any text, and a configuration of 2 × 4 short episodes per step. The model's head favours the
+// tokens that close an answer, so that only some answers parse and the groups differ in reward.
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -9,7 +9,7 @@ import { parameterSpecs, parseDecoderConfig } from '../../extension/models/decod
 import { Weights, initialize } from '../../extension/models/weights/weights';
 import { safetensorsParts } from '../../extension/models/weights/safetensors-writer';
 
-/** The repository's root, from this file or from the bundle of a program that uses it. */
+/** The repository's root, resolved from this file or from a bundle that contains it. */
 export const root = resolve(__dirname, __dirname.endsWith('dist') ? '../unit' : '../..');
 const shipped = join(root, 'media/models/ragen-tiny');
 
@@ -27,7 +27,7 @@ const modelConfig = {
   hidden_act: 'silu',
 };
 
-/** Logit offset of the closing tokens over the other tokens. */
+/** Logit of each closing token relative to all other tokens. */
 const leaning = { '</answer>': 5.5, '<|im_end|>': 4.5 };
 
 /** Writes a model folder in Hugging Face's form. */
@@ -41,7 +41,7 @@ export function writeModel(folder: string): void {
   const config = parseDecoderConfig(json, folder);
   const weights = new Weights(parameterSpecs(config));
   initialize(weights, new RandomStream(7), 0.1);
-  // Every embedding has the same large first component; through it the head gives each token a fixed logit.
+  // All embeddings have the same large first component, through which the head assigns each token a fixed logit.
   const { hiddenSize } = config;
   const embeddings = weights.view('model.embed_tokens.weight');
   for (let i = 0; i < embeddings.length; i += hiddenSize) embeddings[i] = 2;
@@ -56,9 +56,9 @@ export function writeModel(folder: string): void {
 }
 
 /**
- * Source of an environment for any text. The statements of `step` run first in each step, with `action`, `seed`,
- * `member`, `mode` and `config` in scope. While a file `<hold>.<mode>` exists, steps of that mode wait, and signal it
- * with a file `<hold>.<mode>.reached`.
+ * Source of an environment that accepts any text. The statements of `step` run at the start of each step, with
+ * `action`, `seed`, `member`, `mode` and `config` in scope. While the file `<hold>.<mode>` exists, steps of that mode
+ * create the file `<hold>.<mode>.reached` and wait.
  */
 export const wordsEnvironment = (step = ''): string => `import { existsSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -161,14 +161,14 @@ workbench:
 
 export interface Workspace {
   folder: string;
-  /** Writes a file of the workspace. */
+  /** Writes a file into the workspace. */
   write(name: string, content: string | Uint8Array): string;
   remove(): void;
 }
 
-/** A new workspace with the configuration `words`, its model and its environment. */
+/** Creates a temporary workspace with the configuration `words`, its model and its environment. */
 export function makeWorkspace(): Workspace {
-  const folder = mkdtempSync(join(tmpdir(), 'ragen trainer-')); // the space is intentional
+  const folder = mkdtempSync(join(tmpdir(), 'ragen trainer-')); // the space tests the quoting of paths
   const write = (name: string, content: string | Uint8Array): string => {
     const file = join(folder, name);
     mkdirSync(join(file, '..'), { recursive: true });

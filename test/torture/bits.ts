@@ -1,6 +1,6 @@
 // Damaged run folders: flips a bit, truncates a file or repeats a line, at seeded positions of every file that a resume
-// may read. A resume must either be refused with a message that names the file, or give bit for bit the same run as the
-// undamaged folder.
+// may read. A resume must either fail with a message that names the file, or produce the same run, bit for bit, as from
+// the undamaged folder.
 import { deepStrictEqual } from 'node:assert';
 import { cpSync, existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, sep } from 'node:path';
@@ -14,7 +14,7 @@ const damages = ['flip', 'cut', 'repeat'] as const;
 type Damage = (typeof damages)[number];
 
 export interface BitsReport {
-  /** Counts by kind of file. */
+  /** Number of refused resumes by kind of file. */
   refused: Record<string, number>;
   equal: Record<string, number>;
 }
@@ -35,7 +35,8 @@ export async function bits({ scale, seed, say }: TortureScale): Promise<void> {
 }
 
 /**
- * @throws Error naming the damage, if a resume gives another run or a refusal does not name the file
+ * Damages copies of a run and resumes them. @throws Error naming the damage, if a resumed run differs from the
+ * undamaged one or an error message does not name the file
  */
 export async function damagedRuns({
   cases,
@@ -91,10 +92,10 @@ export async function damagedRuns({
   }
 }
 
-/** Metrics, episodes with their index, scores and weights. */
+/** Results of a run to compare: metrics, episodes with their index, scores and weights. */
 const resultsOf = (run: string) => ({ ...results(run), scores: readFileSync(join(run, 'scores.jsonl'), 'utf8') });
 
-/** File names by kind, without logs, process markers and files written by the user. */
+/** File names by kind, excluding logs, process markers and files written by the user. */
 function kindsOf(run: string): Map<string, string[]> {
   const kinds = new Map<string, string[]>();
   for (const name of readdirSync(run, { recursive: true, encoding: 'utf8' }).sort()) {

@@ -1,7 +1,7 @@
-// Injects a disk fault at every file-system call of a step's logging and checkpointing, one call at a time and in every
-// way. A later resume must find the state before the step or after it, never a mixture. A run that may wait must end in
-// the state after the step, as without the fault. The journal (trainer/run/journal.ts), the checkpoints and the resume
-// are the product's own; the step is synthetic.
+// Injects a disk fault at every file-system call of a step's logging and checkpointing: one call at a time, with every
+// kind of fault. A later resume must find the state before the step or the state after it, never a mixture. A run that
+// retries after the fault must end in the state after the step. The journal (trainer/run/journal.ts), the checkpoints
+// and the resume are the product's own; the step is synthetic.
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
@@ -26,14 +26,14 @@ import type { Fault, FaultKind } from './failing-disk';
 import { keptEnvironment, keepEnvironment } from '../../extension/trainer/store/environment-store';
 import { rollBack } from '../../extension/trainer/store/rollback';
 
-/** Results of a run of this part. */
+/** Results of the part `disk`. */
 export interface DiskReport {
-  /** File-system calls of a step with its checkpoint, and of a resume. */
+  /** Numbers of file-system calls: in a step with its checkpoint, and in a resume. */
   stepCalls: number;
   backCalls: number;
   /** Total number of faults by kind. */
   faults: Record<FaultKind, number>;
-  /** How many crashes and faults without waiting left the state before the step, and the state after it. */
+  /** How many crashes and faults without retries left the state before the step, and how many the state after it. */
   before: number;
   after: number;
 }
@@ -50,7 +50,7 @@ const status: RunStatus = {
   ...{ phase: 'idle', updated: '' },
 };
 
-/** Waits without delay: always, or `tries` times. */
+/** Allows `tries` retries without delay; by default all of them. */
 class Waiting implements WaitControl {
   sentences: string[] = [];
   constructor(private tries = Infinity) {}
@@ -74,7 +74,7 @@ export async function disk({ scale, say }: TortureScale): Promise<void> {
   );
 }
 
-/** A disk in memory, if available: thousands of folders are created and compared. */
+/** A disk in memory, if available, because thousands of folders are created and compared. */
 const scratch = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /**
@@ -125,7 +125,7 @@ async function allFaults(scratchFolder: string, every: number): Promise<DiskRepo
   for (let at = 1; at <= report.stepCalls; at += every)
     for (const kind of kinds) {
       const where = `${kind} at call ${at} of ${report.stepCalls}`;
-      // Without waiting: the run fails with an error message, or crashes.
+      // Without retries: the run fails with an error message, or crashes.
       const { error } = await onDisk(again(first), { kind, at, lasts: Infinity }, disk => step(run, 2, disk));
       report.faults[kind]++;
       if (error && kind !== 'crash' && !(error instanceof UserError))
@@ -133,7 +133,7 @@ async function allFaults(scratchFolder: string, every: number): Promise<DiskRepo
       readable(run, where);
       check(await resumed(run), where);
       if (kind === 'crash') continue;
-      // With waiting, for one failed call and for several: the result is the same as without the fault.
+      // With retries, after one failed call or several: the result equals the result without the fault.
       for (const lasts of [1, 7]) {
         const waitControl = new Waiting();
         const outcome = await onDisk(again(first), { kind, at, lasts }, disk => step(run, 2, disk, waitControl));
@@ -148,7 +148,7 @@ async function allFaults(scratchFolder: string, every: number): Promise<DiskRepo
         if (unclear !== undefined) throw new Error(`disk: ${where} says no more than ${unclear}`);
       }
     }
-  // A resume may be interrupted at any call too, and be repeated.
+  // A resume that was interrupted at any call can be repeated.
   for (let at = 1; at <= report.backCalls; at += every)
     for (const kind of kinds) {
       const where = `${kind} at call ${at} of ${report.backCalls} of a resume`;
@@ -163,8 +163,8 @@ async function allFaults(scratchFolder: string, every: number): Promise<DiskRepo
 }
 
 /**
- * Writes what a step writes, in the trainer's order: the log, then the checkpoint. The disk may fail once the log is
- * open.
+ * Writes the files of a step in the trainer's order: the logs, then the checkpoint. `begin` runs after the logs are
+ * opened and enables the faults.
  */
 async function step(
   path: string,
@@ -205,7 +205,7 @@ async function step(
   }
 }
 
-/** A loaded environment. Each step has a different version of the code, stored in a separate folder. */
+/** A loaded environment. Each step has its own version of the code, stored in a separate folder. */
 function environment(n: number): LoadedEnvironment {
   const map = { sources: ['t.ts'], sourcesContent: [`step ${n}`] };
   const bundle = `// ${n}\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(JSON.stringify(map)).toString('base64')}`;
@@ -239,7 +239,7 @@ const episode = (step: number, member: number): Episode => ({
   ...{ messages: [{ role: 'user', content: `step ${step}` }], tokens: { ids: [step], mask: [1], logprobs: [-step] } },
 });
 
-/** Lines of a state that are missing from the state before or from the state after. */
+/** Lines of `state` that are missing from the state before the step or from the state after it. */
 const between = (state: string, { before, after }: { before: string; after: string }): string =>
   state
     .split('\n')
@@ -247,7 +247,7 @@ const between = (state: string, { before, after }: { before: string; after: stri
     .map(line => line.slice(0, 200))
     .join('\n');
 
-/** The part of a resume before training: starts from step `from`, else from the newest checkpoint. */
+/** The part of a resume before training. Starts from step `from`, by default from the newest checkpoint. */
 async function goBack(path: string, from?: number, begin: () => void = () => undefined): Promise<void> {
   begin();
   const { checkpoint } = await newestValid(path);
@@ -275,19 +275,19 @@ function manifestOf(path: string, step: number): Pick<CheckpointState, 'step' | 
   return JSON.parse(readFileSync(kept, 'utf8')) as CheckpointState;
 }
 
-/** Everything that a resume reads, as text. Excludes derived files, which may be behind. */
+/** All files that a resume reads, as text. Derived files are excluded, because they may lag behind the logs. */
 async function resumed(path: string, from?: number): Promise<string> {
   await goBack(path, from);
   const { checkpoint } = await newestValid(path);
   const derived: readonly string[] = [runFiles.columns, runFiles.episodeIndex, runFiles.status];
-  // A stored code version that no step has run yet is harmless.
+  // Stored code versions may include one that no step has run yet, so their folder is excluded.
   const apart = [runFiles.checkpoints, runFiles.environments];
   const files = from === undefined ? filesIn(checkpoint!.folder) : [];
   const others = filesIn(path).filter(file => {
     const name = relative(path, file);
     return !apart.some(folder => name.startsWith(folder)) && !derived.includes(name);
   });
-  // The checksum chain depends on where derived files end; goBack has verified it.
+  // The checksum chain depends on the ends of derived files; goBack has already verified it.
   const text = (file: string): string => {
     const said = readFileSync(file).toString(/\.(jsonl|json)$/.test(file) ? 'utf8' : 'base64');
     if (basename(file) === runFiles.checksums)
@@ -306,7 +306,7 @@ async function resumed(path: string, from?: number): Promise<string> {
   ].join('\n');
 }
 
-/** Checks that the run can be read right after its trainer died and before a resume. */
+/** Asserts that the run is readable after its trainer died, before a resume. */
 function readable(path: string, where: string): void {
   const folder = RunFolder.open(path);
   if (folder.readStatus() === null) throw new Error(`disk: ${where} lost the status`);
@@ -320,7 +320,9 @@ const filesIn = (folder: string): string[] =>
         .filter(file => statSync(file).isFile())
     : [];
 
-/** Runs `work` on a failing disk; faults start when `work` calls `begin`. Returns the number of calls and the error. */
+/**
+ * Runs `work` on a failing disk; faults start when `work` calls `begin`. Resolves to the number of calls and the error.
+ */
 async function onDisk(
   path: string,
   fault: Fault,

@@ -1,7 +1,7 @@
-// A hostile environment process from the trainer's point of view. First, a stand-in sends invalid data at seeded
-// moments, stops, spins and floods while episodes run over it. Then, in a training run, environment code does the same
-// to its own process. Each episode must end with the expected result or with an error message, the run must equal one
-// without attacks, and nothing may be left behind.
+// A hostile environment process and its trainer. In the first test, a substitute for the process sends invalid data,
+// stops, spins and floods at seeded moments while episodes use it. In the second test, environment code does the same
+// to its own process during a training run. Each episode must end with the expected result or with an error message,
+// the run must equal a run without attacks, and no process or file may be left behind.
 import { build } from 'esbuild';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,15 +18,15 @@ const wholeActs = 40;
 
 export interface PeerReport {
   rounds: number;
-  /** Processes started: one, plus one for each that died. */
+  /** Number of processes started: one, plus one for each that died. */
   starts: number;
-  /** Episodes that failed with an error message. */
+  /** Number of episodes that failed with an error message. */
   failed: number;
 }
 
 /**
- * Plays rounds of four episodes with a misbehaving process. @throws if an episode is neither right nor failed with an
- * error message
+ * Plays rounds of four episodes with a misbehaving process.
+ * @throws if an episode ends neither with the expected result nor with an error message
  */
 export async function playWithHostilePeer(rounds: number, seed: number): Promise<PeerReport> {
   const folder = mkdtempSync(join(tmpdir(), 'ragen-hostile-'));
@@ -81,8 +81,8 @@ export async function playWithHostilePeer(rounds: number, seed: number): Promise
 }
 
 /**
- * Attacks of environment code on its own process. Each happens once and does not recur on replay, so no environment is
- * blamed.
+ * Attacks of environment code on its own process. Each attack happens once and does not recur on replay, so that no
+ * environment is recorded as the cause.
  */
 const acts = [
   `writeSync(3, Buffer.alloc(16, 7));`,
@@ -95,8 +95,8 @@ const acts = [
 ];
 
 /**
- * Runs a training with this number of attacks; it must equal one without. Returns the number of steps and both
- * durations in seconds.
+ * Runs a training with this number of attacks, which must equal a training without attacks. Returns the number of steps
+ * and both durations in seconds.
  */
 export async function trainWithHostileCode(count: number): Promise<{ steps: number; seconds: number }> {
   const workspace = makeWorkspace();
@@ -152,13 +152,13 @@ export async function trainWithHostileCode(count: number): Promise<{ steps: numb
   }
 }
 
-/** Waits until the given trainer processes, which are exiting, have ended. */
+/** Waits until the given trainer processes have exited. */
 async function gone(pids: readonly number[]): Promise<void> {
   for (let tries = 0; pids.some(isAlive); tries++, await sleep(50))
     if (tries > 200) throw new Error('a trainer outlives its run');
 }
 
-/** Processes with this argument; empty if there is no /proc. */
+/** Ids of processes with this command-line argument; empty if /proc does not exist. */
 function processesOf(argument: string): number[] {
   if (!existsSync('/proc')) return [];
   return readdirSync('/proc')
@@ -176,7 +176,7 @@ function processesOf(argument: string): number[] {
     });
 }
 
-/** This file's part of the torture run. @throws with the guarantee that was broken */
+/** The part `environment-channel` of `npm run torture`. @throws with the guarantee that was broken */
 export async function environmentChannel(scale: TortureScale): Promise<void> {
   const peer = await playWithHostilePeer(scaled(wholeRounds, scale), scale.seed);
   scale.say(`${peer.rounds} rounds of four episodes with a hostile process: ${peer.starts} starts`);

@@ -1,7 +1,7 @@
-// Misbehaving environment code at each place where it is called. An episode fails, an edit is refused or a check fails;
-// the run continues, the next episodes are correct, and no child process outlives the environments. Each case first
-// runs by itself in an environment process, then all of them run repeatedly in a real training run. CI runs the first
-// part (test/unit/environments/runtime/bad-code).
+// Misbehaving environment code at each place where the product calls it. An episode fails, an edit is refused, or a
+// check fails; the run continues, later episodes are correct, and all child processes end with the environments. Each
+// case first runs alone in an environment process; then all cases run repeatedly in a real training run. CI runs the
+// first part (test/unit/environments/runtime/bad-code).
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -15,16 +15,16 @@ import { makeWorkspace, root } from '../support/workspace';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
 
-/** Where environment code is called. */
+/** Calls in which the environment code misbehaves. */
 export const places = ['load', 'create', 'reset', 'step', 'render'] as const;
 export type Place = (typeof places)[number];
 
 interface Behaviour {
-  /** A function body whose result the place returns. `mark` identifies its child processes. */
+  /** A function body whose result is returned at the place. `mark` identifies its child processes. */
   code(mark: string): string;
   /** Pattern of the expected error message; null if the code is harmless. */
   errorText: RegExp | null;
-  /** The code hangs and is ended by the time limit, which is short for these cases and long for others. */
+  /** Whether the code hangs until the time limit, which is short for these cases and long for others. */
   hangs?: true;
 }
 
@@ -139,7 +139,7 @@ export const behaviours: Readonly<Record<string, Behaviour>> = {
 
 /**
  * Source of an environment that misbehaves at one place only. `create` misbehaves if the file `<flag>` exists, and
- * removes it; `reset` and `step` misbehave in the episode of member 1, the step at the action Bad.
+ * removes the file. `reset` misbehaves in the episode of member 1; `step` misbehaves there at the action Bad.
  */
 const sourceOf = (place: Place | 'nowhere', body: string, flag: string): string => {
   const at = (here: Place, condition: string) =>
@@ -188,7 +188,7 @@ export interface TriedCase {
   place: Place;
   /** Error message; empty if there was none. */
   errorText: string;
-  /** What is wrong with the message, or with what followed. */
+  /** Description of the fault in the message or in the later episodes, if there is a fault. */
   broken?: string;
 }
 
@@ -197,13 +197,13 @@ export interface TryOptions {
   entry: string;
   behaviours: readonly string[];
   places: readonly Place[];
-  /** Runs `ragen env check` on an environment and returns its exit code and output; needed for `render`. */
+  /** Runs `ragen env check` on an environment; returns its exit code and output. Required for the place `render`. */
   check?: (source: string) => { status: number | null; text: string };
 }
 
-/** Timeouts of a call in milliseconds. */
+/** Time limits of a call in milliseconds. */
 const limits = { short: 400, long: 60_000 };
-/** Memory limit of the environment process; it uses about 120 MiB without environments. */
+/** Memory limit of the environment process, which uses about 120 MiB without environments. */
 const memoryBytes = 500 * 2 ** 20;
 
 /** Tries each behaviour at each place, one after the other, and returns the results. */
@@ -266,14 +266,14 @@ export async function tryEnvironmentCode(options: TryOptions): Promise<TriedCase
 }
 
 /**
- * Cases in which the death of the whole process leaves no message: the interrupted request is repeated and succeeds.
+ * Whether the case may end without a message: the whole process dies in `create`, and the repeated request succeeds.
  */
 const mayPass = (behaviour: string, place: Place, errorText: string): boolean =>
   errorText === '' &&
   place === 'create' &&
   ['kills its process', 'fills the heap', 'fills memory outside the heap'].includes(behaviour);
 
-/** A process forwards up to 131,072 characters per second. */
+/** Limit of the printed characters: a process forwards up to 131,072 per second. */
 const printedLimit = (seconds: number): number => 131_072 * (seconds + 2) + 4096;
 
 interface Case {
@@ -290,11 +290,11 @@ const episodes = ['a', 'b', 'c'];
 const resets = episodes.map((episode, member) => ({ episode, tag: 'Bad', seed: 7, member, mode: 'train' as const }));
 const steps = (action: number) => episodes.map(episode => ({ episode, actions: [action] }));
 
-/** One of three episodes misbehaves and the others continue; then all three are reset. */
+/** Plays three episodes, of which one misbehaves while the others must continue, then resets all three. */
 async function playCase(place: 'create' | 'reset' | 'step', { running, write, flag }: Case): Promise<Outcome> {
   const { error } = await running.load([spec(write(place))]);
   if (error) return { errorText: error.message, broken: 'it does not load' };
-  /** By episode; work that code leaves behind may fail its episode in the reset or in the step. */
+  /** Error message by episode. Work that the code leaves running may fail its episode in the reset or in the step. */
   const failures = new Map<number, string>();
   const see = (states: { error?: { message: string } }[]) =>
     states.forEach(({ error }, i) => error && !failures.has(i) && failures.set(i, error.message));
@@ -313,7 +313,10 @@ async function playCase(place: 'create' | 'reset' | 'step', { running, write, fl
   return { errorText, broken: broken ?? (await wholeAgain(running, write)) };
 }
 
-/** Swaps to code that misbehaves while loading: it must be refused while the old code continues. */
+/**
+ * Replaces the code by code that misbehaves while loading. The new code must be refused, and the old code must
+ * continue.
+ */
 async function loadCase({ running, write }: Case): Promise<Outcome> {
   const good = spec(write('nowhere'));
   const { error } = await running.load([good]);
@@ -333,7 +336,7 @@ async function loadCase({ running, write }: Case): Promise<Outcome> {
   return { errorText, broken: await wholeAgain(running, write) };
 }
 
-/** What is wrong with three new episodes of the harmless code; undefined if nothing is. */
+/** Plays three new episodes of harmless code. Returns a description of the fault, or undefined without a fault. */
 async function wholeAgain(running: EnvironmentProcess, write: Case['write']): Promise<string | undefined> {
   await running.closeEpisodes(episodes);
   const { error } = await running.load([spec(write('nowhere'))]);
@@ -344,14 +347,14 @@ async function wholeAgain(running: EnvironmentProcess, write: Case['write']): Pr
   return bad && `afterwards an episode is not whole: ${bad.error?.message ?? bad.observation}`;
 }
 
-/** `ragen env check` tests render: it must end, either passing or failing with an error message. */
+/** Runs `ragen env check`, which tests render. The check must end: it passes, or fails with an error message. */
 function renderCase(source: string, check: NonNullable<TryOptions['check']>): Outcome {
   const { status, text } = check(source);
   if (status === null) return { errorText: text, broken: 'the check did not end' };
   return { errorText: status === 0 ? '' : text };
 }
 
-/** Running processes that have a mark among their arguments. */
+/** Ids of running processes that have the mark among their arguments. */
 export function markedProcesses(mark: string): number[] {
   if (!existsSync('/proc')) return [];
   return readdirSync('/proc')
@@ -366,7 +369,7 @@ export function markedProcesses(mark: string): number[] {
     });
 }
 
-/** `ragen env check` of the built product. */
+/** Runs `ragen env check` of the built product. */
 export function checkWithTerminal(source: string): { status: number | null; text: string } {
   const args = [
     join(root, 'dist/cli.cjs'),
@@ -391,7 +394,7 @@ export function checkWithTerminal(source: string): { status: number | null; text
   return { status, text: [...failed, answer.error?.message ?? ''].join(' | ').slice(0, 500) };
 }
 
-/** This file's part of the torture run. @throws with the guarantee that was broken */
+/** The part `environment-code` of `npm run torture`. @throws with the guarantee that was broken */
 export async function environmentCode(scale: TortureScale): Promise<void> {
   const tried = await tryEnvironmentCode({
     entry: join(root, 'dist/environment-host.cjs'),
@@ -423,8 +426,9 @@ export async function environmentCode(scale: TortureScale): Promise<void> {
 }
 
 /**
- * Source of an environment in which member 3 of each training group misbehaves; its seed selects place and behaviour.
- * For `create`, the reset of member 3 writes the flag file, once per seed, and the next call of `create` misbehaves.
+ * Source of an environment in which member 3 of each training group misbehaves; the group's seed selects place and
+ * behaviour. For `create`, the reset of member 3 writes the flag file once per seed, and the next call of `create`
+ * misbehaves.
  */
 const manyFaces = (mark: string, flag: string): string => {
   const names = Object.keys(behaviours);
@@ -475,7 +479,7 @@ function readAndRemove(): string {
 `;
 };
 
-/** Behaviours that do nothing while a file loads, or do harm only afterwards. */
+/** Behaviours that have no effect while a file loads, or act only after it has loaded. */
 const later = new Set([
   'rejects',
   'forgets an await',
@@ -486,7 +490,7 @@ const later = new Set([
   ...Object.keys(behaviours).filter(name => name.startsWith('returns')),
 ]);
 
-/** Kinds of a run's events that concern edits. */
+/** Kinds of a run's events that concern edits, in order. */
 const edits = (run: string): string[] =>
   readFileSync(join(run, 'events.jsonl'), 'utf8')
     .split('\n')
@@ -496,13 +500,16 @@ const edits = (run: string): string[] =>
 
 interface RunReport {
   steps: number;
-  /** Failed episodes by kind of failure. */
+  /** Number of failed episodes by kind of failure. */
   failures: [string, number][];
   refusals: number;
   mebibytes: number;
 }
 
-/** Trains on the environment of `manyFaces` while its file is edited into code that misbehaves at loading, and back. */
+/**
+ * Trains on the environment of `manyFaces`. Meanwhile its file is edited into code that misbehaves at loading, and
+ * back.
+ */
 async function tryInRun(scale: TortureScale): Promise<RunReport> {
   const workspace = makeWorkspace();
   const mark = `ragen-torture-run-${process.pid}`;
@@ -510,7 +517,7 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
   const source = 'environments/words.ts';
   workspace.write(source, good);
   const names = Object.keys(behaviours);
-  const wanted = scaled(3 * names.length, scale); // two groups per step: each behaviour at each place twice
+  const wanted = scaled(3 * names.length, scale); // two groups per step: each behaviour occurs twice per place
   try {
     const run = await startDetached(workspace.folder, [
       ...[
@@ -534,7 +541,7 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
         if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
       }
     };
-    /** Edits the file and returns the kind of the event it causes. */
+    /** Edits the file; resolves to the kind of the event that follows the edit. */
     const edit = async (what: string, content: string): Promise<string> => {
       const before = edits(run).length;
       workspace.write(source, content);
@@ -577,7 +584,7 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
     const pids = (existsSync(run) ? readdirSync(run) : []).flatMap(name => leaseOf(join(run, name))?.pid ?? []);
     const ending = [...pids, ...pids.flatMap(childrenOf)];
     for (const pid of pids) process.kill(pid, 'SIGKILL');
-    // Environments write until they notice the end of their trainer.
+    // Environments write until their process notices that the trainer has ended.
     for (let waited = 0; ending.some(isAlive) && waited < 50; waited++, await sleep(100));
     workspace.remove();
   }

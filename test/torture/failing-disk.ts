@@ -1,23 +1,23 @@
 // A disk with injected faults: counts every call of node:fs and node:fs/promises (including file handles) on a folder,
-// and makes the n-th one fail in a chosen way. The functions are replaced in the module itself, so all calls are
-// covered however the product imported them.
+// and makes the n-th call fail as selected. The functions are replaced in the modules themselves, so that all calls are
+// covered however the product imports them.
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { sep } from 'node:path';
 import { partial } from '../support/partial';
 
 /**
- * * `ENOSPC`, `EIO`, `EACCES`: the call fails without effect, as do the next `lasts − 1`.
+ * * `ENOSPC`, `EIO`, `EACCES`: the call fails without effect, as do the next `lasts − 1` calls.
  * * `EROFS`: the file system becomes read-only; only calls that would change it fail.
- * * `short`: a write writes and reports half of its data, and the next call fails with ENOSPC, as on a disk that fills
+ * * `short`: a write stores and reports half of its data, and the next write fails with ENOSPC, as on a disk that fills
  *   up.
- * * `crash`: half of a write reaches the disk, or nothing of another call; all later calls fail.
+ * * `crash`: half of a write reaches the disk, while other calls have no effect; all later calls fail.
  */
 export type FaultKind = 'ENOSPC' | 'EIO' | 'EACCES' | 'EROFS' | 'short' | 'crash';
 
 export interface Fault {
   kind: FaultKind;
-  /** Number of the first call that fails, from 1; Infinity only counts calls. */
+  /** Number of the first call that fails, from 1. With Infinity, calls are only counted. */
   at: number;
   /** Number of calls that fail. */
   lasts: number;
@@ -48,7 +48,10 @@ const handleCalls = ['write', 'sync', 'read', 'truncate', 'stat', 'close'];
 
 const sound: Fault = { kind: 'ENOSPC', at: Infinity, lasts: 0 };
 
-/** Replaces the calls on `folder` until `restore`. One instance per process at a time. Works normally until `fail`. */
+/**
+ * Replaces the calls on `folder` until `restore`; all calls succeed until `fail`. A process may have one instance at a
+ * time.
+ */
 export class FailingDisk {
   /** Names of the calls since `fail`, in order. */
   calls: string[] = [];
@@ -108,7 +111,10 @@ export class FailingDisk {
     }
   }
 
-  /** Executes a call or fails it. Closing always works, because an open handle would be a leak of the test harness. */
+  /**
+   * Executes a call or makes it fail. Closing always succeeds, because an open handle would be a leak of the test
+   * harness.
+   */
   private done(name: string, call: Callable, args: unknown[]): unknown {
     const closes = name === 'closeSync' || name === 'handle.close';
     this.calls.push(name);
@@ -138,13 +144,13 @@ export class FailingDisk {
   }
 }
 
-/** Whether a call changes the file system: all except those that only read, and opening a file for reading. */
+/** Whether a call changes the file system. Only reads and opening a file for reading do not. */
 function changes(name: string, [, flags]: unknown[]): boolean {
   if (name === 'open' || name === 'openSync') return flags !== 'r';
   return !/stat|read/i.test(name);
 }
 
-/** Codes that a recursive `mkdir` passes on; for other codes Node.js reports that the path does not exist. */
+/** Error codes that a recursive `mkdir` reports as they are; Node.js reports all others as ENOENT. */
 const passedThrough: ReadonlySet<string> = new Set(['EACCES', 'ENOSPC', 'EPERM', 'ENOTDIR']);
 const isRecursive = (name: string, [, options]: unknown[]): boolean =>
   name.startsWith('mkdir') && (options as { recursive?: boolean } | undefined)?.recursive === true;

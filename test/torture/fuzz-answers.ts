@@ -43,7 +43,7 @@ const refusal = JSON.stringify({
   error: { message: 'too long', type: 'invalid_request_error', code: 'context_length_exceeded' },
 });
 
-/** Makes `fetch` return this response. */
+/** Replaces `fetch` by a function that returns this response. */
 export function answering(response: () => Response): void {
   globalThis.fetch = (_, init) => {
     if (init?.signal?.aborted) return Promise.reject(init.signal.reason as Error);
@@ -51,7 +51,7 @@ export function answering(response: () => Response): void {
   };
 }
 
-/** Builds a response from an input: a first line of JSON (status and headers) and the body. */
+/** Builds a response from an input, whose first line is JSON (status and headers) and whose remainder is the body. */
 export function responseOf(input: Buffer): Response {
   const end = input.indexOf(0x0a);
   let [status, headers] = [200, {} as Record<string, string>];
@@ -63,7 +63,7 @@ export function responseOf(input: Buffer): Response {
     new Response('', { status: head.status, headers: head.headers });
     [status, headers] = [head.status, head.headers];
   } catch {
-    // not a status and headers that a socket could deliver
+    // a socket could not deliver such a status or headers
   }
   const empty = [101, 204, 205, 304].includes(status);
   return new Response(empty ? null : new Uint8Array(input.subarray(end + 1)), { status, headers });

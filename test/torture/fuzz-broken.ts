@@ -1,4 +1,4 @@
-// Parsers that violate each guarantee on inputs with an exclamation mark, to test the fuzzer itself.
+// Parsers that violate each guarantee on inputs with an exclamation mark; they test the fuzzer itself.
 import { Broken, Escaped } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
 

@@ -1,5 +1,5 @@
-// Fuzz targets for run configurations and overrides, as composed by the trainer and as read by the editor while the
-// user types.
+// Fuzz targets for run configurations and overrides, both as the trainer composes them and as the editor reads them
+// while the user types.
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
@@ -21,7 +21,7 @@ import { Escaped, holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
 
 const presets = 'media/presets';
-/** The presets of at most this length; shorter inputs keep the target fast. */
+/** The presets of at most this length; short inputs keep the time per input low. */
 const presetTexts = (mostLetters: number): string[] =>
   readdirSync(presets)
     .filter(name => name.endsWith('.yaml'))
@@ -38,7 +38,7 @@ const forms = [
   'defaults:\n  - small\n  - _self_\nx: ${trainer.total_training_steps}\ny: a ${z} b\nz: text # a comment\n',
 ];
 
-/** A folder of configurations that may be referenced, next to one that must not be reachable. */
+/** A folder of configurations that may be referenced; its sibling must be unreachable. */
 let folder = '';
 function workspace(): string {
   folder = join(mkdtempSync(join(tmpdir(), 'configurations-')), 'inside');
@@ -56,7 +56,7 @@ const yamlLimits = (text: string): { tree: MapNode | null; problems: ConfigProbl
 
 let schema: ReturnType<typeof configurationFileSchema>;
 
-/** A position in a text that depends only on the text. */
+/** A position in a text, determined by the text. */
 const placeIn = (text: string): number => textHash(text) % (text.length + 1);
 
 export const configurationTargets: readonly FuzzTarget[] = [
@@ -109,7 +109,7 @@ export const configurationTargets: readonly FuzzTarget[] = [
       'config_name: [small, other]\noverrides: ["seed.train=5", "+a.b=[1,2]"]\nlist: [["x=1"], []]\n',
     ],
     weight: 0.1,
-    mostMs: 20_000, // up to a thousand runs, each a whole configuration
+    mostMs: 20_000, // composes up to a thousand runs
     begin: () => void workspace(),
     run(input) {
       const file = join(folder, 'sweep.yaml');

@@ -1,6 +1,6 @@
-// Stand-in for an environment process in the fuzzer. It first sends the reply contained in the tag of the first episode
-// (with the request's `id`, and its `method` unless the tag sets another), then, unless that answered the request, a
-// correct one.
+// Replaces an environment process in the fuzzer. It first sends the reply contained in the tag of the first episode,
+// with the request's `id`, and with the request's `method` if the tag sets no other. If that reply did not answer the
+// request, it then sends a correct reply.
 import { Socket } from 'node:net';
 import { isRecord, jsonOrNothing } from '../../extension/common/json';
 import { FrameChannel, channelDescriptor } from '../../extension/node/frame-channel';

@@ -38,7 +38,7 @@ const asked = [
     frame({ id: 3, method: 'ragen/endDebugging', params: null }),
   frame({ method: '$/cancelRequest', params: { id: 2 } }),
 ];
-/** What a trainer sends to an editor after the handshake. */
+/** Messages of a trainer to an editor after the handshake. */
 const said = [
   frame({ id: 0, result: { run: 'run-1', pid: 1, status } }),
   frame({ method: 'ragen/status', params: { status, fraction: 0.5 } }),
@@ -194,7 +194,7 @@ export const frameTargets: readonly FuzzTarget[] = [
     form: 'json',
     corpus: replies,
     weight: 0.05,
-    mostMs: 1000, // each invalid reply costs a process
+    mostMs: 1000, // the process is restarted after each invalid reply
     async begin() {
       const entry = join(__dirname, 'fuzz-echo-process.cjs');
       environment = await EnvironmentProcess.start({

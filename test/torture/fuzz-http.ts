@@ -12,7 +12,7 @@ import { answering, responseOf } from './fuzz-answers';
 import { Broken, Escaped, holds } from './fuzz-target';
 import type { FuzzTarget } from './fuzz-target';
 
-/** Environments that reply at once, because only the server is under test. */
+/** Environments that reply immediately, because only the server is tested. */
 const pool: EnvironmentSource = {
   load: specs =>
     Promise.resolve({
@@ -100,7 +100,7 @@ const requests = [
 let server: EnvironmentServer | undefined;
 let failures: string[] = [];
 
-/** The server's response to these bytes, until it closes or the timeout. */
+/** The server's response to these bytes, until the server closes the connection or the timeout ends. */
 const answered = (bytes: Buffer): Promise<string> =>
   new Promise(done => {
     const socket = createConnection(Number(new URL(server!.url).port), '127.0.0.1');
@@ -109,7 +109,7 @@ const answered = (bytes: Buffer): Promise<string> =>
     socket.on('error', () => undefined);
     socket.once('close', () => done(text));
     socket.end(bytes);
-    socket.setTimeout(200, () => socket.destroy()); // it waits for more input
+    socket.setTimeout(200, () => socket.destroy()); // the server waits for more input
   });
 
 const commit = 'a'.repeat(40);
@@ -131,7 +131,7 @@ const info = JSON.stringify({
   downloads: 2,
   lastModified: '2026-01-01T00:00:00.000Z',
 });
-/** Separates the responses to two requests. */
+/** Separator between the responses to two requests. */
 const between = '\n=====\n';
 const hubOptions = { endpoint: 'https://hub.example', token: 'hf_x', offline: false, silenceMs: 1000, retryMs: 0 };
 

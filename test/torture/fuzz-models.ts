@@ -1,5 +1,5 @@
 // Fuzz targets for the files of a model folder: weights, tokenizer, chat template, configuration and adapter, and an
-// embedding model in ONNX format, which onnxruntime itself reads.
+// embedding model in ONNX format, which onnxruntime itself parses.
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import { partial } from '../support/partial';
 
 const compact = (file: string): string => JSON.stringify(JSON.parse(readFileSync(file, 'utf8')));
 
-/** A tokenizer small enough to be an input: the first 280 entries of the vocabulary and the first 15 merges. */
+/** A tokenizer that is small enough for an input: the first 280 vocabulary entries and the first 15 merges. */
 function smallTokenizer(file: string): string {
   const parsed = JSON.parse(readFileSync(file, 'utf8')) as {
     model: { vocab: Record<string, number>; merges?: unknown[] };
@@ -60,7 +60,7 @@ const unigram = JSON.stringify({
   },
 });
 
-/** A model that casts its ids to numbers: the smallest one that an embedder accepts. */
+/** An ONNX model that casts its ids to numbers, the smallest that an embedder accepts. */
 function smallOnnx(): Uint8Array {
   const graph = new Graph('small', 'cpu');
   const ids = graph.input('input_ids', 'int64', ['rows', 'tokens']);
@@ -101,7 +101,7 @@ const headers = [
 ];
 const headerBytes = [32, 2];
 
-/** A file system in which every path is a file with these bytes, except those in `others`. */
+/** A file system in which every path is a file with these bytes, except the paths in `others`. */
 function fileOf(bytes: Buffer, others: Record<string, Buffer> = {}): FileSystem {
   const of = (path: string): Buffer => others[path.split(/[\\/]/).at(-1)!] ?? bytes;
   return partial<FileSystem>({
@@ -144,7 +144,7 @@ const conversation = [
   { role: 'user' as const, content: 'Which arm?\u2028 <think>' },
 ];
 
-/** Reads a tokenizer and uses it as a rollout does. */
+/** Parses a tokenizer and calls it as a rollout does. */
 function useTokenizer(): unknown {
   const tokenizer = readTokenizer(folder);
   const ids = tokenizer.encodePrompt(conversation, '<think>');
@@ -312,7 +312,7 @@ export const modelTargets: readonly FuzzTarget[] = [
     },
   },
   {
-    name: 'ONNX model', // read by onnxruntime: the process must survive
+    name: 'ONNX model', // parsed by onnxruntime; the process must survive
     form: 'bytes',
     corpus: [smallOnnx()],
     weight: 1,

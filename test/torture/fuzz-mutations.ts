@@ -1,6 +1,6 @@
-// Seeded mutations of valid inputs. Structural mutations know a format (values and keys of JSON, values and lines of
-// YAML), so many results still parse and reach the code behind the parser; byte mutations know no format. An input
-// depends only on (seed, target, number), so it can be reproduced. No input is longer than `mostBytes`.
+// Seeded mutations of valid inputs. Structural mutations use a format (values and keys of JSON, values and lines of
+// YAML), so that many results still parse and reach the code behind the parser; byte mutations use no format. An input
+// is determined by (seed, target, number) and is therefore reproducible. No input is longer than `mostBytes`.
 import { RandomStream } from '../../extension/engine/sampling/random-stream';
 import { textHash } from '../../extension/run-data/episode-index-line';
 
@@ -128,7 +128,7 @@ const words = [
   ],
 ];
 
-/** Strings that are nested, or repeated until the input is full. */
+/** Strings to nest or to repeat until the input has its maximum length. */
 const openers = [
   ...[
     '[',
@@ -168,10 +168,10 @@ const openers = [
   ],
 ];
 
-/** The input with this number: one or more mutations of an entry of the corpus. */
+/** Applies one or more mutations to an entry of the corpus. */
 export function mutated(corpus: readonly Buffer[], form: InputForm, stream: RandomStream): Buffer {
   let input = pick(corpus, stream);
-  if (stream.uniform() < 0.02) return input; // unmutated, to check that valid inputs are accepted
+  if (stream.uniform() < 0.02) return input; // unmutated, because valid inputs must be accepted
   const aware = form === 'json' || form === 'lines' || form === 'yaml';
   if (aware && stream.uniform() < 0.7) {
     input = form === 'yaml' ? yamlMutated(input, corpus, stream) : jsonMutated(input, corpus, form, stream);
@@ -193,7 +193,7 @@ function part(input: Buffer, stream: RandomStream): [from: number, to: number] {
 const inserted = (input: Buffer, at: number, middle: Buffer, until = at): Buffer =>
   Buffer.concat([input.subarray(0, at), middle, input.subarray(until)]).subarray(0, mostBytes);
 
-/** One mutation that knows no format. */
+/** Applies one mutation that is independent of the format. */
 function bytesMutated(input: Buffer, corpus: readonly Buffer[], stream: RandomStream): Buffer {
   const [from, to] = part(input, stream);
   const cut = (buffer: Buffer): Buffer => buffer.subarray(...part(buffer, stream));
@@ -224,7 +224,7 @@ function bytesMutated(input: Buffer, corpus: readonly Buffer[], stream: RandomSt
     case 10:
       return inserted(input, from, repeated(Buffer.from(pick(openers, stream)), stream));
     default: {
-      // Replaces a number in the text with a boundary value.
+      // Replaces a number in the text by a boundary value.
       const numbers = [...input.toString('latin1').matchAll(/\d+(\.\d+)?/g)];
       if (numbers.length === 0) return input;
       const { index, 0: digits } = pick(numbers, stream);
@@ -234,7 +234,7 @@ function bytesMutated(input: Buffer, corpus: readonly Buffer[], stream: RandomSt
   }
 }
 
-/** A slice repeated: twice, up to 61 times, or to a power-of-two length, the largest of which fills an input. */
+/** Repeats a slice twice, up to 61 times, or to a power-of-two length of at most the maximum of an input. */
 function repeated(slice: Buffer, stream: RandomStream): Buffer {
   if (slice.length === 0) return slice;
   const bytes = [2 * slice.length, slice.length * (2 + stream.integer(60)), 2 ** (6 + stream.integer(7))];
@@ -263,7 +263,7 @@ function parsed(text: string): unknown {
 
 type Slot = { holder: Record<string, unknown> | unknown[]; key: string | number };
 
-/** Marks text that is inserted verbatim, because JSON.stringify could not produce it. */
+/** Prefix of text that is inserted verbatim, because JSON.stringify cannot produce it. */
 const rawMark = '\u0001raw:';
 
 function changedJson(value: unknown, donor: unknown, stream: RandomStream): string {

@@ -1,5 +1,5 @@
-// Fuzz targets for run folders, which may come from untrusted sources: each file, read by the readers of the editor and
-// the trainer that use it.
+// Fuzz targets for run folders, which may come from untrusted sources. Each file is read by all its readers in the
+// editor and the trainer.
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve, sep } from 'node:path';
@@ -233,7 +233,7 @@ const coverage = lines(
 );
 
 let folder = '';
-/** A run folder with all files valid, until one is replaced. */
+/** Writes a run folder with valid files; a target then replaces one of them. */
 function runFolder(): void {
   folder = join(mkdtempSync(join(tmpdir(), 'run-')), '.ragen', 'runs', manifest.id);
   const files: Record<string, string | Uint8Array> = {
@@ -254,14 +254,14 @@ function put(name: string, content: string | Uint8Array): void {
   writeFileSync(join(folder, name), content);
 }
 
-/** Checks that every path with these names lies in the run's folder. */
+/** Asserts that every path built from these names lies in the run's folder. */
 function staysInside(...names: string[]): void {
   for (const name of names)
     if (!resolve(folder, name).startsWith(resolve(folder) + sep))
       throw new Escaped(`${name} leads out of the run's folder`);
 }
 
-/** Everything that the editor reads from a run's small files. */
+/** Reads the small files of a run with the editor's readers. */
 async function readRun(): Promise<unknown> {
   const reader = new RunReader(folder, { now: () => 0, monotonic: () => 0 });
   const there = await reader.refresh();
@@ -282,7 +282,7 @@ async function readRun(): Promise<unknown> {
   return [there, reader.summary, versions, sources, events, metrics, effects, config, await reader.lease()];
 }
 
-/** The same, read by the trainer and the CLI. */
+/** Reads the small files of a run with the readers of the trainer and the CLI. */
 function openRun(): unknown {
   const run = RunFolder.open(folder);
   const versions = versionsOf(run);
@@ -367,7 +367,7 @@ export const runFolderTargets: readonly FuzzTarget[] = [
     corpus: [segment, Buffer.concat([segment, segment])],
     weight: 12,
     run(input) {
-      const bytes = new Uint8Array(input); // a separate buffer, as in the reader
+      const bytes = new Uint8Array(input); // a separate buffer, as in the product's reader
       return decodeSegments(bytes.buffer).map(({ segment: one }) => {
         for (const column of one.columns.values()) holds(column.length === one.rows, 'a column has another length');
         return [...one.columns.keys()];

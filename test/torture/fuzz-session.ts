@@ -1,32 +1,32 @@
-// Runs parsers on inputs in a separate process: `fuzz-watch.ts` starts it, sends it a range of inputs and receives the
-// findings. The number of each input is written to a file first, so the watcher knows where the process died or hangs.
-// An input above the time limit is repeated three times and the lowest CPU time counts, because the machine may be
-// busy.
+// Runs parsers on inputs in a separate process. `fuzz-watch.ts` starts the process, sends ranges of inputs and receives
+// the findings. The number of each input is first written to a file, which identifies the input if the process dies or
+// hangs. An input above the time limit is repeated three times and its lowest CPU time counts, because the machine may
+// be busy.
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { mutated, streamOf } from './fuzz-mutations';
 import type { FuzzTarget } from './fuzz-target';
 import { reinterpret } from '../support/partial';
 
-/** Maximum CPU time per input in milliseconds, on the machine of docs/PERFORMANCE.md; scaled up on a slower machine. */
+/** Maximum CPU time per input in milliseconds on the machine of docs/PERFORMANCE.md; scaled up on slower machines. */
 export const mostMs = 50;
-/** Duration of `slowness` on that machine, warm and idle, in milliseconds. */
+/** Duration of `slowness` on the machine of docs/PERFORMANCE.md, warm and idle, in milliseconds. */
 const referenceMs = 10;
-/** Milliseconds without a result after which an input counts as a hang. */
+/** Milliseconds without a result after which an input is reported as a hang. */
 const silenceMs = 5000;
-/** Milliseconds of warm-up with valid inputs. */
+/** Duration of the warm-up with valid inputs, in milliseconds. */
 const warmMs = 100;
 
-/** A request of inputs [from, to) of a target. */
+/** A request to run the inputs [from, to) of a target. */
 export interface FuzzOrder {
   target: string;
   seed: number;
   from: number;
   to: number;
-  /** File that holds the number of the current input. */
+  /** File with the number of the current input. */
   progress: string;
 }
 
-/** What is wrong with the outcome of an input. */
+/** Kind of violation by an input. */
 export type FuzzFault = 'crash' | 'hang' | 'pollution' | 'escape' | 'wrong' | 'death';
 
 export interface FuzzFinding {
@@ -34,7 +34,7 @@ export interface FuzzFinding {
   seed: number;
   number: number;
   fault: FuzzFault;
-  /** Equal for findings with the same cause, as far as can be determined. */
+  /** Equal for findings that appear to have the same cause. */
   signature: string;
   message: string;
   /** The input in base64, minimized if possible. */
@@ -49,7 +49,7 @@ type Outcome = { fault: FuzzFault; signature: string; message: string } | 'answe
 const shared = [Object.prototype, Array.prototype, Function.prototype, String.prototype, Number.prototype];
 const ownKeys = shared.map(one => Reflect.ownKeys(one));
 
-/** Names of properties added to shared prototypes; removes them. */
+/** Removes properties added to shared prototypes and returns their names. */
 function pollution(): string[] {
   return shared.flatMap((one, i) => {
     const gained = Reflect.ownKeys(one).filter(key => !ownKeys[i].includes(key));
@@ -76,7 +76,7 @@ function oddPrototype(value: unknown): string | undefined {
   return undefined;
 }
 
-/** An uncaught exception or unhandled rejection since the input started. */
+/** The uncaught exception or unhandled rejection since the input started, if one occurred. */
 let unhandled: Error | undefined;
 
 async function outcomeOf(target: FuzzTarget, input: Buffer): Promise<Outcome> {
@@ -121,7 +121,9 @@ function judged({ lawful = ['UserError'] }: FuzzTarget, thrown: unknown): Outcom
   return { fault: fault as FuzzFault, signature, message: `${error.name}: ${message} [${at.join(' < ')}]` };
 }
 
-/** CPU milliseconds of an input: of the first run, or the lowest of three more if that was too long. */
+/**
+ * CPU milliseconds of an input: those of the first run or, if they exceed the limit, the minimum of three more runs.
+ */
 async function measured(target: FuzzTarget, input: Buffer): Promise<{ outcome: Outcome; ms: number }> {
   const from = performance.now();
   const outcome = await outcomeOf(target, input);
@@ -138,7 +140,7 @@ async function measured(target: FuzzTarget, input: Buffer): Promise<{ outcome: O
   return { outcome: { fault: 'hang', signature: 'slow', message: `takes ${Math.round(ms)} ms` }, ms };
 }
 
-/** How many times slower than the reference machine this one currently is, measured with JSON objects; at least 1. */
+/** Current slowdown relative to the reference machine, measured with JSON objects; at least 1. */
 function slowness(): number {
   const value = Array.from({ length: 500 }, (_, i) => ({ key: `key ${i}`, value: [i, `${i / 7}`] }));
   let least = Infinity;
@@ -151,7 +153,7 @@ function slowness(): number {
   return Math.max(1, least / referenceMs);
 }
 
-/** A smaller input that fails in the same way; searches for at most one second. */
+/** Searches for a smaller input with the same violation, for at most one second. */
 async function shrunk(
   target: FuzzTarget,
   input: Buffer,
@@ -169,7 +171,7 @@ async function shrunk(
   return best;
 }
 
-/** Lets the engine compile the parser, so that the first inputs are not slower than the others. */
+/** Runs the parser until the engine has compiled it, so that the first inputs are not slower than the others. */
 async function warmUp(target: FuzzTarget, corpus: readonly Buffer[]): Promise<void> {
   const until = performance.now() + warmMs;
   for (let times = 0; times < 100 && performance.now() < until; times++)
@@ -204,7 +206,7 @@ async function obey(target: FuzzTarget, { target: name, seed, from, to, progress
   process.send!({ done: { inputs: to - from, refused, slowest, broken } } satisfies FuzzReply);
 }
 
-/** Serves the requests of the parent process, and exits with it. */
+/** Serves the requests of the parent process; exits when the parent exits. */
 export function serve(targets: readonly FuzzTarget[]): void {
   process.on('uncaughtException', error => (unhandled ??= error));
   process.on('unhandledRejection', error => (unhandled ??= error instanceof Error ? error : new Error(String(error))));

@@ -6,18 +6,18 @@ export interface FuzzTarget {
   name: string;
   form: InputForm;
   corpus: readonly (string | Uint8Array)[];
-  /** Share of the inputs relative to other targets; slow targets get few. */
+  /** Share of all inputs, relative to other targets; slow targets have small weights. */
   weight: number;
-  /** Maximum CPU milliseconds per input, for targets that start a process. */
+  /** Maximum CPU milliseconds per input, for targets that start a process; replaces the default limit. */
   mostMs?: number;
-  /** Names of the errors that are a valid refusal. */
+  /** Names of the errors with which the parser may refuse an input. */
   lawful?: readonly string[];
   /**
    * Passes the input to the parser. The result is searched for unexpected prototypes.
    * @throws what the parser throws, and `Broken` if a result is invalid
    */
   run(input: Buffer): unknown;
-  /** Run before the first input and after the last. */
+  /** `begin` is called before the first input, `end` after the last. */
   begin?(): Promise<void> | void;
   end?(): Promise<void> | void;
 }

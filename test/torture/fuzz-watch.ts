@@ -1,5 +1,5 @@
-// Runs parsers on inputs in a child process and watches it: reports an input at which it dies or hangs, and continues
-// after it in a new process.
+// Runs parsers on inputs in a child process and monitors it. Reports an input at which the process dies or hangs, and
+// continues with the next input in a new process.
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,10 +9,10 @@ import { mutated, streamOf } from './fuzz-mutations';
 import type { FuzzFinding, FuzzOrder, FuzzReply } from './fuzz-session';
 import type { FuzzTarget } from './fuzz-target';
 
-/** Milliseconds at the same input after which the process is killed. */
+/** Milliseconds at one input after which the process is killed. */
 const stillMs = 20_000;
 const lookMs = 500;
-/** Number of deaths after which a target is abandoned. */
+/** Number of process deaths after which a target is abandoned. */
 const mostDeaths = 10;
 
 export interface FuzzedTarget {
@@ -68,7 +68,7 @@ export class FuzzWatch {
     return found;
   }
 
-  /** Kills the process. */
+  /** Kills the child process. */
   async end(): Promise<void> {
     const { child } = this;
     if (child) await new Promise(resolve => child.once('close', resolve).kill('SIGKILL'));
@@ -84,7 +84,7 @@ export class FuzzWatch {
     });
   }
 
-  /** Runs one order until it is done, or until the process dies or is killed because it hangs. */
+  /** Runs one order until it is complete, or until the process dies or is killed because it hangs. */
   private session(order: FuzzOrder, report: (finding: FuzzFinding) => void): Promise<Ending> {
     return new Promise(resolve => {
       const child = (this.child ??= this.start());

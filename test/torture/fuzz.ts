@@ -9,11 +9,13 @@ import { FuzzWatch, type FuzzedTarget } from './fuzz-watch';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
 
-/** Number of inputs at full scale, and in CI. */
+/** Number of inputs at full scale; `inputsInCi` is the number in CI. */
 export const wholeInputs = 1_000_000;
 export const inputsInCi = 20_000;
 
-/** Distributes this number of inputs over the targets by weight; `only` names the targets, all if empty. */
+/**
+ * Distributes this number of inputs over the targets by weight. `only` contains names of targets; empty selects all.
+ */
 export async function fuzzAll(
   inputs: number,
   seed: number,
@@ -39,7 +41,7 @@ export async function fuzzAll(
   }
 }
 
-/** This file's part of the torture run. @throws if an input violates a guarantee */
+/** The part `fuzz` of `npm run torture`. @throws if an input violates a guarantee */
 export async function fuzz(scale: TortureScale): Promise<void> {
   const only = (process.env.FUZZ_TARGETS ?? '').split(',').filter(name => name !== '');
   const entry = join(__dirname, 'fuzz-process.cjs');

@@ -1,4 +1,4 @@
-// Attacks of a hostile environment process on its channel (hostile-peer.ts).
+// Names of the attacks of a hostile environment process on its channel (hostile-peer.ts).
 
 export const hostileActs = [
   'garbage',

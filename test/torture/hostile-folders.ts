@@ -1,7 +1,7 @@
-// Untrusted run folders: each file is replaced by something that a reader must not open or read completely (pipes,
-// devices, links that lead outside, link loops, sparse files, endless lines, folders, garbage). The readers of the
-// editor and the CLI must end within time and memory limits, without reading anything outside the folder. Each case
-// runs by itself; a blocked read shows as a case that never ends.
+// Untrusted run folders. Each file is replaced by an object that a reader must not open or read completely: pipes,
+// devices, links that lead outside, link loops, sparse files, endless lines, folders, garbage. The readers of the
+// editor and the CLI must end within time and memory limits, and must read nothing outside the folder. Each case runs
+// alone, so that a blocked read is a case that never ends.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -40,7 +40,7 @@ const locations = [
 
 type Random = ReturnType<typeof streamOf>;
 
-/** What replaces a file; `outside` is a folder with a file of each name that no reader may return. */
+/** Replacements of a file. `outside` is a folder that holds files of the same names, which no reader may return. */
 export const tricks: Readonly<Record<string, (path: string, outside: string, random: Random) => void>> = {
   pipe: path => void execFileSync('mkfifo', [path]),
   'link to a device': path => symlinkSync('/dev/zero', path),
@@ -66,9 +66,12 @@ export const tricks: Readonly<Record<string, (path: string, outside: string, ran
     writeFileSync(path, Buffer.from(Array.from({ length: 5000 }, () => Math.floor(random.uniform() * 256)))),
 };
 
-/** Maximum seconds for all readers of one folder, allowing for a busy machine. */
+/** Maximum seconds for all readers of one folder on a busy machine. */
 const mostSeconds = 60;
-/** Maximum growth of the process's memory in bytes over all cases; a reader that loads a whole file exceeds it. */
+/**
+ * Maximum growth of the process's memory in bytes over all cases. A reader that loads a complete sparse file exceeds
+ * it.
+ */
 const mostGrowth = 1.5 * 2 ** 30;
 
 export interface HostileOutcome {
@@ -77,9 +80,9 @@ export interface HostileOutcome {
   growth: number;
 }
 
-/** Tries tricks at places, in a seeded order. @throws if a reader does not end, or returns content from outside */
+/** Tries tricks at locations, in a seeded order. @throws if a reader does not end, or returns content from outside */
 export async function hostileFolders(cases: number, seed: number): Promise<HostileOutcome> {
-  if (process.platform === 'win32') return { cases: 0, seconds: 0, growth: 0 }; // no named pipes; links need rights
+  if (process.platform === 'win32') return { cases: 0, seconds: 0, growth: 0 }; // no named pipes
   const all = locations.flatMap(location => Object.keys(tricks).map(trick => ({ location, trick })));
   const random = streamOf(seed, 'hostile folders', 0);
   for (let i = all.length - 1; i > 0; i--) {
@@ -129,7 +132,7 @@ async function tryOne({ location, trick }: { location: string; trick: string }, 
   }
 }
 
-/** Everything that the editor and the CLI read from a folder; a refusal counts as a result. */
+/** Reads a folder with all readers of the editor and the CLI; an error counts as a result. */
 async function readAll(folder: string, workspace: string): Promise<unknown[]> {
   const reader = new RunReader(folder);
   const run = (): RunFolder => RunFolder.open(folder);
@@ -218,7 +221,7 @@ function soundFolder(folder: string): void {
   }
 }
 
-/** This file's part of the torture run: every trick at every place. */
+/** The part `hostile-folders` of `npm run torture`: every trick at every location. */
 export async function hostileFoldersPart(scale: TortureScale): Promise<void> {
   const { cases, seconds, growth } = await hostileFolders(
     scaled(locations.length * Object.keys(tricks).length, scale),

@@ -1,4 +1,4 @@
-// Stand-in for an environment process that attacks its channel at seeded moments; bundled and started by
+// Replaces an environment process and attacks its channel at seeded moments; bundled and started by
 // environment-channel.ts. Between attacks it replies correctly: the observation of an episode is the number of its
 // actions. Each start uses a different random stream.
 import { closeSync, readdirSync, writeFileSync, writeSync } from 'node:fs';
@@ -14,7 +14,7 @@ const folder = process.env.RAGEN_HOSTILE_FOLDER!;
 const start = readdirSync(folder).length;
 writeFileSync(join(folder, String(start)), '');
 const random = new RandomStream(Number(process.env.RAGEN_HOSTILE_SEED) * 10_007 + start);
-/** Share of the requests at which it misbehaves. */
+/** Share of the requests that trigger an attack. */
 const share = 0.2;
 
 const pipe = new Socket({ fd: channelDescriptor });

@@ -1,7 +1,7 @@
-// Checks a run folder after a kill and at the end: no committed data is lost or changed, no line is torn, every
-// checkpoint is complete, and metrics, episodes and weights equal bit for bit those of an uninterrupted run. A commit
-// is a checkpoint: data after the newest one may be truncated by the resume and is produced again. Timestamps and
-// environment versions are excluded.
+// Checks a run folder after a kill and at the end. No committed data is lost or changed, no line is incomplete, every
+// checkpoint is complete, and metrics, episodes and weights equal those of an uninterrupted run bit for bit. A
+// checkpoint is a commit: a resume may truncate data after the newest checkpoint and produces it again. Timestamps and
+// environment versions are excluded from the comparison.
 import { AssertionError, deepStrictEqual, ok } from 'node:assert';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
@@ -13,13 +13,13 @@ import { scalarSteps } from '../support/events-in';
 import { statusOf, timed } from '../support/terminal';
 import { keptEnvironment } from '../../extension/trainer/store/environment-store';
 
-/** The reproducible part of an uninterrupted run that kept all of its checkpoints. */
+/** The reproducible part of an uninterrupted run that stored all its checkpoints. */
 export interface Course {
   steps: number;
   /** Lines of metrics.jsonl and scores.jsonl, by step. */
   metrics: string[];
   scores: Map<number, string>;
-  /** Digests of the episode files by name. */
+  /** Digest of each episode file, by name. */
   episodes: Record<string, string>;
   /** sha256 of each file of a checkpoint, by step. */
   weights: Map<number, Record<string, string>>;
@@ -28,7 +28,7 @@ export interface Course {
   names: string[];
 }
 
-/** What a run had committed at the last inspection. */
+/** The committed data of a run at the last inspection. */
 export interface Committed {
   step: number;
   /** Content of the logs up to the checkpoint, including timestamps. */
@@ -59,7 +59,7 @@ export async function courseOf(run: string): Promise<Course> {
 
 /**
  * Inspects a run whose trainer was just killed; writes nothing.
- * @throws if some of `known` is lost, or committed data differs from the uninterrupted run
+ * @throws if a part of `known` is lost, or committed data differs from the uninterrupted run
  */
 export async function inspectKilled(run: string, course: Course, known: Committed): Promise<Committed> {
   for (const file of lineFiles(run)) completeLines(run, file);
@@ -102,7 +102,7 @@ export async function inspectKilled(run: string, course: Course, known: Committe
   return { step, logs };
 }
 
-/** Inspects a finished run. @throws if it differs from the uninterrupted run, or if files were left behind */
+/** Inspects a finished run. @throws if it differs from the uninterrupted run, or if temporary files are left */
 export async function inspectFinished(run: string, course: Course, known: Committed): Promise<void> {
   const { step } = await inspectKilled(run, course, known);
   same(step, course.steps, 'the step of the last checkpoint');
@@ -125,7 +125,7 @@ export async function inspectFinished(run: string, course: Course, known: Commit
     ok(keptEnvironment(folder, version), `the code of version ${version} is not kept`);
 }
 
-/** Like deepStrictEqual, with the name of the value in the message. */
+/** deepStrictEqual whose error message contains the name of the value. */
 function same(actual: unknown, expected: unknown, what: string): void {
   try {
     deepStrictEqual(actual, expected);
@@ -149,14 +149,14 @@ const sums = (files: Record<string, { sha256: string }>): Record<string, string>
       .sort(),
   );
 
-/** Line-based files, by name in the run folder. */
+/** Names of the files of JSON lines in the run folder. */
 function lineFiles(run: string): string[] {
   const episodes = existsSync(join(run, runFiles.episodes)) ? readdirSync(join(run, runFiles.episodes)) : [];
   const own = [runFiles.metrics, runFiles.events, runFiles.scores].filter(name => existsSync(join(run, name)));
   return [...own, ...episodes.filter(name => name.endsWith('.jsonl')).map(name => `${runFiles.episodes}/${name}`)];
 }
 
-/** The complete lines of a file; only the last line may be torn. */
+/** The complete lines of a file. @throws if a line other than the last is incomplete */
 function completeLines(run: string, name: string): unknown[] {
   const lines = existsSync(join(run, name)) ? readFileSync(join(run, name), 'utf8').split('\n').slice(0, -1) : [];
   return lines.map((line, i): unknown => {
@@ -197,8 +197,8 @@ function digests(run: string): Record<string, string> {
 }
 
 /**
- * All file names except those of checkpoints, stored code and event files, whose number depends on the number of
- * sessions.
+ * All file names except those of checkpoints, stored code and event files: the number of these files depends on the
+ * number of sessions.
  */
 function namesOf(run: string): string[] {
   const names = readdirSync(run, { recursive: true, withFileTypes: true })

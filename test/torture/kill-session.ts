@@ -1,7 +1,7 @@
-// One session of a run under test: starts the trainer with points.ts preloaded, tracks its phase, and kills it, its
-// environment process or both (SIGKILL, from this process) at the moments given by its cards. Generation, update and
-// swap are hit by a timer at any moment; save, log and swap also before, during or after one file-system call, while
-// the trainer is held there.
+// One session of a run under test: starts the trainer with points.ts preloaded, tracks its phase, and kills the
+// trainer, its environment process or both (SIGKILL, from this process) at the moments given by its cards. A timer
+// triggers kills during generation, update and swap. Kills during save, log and swap may also be triggered before,
+// during or after a file-system call, at which the trainer is paused.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -19,14 +19,14 @@ export const targets = ['trainer', 'environment', 'both'] as const;
 export type Target = (typeof targets)[number];
 
 /**
- * Phases in which the trainer can be held at a call on a file: in checkpoints/, in environments/, anywhere else in the
- * run folder.
+ * Phases in which the trainer can be paused at a file-system call, by the file's location: `save` in checkpoints/,
+ * `swap` in environments/, `log` elsewhere in the run folder.
  */
 export type HeldPhase = 'save' | 'log' | 'swap';
 
 /**
- * The nth call of a phase since the start of the trainer or of the stage; `during` holds in the middle of a write, or
- * while a call is in progress.
+ * A pause at the nth call of a phase, counted from the start of the trainer or of the stage. `during` pauses in the
+ * middle of a write, or while another call is in progress.
  */
 export interface Hold {
   phase: HeldPhase;
@@ -35,7 +35,7 @@ export interface Hold {
   ms: number;
 }
 
-/** Input of points.ts: the run's folder, and a hold for each stage (null for none). */
+/** Input of points.ts: the run's folder, and a pause for each stage (null for none). */
 export interface Orders {
   folder: string;
   holds: (Hold | null)[];
@@ -45,27 +45,27 @@ export interface Orders {
 export type Report =
   | { kind: 'engine'; method: string }
   | { kind: 'environment'; pid: number }
-  /** An edit is being prepared, or the episodes that start from now on use it. */
+  /** `prepare`: an edit is being prepared. `use`: episodes that start from now on use the edit. */
   | { kind: 'swap'; method: 'prepare' | 'use' }
   | { kind: 'call'; phase: HeldPhase; name: string; file: string }
   | { kind: 'held'; phase: HeldPhase; name: string; file: string; how: Hold['how'] }
-  /** A checkpoint starts after the environment process died and was restarted. */
+  /** Reported at the first checkpoint after the environment process died and was restarted. */
   | { kind: 'stage'; stage: number };
 
 /** A planned kill. */
 export interface Card {
   phase: Phase;
   target: Target;
-  /** Occurrence of the phase (for a swap, of the generation) in its stage, from 1. */
+  /** Occurrence of the phase within its stage, from 1; for a swap, the occurrence of the generation. */
   occurrence: number;
-  /** When to kill within the phase, 0 to 1; for a swap, when its edit is saved. */
+  /** Moment of the kill within the phase, from 0 to 1; for a swap, the moment when the edit is saved. */
   share: number;
   /**
-   * When to kill within a swap, 0 to 1: the first half is the preparation of the code, the second the time until
+   * Moment of the kill within a swap, from 0 to 1. The first half is the preparation of the code; in the second half,
    * episodes of the old code end.
    */
   swapShare: number;
-  /** Selects one of the observed durations as the expected one, 0 to 1. */
+  /** Selects one of the observed durations as the expected duration, from 0 to 1. */
   pick: number;
   hold: Hold | null;
   trainerFirst: boolean;
@@ -74,12 +74,12 @@ export interface Card {
 /** A completed kill. */
 export interface Struck {
   card: Card;
-  /** The phase in which the kill happened. */
+  /** The trainer's phase at the kill. */
   phase: Phase;
   where: string;
 }
 
-/** Milliseconds of each occurrence of a phase; a swap lasts until its code is used. */
+/** Milliseconds of each occurrence of a phase; a swap ends when its code is first used. */
 export type Durations = Record<'generation' | 'update' | 'save' | 'swap', number[]>;
 
 export interface KillSessionOptions {
@@ -88,11 +88,11 @@ export interface KillSessionOptions {
   resume: boolean;
   /** Path of the built points.ts. */
   preload: string;
-  /** At most one per stage; all except the last kill only the environment process. */
+  /** At most one card per stage; all cards except the last kill only the environment process. */
   cards: readonly Card[];
   /** Observed durations of phases in milliseconds. */
   durations: Durations;
-  /** Edits the environment's source: its version changes, its behaviour does not. */
+  /** Edits the environment's source into a new version with the same behaviour. */
   edit(): void;
 }
 
@@ -113,13 +113,13 @@ const engineMethods: Readonly<Record<string, 'generation' | 'update' | 'save'>> 
   state: 'save',
 };
 
-/** Timeout of a session, far longer than these small runs take. */
+/** Timeout of a session in milliseconds, far above the duration of these small runs. */
 const timeoutMs = 120_000;
 
-/** Maximum seconds until an edit takes effect, whichever process dies meanwhile. */
+/** Maximum seconds until an edit takes effect, even if processes die in between. */
 const swapTimeout = 30;
 
-/** Runs one session to its end. @throws if the trainer ends other than by its kill or its last step, or does not end */
+/** Runs one session to its end. @throws if the trainer hangs, or ends neither by a planned kill nor by its last step */
 export async function sit(options: KillSessionOptions): Promise<KillSession> {
   const seat = new Seat(options);
   return seat.outcome();
@@ -136,7 +136,10 @@ class Seat {
   private phaseBegan = 0;
   private occurrences: Record<string, number> = {};
   private stage = 0;
-  /** The edit of this stage: when it was saved, when its code was first prepared and used, and in which generation. */
+  /**
+   * The edit of this stage, with the times at which it was saved, prepared and first used, and the generation of that
+   * use.
+   */
   private edit: { saved: number; prepared?: number; used?: number; usedIn?: number } | undefined;
   private killed = false;
 
@@ -180,7 +183,7 @@ class Seat {
       throw new Error(`an edit saved ${seconds.toFixed(1)} s before the trainer's end never came into effect`);
     const finished = code === 0 && statusOf(run)?.state === 'finished';
     if (this.killed && finished)
-      this.struck.pop(); // it ended before the kill
+      this.struck.pop(); // the process ended before the kill
     else if (this.killed ? signal !== 'SIGKILL' : !finished) throw new Error(this.otherEnd(code, signal));
     return {
       end: finished ? 'finished' : 'killed',
@@ -191,7 +194,7 @@ class Seat {
     };
   }
 
-  /** Why the trainer ended, or where it hangs. */
+  /** Describes how the trainer ended, or the phase in which it hangs. */
   private otherEnd(code: number | null, signal: NodeJS.Signals | null): string {
     const status = statusOf(this.options.run);
     const how = signal === 'SIGKILL' ? `did not end in ${timeoutMs / 1000} s` : explainExit(code, signal);
@@ -199,7 +202,7 @@ class Seat {
     return `the trainer ${how} in step ${status?.step}, ${status?.phase}, after ${kills}: ${status?.error ?? 'no error told'}`;
   }
 
-  /** The next card, if its stage has been reached. */
+  /** The next card if its stage has been reached, otherwise undefined. */
   private get card(): Card | undefined {
     return this.stage === this.struck.length ? this.options.cards[this.stage] : undefined;
   }
@@ -267,7 +270,7 @@ class Seat {
     this.timers.push(setTimeout(job, ms));
   }
 
-  /** One of the observed durations of a phase. */
+  /** One of the observed durations of a phase in milliseconds, selected by `pick` from 0 to 1. */
   private typical(phase: keyof Durations, pick: number): number {
     const seen = this.options.durations[phase];
     return seen[Math.floor(pick * seen.length)];
@@ -277,7 +280,7 @@ class Seat {
     const { card } = this;
     if (!card || this.killed) return;
     const environments = [...this.environments].filter(isAlive);
-    if (card.target === 'environment' && environments.length === 0) return; // it is being restarted
+    if (card.target === 'environment' && environments.length === 0) return; // the process is being restarted
     const phase = this.phaseOf(card);
     if (!phase) return;
     this.struck.push({ card, phase, where });
@@ -292,7 +295,10 @@ class Seat {
     for (const pid of card.trainerFirst ? [...trainer, ...doomed] : [...doomed, ...trainer]) end(pid);
   }
 
-  /** The trainer's phase as known here; a swap lasts until no episode of the old code is left. */
+  /**
+   * The trainer's phase, derived from its reports. A swap lasts until the generation in which the new code was first
+   * used ends.
+   */
   private phaseOf(card: Card): Phase | undefined {
     if (card.hold) return card.phase;
     const { edit, phase } = this;
@@ -306,6 +312,6 @@ function end(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // it ended together with the other
+    // it ended with the other process
   }
 }

@@ -1,7 +1,7 @@
 // Kills the processes of a training run (SIGKILL), distributed evenly over phases (generation, update, checkpoint,
-// journal, swap of an edited environment) and targets (trainer, environment process or both). After each kill the
-// folder is inspected (kill-checks.ts) and the run resumed, until it has finished; it must equal an uninterrupted run
-// bit for bit. If only the environment process is killed, the trainer must continue by itself.
+// journal, swap of an edited environment) and targets (trainer, environment process or both). After each kill,
+// kill-checks.ts inspects the folder and the run is resumed until it finishes. The finished run must equal an
+// uninterrupted run bit for bit. If only the environment process is killed, the trainer must continue without a resume.
 import { buildSync } from 'esbuild';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ import type { Card, Durations, HeldPhase, Phase, KillSession, Struck, Target } f
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
 
-/** Kinds of runs, which differ in what a checkpoint holds and what runs alongside the update. */
+/** Kinds of runs, which differ in the content of a checkpoint and in the work done in parallel to the update. */
 export const killedRuns: Readonly<Record<string, readonly string[]>> = {
   'GRPO, each step saved': ['trainer.save_freq=1', 'trainer.test_freq=4'],
   'PPO with critic, reference and adaptive KL, every other step saved': [
@@ -58,11 +58,11 @@ interface Kind {
   overrides: readonly string[];
   course: Course;
   durations: Durations;
-  /** Calls on the run's files, per step and before the first one. */
+  /** Number of calls on the run's files in the reference run, by phase. */
   calls: Record<HeldPhase, number>;
 }
 
-/** This file's part of the torture run. @throws with the run, its seed, and what was lost or differs */
+/** The part `kills` of `npm run torture`. @throws with the run, its seed, and the lost or different data */
 export async function kills(scale: TortureScale): Promise<void> {
   const { seed, say } = scale;
   const options = { kills: scaled(300, scale), seed, steps: 12, runs: Object.keys(killedRuns), lanes: 2, say };
@@ -81,7 +81,7 @@ export async function kills(scale: TortureScale): Promise<void> {
   );
 }
 
-/** Makes the requested number of kills and resumes every run until it finishes. @throws as `kills` */
+/** Performs the requested number of kills and resumes every run until it finishes. @throws as `kills` */
 export async function killRuns(options: KillOptions): Promise<KillReport> {
   const report: KillReport = { struck: [], runs: 0, resumes: 0 };
   const tools = mkdtempSync(join(tmpdir(), 'ragen-kills-'));
@@ -108,15 +108,15 @@ export async function killRuns(options: KillOptions): Promise<KillReport> {
   }
 }
 
-/** Three turns per episode. Type checks are off: they take longer than many steps of these runs, and write nothing. */
+/** Overrides: three turns per episode, and no type checks, which take longer than many steps and write no files. */
 const common = (steps: number): string[] => [
   ...[`trainer.total_training_steps=${steps}`, 'workbench.check_types=false'],
   ...['agent_proxy.max_turn=3', 'custom_envs.Words.max_actions_per_traj=9'],
 ];
 
 /**
- * A slow environment, so that kills and edits hit running episodes; each `version` is different code with the same
- * behaviour.
+ * Source of a slow environment, so that kills and edits occur while episodes run. Each `version` has different code and
+ * equal behaviour.
  */
 const environment = (version: number): string =>
   wordsEnvironment(
@@ -136,13 +136,13 @@ async function uninterrupted(workspace: Workspace, preload: string, overrides: r
   return { overrides, course, durations, calls };
 }
 
-/** Assumed duration of a swap before one was observed. */
+/** Assumed duration of a swap in milliseconds until a swap has been observed. */
 const firstSwapMs = 150;
 
-/** Maximum consecutive runs without a kill; more indicate wrong timing. */
+/** Maximum number of consecutive runs without a kill; a longer series indicates wrong timing. */
 const mostVain = 5;
 
-/** The runs of one workspace, one after the other, with kills distributed evenly. */
+/** The runs of one workspace, executed one after the other, with kills distributed evenly. */
 class Lane {
   private readonly random: RandomStream;
   /** Remaining kills, by phase and target. */
@@ -173,7 +173,7 @@ class Lane {
     }
   }
 
-  /** Kills and resumes one run until it has finished; returns the number of kills. */
+  /** Kills and resumes one run until it finishes; resolves to the number of kills. */
   private async killRun(name: string, kind: Kind): Promise<number> {
     const run = await newRun(this.workspace, kind.overrides);
     const history: string[] = [];
@@ -214,7 +214,7 @@ class Lane {
     this.workspace.write('environments/words.ts', environment(++this.edits));
   }
 
-  /** Kills for one session: of the environment process, one after the other, until one kills the trainer. */
+  /** Cards for one session: any number of kills of the environment process, then one that includes the trainer. */
   private deal(kind: Kind): Card[] {
     const cards: Card[] = [];
     while (this.cells.length > 0 && !cards.some(({ target }) => target !== 'environment')) {
@@ -245,12 +245,12 @@ class Lane {
     };
   }
 
-  /** Counts completed kills; those that did not happen are scheduled again. */
+  /** Removes completed kills from the schedule; kills that did not happen are scheduled again. */
   private settle({ struck, unplayed, durations }: KillSession, kind: Kind): void {
     kind.durations.swap.push(...durations.swap);
     this.report.struck.push(...struck);
     this.cells.push(...unplayed);
-    // A kill that happened in another phase counts for that phase; the planned one is scheduled again.
+    // A kill that happened in another phase counts for that phase, and the planned kill is scheduled again.
     for (const { card, phase } of struck) {
       if (phase === card.phase) continue;
       const made = this.cells.findIndex(cell => cell.phase === phase && cell.target === card.target);

@@ -1,7 +1,7 @@
-// `npm run torture [-- NAME …] [-- --scale 0.1] [-- --seed 7]`: exposes the product to what a long run may encounter
-// (kills, full disks, bad input, hostile code), prints the results, and exits with 1 if a guarantee of
-// docs/RELIABILITY.md or docs/SECURITY.md is broken. Everything runs in the processes of the built product. One file
-// per part; CI runs the same functions at a small scale.
+// `npm run torture [-- NAME …] [-- --scale 0.1] [-- --seed 7]`: exposes the product to the faults of a long run (kills,
+// full disks, bad input, hostile code) and prints the results. Exits with 1 if a guarantee of docs/RELIABILITY.md or
+// docs/SECURITY.md is broken. Everything runs in the processes of the built product. Each part has a file; CI runs the
+// same functions at a small scale.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 // Mutations of a model folder: values and types in its JSON; missing, truncated, duplicated or redirected shards;
-// headers whose offsets, shapes and types contradict the data; files of other models; and non-regular files. All
-// mutations are determined by the random stream.
+// headers whose offsets, shapes and types contradict the data; files of other models; and non-regular files. The random
+// stream determines all mutations.
 import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
@@ -106,7 +106,7 @@ const keys = [
 
 const dtypes = ['F64', 'F32', 'F16', 'BF16', 'I8', 'U8', 'I64', 'BOOL', 'F8_E4M3', 'F4', 'float32', '', 'f32'];
 
-/** File names in weight maps that lead outside the folder, or to nothing. */
+/** File names for weight maps that lead outside the folder or do not exist. */
 const elsewhere = [
   ...[
     '../outside.safetensors',
@@ -137,7 +137,7 @@ const filesOf = (folder: string, of: RegExp = /./): string[] =>
     .filter(file => statSync(file).size < 2 ** 20)
     .sort();
 
-/** Applies `change` to one matching file; does nothing if there is none. */
+/** A mutation that applies `change` to one matching file, or does nothing if none matches. */
 const onFile =
   (of: RegExp, change: (file: string, stream: RandomStream) => void): Mutation =>
   (folder, stream) => {
@@ -145,7 +145,7 @@ const onFile =
     if (files.length > 0) change(pick(files, stream), stream);
   };
 
-/** Changes the header of a safetensors file, regardless of its data. */
+/** A mutation that changes the header of a safetensors file, but not its data. */
 const onHeader = (change: (header: Record<string, unknown>, stream: RandomStream) => void): Mutation =>
   onFile(/\.safetensors$/, (file, stream) => {
     const bytes = readFileSync(file);
@@ -167,7 +167,7 @@ function onTensor(change: (tensor: Record<string, unknown>, stream: RandomStream
   });
 }
 
-/** Replaces a file with a non-regular file. */
+/** A mutation that replaces a file by a non-regular file. */
 const replaced =
   (make: (path: string, folder: string, stream: RandomStream) => void): Mutation =>
   (folder, stream) => {
@@ -292,15 +292,15 @@ const mutations: Readonly<Record<string, Mutation>> = {
   }),
   'an endless file': replaced(path => {
     writeFileSync(path, '');
-    truncateSync(path, 2 ** 36); // sparse: uses no disk space
+    truncateSync(path, 2 ** 36); // a sparse file uses no disk space
   }),
 };
 
 export const mutationNames = Object.keys(mutations);
 
 /**
- * Copies the model folder `from` and applies one to three mutations to the copy or its adapter folder. Returns their
- * names.
+ * Copies the model folder `from` and applies one to three mutations to the copy or to its adapter folder. Returns the
+ * names of the mutations.
  */
 export function mutateFolder(from: string, to: string, stream: RandomStream): string[] {
   rmSync(to, { recursive: true, force: true });

@@ -1,6 +1,6 @@
-// Fuzz target for whole model folders: mutated folders are loaded in every way the product has: the check before a run,
-// full fine-tuning, adapters over memory-mapped weights, an 8-bit base, export. Each is loaded, or refused with one of
-// the product's own error messages.
+// Fuzz target for complete model folders. Mutated folders are loaded in every way of the product: the check before a
+// run, full fine-tuning, adapters over memory-mapped weights, an 8-bit base, and export. Each folder must load or be
+// refused with one of the product's own error messages.
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -89,7 +89,7 @@ async function makeModel(folder: string): Promise<void> {
 }
 
 /**
- * The result of one way of loading. @throws any error that is not a refusal, and Broken for a refusal that is not a
+ * The result of one way of loading. @throws any error that is not a UserError, and Broken if its message is not a
  * sentence
  */
 async function outcome(load: () => Promise<unknown>): Promise<string> {

@@ -1,6 +1,6 @@
-// Untrusted model folders: small complete folders with one to three mutations are loaded in every way the product has,
-// in a process with limits on time and memory. Each is loaded or refused with one sentence; the process must not die or
-// hang.
+// Untrusted model folders: small complete folders with one to three mutations are loaded in every way of the product,
+// in a process with limits on time and memory. Each folder must load or be refused with one sentence; the process must
+// not die or hang.
 import { join } from 'node:path';
 import type { FuzzedTarget } from './fuzz-watch';
 import { FuzzWatch } from './fuzz-watch';
@@ -8,7 +8,7 @@ import { modelFolderTarget } from './model-folder-target';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
 
-/** Number of folders at full scale, and in CI. */
+/** Number of folders at full scale; `foldersInCi` is the number in CI. */
 export const wholeFolders = 1500;
 export const foldersInCi = 60;
 /**
@@ -18,8 +18,8 @@ export const foldersInCi = 60;
 const foldersAtOnce = 200;
 
 /**
- * Loads this number of folders; `entry` is the built model-folders-process. Each folder is determined by the seed and
- * its number.
+ * Loads this number of folders. `entry` is the built model-folders-process. The seed and the number of a folder
+ * determine its content.
  */
 export async function tryModelFolders(
   folders: number,
@@ -44,7 +44,7 @@ export async function tryModelFolders(
   return all;
 }
 
-/** This file's part of the torture run. @throws if a folder violates a guarantee */
+/** The part `model-folders` of `npm run torture`. @throws if a folder violates a guarantee */
 export async function modelFolders(scale: TortureScale): Promise<void> {
   const entry = join(__dirname, 'model-folders-process.cjs');
   const all = await tryModelFolders(scaled(wholeFolders, scale), scale.seed, entry, scale.say);

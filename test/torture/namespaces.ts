@@ -1,7 +1,7 @@
-// Runs in containers that share a workspace: the same folder from several PID namespaces, created with unshare(1), and
-// clock jumps, simulated by leases with timestamps in the past and in the future. No process takes over or kills a run
-// of another namespace, dead runs are taken over, and on one machine the process decides, not the clock. Linux only, if
-// namespaces are permitted.
+// Runs in containers that share a workspace. The same folder is used from several PID namespaces, created with
+// unshare(1), and clock jumps are simulated by leases with timestamps in the past and in the future. No process takes
+// over or kills a run of another namespace, and dead runs are taken over. On one machine, the state of the process
+// decides, not the clock. Runs on Linux only, if namespaces are permitted.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync, utimesSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -30,7 +30,8 @@ const endless = ['trainer.total_training_steps=100000', 'trainer.save_freq=1', '
 const day = 86_400;
 
 /**
- * The command that starts a process in a separate PID namespace with its own /proc; undefined if that is not permitted.
+ * The command that starts a process in a separate PID namespace with its own /proc; undefined if namespaces are not
+ * permitted.
  */
 export function namespaceCommand(): string[] | undefined {
   const ways = [[], ['--user', '--map-root-user']].map(more => ['unshare', ...more, '--pid', '--fork', '--mount-proc']);
@@ -54,8 +55,8 @@ function holds(held: unknown, sentence: string): asserts held {
 }
 
 /**
- * One run inside a namespace and one outside: each sees that the other is alive and neither harms it. When the
- * namespace is gone, its run is resumed.
+ * One run inside a namespace and one outside. Each detects that the other is alive, and neither affects the other.
+ * After the namespace has ended, its run is resumed.
  * @throws Error with the guarantee that was broken
  */
 export async function sharedFolder(command: readonly string[]): Promise<void> {
@@ -82,8 +83,8 @@ export async function sharedFolder(command: readonly string[]): Promise<void> {
       `resume says ${taken.stderr}`,
     );
 
-    // Each starting run looks for abandoned processes: one here, one in a namespace with its own /proc, and one in a
-    // namespace that sees this /proc.
+    // Each starting run searches for abandoned processes. One run starts here, one in a namespace with its own /proc,
+    // and one in a namespace that shares this /proc.
     const here = await startDetached(workspace.folder, endless);
     await untilStep(here, 1);
     const own = childrenOf(leaseOf(here)!.pid);
@@ -135,8 +136,8 @@ const trainerOf = (run: string): number | undefined =>
     });
 
 /**
- * A run whose lease has a timestamp one day in the past or future can be stopped while it is alive, and resumed after
- * it was killed.
+ * A run whose lease is dated one day in the past or future can be stopped while its trainer is alive, and resumed after
+ * its trainer was killed.
  * @throws Error with the guarantee that was broken
  */
 export async function jumpingClocks(): Promise<void> {
@@ -150,7 +151,7 @@ export async function jumpingClocks(): Promise<void> {
       holds(!readLease(run)?.live, `a dead trainer counts as living by a clock that jumped by ${jump} s`);
       const { code, stderr } = await document(workspace.folder, ['resume', basename(run), '--detach']);
       holds(code === 0, `a resume after a jump of ${jump} s is refused: ${stderr}`);
-      touch(run, jump); // until the trainer renews it
+      touch(run, jump); // lasts until the trainer renews the lease
       holds(readLease(run)?.live, `a living trainer counts as dead by a clock that jumped by ${jump} s`);
       await untilStep(run, statusOf(run)!.step + 1);
     }

@@ -1,6 +1,6 @@
-// Preload of a trainer under test (`node --require`): reports each relevant call on descriptor 3 and holds the trainer
-// at one file-system call, so that an external kill can hit moments of microseconds. Changes nothing else: all calls
-// are executed, and a write held in the middle is a short write. Built by kill-session.ts, never imported.
+// Preload of a trainer under test (`node --require`). Reports each relevant call on descriptor 3 and pauses the trainer
+// at one file-system call, so that an external kill can occur within microseconds of the call. Changes nothing else:
+// all calls are executed, and a write paused in the middle is a short write. Built by kill-session.ts, never imported.
 import child_process from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
@@ -14,7 +14,7 @@ import { reinterpret } from '../support/partial';
 type Call = (...args: unknown[]) => unknown;
 type Calls = Record<string, Call>;
 
-/** Runs in the trainer's main thread only; the engine's thread loads this file too. */
+/** Installs the hooks in the trainer's main thread only; the engine's thread also loads this file. */
 function begin({ folder, holds }: Orders): void {
   const { writeSync } = fs;
   const cell = new Int32Array(new SharedArrayBuffer(4));
@@ -27,11 +27,13 @@ function begin({ folder, holds }: Orders): void {
     try {
       writeSync(3, `${JSON.stringify(report)}\n`);
     } catch {
-      // the reader is gone
+      // the reader has ended
     }
   };
 
-  /** Reports a call on a file of the run; returns the hold if the trainer is to be held at this call. */
+  /**
+   * Reports a call on a file of the run; returns the pause if the trainer must pause at this call, otherwise undefined.
+   */
   const meet = (name: string, path: unknown): { how: Hold['how']; wait(): void } | undefined => {
     const file = typeof path === 'string' && path.startsWith(folder + sep) ? relative(folder, path) : undefined;
     if (file === undefined || /^trainer\.(sock|log)$/.test(file)) return undefined;
@@ -84,7 +86,7 @@ function begin({ folder, holds }: Orders): void {
       const halved = hold?.how === 'during' && name === 'write';
       const work = call(...(halved ? half([undefined, ...args]).slice(1) : args));
       if (halved) await work;
-      if (hold?.how === 'during') hold.wait(); // other calls continue in the thread pool
+      if (hold?.how === 'during') hold.wait(); // the call continues in the thread pool
       const result = await work;
       if (hold?.how === 'after') hold.wait();
       if (name === 'open') for (const part of ['write', 'sync']) aroundPromise(result as Calls, part, () => path);
@@ -95,10 +97,10 @@ function begin({ folder, holds }: Orders): void {
 
   const post = Worker.prototype.postMessage as (this: Worker, ...args: unknown[]) => void;
   Worker.prototype.postMessage = function (this: Worker, ...args: unknown[]): void {
-    const { m: method } = args[0] as { m?: unknown }; // a call by birpc (thread-calls.ts)
+    const { m: method } = args[0] as { m?: unknown }; // the format of birpc messages (thread-calls.ts)
     if (typeof method === 'string') report({ kind: 'engine', method });
     if (method === 'state' && died) {
-      // A checkpoint after the death of the environment process: the next order applies from here.
+      // The first checkpoint after the environment process died starts the next stage, with its own pause.
       died = false;
       counts = { save: 0, log: 0, swap: 0 };
       report({ kind: 'stage', stage: ++stage });

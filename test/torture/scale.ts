@@ -13,11 +13,11 @@ export interface TortureScale {
 /** One part of the torture run. @throws with the guarantee that was broken */
 export type TorturePart = (scale: TortureScale) => Promise<void>;
 
-/** `whole` cases times the scale; at least one. */
+/** `whole` times the scale, rounded; at least 1. */
 export const scaled = (whole: number, { scale }: Pick<TortureScale, 'scale'>): number =>
   Math.max(1, Math.round(whole * scale));
 
-/** Rows under a heading, in columns: the first is left-aligned, numbers are right-aligned. */
+/** Formats rows under a heading as columns. The first column is left-aligned; numbers are right-aligned. */
 export function table(heading: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const lines = [heading, ...rows].map(row =>
     row.map(cell => (typeof cell === 'number' ? cell.toLocaleString('en') : cell)),

@@ -1,6 +1,7 @@
-// A long run with the smallest model: after warm-up, the memory of each of its processes must not grow, and its output
-// apart from results must stay bounded. Memory is the resident set size, sampled twice a second. Samples of the first
-// quarter are dropped; growth is the median of the last tenth of the rest relative to the median of its first tenth.
+// A long run with the smallest model. After warm-up, the memory of each process must not grow, and the size of all
+// output except results must stay bounded. Memory is the resident set size, sampled twice per second. The samples of
+// the first quarter are dropped. Growth is the median of the last tenth of the remaining samples relative to the median
+// of their first tenth.
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +11,7 @@ import { makeWorkspace, wordsEnvironment } from '../support/workspace';
 import { scaled, table } from './scale';
 import type { TortureScale } from './scale';
 
-/** Steps at full scale, and the maximum growth of memory over the last three quarters. */
+/** Number of steps at full scale; `mostGrowth` is the maximum relative growth of memory. */
 const wholeSteps = 2000;
 export const mostGrowth = 0.05;
 const everyMs = 500;
@@ -21,7 +22,7 @@ export interface Course {
   samples: number[];
 }
 
-/** The medians at both ends of the last three quarters, and the relative growth. */
+/** Medians of the first and last tenth of the samples after the first quarter, and the relative growth. */
 export function growthOf(samples: readonly number[]): { from: number; to: number; growth: number } {
   const settled = samples.slice(Math.floor(samples.length / 4));
   const tenth = Math.max(1, Math.floor(settled.length / 10));
@@ -42,9 +43,9 @@ export interface SoakReport {
 }
 
 /**
- * Trains for a number of steps, with an environment that prints, checkpoints and validations, and samples memory. The
- * environment is edited only in the first quarter: a separate benchmark measures the memory left by edits
- * (docs/PERFORMANCE.md).
+ * Trains for a number of steps, with an environment that prints, with checkpoints and with validations, and samples
+ * memory. The environment is edited only in the first quarter, because a separate benchmark measures the memory growth
+ * over edits (docs/PERFORMANCE.md).
  */
 export async function soakRun(
   steps: number,
@@ -103,7 +104,7 @@ export async function soakRun(
   }
 }
 
-/** This file's part of the torture run. @throws if memory or logs grow beyond their limits */
+/** The part `soak` of `npm run torture`. @throws if memory or logs grow beyond their limits */
 export async function soak(scale: TortureScale): Promise<void> {
   const report = await soakRun(scaled(wholeSteps, scale), scale.say);
   const rows = report.courses.map(({ name, samples }) => {
@@ -121,7 +122,7 @@ export async function soak(scale: TortureScale): Promise<void> {
   if (report.logs > bound) throw new Error(`the logs hold ${report.logs} bytes`);
 }
 
-/** Resident memory of a process; 0 if it has ended. */
+/** Resident bytes of a process; 0 if the process has ended. */
 function residentBytes(pid: number): number {
   try {
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;

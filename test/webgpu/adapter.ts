@@ -1,7 +1,7 @@
-// The WebGPU adapter for tests: a real one if available, else software Vulkan: Mesa's llvmpipe (installed by
-// .ci/software-vulkan; supports float16) or Chromium's SwiftShader (does not). Without an adapter, the tests are
-// skipped with a message about what is missing; with RAGEN_REQUIRE_WEBGPU=1 they fail. Import before onnxruntime
-// creates its first session.
+// The WebGPU adapter for tests: a GPU if available, otherwise software Vulkan, either Mesa's llvmpipe (installed by
+// .ci/software-vulkan; supports float16) or Chromium's SwiftShader (no float16). Without an adapter, the tests are
+// skipped with a message about the missing part; with RAGEN_REQUIRE_WEBGPU=1 they fail. Import this module before
+// onnxruntime creates its first session.
 import { existsSync, mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { Session, float32 } from '../../extension/engine/session/session';
 /** ICD file of the driver that .ci/software-vulkan installs. */
 const installed = '/opt/ragen-vulkan/lvp_icd.json';
 
-/** ICD files of software Vulkan drivers; WebGPU skips drivers that are too old. */
+/** ICD files of the installed software Vulkan drivers; WebGPU ignores drivers that are too old. */
 function drivers(): string[] {
   if (existsSync(installed)) return [installed];
   const mesa = listed('/usr/share/vulkan/icd.d').filter(file => file.includes('lvp_icd'));

@@ -1,4 +1,4 @@
-// The KV cache on an adapter: it must give the same tokens as the host's cache, and leave nothing behind after all rows
+// The KV cache on an adapter yields the same tokens as the cache on the host, and frees all its memory when all rows
 // are released.
 import { afterEach, expect, it, vi } from 'vitest';
 import { describeWebgpu } from './adapter';
@@ -53,7 +53,7 @@ describeWebgpu('keys and values on WebGPU', () => {
       turns[0],
       { ...turns[2], sampling },
     ]);
-    expect(alive.size).toBe(weights.specs.length); // the parameters, which belong to the bank
-    expect(down).toBe(4 * 4); // a token, or its log-prob, for each of four rows
+    expect(alive.size).toBe(weights.specs.length); // the bank's parameters only
+    expect(down).toBe(4 * 4); // one token or log-prob for each of four rows
   });
 });

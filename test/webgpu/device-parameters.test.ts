@@ -1,5 +1,5 @@
-// Compares parameters on the device with parameters on the host, given the same gradients: equal weights, norms and
-// moments to 1e-6, over several steps of several gradients each, and after saving and restoring the state.
+// Compares parameters on the device with parameters on the host for equal gradients. Weights, norms and moments agree
+// to 1e-6 over several steps with several gradients each, and after saving and restoring the state.
 import { expect, it } from 'vitest';
 import { describeWebgpu } from './adapter';
 import { DeviceTensor } from '../../extension/engine/session/device-tensor';
@@ -59,7 +59,7 @@ async function expectAlike(device: ParameterBank, host: ParameterBank): Promise<
   expect(relativeError(found.v, expected.v)).toBeLessThan(1e-6);
 }
 
-/** A step with the gradients of one mini-batch in parts, some of them already on the device. */
+/** Runs a step with the gradients of one mini-batch in parts, some of which are already on the device. */
 async function step(bank: ParameterBank, parts: Weights[], t: number): Promise<{ norm: number; applied: boolean }> {
   bank.clearGradient();
   const onDevice = bank instanceof DeviceParameters;

@@ -1,7 +1,7 @@
-// Executes every operation of the engine that a run uses, once, on one device: generation over several turns, scoring,
-// updates in several passes with and without shared prefixes and with each loss, cross-scores, gradient measurement,
-// critic, supervised training, state. Tests compare its numbers between devices. Every graph of the product is built on
-// the way, so tests also read the placement of all nodes from it.
+// Executes every engine operation of a run once, on one device: generation over several turns, scoring, updates in
+// several passes with and without shared prefixes and with each loss, cross-scores, gradient measurement, critic,
+// supervised training, state. Tests compare the numbers between devices. The operations build every graph of the
+// product, so tests also read the placement of all nodes from the log of this program.
 import type { AdapterOptions, LoadOptions } from '../../extension/engine/load-options';
 import type { NamedTensor } from '../../extension/engine/engine';
 import type { PolicyLossOptions } from '../../extension/engine/loss-options';
@@ -81,7 +81,7 @@ export async function engineLife({ device, modelFolder, lora, checkpointed }: Li
   };
   await turn({ a: prompt, b: prompt, c: ids(5) }, {});
   await turn({ a: ids(7), c: ids(1) }, { do_sample: false });
-  await turn({ a: ids(2), b: ids(2) }, { top_p: 0.9, top_k: 20 }); // rows not batched together in the turn before
+  await turn({ a: ids(2), b: ids(2) }, { top_p: 0.9, top_k: 20 }); // these rows were in different batches before
 
   const array = (n: number, draw: () => number): Float32Array => Float32Array.from({ length: n }, draw);
   const samples = [8, 20, 20, 33, 5].map((n, i) => {

@@ -1,6 +1,6 @@
-// Compares all operations of the engine on WebGPU with the CPU: the same tokens, and numbers that differ only by
-// rounding. Covers full training, adapters over a memory-mapped base (one of them in bfloat16 shards), and activations
-// kept or recomputed.
+// Compares all operations of the engine on WebGPU with the CPU: tokens are equal, and numbers differ only by rounding.
+// Covers full training, adapters over a memory-mapped base (also in bfloat16 shards), and stored or recomputed
+// activations.
 import { expect, it } from 'vitest';
 import { describeWebgpu } from './adapter';
 import { engineLife } from './engine-life';

@@ -1,6 +1,6 @@
-// Checks that onnxruntime places the nodes of every graph of the engine on the device. The placements are read from its
-// log while engine-life.ts runs in a separate process. Only operations on shapes and on indices provided by the host
-// may run on the host.
+// Checks that onnxruntime places the nodes of every graph of the engine on the device. The placements are read from
+// onnxruntime's log while engine-life.ts runs in a separate process. Only operations on shapes and on host indices may
+// run on the host.
 import { build } from 'esbuild';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
@@ -21,7 +21,7 @@ interface Placed {
 
 /**
  * Operations that may run on the host, with their maximum number per graph. None of them reads a number computed on the
- * device, which would require a copy to the host.
+ * device, because such a read would require a copy to the host.
  */
 const onHost: Record<string, number> = {
   // Shapes, sizes, and int64 indices provided by the host: WebGPU has no int64 kernels.
@@ -36,7 +36,7 @@ const onHost: Record<string, number> = {
   Cast: 1,
 };
 
-/** Graphs that the log must contain; otherwise the check is incomplete. */
+/** Graphs that the log must contain, so that the check is complete. */
 const graphs = [
   'score',
   'update',

@@ -1,5 +1,5 @@
-// Runs engine-life.ts on WebGPU in a separate process, in which onnxruntime logs the placement of each node
-// (placements.test.ts).
+// Runs engine-life.ts on WebGPU in a separate process, in which onnxruntime logs the placement of each node. Started by
+// placements.test.ts.
 import ort from 'onnxruntime-node';
 import { computeSmall } from '../../extension/models/self-check';
 import { engineLife } from './engine-life';
@@ -11,7 +11,7 @@ async function main(): Promise<void> {
   ) => Promise<ort.InferenceSession>;
   Object.assign(ort.InferenceSession, {
     create: (model: Uint8Array, options: ort.InferenceSession.SessionOptions) => {
-      const onDevice = options.executionProviders?.includes('webgpu'); // the self-check creates sessions on the CPU too
+      const onDevice = options.executionProviders?.includes('webgpu'); // the self-check also creates CPU sessions
       return create(model, onDevice ? { ...options, logSeverityLevel: 0 } : options);
     },
   });

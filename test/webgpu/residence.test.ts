@@ -1,5 +1,5 @@
-// Tensors that stay on the device: they pass from session to session without going through the host, come back
-// unchanged, belong to their holder, and leave nothing behind.
+// Tensors that stay on the device are passed between sessions without a copy to the host, are read back unchanged,
+// belong to one holder, and free their memory.
 import { expect, it } from 'vitest';
 import { describeWebgpu } from './adapter';
 import { DeviceTensor, dispose } from '../../extension/engine/session/device-tensor';

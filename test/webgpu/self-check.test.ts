@@ -1,4 +1,4 @@
-// The self-check on a real adapter: WebGPU passes it with rounding errors only, and a software GPU is not considered
+// The self-check on a real adapter: WebGPU passes with rounding errors only, and a software GPU is not reported as
 // faster than the CPU.
 import { expect, it } from 'vitest';
 import { describeHalves, describeWebgpu } from './adapter';

@@ -1,7 +1,7 @@
 // The training graphs against reference losses, for any batch. Every metric of an update equals policyLoss and
-// valueLoss on the scored log-probs and values, and the gradient equals the directional slope of the reference loss, in
-// which GSPO and CISPO hold their ratios constant. The seed is fixed, because finite differences are slightly off near
-// kinks of the loss.
+// valueLoss on the scored log-probs and values. The gradient equals the directional slope of the reference loss, where
+// GSPO and CISPO hold their ratios constant. The seed is fixed, because finite differences are inaccurate near kinks of
+// the loss.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { aggregationWeights } from '../../../extension/algorithms/loss-aggregation';
@@ -16,10 +16,11 @@ import { randomWeights, tinyConfig, trainedCritic, trainedPolicy, wholeBatch } f
 
 const still: OptimizerOptions = { lr: 0, betas: [0.9, 0.999], eps: 1e-8, weight_decay: 0.1, grad_clip: 1 };
 
-// Distances of old and reference log-probs from the new ones: inside and outside every clip region, never at a kink.
+// Old and reference log-probs minus the new ones: inside and outside every clip region, never at a kink.
 const logRatio = fc.constantFrom(0, 0.1, -0.1, 0.4, -0.4, 1, 1.5, -2, 3, -19, 25, -25);
 const distance = fc.constantFrom(0.2, -0.2, 0.5, -0.5, 1.5, -1.5, 5, -4, 14, 25, -25);
-// The same for old values and returns: 2 · distance never equals the shift caused by clipping, where both errors tie.
+// Old values and returns minus the new values. Twice a difference never equals the shift caused by clipping, where the
+// clipped and the unclipped error are equal.
 const valueShift = fc.constantFrom(0, 0.1, -0.1, 0.8, -0.8, 1.93, -2.21);
 const token = fc.record({
   id: fc.nat(tinyConfig.vocabSize - 1),
@@ -53,7 +54,7 @@ const idsAndMask = (rows: Batch): { ids: Int32Array; mask: Uint8Array }[] =>
     mask: Uint8Array.from(row, ({ on }, i) => (on && i > 0 ? 1 : 0)),
   }));
 
-/** Each token's weight in the loss, per sample. */
+/** Weight of each token in the loss, for each sample. */
 function shares(samples: readonly { mask: Uint8Array }[], mode: PolicyLossOptions['loss_agg_mode']): Float32Array[] {
   const lengths = samples.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0));
   const padded = Math.max(...samples.map(({ mask }) => mask.length));
@@ -68,8 +69,8 @@ const expectClose = (what: string, actual: number, expected: number): void =>
   ).toBeLessThan(2e-5);
 
 /**
- * Compares the numeric slope of `loss` along a half-gradient, half-random direction with the slope that the gradient
- * predicts.
+ * Compares the numeric slope of `loss` with the slope that the gradient predicts, along a direction that is half
+ * gradient and half random.
  */
 async function expectSlope(
   weights: Weights,
@@ -129,7 +130,7 @@ describe('the policy update', () => {
         const present = await scored();
         const expected = policyLoss(present, options);
         const slopes = present.map(sequence => tokenLosses(sequence, options, mode).map(({ slope }) => slope));
-        /** The surrogate. With constant ratios: the log-probs weighted by their initial slopes. */
+        /** The surrogate loss. With constant ratios, it is the sum of log-probs weighted by their initial slopes. */
         const surrogate = (sequences: typeof present): number =>
           mode === 'vanilla'
             ? policyLoss(sequences, options).pg_loss

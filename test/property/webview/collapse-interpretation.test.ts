@@ -1,4 +1,4 @@
-// For any logged metrics, the collapse diagnosis contains only finite numbers, is deterministic, and links to existing
+// For any logged metrics, the collapse diagnosis is deterministic, contains only finite numbers, and links to existing
 // targets.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

@@ -1,5 +1,5 @@
-// Packing of arbitrary samples: passes contain every sample once and within the budget, prefixes are shared only where
-// they are equal, and indices map each token to its packed position and back.
+// Packing of arbitrary samples. Passes contain every sample once and within the budget; samples share equal prefixes
+// only; indices map each token to its packed position and back.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { causalMask, masked } from '../../../../extension/engine/session/padding';
@@ -81,7 +81,8 @@ describe('planned passes', () => {
               return k >= 0 && k < b.length ? a[k] - b[k] : a.length - b.length;
             });
           /**
-           * Most tokens saved by cutting `order` from `start` on into clusters; prefixes shorter than 8 are not shared.
+           * Maximum number of tokens saved by cutting `order`, from `start` on, into clusters. Prefixes shorter than 8
+           * are not shared.
            */
           const most = (start: number): number => {
             if (start === order.length) return 0;
@@ -150,8 +151,8 @@ describe('a packed pass', () => {
             const all = new Set(Array.from({ length: tokens * heads }, (_, row) => row));
             expectInverse(forward, numbers(feeds[`${stem}_places`]), tokens * heads, all);
 
-            // Attention reads block by block and key head by key head: the tokens of each row in order, then the
-            // padding token.
+            // Attention reads block by block and, within a block, key head by key head: first the tokens of each row in
+            // order, then the padding token.
             const standIn = tokens - 1;
             const expected: number[] = [];
             const { clusters } = pass;

@@ -13,7 +13,7 @@ const input: fc.Arbitrary<PlanInput> = fc
     family: fc.constantFrom('qwen2', 'qwen3', 'llama'),
     width: fc.integer({ min: 1, max: 8 }),
     layers: fc.integer({ min: 1, max: 2 }),
-    vocab: fc.constantFrom(300, 32_000), // the larger one goes through the head in chunks
+    vocab: fc.constantFrom(300, 32_000), // the head processes the larger vocabulary in chunks
     tied: fc.boolean(),
     lora: fc.option(fc.record({ rank: fc.integer({ min: 1, max: 16 }), dropout: fc.constantFrom(0, 0.1) })),
     flags: fc.record({

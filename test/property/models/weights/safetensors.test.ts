@@ -1,5 +1,5 @@
-// A safetensors file with any header gives tensors that fit the file, or a UserError; written tensors are read back
-// unchanged.
+// A safetensors file with an arbitrary header yields tensors that fit the file, or a UserError. Written tensors are
+// read back unchanged.
 import fc from 'fast-check';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,9 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 const file = (): string => join(folder, 'model.safetensors');
 
-/** Opens and reads everything. Asserts that the tensors of an opened file lie inside it and cover its data. */
+/**
+ * Opens a file and reads all its tensors. Asserts that the tensors of an opened file lie inside it and cover its data.
+ */
 async function outcome(bytes: Uint8Array): Promise<'opened' | 'refused'> {
   writeFileSync(file(), bytes);
   let weights: SafetensorsFile;

@@ -1,4 +1,4 @@
-// For any input, loading a configuration ends in a valid configuration or a ConfigError.
+// For any input, loading a configuration returns a valid configuration or throws a ConfigError.
 import fc from 'fast-check';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ const keysOf = (value: unknown, prefix = ''): string[] =>
     : [];
 const keys = keysOf(base);
 
-/** Loads, and checks that the outcome is a valid configuration or a ConfigError with complete sentences. */
+/** Loads a configuration; asserts that the result is valid or a ConfigError with complete sentences. */
 function outcome(yaml: string, overrides: string[]): void {
   const configFile = join(folder, 'run.yaml');
   writeFileSync(configFile, yaml);

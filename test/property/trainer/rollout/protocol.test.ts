@@ -1,4 +1,5 @@
-// Properties of the turn protocol and the context: for any model output, no crash, and no token is lost or invented.
+// Properties of the turn protocol and the context for any model output: nothing throws, and every token appears exactly
+// once.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EpisodeContext } from '../../../../extension/trainer/rollout/context-manager';
@@ -14,8 +15,8 @@ import {
 } from '../../../unit/trainer/rollout/scripted-rollout';
 
 /**
- * Plays turns until one does not fit. Returns for each turn the engine's row at the time of the answer, and the sampled
- * tokens.
+ * Plays turns until a turn does not fit. Returns, for each turn, the engine's row when the answer begins, and the
+ * sampled tokens.
  */
 function playTurns(context: EpisodeContext, played: { state: string; answer: string; stopped: boolean }[]) {
   const history: Parameters<EpisodeContext['prompt']>[1][number][] = [];

@@ -61,7 +61,7 @@ test.each<[string, number, Failure['after']]>([
     rmSync(folder, { recursive: true });
     if (failure.calls < at) break;
   }
-  // Interruptions happened on both sides of the commit point.
+  // Interruptions occurred both before and after the commit point.
   expect(outcomes).toContain('told failed, old');
   expect(outcomes).toContain('told done, new');
 });

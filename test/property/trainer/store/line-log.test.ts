@@ -1,4 +1,4 @@
-// A log cut at any byte reopens to complete lines; a writer that fails at any call leaves complete lines.
+// A log cut at any byte reopens with complete lines; a writer that fails at any call leaves complete lines.
 import fc from 'fast-check';
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -82,8 +82,8 @@ test('a failure at any call loses no committed line', () => {
       }
       log?.close();
       const seen = read();
-      // A line reported as committed is present. A line reported as failed is present only if the process died before
-      // it could remove it.
+      // A line reported as committed is present. A line reported as failed is absent, except if the process died before
+      // it could remove the line.
       if (after === 'works') expect(seen).toEqual(done);
       else expect(seen.slice(0, done.length)).toEqual(done);
       if (failure.calls < at) break;

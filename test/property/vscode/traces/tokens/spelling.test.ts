@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { shown, spell } from '../../../../../extension/vscode/traces/tokens/spelling';
 import { tokenBytes } from '../../../../../extension/vscode/traces/tokens/token-bytes';
 
-/** Bytes cut into tokens at arbitrary positions, also inside characters. */
+/** Byte sequences cut into tokens at arbitrary positions, also inside characters. */
 const cutBytes = (bytes: fc.Arbitrary<Uint8Array>) =>
   fc.tuple(bytes, fc.array(fc.nat(), { maxLength: 12 })).map(([all, cuts]) => {
     const positions = [...new Set([0, ...cuts.map(cut => cut % (all.length + 1)), all.length])].sort((a, b) => a - b);
@@ -32,7 +32,7 @@ describe('token spelling', () => {
           expect(to).toBeGreaterThanOrEqual(reached);
           reached = to;
           const own = shown(Buffer.from(tokens[i]).toString('utf8'));
-          const inner = own.replace(/^\uFFFD+|\uFFFD+$/g, ''); // without characters that the token holds only in part
+          const inner = own.replace(/^\uFFFD+|\uFFFD+$/g, ''); // without characters that are only partly in the token
           expect(whole.slice(from, to)).toContain(inner);
           if (!own.includes('\uFFFD')) expect(whole.slice(from, to)).toBe(own);
         });
