@@ -1,11 +1,11 @@
-// The import rules of the layers (docs/ARCHITECTURE.md). TypeScript's project references (tsconfig.json of each folder)
-// decide which layer sees which; the rules here are those that references cannot express.
+// The import rules of the layers (docs/ARCHITECTURE.md). The project references in each folder's tsconfig.json define
+// which layers a layer may import; the other rules cannot be expressed by references.
 import { readFileSync, readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 
 const not = (name, from, to, comment) => ({ name, severity: 'error', comment, from: { path: from }, to: { path: to } });
 
-/** Below each layer: the layers that its tsconfig.json names. TypeScript also accepts what those name in turn. */
+/** For each layer, the layers in its tsconfig.json. TypeScript itself would also accept indirect references. */
 const below = Object.fromEntries(
   readdirSync('extension', { withFileTypes: true })
     .filter(entry => entry.isDirectory())
@@ -21,7 +21,7 @@ export default {
       name: 'no-circular',
       severity: 'error',
       from: {},
-      to: { circular: true }, // type-only imports too: a type that two files share belongs to a third
+      to: { circular: true }, // includes type-only imports: move a type shared by two files into a third
     },
     { name: 'no-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true, pathNot: '^vscode$' } },
     ...Object.entries(below).map(([layer, allowed]) => ({
@@ -35,7 +35,7 @@ export default {
       'vscode-in-the-extension-host-only',
       '^(extension/(?!(main\\.ts$|vscode/))|webview|envs)',
       '^vscode$',
-      'the module `vscode` exists in the extension host alone',
+      'the module `vscode` exists in the extension host only',
     ),
     not(
       'native-code-in-trainers-only',
@@ -53,36 +53,36 @@ export default {
       'environment-code-stands-alone',
       '^extension/environments/runtime',
       '^extension/(environments/(client|server|tools)|hub)/',
-      'the environment process knows the environment API and the protocol',
+      'the environment process imports only the environment API and the protocol',
     ),
     not(
       'environments-run-in-their-own-process',
       '^extension/(?!environments/runtime/)',
       '^extension/environments/runtime/',
-      'environment code is reached by messages only',
+      'environment code is called by messages only',
     ),
     not(
       'pages-know-messages',
       '^webview',
       '^(extension/(?!(common|run-data|protocol)/)|envs)',
-      'a page knows messages, run data and pure helpers',
+      'a page imports only messages, run data and pure helpers',
     ),
     not(
       'environments-are-users',
       '^envs',
       '^(extension|webview)',
-      'an environment imports envs/api alone, as a user would',
+      'an environment imports only envs/api, as user code does',
     ),
     not(
       'pure-functions',
       '^extension/(common|run-data|protocol|algorithms|trainer/diagnostics)/',
       '^(extension/(trainer/(?!diagnostics/)|engine|models|node)|node:fs|fs$)',
-      'pure functions on values',
+      'these layers contain pure functions only',
     ),
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '^(esbuild\\.mjs$|\\.tsbuild)' }, // the build script; the resolver mistakes it for the package of that name
+    exclude: { path: '^(esbuild\\.mjs$|\\.tsbuild)' }, // the build script, which the resolver confuses with the package esbuild
     tsConfig: { fileName: 'tsconfig.base.json' },
     tsPreCompilationDeps: true,
     enhancedResolveOptions: {

@@ -3,7 +3,10 @@
 import tseslint from 'typescript-eslint';
 import prettier from 'eslint-config-prettier';
 
-const barrels = { selector: 'ExportAllDeclaration', message: 'No barrels: import from the file that owns the thing.' };
+const barrels = {
+  selector: 'ExportAllDeclaration',
+  message: 'No barrels: import from the file that defines the name.',
+};
 /** Spread arguments use stack: a call with about 120,000 of them throws "Maximum call stack size exceeded". */
 const spreads = {
   selector:
@@ -12,15 +15,15 @@ const spreads = {
     'The length of data is not bounded by the stack: use appendAll, maximum, minimum or a loop (common/lists.ts).',
 };
 
-/** Two assertions in a row silence every check of the compiler. */
+/** Two consecutive assertions disable every check of the compiler. */
 const doubleAssertions = {
   selector: 'TSAsExpression > TSAsExpression.expression > TSUnknownKeyword.typeAnnotation',
   message:
     'Give the value its type: parse it (zod, a type guard), declare it, or use a generic. In a test use test/support/partial.ts.' +
-    ' Else disable this line and say why the compiler cannot know the type.',
+    ' Otherwise disable this line and explain why the compiler cannot infer the type.',
 };
 const everywhere = [barrels, doubleAssertions];
-/** Checks that pass or fail by chance, or cannot fail, are kept out of the tests. */
+/** Forbids test assertions that depend on timing, and (vagueChecks) assertions that accept almost any value. */
 const testTiming = [
   {
     selector: 'ExpressionStatement > AwaitExpression > CallExpression[callee.name="sleep"]',
@@ -61,9 +64,9 @@ export default tseslint.config(
       '@typescript-eslint/no-unnecessary-type-assertion': 'error',
       '@typescript-eslint/only-throw-error': 'error',
       '@typescript-eslint/prefer-promise-reject-errors': ['error', { allowThrowingUnknown: true }],
-      // In a `try`, a returned promise is awaited: else the `catch` beside it never sees its rejection.
+      // A promise returned in a `try` must be awaited, because otherwise the `catch` does not handle its rejection.
       '@typescript-eslint/return-await': ['error', 'error-handling-correctness-only'],
-      // A `default` counts as the choice for all members that are not listed.
+      // A `default` case covers all members that are not listed.
       '@typescript-eslint/switch-exhaustiveness-check': [
         'error',
         { considerDefaultExhaustiveForUnions: true, requireDefaultForNonUnion: false },
@@ -85,7 +88,7 @@ export default tseslint.config(
         'error',
         ...everywhere,
         spreads,
-        { selector: 'ExportDefaultDeclaration', message: 'No default exports, but an environment.' },
+        { selector: 'ExportDefaultDeclaration', message: 'No default exports, except environments.' },
       ],
     },
   },
@@ -116,7 +119,7 @@ export default tseslint.config(
           'setStatusBarMessage',
         ].map(property => ({
           property,
-          message: 'Tell it by vscode/notifications.ts: texts of runs and models must not become links.',
+          message: 'Use vscode/notifications.ts: texts of runs and models must not become links.',
         })),
       ],
     },

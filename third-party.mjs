@@ -68,7 +68,7 @@ export function noticesText() {
   const packages = shippedPackages().map(folder => ({ folder, about: aboutOf(folder) }));
   const unknown = packages.filter(({ about }) => !about.licence);
   if (unknown.length > 0)
-    throw new Error(`${unknown[0].folder} names no licence: leave it out, or find out what it may be used for`);
+    throw new Error(`${unknown[0].folder} declares no licence: remove it, or find its terms of use`);
   const bare = packages.filter(({ folder, about }) => papersOf(folder, about).length === 0);
   if (bare.length > 0)
     throw new Error(
@@ -101,7 +101,7 @@ export function billOfMaterials(target) {
   const folders = [...shippedPackages(), ...(target === undefined ? [] : [`node_modules/@esbuild/${target}`])];
   const components = folders.map(folder => {
     const locked = packages[folder];
-    if (!locked) throw new Error(`package-lock.json does not know ${folder}: run npm ci`);
+    if (!locked) throw new Error(`package-lock.json does not contain ${folder}: run npm ci`);
     const name = folder.replace(/^.*node_modules\//, '');
     const { version, license, integrity = '' } = locked;
     const [group, short] = name.startsWith('@') ? name.split('/') : [undefined, name];

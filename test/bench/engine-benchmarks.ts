@@ -168,7 +168,7 @@ export async function rollout(s: RolloutSettings, threads: number): Promise<Work
 type Rollouts = Pick<RemoteEngine, 'generate' | 'release' | 'stop'>;
 
 async function trainedGenerator(s: RolloutSettings, threads: number): Promise<Rollouts> {
-  if (s.quantised) throw new Error('bench: a model all of whose weights are trained is not quantised');
+  if (s.quantised) throw new Error('bench: a fully trained model cannot be quantised');
   return openEngine(s, threads, false);
 }
 

@@ -16,13 +16,13 @@ import { startPythonPeer } from './python-peer';
 import type { Waiting } from './python-peer';
 
 const usage = `npm run bench -- [options]
-  --python PATH    a Python with torch (gymnasium, gym-sokoban): the same work there, in turn
-  --only TEXT      benchmarks whose name contains it, large ones too
-  --large          models of half a billion parameters too: half an hour and 8 GiB
+  --python PATH    Python with torch (gymnasium, gym-sokoban): also measures the same work there
+  --only TEXT      benchmarks whose name contains TEXT, including large ones
+  --large          include models of half a billion parameters: half an hour and 8 GiB
   --rounds N       runs of each benchmark on each side (5)
   --threads N      threads inside an operator, both sides (2)
-  --tune           try all of the peer's ways of working and keep the fastest
-  --waiting HOW    what the peer's idle threads do: passive or spin (spin)
+  --tune           try all configurations of the peer and use the fastest
+  --waiting HOW    behaviour of the peer's idle threads: passive or spin (spin)
   --side WHICH     both, ours or peer (both)
   --json           print one JSON document`;
 
@@ -53,7 +53,7 @@ async function main(): Promise<void> {
   const chosen = definitions.filter(
     ({ name, large }) => name.includes(values.only) && (values.large || values.only || !large),
   );
-  if (chosen.length === 0) throw new Error(`bench: no benchmark's name contains ${values.only}: leave --only out`);
+  if (chosen.length === 0) throw new Error(`bench: no benchmark's name contains ${values.only}: omit --only`);
   const script = join(dirname(dirname(program)), 'test', 'bench', 'peer', 'main.py');
   const python = side === 'ours' ? undefined : values.python;
   const peer = python
@@ -80,7 +80,7 @@ async function reportPeak(name: string, threads: number): Promise<void> {
   const definition = definitions.find(
     (d): d is Extract<Definition, { kind: 'memory' }> => d.name === name && d.kind === 'memory',
   );
-  if (!definition) throw new Error(`bench: --memory-of ${name} names no benchmark of memory`);
+  if (!definition) throw new Error(`bench: --memory-of is ${name}: use the name of a memory benchmark`);
   const start_mib = peakMemory();
   const workload = await open(definition, threads);
   await workload.run();

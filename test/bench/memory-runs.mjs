@@ -263,7 +263,7 @@ async function measure(args) {
   }, 100);
   const code = await new Promise(done => child.on('close', done));
   clearInterval(sampling);
-  if (code !== 0) throw new Error(`bench: ragen train ended with ${code}: ${errors.slice(-500)}`);
+  if (code !== 0) throw new Error(`bench: ragen train exited with code ${code}: ${errors.slice(-500)}`);
   return [...peaks.values()];
 }
 
@@ -271,7 +271,7 @@ function planned(args) {
   const { stdout, stderr, status } = spawnSync(process.execPath, [cli, 'plan', ...args, '--json'], {
     encoding: 'utf8',
   });
-  if (status !== 0) throw new Error(`bench: ragen plan ended with ${status}: ${stderr}`);
+  if (status !== 0) throw new Error(`bench: ragen plan exited with code ${status}: ${stderr}`);
   return JSON.parse(stdout).run.peak.bytes;
 }
 

@@ -48,7 +48,7 @@ export async function measurePeak(
     child.on('close', (code, signal) => resolve(code ?? signal));
   });
   clearInterval(sampling);
-  if (code !== 0) throw new Error(`bench: ${command} ended with ${code} while its memory was measured`);
+  if (code !== 0) throw new Error(`bench: ${command} exited with code ${code} during the measurement`);
   const { peak_mib, start_mib } = JSON.parse(printed.trim().split('\n').at(-1)!) as PeakReport;
   const how = `resident ${Math.round(peak_mib)} MiB, of it ${Math.round(start_mib)} before the work began`;
   return { value: sampled || peak_mib, how };

@@ -47,7 +47,7 @@ export async function startPythonPeer(options: PeerOptions): Promise<Side> {
   const ask = async (question: object): Promise<Answer> => {
     child.stdin.write(`${JSON.stringify(question)}\n`);
     const { value, done } = await Promise.race([lines.next(), failed]);
-    if (done) throw new Error('bench: the peer said nothing');
+    if (done) throw new Error('bench: the peer ended without a response');
     const answer = JSON.parse(value) as Answer;
     if ('error' in answer) throw new Error(`bench: the peer failed: ${answer.error}`);
     return answer;

@@ -96,7 +96,7 @@ const told = (when, frames) => {
 const close = () => editor.command('View: Close All Editors');
 
 scenario(
-  `${steps} steps of 61 metrics are drawn soon after the click, and stay smooth while 20 lines a second come in`,
+  `${steps} steps of 61 metrics are drawn soon after the click, and drawing stays smooth while 20 lines per second arrive`,
   async () => {
     await editor.showRuns();
     await editor.page.locator('.statusbar-item', { hasText: 'Activating' }).waitFor({ state: 'detached' });
@@ -133,11 +133,11 @@ scenario(
         `step ${step}`,
       ),
     );
-    assert.ok(step > steps, 'lines came in');
+    assert.ok(step > steps, 'no line was appended');
   },
 );
 
-scenario('charts zoom together, switch scale, can be pinned and moved, and keep this after a reload', async () => {
+scenario('charts zoom together, switch scale, can be pinned and moved, and are restored after a reload', async () => {
   let dashboard = await editor.webview('.chart canvas');
   const plot = dashboard.locator('.chart[data-chart="entropy"] .chart-plot');
   await plot.focus();
@@ -237,7 +237,7 @@ scenario('while ten runs stream, the extension host is never blocked for long', 
   }
 });
 
-scenario('a run without columns shows its newest part first, then all of it', async () => {
+scenario('a run without column files shows its newest steps first, then all steps', async () => {
   await close();
   const { dashboard } = await open(/^older trainer/);
   await until('all steps', async () =>

@@ -87,7 +87,7 @@ export async function until(what, probe, limit = slow) {
     } catch (error) {
       if (error.code !== 'ENOENT') throw error;
     }
-    if (Date.now() > end) throw new Error(`waited ${limit / 1000} s in vain for ${what}`);
+    if (Date.now() > end) throw new Error(`timed out after ${limit / 1000} s waiting for ${what}`);
   }
 }
 
@@ -172,7 +172,7 @@ export class Editor {
     for (const stream of [this.server.stdout, this.server.stderr]) stream.on('data', text => (this.output += text));
     await until('code-server', () => {
       if (this.server.exitCode !== null)
-        throw new Error(`code-server ended with ${this.server.exitCode}: ${this.output}`);
+        throw new Error(`code-server exited with code ${this.server.exitCode}: ${this.output}`);
       return fetch(`http://127.0.0.1:${this.port}/healthz`).then(
         answer => answer.ok,
         () => false,

@@ -68,7 +68,7 @@ scenario('Play Environment accepts keys and buttons, undoes, hints and solves', 
   await editor.picture('environment-play-dark');
 });
 
-scenario('an edit offers to reload, and replaying the episode on the new code shows what changed', async () => {
+scenario('an edit offers to reload, and replaying the episode on the new code shows the differences', async () => {
   const frame = await page();
   await editor.page.getByRole('tab', { name: /^maze\.ts/ }).click();
   await editor.page.keyboard.press('Control+End');

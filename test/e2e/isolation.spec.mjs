@@ -322,7 +322,7 @@ scenario('texts of an untrusted folder stay plain text on the pages of a run and
   await harmless('the comparison');
 });
 
-scenario('once the folder is trusted the same commands start processes, and texts stay plain text', async () => {
+scenario('after the folder is trusted, the same commands start processes, and texts stay plain text', async () => {
   await editor.command('Workspaces: Manage Workspace Trust');
   await editor.page
     .locator('.workspace-trust-editor')

@@ -99,7 +99,7 @@ scenario('a save changes the episodes that start afterwards, and the charts mark
 });
 
 scenario(
-  'a mistake is shown in the Problems view at its line, and the run continues with the previous code',
+  'an error is shown in the Problems view at its line, and the run continues with the previous code',
   async () => {
     await showSource();
     edit("name: 'maze',", "name: 'maze',\n  actoins: 1,");
@@ -126,21 +126,18 @@ scenario('two versions open side by side in the diff editor, with the effect of 
   await editor.keep('live-editing-compare-dark');
 });
 
-scenario(
-  'coverage of the policy is shown behind the lines, and a reward that was never given is highlighted',
-  async () => {
-    await showSource();
-    await editor.command('RAGEN: Toggle Environment Coverage');
-    await editor.command('Go to Line/Column');
-    await editor.answer(`:${lineOf('if (steps > 1000)')}`);
-    const told = async pattern => (await behindLines()).filter(text => pattern.test(text)).length;
-    await until('hits of many episodes behind lines', async () => (await told(/\d{2,}×/)) > 5, 180_000);
-    await until('the reward that was never given', async () => (await told(/never given/)) > 0);
-    await editor.keep('live-editing-coverage-dark');
-  },
-);
+scenario('execution counts are shown beside the lines, and a reward that was never given is highlighted', async () => {
+  await showSource();
+  await editor.command('RAGEN: Toggle Environment Coverage');
+  await editor.command('Go to Line/Column');
+  await editor.answer(`:${lineOf('if (steps > 1000)')}`);
+  const told = async pattern => (await behindLines()).filter(text => pattern.test(text)).length;
+  await until('hits of many episodes behind lines', async () => (await told(/\d{2,}×/)) > 5, 180_000);
+  await until('the reward that was never given', async () => (await told(/never given/)) > 0);
+  await editor.keep('live-editing-coverage-dark');
+});
 
-scenario('a breakpoint halts the environment, the trainer waits, and the run continues afterwards', async () => {
+scenario('a breakpoint pauses the environment while the trainer waits, and the run continues afterwards', async () => {
   const { page } = editor;
   await showSource();
   await editor.command('Go to Line/Column');
@@ -153,7 +150,7 @@ scenario('a breakpoint halts the environment, the trainer waits, and the run con
   const { step } = status();
   // eslint-disable-next-line no-restricted-syntax -- what must not happen has no event; a step takes far less
   await sleep(3000);
-  assert.equal(status().step, step, 'the trainer waits');
+  assert.equal(status().step, step, 'the trainer did not wait');
   await editor.command('Remove All Breakpoints');
   await page.keyboard.press('F5');
   await until('a further step', () => status().step > step, 180_000);
@@ -167,7 +164,7 @@ scenario('a breakpoint halts the environment, the trainer waits, and the run con
 });
 
 scenario(
-  'a run paused by its environment’s code says so, links to the line, and continues once it is fixed',
+  'a run paused by an error in its environment reports the error, links to its line, and continues after the fix',
   async () => {
     const { page } = editor;
     const success = '        const success = reached();\n';

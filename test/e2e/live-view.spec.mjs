@@ -37,7 +37,7 @@ async function pick(title, text) {
   await editor.choose(text);
 }
 
-scenario('an episode is shown while it is played, then the next', async () => {
+scenario('an episode is shown while it is sampled, followed by the next episode', async () => {
   await editor.showRuns();
   await editor.command('RAGEN: Start Run');
   await editor.choose('quickstart');
@@ -61,7 +61,7 @@ scenario('an episode is shown while it is played, then the next', async () => {
 const whatIf = () => editor.page.locator('.codelens-decoration a', { hasText: 'what if' }).first();
 const firstQuestion = () => editor.page.locator('.quick-input-widget', { hasText: 'What if… turn 1' });
 
-scenario('a checkpoint continues from another action in a turn, beside the original', async () => {
+scenario('a checkpoint continues an episode after a changed action, shown beside the original', async () => {
   await editor.command('View: Close All Editors');
   await editor.command('RAGEN: Open Reasoning Trace');
   await editor.choose('+1');

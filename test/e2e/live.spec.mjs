@@ -44,7 +44,7 @@ scenario(
   },
 );
 
-scenario('Pause holds the run and Resume continues it', async () => {
+scenario('Pause pauses the run, and Resume continues it', async () => {
   await editor.command('RAGEN: Pause');
   await item(/quickstart, paused/).waitFor();
   const { step } = status();
@@ -59,7 +59,7 @@ scenario('Save Checkpoint writes a checkpoint at the end of the step', async () 
   await until('a checkpoint', () => checkpoints().length > before, 120_000);
 });
 
-scenario('a run survives a reload of the window and is found again', async () => {
+scenario('a run continues during a reload of the window and is shown afterwards', async () => {
   const { pid } = onlyLease();
   const { step } = status();
   await editor.reload();
@@ -102,7 +102,7 @@ scenario('Resume continues a stopped run from its last step', async () => {
   );
 });
 
-scenario('a trainer that dies is reported once, and its run can be resumed', async () => {
+scenario('a killed trainer is reported once, and its run can be resumed', async () => {
   const { pid } = onlyLease();
   process.kill(pid, 'SIGKILL');
   await item(/quickstart, interrupted/).waitFor();
@@ -132,7 +132,7 @@ async function followed() {
   await until('the tree follows', async () => (await shown()) > step);
 }
 
-scenario('a run survives a killed extension host, and the next host follows it', async () => {
+scenario('a run continues after its extension host is killed, and the next host shows it', async () => {
   const { pid } = onlyLease();
   const hosts = editor.extensionHosts();
   assert.equal(hosts.length, 1);
@@ -142,7 +142,7 @@ scenario('a run survives a killed extension host, and the next host follows it',
   assert.equal(onlyLease().pid, pid);
 });
 
-scenario('a run survives a killed window, and the next window follows and stops it', async () => {
+scenario('a run continues after its window is killed, and the next window shows and stops it', async () => {
   const { pid } = onlyLease();
   const { step } = status();
   editor.killWindow();

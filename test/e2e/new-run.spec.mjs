@@ -58,7 +58,7 @@ scenario('environments are chosen by tag, for training and for validation', asyn
   await page.locator('.yaml', { hasText: /val:[\s\S]*env_groups: 4/ }).waitFor();
 });
 
-scenario('the entered values come back after a reload of the window', async () => {
+scenario('the entered values are restored after a reload of the window', async () => {
   await editor.reload();
   const page = await editor.webview('.estimate-row');
   await page.locator('.yaml', { hasText: 'by form' }).waitFor();

@@ -21,7 +21,7 @@ after(async () => {
   rmSync(workspace, { recursive: true, force: true });
 });
 
-scenario('a broken YAML is shown in the Problems view at its lines', async () => {
+scenario('errors of a broken YAML file are shown in the Problems view at their lines', async () => {
   await editor.command('RAGEN: Start Run');
   await editor.choose('configs/broken.yaml');
   await editor.answer('');
@@ -43,7 +43,7 @@ scenario('a broken YAML is shown in the Problems view at its lines', async () =>
   assert.equal(editor.leases().size, 0);
 });
 
-scenario('invalid overrides are reported before anything is started', async () => {
+scenario('invalid overrides are reported before a run is started', async () => {
   await editor.command('RAGEN: Start Run');
   await editor.choose('quickstart');
   await editor.page.locator('.quick-input-widget input.input').fill('fast');

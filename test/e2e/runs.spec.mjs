@@ -58,7 +58,7 @@ scenario('runs are grouped by state, and a badge counts the running ones', async
   await editor.page.locator('.activitybar .badge-content', { hasText: /^1$/ }).waitFor();
 });
 
-scenario('a run is renamed, and gets tags that are typed or ticked', async () => {
+scenario('a run is renamed, and gets tags that are typed or selected', async () => {
   await menu(/^bandit/, 'Rename');
   await box('Rename Run');
   await editor.answer('bandit, first try');

@@ -142,7 +142,7 @@ scenario('overlays change by key and by the status bar, and colour the tokens', 
   await status(/log-prob −/).waitFor();
 });
 
-scenario('a token shows its card, a state its board', async () => {
+scenario('hovering shows the card of a token and the board of a state', async () => {
   await shown();
   const card = await hover('</think>', 'table');
   assert.match(card, /id \d+ · token \d+ of \d+/);
@@ -231,7 +231,7 @@ scenario(
   },
 );
 
-scenario('a replay reports that it reproduces the episode', async () => {
+scenario('the replay of an unchanged environment reports that it reproduces the episode', async () => {
   await editor.command('RAGEN: Open Reasoning Trace');
   await editor.choose('+1');
   await shown();
@@ -239,7 +239,7 @@ scenario('a replay reports that it reproduces the episode', async () => {
   await same();
 });
 
-scenario('source kept by a run is shown, and runs only after consent', async () => {
+scenario('the source stored with a run is shown, and is executed only after consent', async () => {
   await editor.takeLens(lens('what if'), () => dialog().isVisible());
   assert.match(plain(await dialog().innerText()), /environment\.js\s+sha256 [0-9a-f]{64}/);
   await tab('environment.js').waitFor();

@@ -27,7 +27,7 @@ export function eventsIn(file: string): ReadEvent[] {
   const events: ReadEvent[] = [];
   for (let at = 0; at < bytes.length;) {
     const length = Number(bytes.readBigUInt64LE(at));
-    if (at + length + 16 > bytes.length) throw new Error(`${file} is torn at byte ${at}`);
+    if (at + length + 16 > bytes.length) throw new Error(`${file} is incomplete at byte ${at}`);
     const message = eventType.decode(bytes.subarray(at + 12, at + 12 + length));
     events.push(eventType.toObject(message, { longs: Number, defaults: false }) as ReadEvent);
     at += length + 16;

@@ -12,5 +12,5 @@ export function refusalOf(action: () => unknown): string {
     expect(message, 'one line').not.toContain('\n');
     return message;
   }
-  throw new Error('nothing was refused');
+  throw new Error('the action threw no error');
 }

@@ -27,7 +27,8 @@ export function createSync<Schema extends ConfigSchema>(
 ): SyncEnvironment {
   const environment = definition.create(config);
   const immediate = <T>(value: MaybePromise<T>): T => {
-    if (types.isPromise(value)) throw new Error(`${definition.name}: a call returned a promise: await it in this test`);
+    if (types.isPromise(value))
+      throw new Error(`${definition.name}: a call returned a promise: use the asynchronous environment in this test`);
     return value;
   };
   return {

@@ -46,7 +46,7 @@ export async function document<T = Record<string, unknown>>(
   shell?: string,
 ) {
   const said = await ragen(workspace, [...args, '--json'], shell);
-  if (!/^[^\n]+\n$/.test(said.stdout)) throw new Error(`not one document: ${said.stdout}\n${said.stderr}`);
+  if (!/^[^\n]+\n$/.test(said.stdout)) throw new Error(`not one JSON document: ${said.stdout}\n${said.stderr}`);
   return { ...said, answer: JSON.parse(said.stdout) as T };
 }
 
@@ -84,7 +84,7 @@ export async function until<T>(what: string, condition: () => T | null | undefin
     const found = condition();
     if (found) return found;
   }
-  throw new Error(`waited in vain until ${what}`);
+  throw new Error(`timed out waiting for: ${what}`);
 }
 
 export const untilStep = (run: string, step: number): Promise<RunStatus> =>

@@ -72,18 +72,21 @@ export async function damagedRuns({
       const sentence = `seed ${seed}, case ${n}: ${how} of ${file} ${where}`;
       if (outcome.code !== 0) {
         if (!errorText.includes(basename(file)))
-          throw new Error(`bits: ${sentence}: the refusal does not name the file: ${errorText || outcome.stderr}`);
-        if (errorText.includes('\n')) throw new Error(`bits: ${sentence}: no sentence, but ${errorText}`);
+          throw new Error(
+            `bits: ${sentence}: the error message does not name the file: ${errorText || outcome.stderr}`,
+          );
+        if (errorText.includes('\n'))
+          throw new Error(`bits: ${sentence}: the error message has several lines: ${errorText}`);
         report.refused[kind] = (report.refused[kind] ?? 0) + 1;
       } else {
         try {
           deepStrictEqual(resultsOf(run), expected);
         } catch (error) {
-          throw new Error(`bits: ${sentence} gave another run: ${(error as Error).message}`, { cause: error });
+          throw new Error(`bits: ${sentence} produced a different run: ${(error as Error).message}`, { cause: error });
         }
         report.equal[kind] = (report.equal[kind] ?? 0) + 1;
       }
-      say(`${sentence}: ${outcome.code === 0 ? 'the same run' : errorText}`);
+      say(`${sentence}: ${outcome.code === 0 ? 'equal run' : errorText}`);
     }
     return report;
   } finally {
@@ -113,7 +116,7 @@ function kindsOf(run: string): Map<string, string[]> {
 
 /** Damages a file and returns a description of the damage. */
 function damage(file: string, how: Damage, below: (n: number) => number): string {
-  if (!existsSync(file)) throw new Error(`bits: ${file} is not there`);
+  if (!existsSync(file)) throw new Error(`bits: ${file} does not exist`);
   const bytes = readFileSync(file);
   const at = below(bytes.length);
   if (how === 'flip') {

@@ -70,7 +70,7 @@ export async function disk({ scale, say }: TortureScale): Promise<void> {
   say(`${report.stepCalls} calls in a step and its checkpoint, ${report.backCalls} in a resume`);
   say(table(['fault', 'times'], kindsOf));
   say(
-    `where nobody waited a resume found the state before ${report.before} times, the state after ${report.after} times, none between`,
+    `without retries, a resume found the state before the step ${report.before} times, the state after it ${report.after} times, and never a mixture`,
   );
 }
 
@@ -107,7 +107,7 @@ async function allFaults(scratchFolder: string, every: number): Promise<DiskRepo
   await step(second, 2);
   const states = { before: await resumed(again(first)), after: await resumed(again(second)) };
   const withoutCheckpoints = await resumed(again(first), 1);
-  if (states.before === states.after) throw new Error('disk: the step leaves no trace, so that nothing is tested');
+  if (states.before === states.after) throw new Error('disk: the step changes no file, so the test is vacuous');
 
   const report: DiskReport = {
     ...{ stepCalls: 0, backCalls: 0, before: 0, after: 0 },
@@ -115,7 +115,7 @@ async function allFaults(scratchFolder: string, every: number): Promise<DiskRepo
   };
   const check = (state: string, where: string): void => {
     if (state !== states.before && state !== states.after)
-      throw new Error(`disk: ${where} left a state between:\n${between(state, states)}`);
+      throw new Error(`disk: ${where} left a mixed state:\n${between(state, states)}`);
     report[state === states.after ? 'after' : 'before']++;
   };
 
@@ -139,13 +139,13 @@ async function allFaults(scratchFolder: string, every: number): Promise<DiskRepo
         const outcome = await onDisk(again(first), { kind, at, lasts }, disk => step(run, 2, disk, waitControl));
         report.faults[kind]++;
         if (outcome.error)
-          throw new Error(`disk: ${where} for ${lasts} calls ended a run that may wait: ${outcome.error.message}`);
+          throw new Error(`disk: ${where} for ${lasts} calls ended a run that may retry: ${outcome.error.message}`);
         if ((await resumed(run)) !== states.after)
-          throw new Error(`disk: ${where} for ${lasts} calls changed what the run wrote`);
+          throw new Error(`disk: ${where} for ${lasts} calls changed the run's files`);
         if (!keptEnvironment(RunFolder.open(run), environment(2).version))
           throw new Error(`disk: ${where} for ${lasts} calls lost an environment's code`);
         const unclear = waitControl.sentences.find(sentence => !/^store: cannot .+: .+/.test(sentence));
-        if (unclear !== undefined) throw new Error(`disk: ${where} says no more than ${unclear}`);
+        if (unclear !== undefined) throw new Error(`disk: ${where} reports no reason: ${unclear}`);
       }
     }
   // A resume that was interrupted at any call can be repeated.
@@ -157,7 +157,7 @@ async function allFaults(scratchFolder: string, every: number): Promise<DiskRepo
       if (error && kind !== 'crash' && !(error instanceof UserError))
         throw new Error(`disk: ${where}: ${error.message}`);
       if ((await resumed(run, 1)) !== withoutCheckpoints)
-        throw new Error(`disk: ${where} is not made good by the next one`);
+        throw new Error(`disk: ${where} is not repaired by the next resume`);
     }
   return report;
 }

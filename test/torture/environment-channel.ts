@@ -58,11 +58,11 @@ export async function playWithHostilePeer(rounds: number, seed: number): Promise
               )
             : await running.step(left.map(episode => ({ episode, actions: [step] })));
         if (states.map(({ episode }) => episode).join() !== left.join())
-          throw new Error(`seed ${seed}, round ${round}: answered for ${states.length} of ${left.length} episodes`);
+          throw new Error(`seed ${seed}, round ${round}: replies for ${states.length} of ${left.length} episodes`);
         for (const { episode, observation, error: failure } of states) {
           if (failure ? failure.message.length < 20 : observation !== `count ${step}`)
             throw new Error(
-              `seed ${seed}, round ${round}: ${episode} shows ${JSON.stringify(observation)} at step ${step}`,
+              `seed ${seed}, round ${round}: ${episode} has the observation ${JSON.stringify(observation)} at step ${step}`,
             );
           if (failure && alive.delete(episode)) failed++;
         }
@@ -76,7 +76,7 @@ export async function playWithHostilePeer(rounds: number, seed: number): Promise
     delete process.env.RAGEN_HOSTILE_SEED;
     const left = processesOf(entry);
     rmSync(folder, { recursive: true, force: true });
-    if (left.length > 0) throw new Error(`${left.length} processes outlive the environments: ${left.join(', ')}`);
+    if (left.length > 0) throw new Error(`${left.length} processes still run after the stop: ${left.join(', ')}`);
   }
 }
 
@@ -139,11 +139,11 @@ export async function trainWithHostileCode(count: number): Promise<{ steps: numb
     const { status, events } = readRun(disturbed);
     if (status?.state !== 'finished')
       throw new Error(`the run is ${status?.state} at step ${status?.step}: ${status?.error}`);
-    if (acted < Math.min(count, steps)) throw new Error(`only ${acted} of ${count} acts came about`);
+    if (acted < Math.min(count, steps)) throw new Error(`only ${acted} of ${count} attacks occurred`);
     const failures = events.filter(({ kind }) => kind === 'environment_error');
     if (failures.length > 0) throw new Error(`episodes failed: ${failures[0].message}`);
     if (JSON.stringify(results(disturbed)) !== JSON.stringify(results(alone)))
-      throw new Error('the run is not as one that was left alone');
+      throw new Error('the run differs from the run without attacks');
     await gone(pids);
     return { steps, seconds: Math.round((performance.now() - from) / 1000) };
   } finally {
@@ -155,7 +155,7 @@ export async function trainWithHostileCode(count: number): Promise<{ steps: numb
 /** Waits until the given trainer processes have exited. */
 async function gone(pids: readonly number[]): Promise<void> {
   for (let tries = 0; pids.some(isAlive); tries++, await sleep(50))
-    if (tries > 200) throw new Error('a trainer outlives its run');
+    if (tries > 200) throw new Error('a trainer process did not exit after its run');
 }
 
 /** Ids of processes with this command-line argument; empty if /proc does not exist. */
@@ -187,11 +187,11 @@ export async function environmentChannel(scale: TortureScale): Promise<void> {
       ['environment channel', 'count'],
       [
         ['rounds with a hostile process', peer.rounds],
-        ['processes that were ended', peer.starts - 1],
-        ['episodes that failed with a sentence', peer.failed],
+        ['processes that died', peer.starts - 1],
+        ['episodes that failed with an error message', peer.failed],
         ['attacks in a training run', count],
-        ['its steps', steps],
-        ['seconds of it and of the one without', seconds],
+        ['steps of that run', steps],
+        ['seconds of both runs', seconds],
       ],
     ),
   );

@@ -244,9 +244,9 @@ export async function tryEnvironmentCode(options: TryOptions): Promise<TriedCase
             : errorText.test(outcome.errorText) || mayPass(behaviour, place, outcome.errorText);
         const broken =
           outcome.broken ??
-          (expected ? undefined : `told ${JSON.stringify(outcome.errorText)} instead of ${errorText}`) ??
+          (expected ? undefined : `the message is ${JSON.stringify(outcome.errorText)} instead of ${errorText}`) ??
           (printed - before > printedLimit(seconds)
-            ? `${printed - before} characters passed in ${seconds.toFixed(1)} s`
+            ? `${printed - before} characters were forwarded in ${seconds.toFixed(1)} s`
             : undefined);
         tried.push({ behaviour, place, errorText: outcome.errorText, ...(broken !== undefined && { broken }) });
       }
@@ -258,7 +258,7 @@ export async function tryEnvironmentCode(options: TryOptions): Promise<TriedCase
         behaviour: 'all',
         place: 'load',
         errorText: '',
-        broken: `${left.length} children outlive the environments: ${left.join(', ')}`,
+        broken: `${left.length} child processes still run after the stop: ${left.join(', ')}`,
       });
     rmSync(files.folder, { recursive: true, force: true });
   }
@@ -308,7 +308,7 @@ async function playCase(place: 'create' | 'reset' | 'step', { running, write, fl
     more.length > 0
       ? `${failures.size} episodes failed: ${[...failures.values()].join(' | ')}`
       : fine < (errorText === '' ? 3 : 2)
-        ? `only ${fine} of 3 episodes went on`
+        ? `only ${fine} of 3 episodes continued`
         : undefined;
   return { errorText, broken: broken ?? (await wholeAgain(running, write)) };
 }
@@ -324,14 +324,14 @@ async function loadCase({ running, write }: Case): Promise<Outcome> {
   await running.reset(resets);
   await running.step(steps(1));
   const [prepared] = await running.prepare([spec(write('load'))], false);
-  if (!prepared) return { errorText: '', broken: 'nothing is told of it' };
+  if (!prepared) return { errorText: '', broken: 'the edit has no result' };
   const errorText = 'problems' in prepared ? prepared.problems.map(({ message }) => message).join(' | ') : '';
   const after = await running.step(steps(1));
   const lost = after.find(state => state.observation !== 'count 2');
   if (lost)
     return {
       errorText,
-      broken: `an episode of the old code did not go on: ${lost.error?.message ?? lost.observation}`,
+      broken: `an episode of the old code did not continue: ${lost.error?.message ?? lost.observation}`,
     };
   return { errorText, broken: await wholeAgain(running, write) };
 }
@@ -344,7 +344,7 @@ async function wholeAgain(running: EnvironmentProcess, write: Case['write']): Pr
   const states = [...(await running.reset(resets)), ...(await running.step(steps(1)))];
   const bad = states.find(({ error, observation }) => error ?? !/^count [01]$/.test(observation));
   await running.closeEpisodes(episodes);
-  return bad && `afterwards an episode is not whole: ${bad.error?.message ?? bad.observation}`;
+  return bad && `afterwards an episode is wrong: ${bad.error?.message ?? bad.observation}`;
 }
 
 /** Runs `ragen env check`, which tests render. The check must end: it passes, or fails with an error message. */
@@ -406,7 +406,7 @@ export async function environmentCode(scale: TortureScale): Promise<void> {
     broken !== undefined
       ? 'BROKEN'
       : errorText === ''
-        ? 'goes on'
+        ? 'continues'
         : (/\((.*?)\)\s*(.*)/.exec(errorText)?.[2]?.slice(0, 24) ?? 'told');
   const rows = Object.keys(behaviours).map(behaviour => [
     behaviour,
@@ -537,15 +537,15 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
       for (const deadline = Date.now() + 180_000; !condition(); await sleep(100)) {
         const { state, error } = statusOf(run)!;
         if (state !== 'running' && state !== 'starting')
-          throw new Error(`the run is ${state} (${error}) while it was waited for ${what}`);
-        if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
+          throw new Error(`the run is ${state} (${error}) while the test waited for ${what}`);
+        if (Date.now() > deadline) throw new Error(`timed out waiting for ${what}`);
       }
     };
     /** Edits the file; resolves to the kind of the event that follows the edit. */
     const edit = async (what: string, content: string): Promise<string> => {
       const before = edits(run).length;
       workspace.write(source, content);
-      await until(`a word on ${what}`, () => edits(run).length > before);
+      await until(`the event of ${what}`, () => edits(run).length > before);
       return edits(run).at(-1)!;
     };
     let refusals = 0;
@@ -556,7 +556,7 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
         `${good}\nvoid (() => { ${behaviours[name].code(mark)} })();\n`,
       );
       refusals += Number(errorText === 'environment_refused');
-      await edit(`the mending of one that ${name}`, good);
+      await edit(`the correction of an edit that ${name}`, good);
       scale.say(`an edit that ${name}: ${errorText}; step ${statusOf(run)!.step}`);
     }
     await until(`step ${wanted}`, () => statusOf(run)!.step >= wanted);
@@ -566,7 +566,7 @@ async function tryInRun(scale: TortureScale): Promise<RunReport> {
     if (status?.state !== 'stopped') throw new Error(`the run is ${status?.state}: ${status?.error}`);
     for (let waited = 0; markedProcesses(mark).length > 0 && waited < 50; waited++, await sleep(100));
     const left = markedProcesses(mark);
-    if (left.length > 0) throw new Error(`${left.length} children outlive the run: ${left.join(', ')}`);
+    if (left.length > 0) throw new Error(`${left.length} child processes still run after the run: ${left.join(', ')}`);
     const bytes = readdirSync(run)
       .filter(name => name.startsWith('trainer.log'))
       .reduce((sum, name) => sum + statSync(join(run, name)).size, 0);

@@ -100,7 +100,10 @@ async function outcomeOf(target: FuzzTarget, input: Buffer): Promise<Outcome> {
 async function inTime(work: Promise<unknown>): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
   const silent = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(Object.assign(new Error('no answer came'), { name: 'Silence' })), silenceMs);
+    timer = setTimeout(
+      () => reject(Object.assign(new Error('no result within the time limit'), { name: 'Silence' })),
+      silenceMs,
+    );
   });
   return Promise.race([work, silent]).finally(() => clearTimeout(timer));
 }

@@ -107,7 +107,7 @@ export class FuzzWatch {
         const line = /^.*(Error|fatal|FATAL).*$/m.exec(words)?.[0] ?? '';
         if (still) end({ fault: 'hang', message: `takes more than ${stillMs / 1000} s` });
         else
-          end({ fault: 'death', message: `ends its process (${signal ?? `exit code ${code}`} ${line})`.slice(0, 300) });
+          end({ fault: 'death', message: `its process died (${signal ?? `exit code ${code}`} ${line})`.slice(0, 300) });
       };
       child.stderr!.on('data', receive);
       child.on('message', listen).once('close', closed);

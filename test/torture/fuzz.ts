@@ -54,7 +54,7 @@ export async function fuzz(scale: TortureScale): Promise<void> {
     Math.round(slowest),
     broken,
   ]);
-  console.log(table(['parser', 'inputs', 'refused', 'a second', 'slowest, ms', 'broken'], rows));
+  console.log(table(['parser', 'inputs', 'refused', 'per second', 'slowest, ms', 'broken'], rows));
   const sum = all.reduce((total, { inputs }) => total + inputs, 0);
   console.log(`${sum.toLocaleString('en')} inputs of at most ${mostBytes} bytes`);
   const findings = all.flatMap(one => one.findings);

@@ -102,7 +102,7 @@ export async function hostileFolders(cases: number, seed: number): Promise<Hosti
     clearInterval(sampler);
   }
   const growth = most - held;
-  if (growth > mostGrowth) throw new Error(`hostile folders, seed ${seed}: the readers took ${growth} bytes`);
+  if (growth > mostGrowth) throw new Error(`hostile folders, seed ${seed}: memory grew by ${growth} bytes`);
   return { cases, seconds: (performance.now() - from) / 1000, growth };
 }
 
@@ -120,13 +120,13 @@ async function tryOne({ location, trick }: { location: string; trick: string }, 
     const name = `${trick} in place of ${location}`;
     const report = JSON.stringify(await inTime(name, readAll(bad, join(root, 'work'))));
     if (report.includes(secret))
-      throw new Error(`hostile folders: ${name}: the reader shows a file outside of the folder`);
+      throw new Error(`hostile folders: ${name}: a reader returned a file outside the folder`);
     const { runs: found, damaged } = RunFolder.survey(join(root, 'work'));
     if (!found.some(({ path }) => path === good))
-      throw new Error(`hostile folders: ${name}: the sound run is not listed`);
-    if (found.length + damaged.length !== 2) throw new Error(`hostile folders: ${name}: the bad run has no row`);
+      throw new Error(`hostile folders: ${name}: the valid run is not listed`);
+    if (found.length + damaged.length !== 2) throw new Error(`hostile folders: ${name}: the damaged run is not listed`);
     if (damaged.some(({ reason }) => !reason.includes(runFiles.manifest)))
-      throw new Error(`hostile folders: ${name}: the row does not name the file: ${damaged[0].reason}`);
+      throw new Error(`hostile folders: ${name}: the damaged run's row does not name the file: ${damaged[0].reason}`);
   } finally {
     rmSync(root, { recursive: true, force: true });
   }

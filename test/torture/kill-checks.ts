@@ -64,7 +64,7 @@ export async function courseOf(run: string): Promise<Course> {
 export async function inspectKilled(run: string, course: Course, known: Committed): Promise<Committed> {
   for (const file of lineFiles(run)) completeLines(run, file);
   const { checkpoint, broken } = await newestValid(run);
-  same(broken, [], 'checkpoints that are not whole');
+  same(broken, [], 'incomplete checkpoints');
   const step = checkpoint?.manifest.step ?? 0;
   ok(step >= known.step, `the newest valid checkpoint is of step ${step}, but step ${known.step} was committed`);
   const logged = completeLines(run, runFiles.events).flatMap(line => {
@@ -73,7 +73,7 @@ export async function inspectKilled(run: string, course: Course, known: Committe
   });
   ok(
     Math.max(0, ...logged) <= step,
-    `step ${Math.max(...logged)} was told as saved, the newest valid checkpoint is of ${step}`,
+    `step ${Math.max(...logged)} was reported as saved, but the newest valid checkpoint is of step ${step}`,
   );
   if (checkpoint === null) return known;
 
@@ -82,14 +82,17 @@ export async function inspectKilled(run: string, course: Course, known: Committe
   const logs: Record<string, string> = {};
   for (const [name, offset] of Object.entries(offsets)) {
     const bytes = readFileSync(join(run, name));
-    ok(bytes.length >= offset, `${name} has ${bytes.length} bytes, the checkpoint of step ${step} knows of ${offset}`);
+    ok(
+      bytes.length >= offset,
+      `${name} has ${bytes.length} bytes, but the checkpoint of step ${step} requires ${offset}`,
+    );
     logs[name] = bytes.toString('latin1', 0, offset);
     ok(
       name.startsWith(runFiles.tensorboard) || logs[name].endsWith('\n'),
       `${name} has no line that ends at ${offset}`,
     );
     const before = known.logs[name] ?? '';
-    ok(logs[name].startsWith(before), `what ${name} held at step ${known.step} has changed`);
+    ok(logs[name].startsWith(before), `the content of ${name} at step ${known.step} has changed`);
   }
   for (const name of Object.keys(known.logs)) ok(name in logs, `${name} is lost`);
   const until = logs[runFiles.metrics].split('\n').length - 1;
@@ -107,7 +110,7 @@ export async function inspectFinished(run: string, course: Course, known: Commit
   const { step } = await inspectKilled(run, course, known);
   same(step, course.steps, 'the step of the last checkpoint');
   for (const file of lineFiles(run))
-    ok(/(^|\n)$/.test(readFileSync(join(run, file), 'utf8')), `${file} ends in a torn line`);
+    ok(/(^|\n)$/.test(readFileSync(join(run, file), 'utf8')), `${file} ends with an incomplete line`);
   same(metricsOf(run), course.metrics, 'metrics');
   same(scoresOf(run), course.scores, 'scores');
   same(digests(run), course.episodes, 'episodes');
@@ -122,7 +125,7 @@ export async function inspectFinished(run: string, course: Course, known: Commit
   same([status?.state, status?.step], ['finished', course.steps], 'status');
   const folder = RunFolder.open(run);
   for (const version of versionsOf(run))
-    ok(keptEnvironment(folder, version), `the code of version ${version} is not kept`);
+    ok(keptEnvironment(folder, version), `the code of version ${version} is not stored`);
 }
 
 /** deepStrictEqual whose error message contains the name of the value. */
@@ -163,7 +166,7 @@ function completeLines(run: string, name: string): unknown[] {
     try {
       return JSON.parse(line);
     } catch {
-      throw new Error(`line ${i + 1} of ${name} is torn: ${line.slice(0, 200)}`);
+      throw new Error(`line ${i + 1} of ${name} is incomplete: ${line.slice(0, 200)}`);
     }
   });
 }

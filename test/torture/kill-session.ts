@@ -177,7 +177,7 @@ class Seat {
     clearTimeout(late);
     for (const timer of this.timers) clearTimeout(timer);
     for (const deadline = Date.now() + 5000; [...this.environments].some(isAlive); await sleep(10))
-      if (Date.now() > deadline) throw new Error('an environment process outlives its trainer by 5 s');
+      if (Date.now() > deadline) throw new Error('an environment process still runs 5 s after its trainer');
     const seconds = this.edit ? (performance.now() - this.edit.saved) / 1000 : 0;
     if (seconds > swapTimeout && this.edit?.used === undefined)
       throw new Error(`an edit saved ${seconds.toFixed(1)} s before the trainer's end never came into effect`);
@@ -199,7 +199,7 @@ class Seat {
     const status = statusOf(this.options.run);
     const how = signal === 'SIGKILL' ? `did not end in ${timeoutMs / 1000} s` : explainExit(code, signal);
     const kills = this.struck.map(({ card, where }) => `${card.target} killed ${where}`).join(', ') || 'no kill';
-    return `the trainer ${how} in step ${status?.step}, ${status?.phase}, after ${kills}: ${status?.error ?? 'no error told'}`;
+    return `the trainer ${how} in step ${status?.step}, ${status?.phase}, after ${kills}: ${status?.error ?? 'no error reported'}`;
   }
 
   /** The next card if its stage has been reached, otherwise undefined. */
@@ -251,7 +251,7 @@ class Seat {
     edit.prepared = performance.now();
     if (card?.phase === 'swap' && !card.hold && card.swapShare < 0.5)
       this.after(2 * card.swapShare * this.typical('swap', card.pick), () =>
-        this.strike('while an edit is made ready'),
+        this.strike('while an edit is being prepared'),
       );
   }
 

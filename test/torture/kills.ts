@@ -20,8 +20,8 @@ import type { TortureScale } from './scale';
 
 /** Kinds of runs, which differ in the content of a checkpoint and in the work done in parallel to the update. */
 export const killedRuns: Readonly<Record<string, readonly string[]>> = {
-  'GRPO, each step saved': ['trainer.save_freq=1', 'trainer.test_freq=4'],
-  'PPO with critic, reference and adaptive KL, every other step saved': [
+  'GRPO, a checkpoint at every step': ['trainer.save_freq=1', 'trainer.test_freq=4'],
+  'PPO with critic, reference and adaptive KL, a checkpoint at every second step': [
     ...['algorithm.adv_estimator=gae', 'critic.optim.lr=1e-2', 'actor_rollout_ref.actor.use_ref=true'],
     ...[
       'algorithm.use_kl_in_reward=true',
@@ -77,7 +77,7 @@ export async function kills(scale: TortureScale): Promise<void> {
   const sums = targets.map(target => struck.filter(each => each.card.target === target).length);
   console.log(table(['killed during', ...targets, 'all'], [...rows, ['all', ...sums, struck.length]]));
   console.log(
-    `${runs} runs, ${resumes} resumes; no committed step lost, no line torn, no checkpoint broken; every run equals an uninterrupted one to the bit`,
+    `${runs} runs, ${resumes} resumes; no committed step lost, no line or checkpoint incomplete; every run equals an uninterrupted run bit for bit`,
   );
 }
 
@@ -168,7 +168,9 @@ class Lane {
       const [name, kind] = this.kinds[(run + this.lane) % this.kinds.length];
       vain = (await this.killRun(name, kind)) > 0 ? 0 : vain + 1;
       if (vain === mostVain)
-        throw new Error(`kills: ${mostVain} runs ended before a moment came for ${JSON.stringify(this.cells)}`);
+        throw new Error(
+          `kills: ${mostVain} runs ended without reaching a planned kill of ${JSON.stringify(this.cells)}`,
+        );
       this.report.runs++;
     }
   }
@@ -192,14 +194,14 @@ class Lane {
         known = await inspectKilled(run, kind.course, known);
       }
       this.options.say(
-        `${history.length} kills, equal to the bit: ${name} (${this.report.struck.length} of ${this.options.kills})`,
+        `${history.length} kills, bitwise equal: ${name} (${this.report.struck.length} of ${this.options.kills})`,
       );
       rmSync(run, { recursive: true, force: true });
       return history.length;
     } catch (error) {
       const { seed } = this.options;
       throw new Error(
-        `kills, seed ${seed}, lane ${this.lane}, ${name}: ${(error as Error).message}\nkilled so far: ${history.join('; ') || 'nothing'}\nthe run is kept in ${run} (${basename(run)})`,
+        `kills, seed ${seed}, lane ${this.lane}, ${name}: ${(error as Error).message}\nkilled so far: ${history.join('; ') || 'nothing'}\nthe run's folder is ${run} (${basename(run)})`,
         { cause: error },
       );
     }

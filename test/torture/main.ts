@@ -33,8 +33,8 @@ const parts: Record<string, TorturePart> = {
 };
 
 const usage = `npm run torture -- [names] [options]
-  names            parts, all where none is named: ${Object.keys(parts).join(', ')}
-  --scale X        share of the whole torture (1)
+  names            parts to run (all by default): ${Object.keys(parts).join(', ')}
+  --scale X        number of cases relative to full scale (1)
   --seed N         seed of every random stream (1)`;
 
 async function main(): Promise<void> {
@@ -52,8 +52,7 @@ async function main(): Promise<void> {
   if (!/^\d+$/.test(values.seed)) throw new Error(`torture: --seed is ${values.seed}: give a whole number`);
   const seed = Number(values.seed);
   const unknown = positionals.find(name => !Object.hasOwn(parts, name));
-  if (unknown !== undefined)
-    throw new Error(`torture: there is no part ${unknown}: use ${Object.keys(parts).join(', ')}`);
+  if (unknown !== undefined) throw new Error(`torture: unknown part ${unknown}: use ${Object.keys(parts).join(', ')}`);
 
   const storage = mkdtempSync(join(tmpdir(), 'ragen-user-'));
   process.env.RAGEN_USER_STORAGE = storage; // inherited by child processes
@@ -77,7 +76,7 @@ async function main(): Promise<void> {
   console.log(
     table(
       ['part', 'outcome', 'seconds'],
-      outcomes.map(({ name, seconds, error }) => [name, error ? 'failed' : 'held', seconds]),
+      outcomes.map(({ name, seconds, error }) => [name, error ? 'failed' : 'passed', seconds]),
     ),
   );
   if (outcomes.some(({ error }) => error)) process.exitCode = 1;

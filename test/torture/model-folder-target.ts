@@ -99,8 +99,11 @@ async function outcome(load: () => Promise<unknown>): Promise<string> {
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
     const { message } = error;
-    holds(!/[\n\r]/.test(message) && message.length < 2000, `a refusal is no sentence: ${message.slice(0, 300)}`);
-    holds(/\S: \S.*: \S/.test(message), `a refusal lacks place, reason or remedy: ${message.slice(0, 300)}`);
+    holds(
+      !/[\n\r]/.test(message) && message.length < 2000,
+      `the error message is not one sentence: ${message.slice(0, 300)}`,
+    );
+    holds(/\S: \S.*: \S/.test(message), `the error message lacks place, reason or remedy: ${message.slice(0, 300)}`);
     return 'refused';
   }
 }
@@ -150,10 +153,10 @@ export const modelFolderTarget: FuzzTarget = {
     if (done.length === 0)
       holds(
         outcomes.every(each => each === 'loaded'),
-        `a sound model is ${outcomes.join()}`,
+        `a valid model is ${outcomes.join()}`,
       );
     const resident = process.memoryUsage.rss();
-    holds(resident < mostResident, `the process holds ${Math.round(resident / 2 ** 20)} MiB`);
+    holds(resident < mostResident, `the process uses ${Math.round(resident / 2 ** 20)} MiB`);
     if (outcomes.includes('refused')) throw new UserError('refused in one of the ways');
     return outcomes;
   },

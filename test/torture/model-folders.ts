@@ -53,5 +53,5 @@ export async function modelFolders(scale: TortureScale): Promise<void> {
   const row = ['model folders', sum(one => one.inputs), sum(one => one.refused), slowest, sum(one => one.broken)];
   console.log(table(['loaded', 'folders', 'refused somewhere', 'slowest, ms', 'broken'], [row]));
   const findings = all.flatMap(one => one.findings);
-  if (findings.length > 0) throw new Error(`${findings.length} kinds of folders broke a promise`);
+  if (findings.length > 0) throw new Error(`${findings.length} kinds of folders violated a guarantee`);
 }

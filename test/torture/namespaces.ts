@@ -42,12 +42,12 @@ export function namespaceCommand(): string[] | undefined {
 export async function namespaces({ scale, say }: TortureScale): Promise<void> {
   const command = namespaceCommand();
   if (!command)
-    return say('PID namespaces are not permitted here (unshare --pid --fork --mount-proc): nothing was tried');
+    return say('PID namespaces are not permitted here (unshare --pid --fork --mount-proc): nothing was tested');
   const rounds = scaled(5, { scale });
   for (let round = 0; round < rounds; round++) await sharedFolder(command);
-  say(`${rounds} × 2 namespaces with a run each on one folder: none took over or ended another's`);
+  say(`${rounds} × 2 namespaces with one run each in one folder: no run was taken over or killed by another`);
   for (let round = 0; round < rounds; round++) await jumpingClocks();
-  say(`${rounds} × 4 jumps of the clock by a day: runs were stopped and resumed as though there had been none`);
+  say(`${rounds} × 4 clock jumps by a day: runs were stopped and resumed as without jumps`);
 }
 
 function holds(held: unknown, sentence: string): asserts held {
@@ -67,20 +67,20 @@ export async function sharedFolder(command: readonly string[]): Promise<void> {
       command,
       `${cli(['train', '--config-name', 'words', '--detach', ...endless])} && exec sleep 1000`,
     );
-    const there = await until('the run in the container is there', () => runsOf(workspace.folder)[0]);
+    const there = await until('the run in the container exists', () => runsOf(workspace.folder)[0]);
     await untilStep(there, 1);
-    const trainer = await until('its trainer is seen', () => trainerOf(there));
+    const trainer = await until('the trainer in the container is visible here', () => trainerOf(there));
     const [environment] = childrenOf(trainer);
-    holds(leaseOf(there)!.pid !== trainer, 'the container has no pids of its own');
+    holds(leaseOf(there)!.pid !== trainer, 'the container has no separate process ids');
 
-    holds(readLease(there)?.live, 'a run of a container counts as dead outside');
+    holds(readLease(there)?.live, 'outside the container, its run is reported as dead');
     const reader = new RunReader(there);
     await reader.refresh();
-    holds(runPhase(reader.summary!) === 'running', 'the editor takes a run of a container for interrupted');
+    holds(runPhase(reader.summary!) === 'running', 'the editor shows a running run of a container as interrupted');
     const taken = await ragen(workspace.folder, ['resume', basename(there)]);
     holds(
       /already being trained by process \d+ of .+ \(on another machine or in another container/.test(taken.stderr),
-      `resume says ${taken.stderr}`,
+      `resume prints ${taken.stderr}`,
     );
 
     // Each starting run searches for abandoned processes. One run starts here, one in a namespace with its own /proc,
@@ -94,16 +94,16 @@ export async function sharedFolder(command: readonly string[]): Promise<void> {
       holds(code === 0, `a run under ${way.join(' ')} ended with ${String(code)}`);
       const refused = inside(way, `! ${cli(['resume', basename(here)])}`);
       const [end] = await new Promise<unknown[]>(resolve => refused.once('close', (...each) => resolve(each)));
-      holds(end === 0, 'a run that lives outside was resumed in a container');
+      holds(end === 0, 'a run whose trainer is alive outside was resumed in a container');
     }
     for (const pid of [environment, ...own])
-      holds(isAlive(pid), 'an environment process of another namespace was ended');
+      holds(isAlive(pid), 'an environment process of another namespace was killed');
     for (const run of [there, here]) await untilStep(run, statusOf(run)!.step + 1);
 
     container.kill('SIGKILL');
     await until('the container is gone', () => !isAlive(trainer));
     await document(workspace.folder, ['resume', basename(there), '--detach']);
-    holds(readLease(there)?.live, 'a run whose container is gone was not resumed');
+    holds(readLease(there)?.live, 'a run whose container has ended was not resumed');
   } finally {
     container?.kill('SIGKILL');
     await killAll(workspace.folder);

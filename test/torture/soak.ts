@@ -111,15 +111,15 @@ export async function soak(scale: TortureScale): Promise<void> {
     const { from, to, growth } = growthOf(samples);
     return [name, samples.length, mebibytes(from), mebibytes(to), `${(100 * growth).toFixed(1)} %`];
   });
-  console.log(table(['process', 'samples', 'MiB then', 'MiB at the end', 'growth'], rows));
+  console.log(table(['process', 'samples', 'MiB after warm-up', 'MiB at the end', 'growth'], rows));
   console.log(
-    `${report.steps} steps in ${report.seconds} s; trainer.log and its older parts held at most ${mebibytes(report.logs)} MiB, the run's folder ${mebibytes(report.folder)} MiB`,
+    `${report.steps} steps in ${report.seconds} s; maximum size of trainer.log with its older parts: ${mebibytes(report.logs)} MiB, of the run folder: ${mebibytes(report.folder)} MiB`,
   );
   const grown = report.courses.filter(({ samples }) => growthOf(samples).growth >= mostGrowth);
   if (grown.length > 0)
     throw new Error(`memory grew by ${mostGrowth * 100} % or more: ${grown.map(({ name }) => name).join(', ')}`);
   const bound = (logLimits.kept + 1) * logLimits.mostBytes + 4 * 2 ** 20;
-  if (report.logs > bound) throw new Error(`the logs hold ${report.logs} bytes`);
+  if (report.logs > bound) throw new Error(`the logs have ${report.logs} bytes`);
 }
 
 /** Resident bytes of a process; 0 if the process has ended. */

@@ -60,5 +60,8 @@ export function describeWebgpu(title: string, body: () => void): void {
 /** `describe` for tests that also need float16. */
 export function describeHalves(title: string, body: () => void): void {
   if (float16 || required) return void describe(title, body);
-  describe.skip(`${title} (the WebGPU adapter knows no float16: run .ci/software-vulkan /opt/ragen-vulkan)`, body);
+  describe.skip(
+    `${title} (the WebGPU adapter does not support float16: run .ci/software-vulkan /opt/ragen-vulkan)`,
+    body,
+  );
 }

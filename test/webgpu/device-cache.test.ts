@@ -24,7 +24,7 @@ const turns: Turn[] = [
 describeWebgpu('keys and values on WebGPU', () => {
   afterEach(() => void vi.restoreAllMocks());
 
-  it.each([undefined, 2])('give the tokens that those on the host give, %s rows at a time', async maxRows => {
+  it.each([undefined, 2])('yield the same tokens as on the host, %s rows at a time', async maxRows => {
     const device = await playedTurns(config, weights, { provider: 'webgpu', threads: 1, maxRows }, turns);
     const host = await playedTurns(config, weights, { threads: 1, maxRows }, turns);
     expect(device.map(({ ids }) => ids)).toEqual(host.map(({ ids }) => ids));
@@ -33,7 +33,7 @@ describeWebgpu('keys and values on WebGPU', () => {
     );
   });
 
-  it('stay there: what comes to the host is what was drawn, and all is freed with the last row', async () => {
+  it('stay on the device: only sampled tokens are downloaded, and the last row frees all memory', async () => {
     const alive = new Set<DeviceTensor>();
     let down = 0;
     const { run } = Session.prototype;

@@ -69,7 +69,7 @@ async function step(bank: ParameterBank, parts: Weights[], t: number): Promise<{
 }
 
 describeWebgpu('parameters on the device', () => {
-  it('are updated as those on the host are', async () => {
+  it('equal the parameters on the host after each update', async () => {
     const { host, device } = await banks(1);
     expect(host).toBeInstanceOf(HostParameters);
     expect(device).toBeInstanceOf(DeviceParameters);
@@ -85,7 +85,7 @@ describeWebgpu('parameters on the device', () => {
     }
   });
 
-  it('are left alone by a gradient that is not finite', async () => {
+  it('do not change if the gradient is not finite', async () => {
     const { device, host } = await banks(3);
     const stream = new RandomStream(4);
     const good = random(stream);
@@ -101,7 +101,7 @@ describeWebgpu('parameters on the device', () => {
     }
   });
 
-  it('go on from a state that was taken, in another bank', async () => {
+  it('continue equally from a saved state in another bank', async () => {
     const { device, host } = await banks(5);
     const stream = new RandomStream(6);
     for (let t = 1; t <= 2; t++) {
@@ -119,7 +119,7 @@ describeWebgpu('parameters on the device', () => {
     await other.release();
   });
 
-  it('want a gradient before a step', async () => {
+  it('refuse a step before any gradient', async () => {
     const { device } = await banks(7);
     await expect(device.step(optimizer)).rejects.toThrow('parameters: no gradient was computed yet');
     await expect(device.readGradient()).rejects.toThrow('parameters: no gradient was computed yet');

@@ -14,7 +14,7 @@ const cases: [string, Omit<LifeOptions, 'device'>][] = [
 ];
 
 describeWebgpu('the engine on WebGPU', () => {
-  it.each(cases)('trains %s as on the CPU', async (_, options) => {
+  it.each(cases)('trains %s with the results of the CPU', async (_, options) => {
     const [cpu, gpu] = [
       await engineLife({ ...options, device: 'cpu' }),
       await engineLife({ ...options, device: 'webgpu' }),

@@ -42,9 +42,9 @@ const check =
 const rows = operationCases.map(row => ({ ...row, title: titleOf(row) }));
 
 describeWebgpu('an operation on WebGPU', () => {
-  it.each(rows)('$title gives the result of the CPU', check('float32', 1e-5));
+  it.each(rows)('$title has the result of the CPU', check('float32', 1e-5));
 
-  it('log-probs of logits far from zero, in both directions', async () => {
+  it('computes log-probs of logits far from zero, in both directions', async () => {
     const build = (lowering: 'cpu' | 'webgpu'): Graph => {
       const g = new Graph('far', lowering);
       const logits = g.input('logits', 'float32', ['n', 3]);
@@ -61,7 +61,7 @@ describeWebgpu('an operation on WebGPU', () => {
     expectClose(await run(build('webgpu'), 'webgpu', feeds), await run(build('cpu'), 'cpu', feeds), 1e-5);
   });
 
-  it('gradients of thousands of tokens that read few rows of an embedding, none of them lost', async () => {
+  it('sums the gradients of thousands of tokens that read few rows of an embedding', async () => {
     const [table, width, tokens] = [7, 64, 5000];
     const stream = new RandomStream(3);
     const g = new Graph('embedding', 'webgpu');
@@ -83,6 +83,6 @@ describeWebgpu('an operation on WebGPU', () => {
   });
 });
 
-describeHalves('an operation on halves on WebGPU', () => {
-  it.each(rows)('$title gives the result of the CPU', check('float16', 1e-2));
+describeHalves('an operation in float16 on WebGPU', () => {
+  it.each(rows)('$title has the result of the CPU', check('float16', 1e-2));
 });

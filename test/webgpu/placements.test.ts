@@ -100,7 +100,7 @@ function parsed(log: string): Placed[] {
 }
 
 describeWebgpu('nodes on WebGPU', () => {
-  it('are placed on the device, and nothing is read back between them', async () => {
+  it('are placed on the device, without copies to the host between them', async () => {
     const all = await placements();
     expect(graphs.filter(graph => !all.some(placed => placed.graph === graph))).toEqual([]);
     const host = all.filter(({ provider }) => provider !== 'WebGpuExecutionProvider');

@@ -28,7 +28,7 @@ const numbers = (n: number, f: (i: number) => number = i => i / 7): Tensor =>
   );
 
 describeWebgpu('a tensor on the device', () => {
-  it('is fed to other sessions, and only the outputs that were named stay', async () => {
+  it('can be fed to other sessions, and only the selected outputs stay on the device', async () => {
     const session = await doubler(name => name === 'y');
     const first = await session.run({ x: numbers(8) });
     expect(first.y).toBeInstanceOf(DeviceTensor);
@@ -38,7 +38,7 @@ describeWebgpu('a tensor on the device', () => {
     expect(data).toEqual(numbers(8, i => (4 * i) / 7).data);
   });
 
-  it('goes up and comes down unchanged, of every rank and of integers', async () => {
+  it('is unchanged after upload and download, for every rank and for integers', async () => {
     const transfer = new Transfer(options);
     const tensors = [
       float32(Float32Array.of(Math.PI), []),
@@ -60,7 +60,7 @@ describeWebgpu('a tensor on the device', () => {
     await transfer.release();
   });
 
-  it('does not give its numbers, and is not fed once it was disposed of', async () => {
+  it('throws if its data are read on the host, and if it is fed after disposal', async () => {
     const up = (await new Transfer(options).upload(numbers(4))) as DeviceTensor;
     expect(() => up.data).toThrow('tensor [1, 4]: its numbers are on the device, download them first');
     up.dispose();
@@ -70,7 +70,7 @@ describeWebgpu('a tensor on the device', () => {
     );
   });
 
-  it('keeps its numbers while others come and go', async () => {
+  it('is unchanged while other tensors are created and disposed', async () => {
     const transfer = new Transfer(options);
     const kept = await transfer.upload(numbers(64));
     const session = await doubler();
@@ -78,7 +78,7 @@ describeWebgpu('a tensor on the device', () => {
     expect(await transfer.download(kept)).toEqual(numbers(64));
   });
 
-  it('takes no memory after it is disposed of: 200 runs that replace 4 MB each time', async () => {
+  it('frees its memory when disposed: memory stays bounded over 200 runs that each replace 4 MB', async () => {
     const g = new Graph('replace', 'webgpu');
     const [x, w] = [g.input('x', 'float32', ['n', 64]), g.input('w', 'float32', [64, 64])];
     g.output('y', add(g, matmul(g, x, w, { transB: true }), x));

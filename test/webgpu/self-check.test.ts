@@ -5,7 +5,7 @@ import { describeHalves, describeWebgpu } from './adapter';
 import { compared, computeSmall, selfCheck } from '../../extension/models/self-check';
 
 describeWebgpu('the self-check', () => {
-  it('passes WebGPU, whose gradients differ by rounding alone', async () => {
+  it('passes on WebGPU, whose gradients differ by rounding errors only', async () => {
     const [found, expected] = [
       await computeSmall({ provider: 'webgpu', threads: 1 }),
       await computeSmall({ threads: 1 }),
@@ -16,7 +16,7 @@ describeWebgpu('the self-check', () => {
     expect(gradient).toBeGreaterThan(0); // otherwise it was computed on the CPU
   });
 
-  it('times products on both', async () => {
+  it('measures matrix products on the device and on the CPU', async () => {
     const checked = await selfCheck('webgpu', 2);
     expect(checked).toMatchObject({ passed: true });
     expect(checked.about).toMatch(
@@ -26,8 +26,8 @@ describeWebgpu('the self-check', () => {
   });
 });
 
-describeHalves('products in halves', () => {
-  it('pass the self-check with errors of thousandths, and are rounded indeed', async () => {
+describeHalves('float16 products', () => {
+  it('pass the self-check with the errors of half precision', async () => {
     const expected = await computeSmall({ threads: 1 });
     const found = await computeSmall({ provider: 'webgpu', threads: 1 }, 'float16');
     const { differs, gradient } = compared(found, expected, 'float16');

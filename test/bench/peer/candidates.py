@@ -1,6 +1,6 @@
-"""The peer's candidates: for each kind of benchmark, the keyword arguments to try, the best known first. `--tune`
-tries all and keeps the fastest; otherwise the first is used. The best one depends on the shape, so a benchmark
-may have its own list."""
+"""The peer's candidates: for each kind of benchmark, a list of keyword arguments, the fastest known first. With
+`--tune`, all are tried and the fastest is used; otherwise the first is used. The fastest candidate depends on
+the sizes of the model and the batch, so a benchmark may have its own list."""
 
 WAYS = {
     "training": [

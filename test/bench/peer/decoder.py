@@ -1,7 +1,7 @@
-"""A Qwen2-shaped decoder for training in PyTorch, handwritten for speed, because the model-independent code of
-transformers does more work per token: one product for q, k and v, one for gate and up, fused attention with
-grouped heads. With adapters, every linear layer has its own pair of rank `lora_rank` (alpha twice that) as in
-PEFT's all-linear, the first factors of a joined product are one matrix, and everything else is frozen. Shapes:
+"""A Qwen2 decoder for training in PyTorch, handwritten because the model-independent code of transformers does more
+work per token. It has one product for q, k and v, one product for gate and up, and fused attention with grouped
+heads. With adapters, every linear layer has its own pair of rank `lora_rank` (alpha twice the rank) as in PEFT's
+all-linear. The first factors of a joined product form one matrix, and all other weights are frozen. Shapes:
 ids [rows, length] -> hidden states [rows, length, hidden]."""
 import torch
 import torch.nn.functional as F
@@ -13,7 +13,7 @@ EPS = 1e-6
 
 
 class Linear(nn.Module):
-    """One product for several layers with the same input; `outs` are their widths."""
+    """One product for several layers with the same input; `outs` are the layers' output widths."""
 
     def __init__(self, width, outs, bias, rank, dtype):
         super().__init__()
@@ -100,6 +100,6 @@ def rotary(x, cos, sin):
 
 
 def decoder(s):
-    """A decoder with random weights, of the shape in the settings."""
+    """A decoder with random weights and the sizes in the settings."""
     torch.manual_seed(1)
     return Decoder(s)

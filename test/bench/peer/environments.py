@@ -1,5 +1,5 @@
-"""Environments of Gymnasium and gym-sokoban, played as in environment-benchmarks.ts: levels are generated, no
-pictures are drawn, and no text is rendered (ours render it). Units are steps, or levels if there are no actions."""
+"""Environments of Gymnasium and gym-sokoban, played as in environment-benchmarks.ts: levels are generated, and no
+images are drawn. These environments render no text, while ours do. Units are steps, or levels if there are no actions."""
 import os
 import random
 
@@ -7,7 +7,7 @@ os.environ.setdefault("GYM_DISABLE_WARNINGS", "1")
 
 
 def play(s, make):
-    """`make(seed)` resets and returns a step function that returns whether the episode ended."""
+    """`make(seed)` resets the environment and returns its step function, which returns whether the episode ended."""
     state = {"seed": 10000}
 
     def run():
@@ -47,7 +47,7 @@ def sokoban(s, how):
     from gym_sokoban.envs.sokoban_env import SokobanEnv
 
     env = SokobanEnv(dim_room=(s["rows"], s["columns"]), max_steps=100, num_boxes=s["boxes"], reset=False)
-    env.get_image = env.render = lambda *_, **__: None  # no pictures on either side
+    env.get_image = env.render = lambda *_, **__: None  # neither side draws images
 
     def make(seed):
         random.seed(seed)

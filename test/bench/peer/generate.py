@@ -1,5 +1,5 @@
-"""Sampling as is common in PyTorch: `generate` of transformers with its KV cache, on a Qwen2 in float32. The prompt
-of every row is computed, and again in each turn; a batch continues until its longest row has ended."""
+"""Sampling with `generate` of transformers and its KV cache, on a Qwen2 in float32. The prompt is computed for every
+row, and again in each turn; a batch ends with its longest row."""
 import torch
 
 from rollout import until_stop
@@ -17,7 +17,7 @@ def qwen2(s):
 
 
 class GenerateSampler:
-    """Copies its weights, with merged adapters, from the model in training. Rows are always [rows, length]."""
+    """Samples with a copy of the trained model's weights, in which adapters are merged. `ids` are [rows, length]."""
 
     def __init__(self, model, s, rows, positions, cache="dynamic"):
         self.s, self.rows, self.cache, self.model = s, rows, cache, model

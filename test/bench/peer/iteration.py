@@ -1,4 +1,4 @@
-"""A complete StarPO iteration in PyTorch: rollouts of several turns that keep the cache, seeded random rewards, GRPO
+"""A complete StarPO iteration in PyTorch: rollouts of several turns with one KV cache, seeded random rewards, GRPO
 advantages, and one optimizer step per mini-batch on the sampled tokens with the rollout's log-probs. Units are
 iterations."""
 import torch
@@ -10,7 +10,7 @@ from training import Step, micro_batches
 
 
 def iteration(s, how):
-    """`how`: `sampler` and `step`, the keyword arguments of both."""
+    """`how`: the keyword arguments `sampler` of Sampler and `step` of Step."""
     rows, turns, sampled, observed = s["groups"] * s["group_size"], s["turns"], s["sampled"], s["observed"]
     length = s["prompt"] + turns * sampled + (turns - 1) * observed
     model = decoder(s)

@@ -1,5 +1,5 @@
-"""The benchmarks' peer: the same work in PyTorch, Gymnasium and gym-sokoban. Started by python-peer.ts, with one
-JSON line in and out for each run. With --memory it runs the single request of its input once and prints its peak
+"""The benchmarks' peer: the same work in PyTorch, Gymnasium and gym-sokoban. Started by python-peer.ts;
+reads one JSON line and prints one JSON line per run. With --memory it runs the single request of its input once and prints its peak
 resident memory."""
 import json
 import re
@@ -45,7 +45,7 @@ def implementation(kind, settings):
     elif kind == "sokoban":
         from environments import sokoban as work
     else:
-        raise ImportError(f"it is measured on one side alone ({kind})")
+        raise ImportError(f"{kind} is measured on our side only")
     return work
 
 
@@ -56,7 +56,7 @@ def rate(run):
 
 
 def ready(question):
-    """The workload with one candidate: the fastest of all with `tune`, else the first."""
+    """The workload with one candidate: with `tune` the fastest, otherwise the first."""
     work = implementation(question["kind"], question["settings"])
     known = ways(question["kind"], question["name"], question["settings"])
     if not question["tune"] or len(known) == 1:
@@ -67,7 +67,7 @@ def ready(question):
             run = work(question["settings"], how)
             run()
             reached = max(rate(run) for _ in range(2))
-        except Exception as error:  # a candidate that this version of PyTorch does not support
+        except Exception as error:  # this version of PyTorch does not support the candidate
             print(f"peer: {question['name']} {how}: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
             continue
         print(f"peer: {question['name']} {how}: {reached:.4g}", file=sys.stderr)

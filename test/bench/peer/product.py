@@ -1,4 +1,4 @@
-"""A large matrix product: the machine's limit as reached by PyTorch. Units are 10^9 floating-point operations."""
+"""A large matrix product in PyTorch, which measures the machine's limit. Units are 10^9 floating-point operations."""
 import torch
 import torch.nn.functional as F
 

@@ -1,7 +1,7 @@
-"""Sampling in PyTorch: a decoder for inference only, with a static KV cache that is kept between turns, adapters
-merged into the weights, and weights packed for oneDNN once (about twice as fast as MKL's product at 32 rows).
-Prompts are computed once per group. Sampling is exact, by inverting the distribution function in two levels:
-torch.multinomial generates a random number for every token of the vocabulary, ten times the cost at 151,936."""
+"""Sampling in PyTorch: a decoder for inference only, with a static KV cache that persists between turns. Adapters are
+merged into the weights, and weights are packed for oneDNN once (about twice as fast as MKL's product at 32 rows).
+Prompts are computed once per group. Sampling inverts the distribution function in two levels, which is exact;
+torch.multinomial draws a random number for every token of the vocabulary and takes ten times as long at 151,936."""
 import torch
 import torch.nn.functional as F
 
@@ -24,7 +24,7 @@ class Sampler:
         self.refresh()
         self.next = self.step
         if compiled:
-            torch.fx.experimental._config.use_duck_shape = False  # the position may equal a width by chance
+            torch.fx.experimental._config.use_duck_shape = False  # otherwise a position that equals a width counts as the same symbol
             self.next = torch.compile(self.step, dynamic=True)
 
     def refresh(self):
@@ -42,8 +42,8 @@ class Sampler:
         return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], None) if self.packed else F.linear(x, weight, bias)
 
     def advance(self, ids, start, cache):
-        """Hidden states [rows, hidden] of the last of `ids` [rows, t], which start at position `start` of a cache
-        with as many rows."""
+        """Hidden states [rows, hidden] at the last position of `ids` [rows, t]; `start` is the position of the first
+        ids in the cache, which has the same rows."""
         s = self.s
         (rows, t), size, kv = ids.shape, s["head_size"], s["kv_heads"]
         group, end = s["heads"] // kv, start + t
@@ -82,8 +82,8 @@ class Sampler:
 
     @torch.inference_mode()
     def prompt(self, prompts):
-        """Resets with prompts [groups, t], each for an equal share of the rows. Returns the hidden states to sample
-        from."""
+        """Resets the cache with prompts [groups, t]; all groups have equally many rows. Returns the hidden states to
+        sample from."""
         groups, self.length = prompts.shape
         copies = self.rows // groups
         x = self.advance(prompts, 0, self.cache[:, :, :groups])
@@ -94,8 +94,8 @@ class Sampler:
 
     @torch.inference_mode()
     def turn(self, first, tokens, stop_ids=0):
-        """Samples `tokens` per row, or until every row has had an id below `stop_ids`; `first` are hidden states, or
-        ids [rows, t] to append first. Returns ids and log-probs, [rows, sampled]."""
+        """Samples `tokens` per row, or fewer if every row has sampled an id below `stop_ids`. `first` are hidden states,
+        or ids [rows, t] to append before sampling. Returns ids and log-probs, [rows, sampled]."""
         uniform = lambda: torch.rand(self.rows, 1)
         if first.is_floating_point():
             drawn = [self.draw(first, uniform())]
@@ -114,7 +114,7 @@ class Sampler:
 
 
 def rollout(s, how):
-    """`how`: the keyword arguments of Sampler. Batches of whole groups, each until its longest row has ended. Units
+    """`how`: the keyword arguments of Sampler. Batches contain complete groups and end with their longest row. Units
     are sampled tokens."""
     rows, together = s["at_once"], s["at_once"] // s["group_size"]
     model = decoder(s)

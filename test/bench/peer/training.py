@@ -1,6 +1,7 @@
 """Optimizer steps with the clipped policy loss over a mini-batch of episodes: rows sorted by length and padded
 within micro-batches, logits only at the loss's positions, gradients clipped, fused AdamW. Episodes of a group
-share their prompt, but each is computed completely, as usual for padded batches. Computes no entropy and no KL."""
+share their prompt, but the prompt is computed for each episode, as usual for padded batches. Computes no entropy
+and no KL."""
 import torch
 import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
@@ -9,8 +10,8 @@ from decoder import decoder
 
 
 def episodes(s):
-    """Yields per episode its ids [length] and the positions trained on: turns of `sampled` tokens, then `observed`
-    that are not trained on."""
+    """Yields each episode's ids [length] and the positions trained on. After the prompt, turns of `sampled` trained
+    tokens alternate with `observed` tokens that are not trained on."""
     dice = torch.Generator().manual_seed(2)
     lengths, turn = iter(s["lengths"]), s["sampled"] + s["observed"]
     for _ in range(s["groups"]):
@@ -43,8 +44,8 @@ def micro_batches(rows, size):
 
 
 def logprobs(model, ids, places, targets, chunk=0):
-    """Log-probs of the targets [tokens]. `chunk` tokens pass through the head at a time and are recomputed in the
-    backward pass; 0: all at once."""
+    """Log-probs of the targets [tokens]. The head processes `chunk` tokens at a time and recomputes them in the
+    backward pass; 0 processes all tokens at once."""
     hidden = model(ids).flatten(0, 1)[places]
 
     def head(x, t):
@@ -57,14 +58,14 @@ def logprobs(model, ids, places, targets, chunk=0):
 
 
 def policy_loss(logp, old, advantage):
-    """Clipped surrogate loss with dual clip, summed."""
+    """Clipped surrogate loss with dual clip, summed over tokens."""
     ratio = (logp - old).clamp(-20, 20).exp()
     worst = torch.maximum(-advantage * ratio, -advantage * ratio.clamp(0.8, 1.28))
     return torch.where(advantage < 0, torch.minimum(worst, -advantage * 3.0), worst).sum()
 
 
 class Step:
-    """One optimizer step on a mini-batch, computed as the candidate specifies."""
+    """One optimizer step on a mini-batch, with the settings of a candidate."""
 
     def __init__(self, model, micro, compiled=False, checkpointing=False, chunk=0):
         self.model, self.micro = model, micro
@@ -77,7 +78,7 @@ class Step:
         self.loss = torch.compile(loss, dynamic=True) if compiled else loss
 
     def __call__(self, batches, old, advantage):
-        """`batches` from micro_batches; `old` and `advantage` for all trained tokens."""
+        """`batches` are from micro_batches; `old` and `advantage` have an entry per trained token."""
         self.optimizer.zero_grad(set_to_none=True)
         for ids, places, targets, numbers in batches:
             (self.loss(ids, places, targets, old[numbers], advantage[numbers]) / len(old)).backward()
@@ -86,7 +87,7 @@ class Step:
 
 
 def training(s, how):
-    """`how`: the keyword arguments of Step. Units are real tokens, with the prompt counted in every episode."""
+    """`how`: the keyword arguments of Step. Units are tokens without padding; the prompt counts in every episode."""
     model = decoder(s)
     step = Step(model, **how)
     rows = list(episodes(s))

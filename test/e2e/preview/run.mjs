@@ -102,9 +102,9 @@ for (const shot of shots.filter(({ file }) => file.includes(only))) {
   await atRest(tab);
   await act?.(tab, complain);
   await atRest(tab);
-  if (await tab.evaluate(() => 'harmed' in window)) complain('a text was run as markup');
+  if (await tab.evaluate(() => 'harmed' in window)) complain('a text was interpreted as markup');
   const excess = await tab.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  if (excess > 0) complain(`scrolls sideways by ${excess} px`);
+  if (excess > 0) complain(`scrolls horizontally by ${excess} px`);
   await tab.screenshot({ path: path.join(out, `${file}.png`) });
   console.log(`${file}.png`);
   await context.close();

@@ -37,7 +37,7 @@ const large = async (tab, complain) => {
   });
   const streaming = (await worked(session)) - rested;
   console.log(
-    `100,000 steps of 60 metrics, main thread: opened in ${opening.toFixed(0)} ms, ${(streaming / 10).toFixed(0)} ms of each second while 20 lines a second come`,
+    `100,000 steps of 60 metrics, main thread: opened in ${opening.toFixed(0)} ms, ${(streaming / 10).toFixed(0)} ms per second while 20 lines per second arrive`,
   );
   if (opening > 3000 || streaming > 8000)
     complain(`100,000 steps: ${opening.toFixed(0)} and ${streaming.toFixed(0)} ms`);

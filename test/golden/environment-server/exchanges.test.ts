@@ -69,7 +69,7 @@ const openenv = golden<OpenEnvGolden>('openenv');
 const vagen = golden<VagenGolden>('vagen');
 const household = golden<AlfworldGolden>('alfworld');
 
-describe('clients of', () => {
+describe('our server', () => {
   let serving: Serving;
   beforeAll(async () => void (serving = await startServing()));
   afterAll(() => serving.stop());
@@ -99,7 +99,7 @@ describe('clients of', () => {
   const withoutMessage = (answer: Json): Json =>
     answer.type === 'error' ? { type: 'error', code: (answer.data as Json).code } : fixed(answer);
 
-  it('OpenEnv get the same answers, mistakes and all', async () => {
+  it('answers recorded requests of OpenEnv clients as OpenEnv does, including invalid requests', async () => {
     const offered = ['frozen_lake', 'sokoban', 'bandit', 'countdown'].map(name => builtIn(name));
     const { url } = await serving.serve(offered);
     expect(openenv.client.conversations.length).toBeGreaterThan(4);
@@ -110,7 +110,7 @@ describe('clients of', () => {
     }
   });
 
-  it('OpenEnv are told of a full server in its own words', async () => {
+  it('reports a full server to OpenEnv clients with the message of OpenEnv’s server', async () => {
     const { url } = await serving.serve([builtIn('frozen_lake')], { maxSessions: 2 });
     const holders = await Promise.all(
       [1, 2].map(async () => {
@@ -126,7 +126,7 @@ describe('clients of', () => {
     for (const holder of holders) holder.terminate();
   });
 
-  it('OpenEnv’s validation, which our server passed, still finds what it looked for', async () => {
+  it('has the endpoints that OpenEnv’s validation requires', async () => {
     expect(openenv.client.validation.passed).toBe(true);
     const { url } = await serving.serve([builtIn('frozen_lake')]);
     const paths = (await request(url, '/openapi.json')).json.paths as Json;
@@ -135,7 +135,7 @@ describe('clients of', () => {
     expect((await request(url, '/mcp', {})).json.jsonrpc).toBe('2.0');
   });
 
-  it.each(vagen.client)('VAGEN get the same answers: $arguments', async recorded => {
+  it.each(vagen.client)('answers recorded requests of VAGEN clients as recorded: $arguments', async recorded => {
     const { arguments: arguments_, token, session, frames, results } = recorded;
     const config = arguments_.includes('--set') ? { render_mode: 'rgb_array', dim_room: [5, 5] } : {};
     const { url } = await serving.serve([builtIn(arguments_[0], config)], { apiKey: token });
@@ -169,7 +169,7 @@ describe('clients of', () => {
   });
 });
 
-describe('servers of', () => {
+describe('our client', () => {
   let server: Server | undefined;
   afterEach(() => {
     server?.closeAllConnections();
@@ -229,7 +229,7 @@ describe('servers of', () => {
   const cases = Object.entries(openenv.server).flatMap(([name, { config, documents, played }]) =>
     played.map(each => ({ name, config, documents, played: each })),
   );
-  it.each(cases)('OpenEnv plays $name with seed $played.seed as recorded', async ({ config, documents, played }) => {
+  it.each(cases)('sends the recorded requests to an OpenEnv server and builds the same episode: $name, seed $played.seed', async ({ config, documents, played }) => {
     const { url, asked } = await openEnvTape(played.frames, documents);
     if ('error' in played.transcript) {
       await expect(replayed(remote, { url, ...config }, played)).rejects.toThrow(
@@ -250,13 +250,13 @@ describe('servers of', () => {
     expect(beforeClose(asked)).toEqual(beforeClose(played.frames.map(({ sent }) => sent)));
   });
 
-  it.each(household.played)('ALFWorld plays seed $seed as recorded', async played => {
+  it.each(household.played)('sends the recorded requests to an ALFWorld server and builds the same episode: seed $seed', async played => {
     const { url, asked } = await openEnvTape(played.frames);
     const { transcript, environment } = await replayed(alfworld, { url }, played);
     await environment.close?.();
     expect(transcript).toEqual(played.transcript);
     expect(beforeClose(asked)).toEqual(beforeClose(played.frames.map(({ sent }) => sent)));
-    // The episode played directly in ALFWorld.
+    // `direct` is the same episode, played in ALFWorld without a server.
     const { observation, steps } = transcript as { observation: string; steps: Json[] };
     const flat = steps.map(({ observation, reward, terminated, truncated, info }) => {
       return [observation, reward, terminated || truncated, info];
@@ -264,7 +264,7 @@ describe('servers of', () => {
     expect({ observation, steps: flat }).toEqual(played.direct);
   });
 
-  it.each(vagen.server.played)('VAGEN plays seed $seed as recorded', async played => {
+  it.each(vagen.server.played)('sends the recorded requests to a VAGEN server and builds the same episode: seed $seed', async played => {
     const frames = [...played.frames];
     const asked: Json[] = [];
     const made = createServer(async (request, response) => {

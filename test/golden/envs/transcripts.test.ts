@@ -61,7 +61,7 @@ test.each([
   ['static-mmlu', staticQuestions, { dataset_name: 'mmlu' }, 10000, ['Answer: D', 'D', 'C', 'B', 'A']],
   ['webshop', webshop, {}, 10004, undefined],
   ['bandit-test', bandit, { split: 'test' }, 123, ['Dragon', 'secretary']],
-] as const)('the episode %s reads as its transcript', async (name, definition, config, seed, actions) => {
+] as const)('the episode %s equals its stored transcript', async (name, definition, config, seed, actions) => {
   const text = await episode(partial<EnvironmentDefinition>(definition), config, seed, 1, actions && [...actions]);
   await expect(text).toMatchFileSnapshot(`transcripts/${name}.txt`);
 });

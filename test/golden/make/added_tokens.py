@@ -2,7 +2,7 @@
 
 Run: python test/golden/make/added_tokens.py  (needs tokenizers)
 Writes test/golden/chat/added-tokens.json: byte-level tokenizers without merges that differ in normaliser and added
-tokens, texts of tokens and adjacent characters, and the ids of each text under each tokenizer.
+tokens, texts that combine tokens with adjacent characters, and the ids of each text under each tokenizer.
 """
 import json
 import pathlib

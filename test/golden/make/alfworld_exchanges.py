@@ -1,7 +1,7 @@
 """Writes test/golden/environment-server/alfworld.json with ALFWorld itself (alfworld and textworld from PyPI) behind
-the server of docs/environments/alfworld.md, on handwritten houses in its planning language. Contains the exchange
-between `ragen env play` (env_type alfworld) and that server, the transcripts, and ALFWorld's results for the same
-actions when played directly, in RAGEN's format.
+the server of docs/environments/alfworld.md, on handwritten houses in ALFWorld's planning language (PDDL). The
+file contains the messages between `ragen env play` (env_type alfworld) and that server, the transcripts, and the
+results of the same actions played in ALFWorld without a server, in RAGEN's format.
 
 Run: python test/golden/make/alfworld_exchanges.py   (needs alfworld 0.4.2, openenv-core 0.3.0, uvicorn; node; and npm run build)
 """

@@ -2,7 +2,7 @@
 
 Run: python test/golden/make/algorithms.py  (needs torch)
 Writes test/golden/algorithms.json: for each name of `ragen algo` its cases and results. Batches are rectangular with
-gaps in their masks; a turn ends with its run of sampled tokens. Values at tokens with mask 0 are compared only if
+gaps in their masks; a turn ends at the last of consecutive sampled tokens. Values at tokens with mask 0 are compared only if
 all implementations agree on them.
 """
 import json
@@ -30,7 +30,7 @@ def whiten(x, mask):
 
 
 def batch(rows, length):
-    """Masks with turns of 1 to 4 sampled tokens and gaps of 1 to 3, rewards at their ends (some of them 0), and
+    """Masks with turns of 1 to 4 sampled tokens and gaps of 1 to 3, rewards at the ends of turns (some are 0), and
     values."""
     mask, rewards, ends = torch.zeros(rows, length), torch.zeros(rows, length), []
     for row in range(rows):
@@ -98,8 +98,8 @@ for gamma, lam, high in [(1.0, 1.0, 0.95), (0.99, 0.95, 0.9), (0.9, 0.5, 1.0)]:
         add("advantage", dict(estimator="gae", whiten=whitens, **given),
             dict(advantages=whiten(raw, mask) if whitens else raw * mask, returns=(raw + values) * mask))
         for explicit in (True, False):
-            # Without explicit turn ends, turns end at rewards; the last sampled token then gets one, because the
-            # original needs it.
+            # Without explicit turn ends, turns end at rewards. The last sampled token then gets a reward, because the
+            # original requires a reward there.
             if not explicit:
                 for row, own in enumerate(ends):
                     rewards[row, own[-1]] = rewards[row, own[-1]] + 0.5

@@ -31,7 +31,7 @@ LLAMA = ["<|begin_of_text|>", "<|end_of_text|>", "<|reserved_special_token_0|>",
 SMOLLM = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<repo_name>", "<reponame>", "<file_sep>", "<filename>", "<gh_stars>", "<issue_start>",
           "<issue_comment>", "<issue_closed>", "<jupyter_start>", "<jupyter_text>", "<jupyter_code>", "<jupyter_output>", "<jupyter_script>",
           "<empty_output>"]
-# Words that no merge produces: with ignore_merges they are tokens nevertheless.
+# Words that no merge produces; with ignore_merges they are tokens.
 UNMERGED = [" strawberry", " FrozenLake", "Reinforcement", " bandit", "kaleidoscope", " Überraschung", " водопад", "你好世界", "٢٠٢٤", "777",
             "123", " zigzag", "())){", " 🙂🙂", "\n\n\n\n\n", "          "]
 
@@ -225,7 +225,7 @@ def train(name, vocabulary, digits, special, plain):
 
 
 def byte_letters():
-    """ByteLevel's letter for each byte: printable bytes map to themselves, the others to code points from 256 on."""
+    """ByteLevel's character for each byte: printable bytes map to themselves, all others to code points from 256 on."""
     own = [*range(33, 127), *range(161, 173), *range(174, 256)]
     other = [byte for byte in range(256) if byte not in own]
     return own + other, [chr(byte) for byte in own] + [chr(256 + i) for i in range(len(other))]
@@ -234,8 +234,8 @@ def byte_letters():
 def train_smollm2():
     """GPT-2's byte-level BPE behind a splitter that isolates every numeric character. Special tokens come first.
 
-    SmolLM2's own files name GPT2Tokenizer, for which transformers 5 drops the splitter of tokenizer.json. The models
-    were trained with the splitter, so the class here is one that uses tokenizer.json unchanged.
+    SmolLM2's own files name the class GPT2Tokenizer, for which transformers 5 drops the splitter of tokenizer.json.
+    The models were trained with the splitter, so this file names a class that uses tokenizer.json unchanged.
     """
     tokenizer = Tokenizer(models.BPE(fuse_unk=False, byte_fallback=False))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([

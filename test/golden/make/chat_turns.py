@@ -1,9 +1,9 @@
 """Chat templates with other newlines than \\n, and conversations that continue after an answer, by transformers.
 
 Run: python test/golden/make/chat_turns.py  (needs transformers, jinja2)
-Reads the tokenizer folders in test/golden/chat and writes turns.json next to them: `newlines` has templates as the
-file chat_template.jinja or as text in tokenizer_config.json, with the result of apply_chat_template; `continued`
-has, by folder, conversations of several turns as text and ids.
+Reads the tokenizer folders in test/golden/chat and writes turns.json next to them: `newlines` has templates,
+stored in chat_template.jinja or in tokenizer_config.json, with the result of apply_chat_template; `continued` has
+conversations of several turns as text and ids, by folder.
 """
 import json
 import pathlib

@@ -4,8 +4,9 @@ python test/golden/make/check_adapter.py ADAPTER BASE
     peft loads the adapter's folder over the base, and its logits equal those of the base with scale · B·A added to its
     weights manually.
 python test/golden/make/check_adapter.py ADAPTER BASE EXPORTED
-    also: transformers loads the exported folder, and its logits equal the adapted model's (within 1e-4 of the largest in
-    f32); in half precision every weight is the merged one, rounded to nearest even. ADAPTER may be - for none.
+    also checks that transformers loads the exported folder. In f32, its logits equal the adapted model's within 1e-4 of
+    the largest logit; in half precision, every weight equals the merged weight rounded to nearest even. ADAPTER may be
+    `-` for no adapter.
 
 Exits with an error if anything differs.
 """
@@ -55,5 +56,5 @@ with torch.no_grad():
         differing = sum((own[n] != p.to(dtype)).sum().item() for n, p in by_hand.named_parameters())
         total = sum(p.numel() for p in by_hand.parameters())
         print(f"{differing} of {total} weights differ from the merged ones rounded by PyTorch")
-        # The last single-precision bit of a merged weight may differ, which changes the rounding only near a tie.
+        # A merged weight may differ in its last single-precision bit, which changes the rounding only near a tie.
         assert differing <= (0 if adapter == "-" else total if dtype == torch.float32 else total * 1e-3), "rounding"

@@ -1,8 +1,9 @@
 """Manual check of an exported ONNX decoder (needs torch, transformers, onnx, onnxruntime).
 
 python test/golden/make/check_onnx.py EXPORTED
-    the checker of onnx reports nothing, every operator is a standard ONNX one, and onnxruntime's logits equal those of
-    transformers on the same folder: whole rows, rows padded on the left and on the right, one token.
+    the checker of onnx reports no error, every operator is a standard ONNX operator, and onnxruntime's logits equal the
+    logits of transformers on the same folder: for rows without padding, with padding on the left and on the right, and
+    for one token.
 
 Exits with an error if anything differs.
 """

@@ -2,7 +2,7 @@
 
 Run: python test/golden/make/collapse.py  (needs torch)
 Writes test/golden/collapse/cases.json: a list of {log_probs_per_token, lengths, column, signatures, metrics} with
-RAGEN's suffixes and with running averages that continue from case to case.
+RAGEN's suffixes. Running averages continue from case to case.
 """
 import json
 import math

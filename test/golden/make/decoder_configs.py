@@ -1,9 +1,9 @@
-"""The values that transformers reads from config.json if keys are absent, null or have their older names.
+"""The values that transformers reads from config.json if keys are absent, are null or have older names.
 
 Run: python test/golden/make/decoder_configs.py  (needs transformers)
 Writes test/golden/decoder-configs.json: `read` has a config.json and the attributes of its configuration object,
-null if transformers refuses it; `others` has the config.json of other families as written by their configuration
-classes, limited to the keys of a decoder.
+or null if transformers refuses the file; `others` has the config.json of other families as written by their
+configuration classes, limited to the keys of a decoder.
 """
 import json
 import pathlib
@@ -47,7 +47,7 @@ def read(config):
         found = AutoConfig.for_model(**{**config, "model_type": config["model_type"]})
     except Exception:
         return None
-    found.standardize_rope_params()  # as each rotary embedding does when it is created
+    found.standardize_rope_params()  # rotary embeddings call this when they are created
     types = getattr(found, "layer_types", None) or []
     return {
         **{key: getattr(found, key) for key in KEYS},

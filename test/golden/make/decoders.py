@@ -3,8 +3,8 @@
 Run: python test/golden/make/decoders.py  (needs torch, transformers, safetensors)
 Writes test/golden/{qwen2,llama,qwen3,llama3,qwen2-yarn}/: config.json and the weights as saved by transformers (in
 half precision or shards according to `storage`), and golden.safetensors with inputs, logits, log-probs of the next
-tokens, the gradient of every parameter of a weighted policy loss, and the parameters after one AdamW step. All
-computed in single precision, on the weights as stored.
+tokens, the gradient of a weighted policy loss for every parameter, and the parameters after one AdamW step. All
+values are computed in single precision from the stored weights.
 """
 import pathlib
 import torch
@@ -16,7 +16,7 @@ common = dict(num_hidden_layers=2, num_attention_heads=4, max_position_embedding
               attn_implementation="eager")
 shape = dict(vocab_size=61, hidden_size=24, intermediate_size=40, **common)
 larger = dict(vocab_size=97, hidden_size=32, intermediate_size=48, **common)
-# The wavelengths of 10000^(-2i/16) are 6, 20, 63, 199, ... positions: some are kept, some blended, some stretched.
+# The wavelengths of 10000^(-2i/16) are 6, 20, 63, 199, ... positions: the scaling keeps some, blends some and stretches some.
 llama3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32)
 yarn = dict(type="yarn", factor=4.0, original_max_position_embeddings=16)
 families = {

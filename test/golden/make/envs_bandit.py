@@ -2,7 +2,7 @@
 python test/golden/make/envs_bandit.py > test/golden/envs/bandit.json
 RAGEN draws pair, order and payout from np_random(seed + index of the instance). Here pair and order are those of
 the first instance, and the payout comes from the member's own stream, SeedSequence(seed, spawn_key=(member,)).
-Row: seed, member, the two arms as shown, and the payout of each (the arm shown first, the other)."""
+Row: seed, member, the two arms in the order shown, and their payouts in the same order."""
 import random
 import numpy as np
 from gymnasium.utils import seeding

@@ -1,4 +1,4 @@
-"""Countdown by RAGEN's procedure on the built-in problems, judged by Python's `eval`, for
+"""Countdown by RAGEN's procedure on the built-in problems, evaluated by Python's `eval`, for
 test/golden/envs/countdown.json.
 python test/golden/make/envs_countdown.py > test/golden/envs/countdown.json
 `episodes`: seed, observation, an answer, its reward. `values`: expressions with their value by `eval`, null for
@@ -48,7 +48,7 @@ def expression(r, parts):
 
 
 def answer(r, nums, target):
-    if r.random() < 0.3:  # right answer
+    if r.random() < 0.3:  # a correct answer
         for signs in itertools.product([1, -1], repeat=len(nums)):
             if sum(s * n for s, n in zip(signs, nums)) == target:
                 return " ".join(f"{'-' if s < 0 else '+'} {n}" for s, n in zip(signs, nums))

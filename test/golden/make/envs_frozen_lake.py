@@ -1,8 +1,8 @@
 """Maps and walks of RAGEN's FrozenLake on Gymnasium's dynamics, for test/golden/envs/frozen-lake.json. RAGEN's map
 generation is reimplemented here. Needs numpy and gymnasium:
 python test/golden/make/envs_frozen_lake.py > test/golden/envs/frozen-lake.json
-Row: seed, map, 16 random moves (0 left, 1 down, 2 right, 3 up), the cell after each move until the end, the trace
-(states are cells)."""
+Row: seed, map, 16 random moves (0 left, 1 down, 2 right, 3 up), the cell after each move until the episode ends,
+the trace (states are cells)."""
 import random
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 from gymnasium.utils import seeding

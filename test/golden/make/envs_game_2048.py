@@ -2,7 +2,7 @@
 python test/golden/make/envs_game_2048.py > test/golden/envs/game-2048.json
 Row: seed, the first grid, random moves, the result of each (sum of the merged tiles, "x" for a move that changed
 nothing), the last grid, whether the game was over then, the trace (states are grids, rewards are raw). A grid is
-a string with one character per cell: 0 for empty, else the exponent of two in base 36."""
+a string with one character per cell: 0 for an empty cell, otherwise the exponent of two in base 36."""
 import json
 import random
 import numpy as np
@@ -10,7 +10,7 @@ from envs_trace import Trace
 
 
 def merge(line):
-    """A line packed towards its start, and the sum of the merged tiles."""
+    """The line after its tiles moved to its start, and the sum of the merged tiles."""
     tiles, made, gained = [int(t) for t in line if t], [], 0
     while tiles:
         tile = tiles.pop(0)

@@ -1,8 +1,8 @@
 """Questions, verdicts and rewards of RAGEN's metamathqa and static by their procedure on the built-in questions,
 with CPython's generator and regular expressions, for test/golden/envs/questions.json.
 python test/golden/make/envs_questions.py > test/golden/envs/questions.json
-Row: seed, the question's index, its right answer, successive answers, the reward of each (prefixed with "-" if
-the answer has an invalid format)."""
+Row: seed, the question's index, its correct answer, successive answers, the reward of each answer (prefixed with
+"-" if the answer has an invalid format)."""
 import json
 import random
 import re

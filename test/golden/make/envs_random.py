@@ -31,7 +31,7 @@ for seed in seeds:
         g = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
         row = {"seed": seed, "key": list(key), "random": g.random(3).tolist()}
         row["integers"] = [int(g.integers(high)) for high in (1, 2, 3, 4, 5, 100, 3 * 2**30, 2**32 - 1, 2**32)]
-        row["between"] = int(g.random())  # a double between 32-bit draws keeps the spare half
+        row["between"] = int(g.random())  # drawing a double does not use the half left over from a 32-bit draw
         row["pairs"] = [g.integers(4, size=2).tolist() for _ in range(3)]
         row["holes"] = [int(i) for i in g.choice(2, 12, p=[0.8, 1 - 0.8])]
         row["weighted"] = [int(g.choice(4, p=[0.1, 0.2, 0.3, 0.4])) for _ in range(8)]

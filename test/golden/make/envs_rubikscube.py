@@ -2,14 +2,14 @@
 test/golden/envs/rubikscube.json. Needs numpy.
 python test/golden/make/envs_rubikscube.py > test/golden/envs/rubikscube.json
 Row: seed, the scrambled cube, random moves (letters a to l for the actions 1 to 12), the cube after each move
-until the end, whether it is solved then, the trace with the number of moves as max_steps. A cube is its 24
-stickers, faces U L F R B D, by the letters of their colours."""
+until the episode ends, whether the last cube is solved, the trace with the number of moves as max_steps. A cube
+is written as the letters of its 24 stickers' colours, faces in the order U L F R B D."""
 import json
 import random
 import numpy as np
 from envs_trace import Trace
 
-# Stickers exchanged by a clockwise turn: each group takes the values of the following group.
+# Stickers that a clockwise turn moves: each group takes the colours of the following group.
 rings = {
     1: (0, [(8, 9), (12, 13), (16, 17), (4, 5)]),
     3: (5, [(10, 11), (6, 7), (18, 19), (14, 15)]),

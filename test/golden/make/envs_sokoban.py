@@ -1,10 +1,11 @@
 """Rooms, solutions and step transcripts of RAGEN's Sokoban, for test/golden/envs/sokoban.json, with gym-sokoban's
-topology, moves and rewards. RAGEN's changes (seeds, reverse play, the final walk, the oracle) are reimplemented
+topology, moves and rewards. RAGEN's changes (seeds, reverse play, the final walk, the solver) are reimplemented
 here. Needs numpy, gym and gym-sokoban:
 python test/golden/make/envs_sokoban.py > test/golden/envs/sokoban.json
-Row: seed, the room's rows of codes (6 = player on target), the oracle's moves and the result of each, 20 random
-moves and the result of each until the end ("!" moved, "." did not; followed by the reward unless it is -0.1), the
-trace of these with max_steps 15. A row with only a seed: the seed gives no room."""
+Row: seed, the room's rows of codes (6 = player on target), the solver's moves and the result of each, 20 random
+moves and the result of each until the episode ends, the trace of the random moves with max_steps 15. A result is "!"
+if the player moved, otherwise ".", followed by the reward if it is not -0.1. A row with only a seed means that the
+seed generates no room."""
 import random
 import warnings
 from collections import deque
@@ -19,7 +20,7 @@ changes = [(-1, 0), (1, 0), (0, -1), (0, 1)]
 
 
 def reverse_play(state, fixed, depth):
-    """gym-sokoban's search, with RAGEN's changes: passes on the last pull, has its own depth, and only pulls."""
+    """gym-sokoban's search with RAGEN's changes: it passes on the last pull, counts its own depth, and only pulls."""
     targets = [tuple(at) for at in np.argwhere(fixed == 2).tolist()]
     best = {"score": -1, "room": None, "mapping": {t: t for t in targets}}
     explored = set()
@@ -64,7 +65,7 @@ def wander(state, fixed, probability):
 
 
 def generate_room(dim, boxes, depth, seed):
-    """None if RAGEN rejects the seed."""
+    """The room of a seed; None if RAGEN rejects the seed."""
     random.seed(seed)
     np.random.seed(seed)
     for _ in range(4):

@@ -1,7 +1,7 @@
 """Pixels of Sokoban rooms in gym-sokoban's tiny world, for test/golden/envs/sokoban-pictures.json. Needs the same
 packages as envs_sokoban.py:
 python test/golden/make/envs_sokoban_pictures.py > test/golden/envs/sokoban-pictures.json
-For some rooms: random moves, rows and columns of the picture at 16 pixels per cell, the colours of the first
+For some rooms: random moves, rows and columns of the image at 16 pixels per cell, the colours of the first
 state's cells, and the sha256 of each state's RGB bytes."""
 import hashlib
 import json

@@ -2,9 +2,9 @@
 test/golden/envs/sudoku.json.
 python test/golden/make/envs_sudoku.py > test/golden/envs/sudoku.json
 Row: seed, the full grid, the puzzle with 0 in empty cells (both row by row in base 36), whether the puzzle has
-one solution (null if not counted), then random placements as text, the reward of each, and the trace of at most
-ten steps (states are grids). As in the product, and unlike RAGEN, the tenth step truncates regardless of its
-answer."""
+exactly one solution (null if not counted), then random placements as text, the reward of each, and the trace of at
+most ten steps (states are grids). The tenth step truncates the episode whatever its answer is, as in the product and
+unlike in RAGEN."""
 import json
 import math
 import random
@@ -67,7 +67,7 @@ def row(n, difficulty, seed, counted):
     grid, log, moves = puzzle[:], [], random.Random(f"moves {seed}")
     trace = Trace(code(grid))
     for taken in range(1, 11):
-        # Half of the placements put the solution's number into an empty cell, the others are arbitrary.
+        # Half of the placements put the solution's number into an empty cell; the other half are arbitrary.
         cell = moves.choice([c for c in range(n * n) if grid[c] == 0] or [0]) if moves.random() < 0.7 else moves.randrange(n * n)
         value = full[cell] if moves.random() < 0.5 else moves.randint(0, n + 1)
         r, c = cell // n + 1, cell % n + 1

@@ -1,6 +1,6 @@
-"""Shared by the scripts for test/golden/envs: the trace of an episode, one line of state, reward and flags per step;
-the first ten hex digits of its sha256 are stored. test/golden/envs/trace.ts builds the same trace for our
-environments."""
+"""The trace of an episode, shared by the scripts for test/golden/envs: one line of state, reward and flags per step.
+The golden files store the first ten hex digits of the trace's sha256. test/golden/envs/trace.ts builds the same trace
+for our environments."""
 import hashlib
 import json
 
@@ -18,7 +18,7 @@ class Trace:
 
 
 def dump(sets):
-    """Sets of rows as JSON, one row per line."""
+    """Lists of rows as JSON, one row per line."""
     def rows(entry):
         head = json.dumps({**entry, "rows": 0})[:-2]
         return head + "[\n" + ",\n".join(json.dumps(r, separators=(",", ":"), ensure_ascii=False) for r in entry["rows"]) + "]}"

@@ -1,7 +1,7 @@
-"""How transformers' template engine formats values, for cases in which Python and JavaScript differ.
+"""Values formatted by the template engine of transformers, for cases in which Python and JavaScript differ.
 
 Run: python test/golden/make/jinja_values.py  (needs transformers, jinja2)
-Writes test/golden/chat/jinja-values.json: templates with the text of each, or null if Python refuses it.
+Writes test/golden/chat/jinja-values.json: templates with the text rendered by each, or null if Python refuses the template.
 """
 import json
 import pathlib

@@ -1,5 +1,6 @@
-"""Writes test/golden/envs/lean.json with the Kimina project's own client: the request it sends, as received by the
-stand-in for Lean, and how it parses the stand-in's responses, which shows that they have the server's format.
+"""Writes test/golden/envs/lean.json with the Kimina project's own client. The file has the request that the client
+sends to our substitute for a Lean server, and the client's results from the substitute's responses, which shows that
+the responses have the format of a real server.
 
 Run: python test/golden/make/lean.py   (needs kimina-client 0.2.1, and node)
 """

@@ -2,9 +2,8 @@
 
 Run: python test/golden/make/lora.py  (needs torch, transformers, peft, safetensors)
 Writes test/golden/lora/{all-linear,q-v}/: the adapter as saved by peft, and golden.safetensors with the adapted
-model's logits, log-probs and entropies, the loss's three parts, the gradient of every factor (grad.*), the factors
-after one AdamW step (stepped.*), their gradients' norm, and the base's weights with the adapter merged into them
-(merged.*).
+model's logits, log-probs and entropies, the three parts of the loss, the gradient of every factor (grad.*), the factors
+after one AdamW step (stepped.*), the norm of the gradients, and the base weights with the merged adapter (merged.*).
 """
 import json
 import pathlib
@@ -33,7 +32,7 @@ for name, options in adapters.items():
     model.save_pretrained(folder)
     (folder / "README.md").unlink()
     config = json.loads((folder / "adapter_config.json").read_text())
-    config["target_modules"].sort()  # a set, in arbitrary order
+    config["target_modules"].sort()  # peft writes a set in arbitrary order
     (folder / "adapter_config.json").write_text(json.dumps(config, indent=2, sort_keys=True))
 
     logits = model(ids).logits

@@ -1,9 +1,9 @@
 """Writes test/golden/environment-server/openenv.json with OpenEnv's own package, in both directions, over real
 connections:
-* `client`: requests of its client to `ragen env serve`, the responses, and the client's results; and its validation
-  of the server.
-* `server`: requests of our client (env_type remote) to servers made with its package, their responses, and the
-  results of `ragen env play` and of OpenEnv's client.
+* `client`: requests of OpenEnv's client to `ragen env serve`, the responses, the client's results, and the result of
+  OpenEnv's validation of the server.
+* `server`: requests of our client (env_type remote) to servers made with OpenEnv's package, the servers' responses,
+  and the results of `ragen env play` and of OpenEnv's client.
 
 Run: python test/golden/make/openenv_exchanges.py   (needs openenv-core 0.3.0, uvicorn, pillow; node; and npm run build)
 """
@@ -30,7 +30,7 @@ cli = ["node", str(root / "dist/cli.cjs")]
 
 
 class Recorded(GenericEnvClient):
-    """OpenEnv's client, recording everything that it sends and receives."""
+    """OpenEnv's client, which records all messages that it sends and receives."""
 
     def __init__(self, url):
         super().__init__(url)
@@ -51,7 +51,7 @@ def result(step):
 
 
 async def conversation(url, acts):
-    """Frames of a session, and the client's results; an error is recorded by its message."""
+    """Frames of a session, and the client's results; for an error, the error message."""
     made = []
     async with Recorded(url) as client:
         for name, given in acts:
@@ -106,7 +106,7 @@ class Place(Observation):
 
 
 class Corridor(Environment):
-    """A corridor of five cells with a picture; the goal is at the east end, and the seed sets the start."""
+    """A corridor of five cells with an image; the goal is at the east end, and the seed determines the start."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 

@@ -1,8 +1,8 @@
 """Rotary frequencies of long-context models by transformers, with the cosines at a few positions.
 
 Run: python test/golden/make/rotary.py  (needs torch, transformers)
-Writes test/golden/rotary/frequencies.json: for each case theta and scaling as in config.json, inverse frequencies
-[32], the scale, and cosine and sine at `positions`.
+Writes test/golden/rotary/frequencies.json: for each case theta and scaling as in config.json, the inverse frequencies
+[32], the scale, and cosines and sines at `positions`.
 """
 import json
 import pathlib

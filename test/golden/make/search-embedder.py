@@ -1,5 +1,6 @@
 """A small sentence embedder in the format of ONNX exports of E5 and similar models (tokenizer.json, onnx/model.onnx
-with last_hidden_state), and the embeddings of some texts by transformers: mean over the tokens, unit length.
+with last_hidden_state), and the embeddings of some texts by transformers: the mean over the tokens, scaled to unit
+length.
 Writes test/golden/search-embedder. Needs torch, transformers, tokenizers, onnx, onnxscript."""
 import json
 from pathlib import Path
@@ -49,7 +50,7 @@ torch.onnx.export(Exported(), tuple(example[n] for n in names), str(out / "onnx/
 
 small = onnx.load(out / "onnx/model.onnx")
 for item in [*small.graph.node, *small.graph.initializer, *small.graph.value_info, small.graph]:
-    del item.metadata_props[:]  # source locations in Python
+    del item.metadata_props[:]  # removes source locations in Python
 del small.graph.value_info[:]
 onnx.save(small, out / "onnx/model.onnx")
 

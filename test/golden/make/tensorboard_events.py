@@ -1,9 +1,9 @@
-"""The event file that TensorBoard's own writer produces for a few scalars: test/golden/tensorboard/.
+"""Writes the event file of TensorBoard's own writer for a few scalars to test/golden/tensorboard/.
 
 Run: python test/golden/make/tensorboard_events.py  (needs tensorboard)
 Writes `scalars.json` (the time, the step at which the run was resumed, and the scalars by step) and
-`events.out.tfevents.golden` (the same, written by TensorBoard's protocol buffers and record writer), and reads the
-file back with TensorBoard's event accumulator.
+`events.out.tfevents.golden` (the same scalars, written by TensorBoard's protocol buffers and record writer). Checks the
+event file with TensorBoard's event accumulator.
 """
 import json
 import pathlib

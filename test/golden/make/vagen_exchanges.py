@@ -1,10 +1,10 @@
 """Writes test/golden/environment-server/vagen.json with the client and the server of VAGEN's GymService
 (vagen/envs_remote), over real connections:
-* `client`: requests of its client to `ragen env serve`, byte for byte, and its results from the responses.
-* `server`: responses of a GymService to our client (env_type remote), byte for byte, the requests, and the results
-  of `ragen env play`.
+* `client`: the exact requests of VAGEN's client to `ragen env serve`, and the client's results from the responses.
+* `server`: the exact responses of a GymService to our client (env_type remote), the client's requests, and the
+  results of `ragen env play`.
 
-VAGEN is not on PyPI (the package of that name is unrelated), so its source is given by path.
+VAGEN is not on PyPI (the package of that name is unrelated), so the path of its source is set as PYTHONPATH.
 Run: PYTHONPATH=<VAGEN> python test/golden/make/vagen_exchanges.py   (needs httpx, fastapi, uvicorn, pillow; node; npm run build)
 """
 import asyncio
@@ -70,7 +70,7 @@ async def our_server(arguments, seed, answers, token):
 
 
 class Corridor:
-    """A corridor of five cells with a picture, in the style of VAGEN's environments."""
+    """A corridor of five cells with an image, in the style of VAGEN's environments."""
 
     def __init__(self, config):
         self.length = config.get("length", 5)

@@ -1,4 +1,4 @@
-"""Welch's 95 % intervals of differences of means by SciPy, for test/golden/version-effect.json (needs numpy and
+"""Welch's 95 % intervals of the difference of two means by SciPy, for test/golden/version-effect.json (needs numpy and
 scipy):
 python test/golden/make/version_effect.py > test/golden/version-effect.json"""
 import json

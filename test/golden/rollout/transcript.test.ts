@@ -34,7 +34,7 @@ function transcript(episode: RolloutEpisode): string {
   return `${text}\n--- outcome: ${JSON.stringify(outcome)}\n`;
 }
 
-it('plays, records and measures a batch as written down', async () => {
+it('the episodes and metrics of a batch equal the stored transcript', async () => {
   const pool = new CorridorPool();
   pool.failure = (episode, actions) => (episode.endsWith('g001-m01') && actions.length > 0 ? 'corridor.ts:3 threw' : undefined);
   const generator = new ScriptedGenerator((row, turn) => answers[row.slice(13)][turn - 1]);

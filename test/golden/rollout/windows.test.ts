@@ -49,6 +49,6 @@ it.each([
   ['single-turn-ragen', () => transcript(thinking, single, { ragen: true })],
   ['everything-trained', () => transcript(thinking, {}, { enable_response_mask: false })],
   ['no-think', () => transcript(answers, { enable_think: false })],
-])('the dialogue %s reads as its transcript', async (name, play) => {
+])('the dialogue %s equals its stored transcript', async (name, play) => {
   await expect(await play()).toMatchFileSnapshot(`windows/${name}.txt`);
 });

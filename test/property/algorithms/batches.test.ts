@@ -73,7 +73,7 @@ describe('trajectory filter', () => {
   );
   const indices = (kept: Uint8Array, bit: number): number[] => [...kept.keys()].filter(i => kept[i] === bit);
 
-  it('keeps the share of all episodes, or all that may be kept where they are fewer', () => {
+  it('keeps the configured share of all episodes, or all eligible episodes if they are fewer', () => {
     fc.assert(
       fc.property(batches, ({ values, options, kept }) => {
         const may = values.successes.filter(success => success || !options.only_successful).length;
@@ -84,7 +84,7 @@ describe('trajectory filter', () => {
     );
   });
 
-  it('never leaves out a better episode than one it keeps, and prefers no group among equals', () => {
+  it('never drops an episode that is better than a kept one, and spreads ties evenly over the groups', () => {
     fc.assert(
       fc.property(batches, ({ values, options, measured, kept }) => {
         const out = indices(kept, 0).filter(i => values.successes[i] || !options.only_successful);

@@ -129,7 +129,7 @@ describe('frozen lake', () => {
     );
   });
 
-  test('is solved more often by re-planned moves than by fixed ones on slippery ice', () => {
+  test('is solved more often on slippery ice if moves are planned again after each step', () => {
     const environment = createSync(frozenLake, frozenLake.config.parse({ p: 0.8 }));
     /** Number of goals reached on 200 lakes with at most 30 moves each. */
     const goals = (choose: (step: number) => number) => {

@@ -27,7 +27,7 @@ const games = fc.oneof(
 );
 
 describe('every question', () => {
-  test('accepts any answers, pays nothing after the end, and replays alike in a reused and a fresh instance', async () => {
+  test('accepts any answers, gives no reward after the end, and replays equally in a reused and in a fresh instance', async () => {
     await fc.assert(
       fc.asyncProperty(games, seeds, answers, async (create, seed, given) => {
         const play = async (environment: ReturnType<typeof create>) => {
@@ -52,7 +52,7 @@ describe('every question', () => {
     );
   });
 
-  test('is answered correctly by its oracle, for the full reward, and for half of it after a wrong answer', async () => {
+  test('is answered correctly by its solver, for the full reward, or for half the reward after a wrong answer', async () => {
     await fc.assert(
       fc.asyncProperty(games, seeds, async (create, seed) => {
         const environment = create();

@@ -129,7 +129,7 @@ describe('any stack of wrappers', () => {
     );
   });
 
-  test('keeps what it does not change: name, configuration, actions, render and the presence of a solver', () => {
+  test('does not change name, configuration, actions, render or the presence of a solver', () => {
     fc.assert(
       fc.property(games, stacks, ({ definition, config }, stack) => {
         const wrapped = stacked(definition, stack);
@@ -170,7 +170,7 @@ describe('any stack of wrappers', () => {
     expect(solved).toBeGreaterThan(10);
   });
 
-  test('refuses a step after the end of an episode, whatever ended it, until reset', async () => {
+  test('refuses a step between the end of an episode and the next reset, whatever ended the episode', async () => {
     const ends = { terminated: 0, truncated: 0 };
     await fc.assert(
       fc.asyncProperty(fc.array(wrappers, { minLength: 1, maxLength: 6 }), seeds, async (stack, seed) => {

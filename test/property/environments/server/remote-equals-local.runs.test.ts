@@ -71,7 +71,7 @@ async function played(tag: string, { choices, ...begin }: Choices, byName = fals
 }
 
 describe.each(protocols)('over %s', protocol => {
-  it.each(names)('%s plays as it does locally', async name => {
+  it.each(names)('episodes of %s equal local ones', async name => {
     const choices = fc.record({
       seed: fc.nat(1_000_000),
       member: fc.nat(3),

@@ -68,7 +68,7 @@ describe('planned passes', () => {
     );
   });
 
-  it('save as many tokens as sharing among neighbours in id order allows', () => {
+  it('share as many prefix tokens as neighbours in the order of their ids allow', () => {
     fc.assert(
       fc.property(
         batch.filter(samples => samples.length <= 9),
@@ -136,7 +136,7 @@ describe('a packed pass', () => {
     );
   });
 
-  it('gives every head of every token a position in the attention blocks, and a way back from it', () => {
+  it('maps every head of every token to a position in the attention blocks and back', () => {
     fc.assert(
       fc.property(batch, budget, grouped, (samples, limits, c) => {
         for (const pass of planPasses(samples, limits)) {
@@ -279,7 +279,7 @@ describe('maps between samples and packed tokens', () => {
 
 describe('packed chunks', () => {
   const row = fc.record({ ids: fc.array(fc.nat(60), { minLength: 1, maxLength: 9 }), past: fc.nat(200) });
-  it('continue after their pasts, in blocks of a multiple, with a way back', () => {
+  it('continue after their past tokens, are padded to a multiple, and map back to their rows', () => {
     fc.assert(
       fc.property(
         fc.array(row, { minLength: 1, maxLength: 6 }),

@@ -33,7 +33,7 @@ const close = (found: Record<string, number>, expected: Record<string, number>):
 };
 
 describe('collapse metrics', () => {
-  it('keep mutual information at or below ln N, and split the entropy of the reasoning', () => {
+  it('bound mutual information by ln N, and sum it with H(Z|X) to the entropy of the reasoning', () => {
     fc.assert(
       fc.property(scores, input => {
         const { metrics } = collapseMetrics(input);

@@ -119,7 +119,7 @@ describe('conversation context', () => {
     );
   });
 
-  it('fits the model in any mode, trains each answer once where it was sampled, and no other token', () => {
+  it('fits the model’s length in any mode, and trains on each sampled token exactly once and on no other token', () => {
     fc.assert(
       fc.property(
         turns,

@@ -54,7 +54,9 @@ test.each<[string, number, Failure['after']]>([
       expect(error).toBeInstanceOf(UserError);
       expect((error as Error).message).toMatch(/ENOSPC/);
     }
-    outcomes.add(`${typeof error === 'string' ? 'told done' : 'told failed'}, ${now?.value === 20 ? 'new' : 'old'}`);
+    outcomes.add(
+      `${typeof error === 'string' ? 'reported done' : 'reported failed'}, ${now?.value === 20 ? 'new' : 'old'}`,
+    );
     await write(folder, 3, 30, none());
     expect(await stored(folder)).toEqual({ step: 3, value: 30 });
     expect(readdirSync(join(folder, 'checkpoints'))).toEqual(['step-000003']);
@@ -62,7 +64,7 @@ test.each<[string, number, Failure['after']]>([
     if (failure.calls < at) break;
   }
   // Interruptions occurred both before and after the commit point.
-  expect(outcomes).toContain('told failed, old');
+  expect(outcomes).toContain('reported failed, old');
   expect(outcomes).toContain('told done, new');
 });
 
